@@ -1,0 +1,52 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The house. Arrows go one way; a C library is imported by exactly one Swift target.
+// `Tests/HouseTests` holds the code to what is written here.
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+func room(_ name: String, _ imports: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: imports, swiftSettings: strict)
+}
+
+func trial(_ room: String, _ imports: [Target.Dependency] = []) -> Target {
+  .testTarget(
+    name: "\(room)Tests", dependencies: imports, resources: [.copy("Fixtures")],
+    swiftSettings: strict)
+}
+
+let package = Package(
+  name: "subledger",
+  products: [.executable(name: "subledger", targets: ["subledger"])],
+  targets: [
+    .executableTarget(
+      name: "subledger",
+      dependencies: ["HTTPFront", "Simulator", "SubscriptionLedger", "Platform", "StrictJSON"],
+      swiftSettings: strict),
+    room("HTTPFront", ["SubscriptionLedger", "Platform", "StrictJSON"]),
+    room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),
+    room(
+      "SubscriptionLedger",
+      ["AppStore", "SignedData", "Entitlements", "JournalStore", "Platform", "StrictJSON"]),
+    room("AppStore", ["StrictJSON"]),
+    room("SignedData", ["COpenSSL", "StrictJSON"]),
+    room("Entitlements", ["AppStore"]),
+    room("JournalStore", ["CSQLite", "CZstd", "Migrations", "SignedData", "Platform"]),
+    room("StrictJSON"),
+    room("Platform", ["CLinux"]),
+    .target(
+      name: "Migrations", path: "migrations", resources: [.embedInCode("sqlite")],
+      swiftSettings: strict),
+    .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,21 @@
+#ifndef SUBLEDGER_CLINUX_SHIM_H
+#define SUBLEDGER_CLINUX_SHIM_H
+
+/* What Linux offers and Swift's Glibc module leaves out. */
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+/* Enumerators with computed values, as plain integers. */
+static const int subledger_eventfd_flags = EFD_CLOEXEC | EFD_NONBLOCK;
+static const unsigned subledger_epoll_read = EPOLLIN | EPOLLRDHUP;
+static const unsigned subledger_epoll_write = EPOLLOUT;
+static const unsigned subledger_epoll_exclusive = EPOLLEXCLUSIVE;
+
+/* prctl is variadic. */
+static inline int subledger_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
+static inline int subledger_no_core_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+#endif

@@ -1,0 +1,54 @@
+import Glibc
+import Synchronization
+
+/// A bounded queue between threads: many may put, one takes all that waits.
+///
+/// Bounded because foreground work is: past `capacity` `put` says so, and the caller answers 503.
+public final class Mailbox<Item: Sendable>: Sendable {
+  private struct State {
+    var items: [Item] = []
+    var closed = false
+  }
+
+  private let state = Mutex(State())
+  private let bell: Bell
+  public let capacity: Int
+
+  public init(capacity: Int) {
+    self.capacity = capacity
+    bell = Bell()
+  }
+
+  /// Adds an item; false when the box is full or closed, and nothing was added.
+  public func put(_ item: Item) -> Bool {
+    let wake: Bool? = state.withLock { state in
+      guard !state.closed, state.items.count < capacity else { return nil }
+      state.items.append(item)
+      return state.items.count == 1
+    }
+    if wake == true { bell.ring() }
+    return wake != nil
+  }
+
+  /// Waits for items and takes them all, oldest first; nil once closed and empty.
+  public func takeAll() -> [Item]? {
+    while true {
+      let (items, closed) = state.withLock { state in
+        let items = state.items
+        state.items.removeAll(keepingCapacity: true)
+        return (items, state.closed)
+      }
+      if !items.isEmpty { return items }
+      if closed { return nil }
+      bell.wait()
+    }
+  }
+
+  /// No further items are taken in; the taker gets what waits, then nil.
+  public func close() {
+    state.withLock { $0.closed = true }
+    bell.ring()
+  }
+
+  public var count: Int { state.withLock { $0.items.count } }
+}

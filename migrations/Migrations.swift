@@ -1,0 +1,10 @@
+/// The SQL that makes the data files, embedded at build time.
+///
+/// Forward only: a file that was released is frozen, its SHA-256 is stored in every journal it was
+/// applied to and checked at each start.
+public enum Migrations {
+  /// The journal's migrations, oldest first: number, name, SQL in UTF-8.
+  public static let journal: [(number: Int, name: String, sql: [UInt8])] = [
+    (1, "journal", PackageResources._001_journal_sql)
+  ]
+}
