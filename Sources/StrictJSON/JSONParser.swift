@@ -1,0 +1,265 @@
+/// Recursive descent over RFC 8259's grammar; depth is bounded, so the stack is too.
+struct JSONParser {
+  private let bytes: UnsafeBufferPointer<UInt8>
+  private var at = 0
+  private var nodes: [Node] = []
+
+  init(bytes: UnsafeBufferPointer<UInt8>) {
+    self.bytes = bytes
+    nodes.reserveCapacity(64)
+  }
+
+  mutating func document() throws(JSONError) -> [Node] {
+    guard bytes.count <= Int(UInt32.max) else { throw failure(.size) }
+    skipSpace()
+    try value(depth: 0)
+    skipSpace()
+    guard at == bytes.count else { throw failure(.trailing) }
+    return nodes
+  }
+
+  private func failure(_ reason: JSONError.Reason) -> JSONError {
+    JSONError(reason: reason, offset: at)
+  }
+
+  private var current: UInt8? { at < bytes.count ? bytes[at] : nil }
+
+  private mutating func skipSpace() {
+    while at < bytes.count {
+      switch bytes[at] {
+      case 0x20, 0x0A, 0x0D, 0x09: at += 1
+      default: return
+      }
+    }
+  }
+
+  private mutating func take(_ byte: UInt8) throws(JSONError) {
+    guard current == byte else { throw failure(.syntax) }
+    at += 1
+  }
+
+  private mutating func append(_ kind: Node.Kind, from start: Int, to end: Int) {
+    let next = UInt32(nodes.count + 1)
+    nodes.append(Node(kind: kind, start: UInt32(start), end: UInt32(end), next: next))
+  }
+
+  private mutating func value(depth: Int) throws(JSONError) {
+    guard let byte = current else { throw failure(.syntax) }
+    switch byte {
+    case UInt8(ascii: "\""): try string()
+    case UInt8(ascii: "{"): try object(depth: depth + 1)
+    case UInt8(ascii: "["): try array(depth: depth + 1)
+    case UInt8(ascii: "t"): try literal("true", .yes)
+    case UInt8(ascii: "f"): try literal("false", .no)
+    case UInt8(ascii: "n"): try literal("null", .null)
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try number()
+    default: throw failure(.syntax)
+    }
+  }
+
+  private mutating func literal(_ word: StaticString, _ kind: Node.Kind) throws(JSONError) {
+    let start = at
+    for index in 0..<word.utf8CodeUnitCount {
+      try take(word.utf8Start[index])
+    }
+    append(kind, from: start, to: at)
+  }
+
+  // MARK: Arrays and objects
+
+  private mutating func array(depth: Int) throws(JSONError) {
+    guard depth <= JSONDocument.maximumDepth else { throw failure(.depth) }
+    let node = nodes.count
+    append(.array, from: at, to: at)
+    at += 1
+    skipSpace()
+    if current != UInt8(ascii: "]") {
+      while true {
+        skipSpace()
+        try value(depth: depth)
+        skipSpace()
+        guard current == UInt8(ascii: ",") else { break }
+        at += 1
+      }
+    }
+    try take(UInt8(ascii: "]"))
+    close(node)
+  }
+
+  private mutating func object(depth: Int) throws(JSONError) {
+    guard depth <= JSONDocument.maximumDepth else { throw failure(.depth) }
+    let node = nodes.count
+    append(.object, from: at, to: at)
+    at += 1
+    skipSpace()
+    var members = 0
+    if current != UInt8(ascii: "}") {
+      while true {
+        skipSpace()
+        guard current == UInt8(ascii: "\"") else { throw failure(.syntax) }
+        try string()
+        skipSpace()
+        try take(UInt8(ascii: ":"))
+        skipSpace()
+        try value(depth: depth)
+        members += 1
+        skipSpace()
+        guard current == UInt8(ascii: ",") else { break }
+        at += 1
+      }
+    }
+    try take(UInt8(ascii: "}"))
+    close(node)
+    try refuseDuplicates(in: node, members: members)
+  }
+
+  private mutating func close(_ node: Int) {
+    nodes[node].end = UInt32(at)
+    nodes[node].next = UInt32(nodes.count)
+  }
+
+  /// Pairs for the few members that Apple's objects have; a set, whose hashing is seeded anew in
+  /// every process, for the many that somebody else's may have.
+  private func refuseDuplicates(in object: Int, members: Int) throws(JSONError) {
+    guard members > 1 else { return }
+    var names: [Int] = []
+    names.reserveCapacity(members)
+    var escaped = false
+    var index = object + 1
+    for _ in 0..<members {
+      names.append(index)
+      escaped = escaped || nodes[index].kind == .escapedString
+      index = Int(nodes[index + 1].next)
+    }
+    if members > 32 || escaped {
+      var seen = Set<String>(minimumCapacity: members)
+      for name in names where !seen.insert(JSONText.string(nodes[name], in: bytes)).inserted {
+        throw failure(.duplicate)
+      }
+      return
+    }
+    for first in 1..<members {
+      for second in 0..<first where sameText(nodes[names[first]], nodes[names[second]]) {
+        throw failure(.duplicate)
+      }
+    }
+  }
+
+  private func sameText(_ one: Node, _ other: Node) -> Bool {
+    let count = Int(one.end - one.start)
+    guard count == Int(other.end - other.start) else { return false }
+    for offset in 0..<count
+    where bytes[Int(one.start) + offset] != bytes[Int(other.start) + offset] {
+      return false
+    }
+    return true
+  }
+
+  // MARK: Strings
+
+  private mutating func string() throws(JSONError) {
+    at += 1
+    let start = at
+    var kind = Node.Kind.string
+    while let byte = current {
+      switch byte {
+      case UInt8(ascii: "\""):
+        append(kind, from: start, to: at)
+        at += 1
+        return
+      case UInt8(ascii: "\\"):
+        kind = .escapedString
+        try escape()
+      case 0..<0x20: throw failure(.syntax)
+      case 0x20..<0x80: at += 1
+      default: try multibyte(lead: byte)
+      }
+    }
+    throw failure(.syntax)
+  }
+
+  private mutating func escape() throws(JSONError) {
+    at += 1
+    switch current {
+    case UInt8(ascii: "u"):
+      at += 1
+      let unit = try hexadecimal()
+      guard unit & 0xF800 == 0xD800 else { return }
+      // A high surrogate must be followed by a low one (RFC 8259 section 8.2).
+      guard unit < 0xDC00, current == UInt8(ascii: "\\") else { throw failure(.escape) }
+      at += 1
+      guard current == UInt8(ascii: "u") else { throw failure(.escape) }
+      at += 1
+      guard try hexadecimal() & 0xFC00 == 0xDC00 else { throw failure(.escape) }
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"),
+      UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+      at += 1
+    default: throw failure(.escape)
+    }
+  }
+
+  private mutating func hexadecimal() throws(JSONError) -> UInt16 {
+    guard at + 4 <= bytes.count else { throw failure(.escape) }
+    var unit: UInt16 = 0
+    for _ in 0..<4 {
+      guard let digit = JSONText.hexDigit(bytes[at]) else { throw failure(.escape) }
+      unit = unit << 4 | digit
+      at += 1
+    }
+    return unit
+  }
+
+  /// One UTF-8 sequence of two to four bytes, by the table of RFC 3629 section 4.
+  private mutating func multibyte(lead: UInt8) throws(JSONError) {
+    let rest: Int
+    let second: ClosedRange<UInt8>
+    switch lead {
+    case 0xC2...0xDF: (rest, second) = (1, 0x80...0xBF)
+    case 0xE0: (rest, second) = (2, 0xA0...0xBF)
+    case 0xED: (rest, second) = (2, 0x80...0x9F)
+    case 0xE1...0xEF: (rest, second) = (2, 0x80...0xBF)
+    case 0xF0: (rest, second) = (3, 0x90...0xBF)
+    case 0xF1...0xF3: (rest, second) = (3, 0x80...0xBF)
+    case 0xF4: (rest, second) = (3, 0x80...0x8F)
+    default: throw failure(.encoding)
+    }
+    guard at + rest < bytes.count, second.contains(bytes[at + 1]) else {
+      throw failure(.encoding)
+    }
+    for offset in 1...rest where bytes[at + offset] & 0xC0 != 0x80 { throw failure(.encoding) }
+    at += rest + 1
+  }
+
+  // MARK: Numbers
+
+  private mutating func number() throws(JSONError) {
+    let start = at
+    if current == UInt8(ascii: "-") { at += 1 }
+    if current == UInt8(ascii: "0") {
+      at += 1
+    } else {
+      try digits()
+    }
+    if current == UInt8(ascii: ".") {
+      at += 1
+      try digits()
+    }
+    if current == UInt8(ascii: "e") || current == UInt8(ascii: "E") {
+      at += 1
+      if current == UInt8(ascii: "+") || current == UInt8(ascii: "-") { at += 1 }
+      let exponent = at
+      try digits()
+      var size = 0
+      for index in exponent..<min(at, exponent + 8) { size = size * 10 + Int(bytes[index] & 15) }
+      guard size <= 300 else { throw failure(.number) }
+    }
+    guard at - start <= 64 else { throw failure(.number) }
+    append(.number, from: start, to: at)
+  }
+
+  private mutating func digits() throws(JSONError) {
+    let start = at
+    while let byte = current, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { at += 1 }
+    guard at > start else { throw failure(.syntax) }
+  }
+}

@@ -1,0 +1,88 @@
+/// How strings are read out of a document and written into one.
+enum JSONText {
+  static func hexDigit(_ byte: UInt8) -> UInt16? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt16(byte - UInt8(ascii: "0"))
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt16(byte - UInt8(ascii: "a") + 10)
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt16(byte - UInt8(ascii: "A") + 10)
+    default: nil
+    }
+  }
+
+  /// The string of a node that the parser has accepted.
+  static func string(_ node: Node, in bytes: UnsafeBufferPointer<UInt8>) -> String {
+    let text = UnsafeBufferPointer(rebasing: bytes[Int(node.start)..<Int(node.end)])
+    guard node.kind == .escapedString else { return String(decoding: text, as: UTF8.self) }
+    var units: [UInt8] = []
+    units.reserveCapacity(text.count)
+    var at = 0
+    while at < text.count {
+      guard text[at] == UInt8(ascii: "\\") else {
+        units.append(text[at])
+        at += 1
+        continue
+      }
+      at += 1
+      if text[at] == UInt8(ascii: "u") {
+        let scalar = unicode(text, after: &at)
+        units.append(contentsOf: String(Character(scalar)).utf8)
+      } else {
+        units.append(plain(text[at]))
+        at += 1
+      }
+    }
+    return String(decoding: units, as: UTF8.self)
+  }
+
+  /// The scalar of `\uXXXX` or of a surrogate pair; `at` is on the `u` and moves past the escape.
+  private static func unicode(
+    _ text: UnsafeBufferPointer<UInt8>, after at: inout Int
+  ) -> Unicode.Scalar {
+    let high = unit(text, at + 1)
+    at += 5
+    guard high & 0xFC00 == 0xD800 else { return Unicode.Scalar(high) ?? "\u{FFFD}" }
+    let low = unit(text, at + 2)
+    at += 6
+    let value = 0x10000 + (UInt32(high) - 0xD800) << 10 + (UInt32(low) - 0xDC00)
+    return Unicode.Scalar(value) ?? "\u{FFFD}"
+  }
+
+  private static func unit(_ text: UnsafeBufferPointer<UInt8>, _ start: Int) -> UInt16 {
+    var value: UInt16 = 0
+    for index in start..<start + 4 { value = value << 4 | (hexDigit(text[index]) ?? 0) }
+    return value
+  }
+
+  private static func plain(_ letter: UInt8) -> UInt8 {
+    switch letter {
+    case UInt8(ascii: "b"): 0x08
+    case UInt8(ascii: "f"): 0x0C
+    case UInt8(ascii: "n"): 0x0A
+    case UInt8(ascii: "r"): 0x0D
+    case UInt8(ascii: "t"): 0x09
+    default: letter
+    }
+  }
+
+  /// Writes a string: only `"`, `\` and control characters are escaped, in their short form where
+  /// there is one, else as `\u00xx` in lower case.
+  static func write(_ string: String, into bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "\""))
+    for byte in string.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+      case 0x08: bytes += "\\b".utf8
+      case 0x0C: bytes += "\\f".utf8
+      case 0x0A: bytes += "\\n".utf8
+      case 0x0D: bytes += "\\r".utf8
+      case 0x09: bytes += "\\t".utf8
+      case 0..<0x20:
+        bytes += "\\u00".utf8
+        bytes.append(UInt8(ascii: "0") + byte >> 4)
+        bytes.append(Array("0123456789abcdef".utf8)[Int(byte & 15)])
+      default: bytes.append(byte)
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+}

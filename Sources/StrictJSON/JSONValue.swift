@@ -1,0 +1,75 @@
+/// A JSON value to be written: members keep the order they were given in, so the same value is
+/// always the same bytes.
+public enum JSONValue: Sendable {
+  case null
+  case boolean(Bool)
+  case integer(Int64)
+  /// A number as it shall be written; the caller vouches that it is one.
+  case number(String)
+  case string(String)
+  case array([JSONValue])
+  case object([(String, JSONValue)])
+
+  /// `null` where there is nothing.
+  public static func optional(_ string: String?) -> JSONValue { string.map(Self.string) ?? .null }
+  public static func optional(_ integer: Int64?) -> JSONValue { integer.map(Self.integer) ?? .null }
+  public static func optional(_ boolean: Bool?) -> JSONValue { boolean.map(Self.boolean) ?? .null }
+
+  /// The text in UTF-8, without white space.
+  public var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    write(into: &bytes, indent: nil)
+    return bytes
+  }
+
+  /// The text without white space.
+  public var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  /// The text for people: two spaces a level.
+  public var prettyText: String {
+    var bytes: [UInt8] = []
+    write(into: &bytes, indent: 0)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private func write(into bytes: inout [UInt8], indent: Int?) {
+    switch self {
+    case .null: bytes += "null".utf8
+    case .boolean(let value): bytes += (value ? "true" : "false").utf8
+    case .integer(let value): bytes += String(value).utf8
+    case .number(let text): bytes += text.utf8
+    case .string(let value): JSONText.write(value, into: &bytes)
+    case .array(let values):
+      list(values.count, "[", "]", into: &bytes, indent: indent) { index, bytes, indent in
+        values[index].write(into: &bytes, indent: indent)
+      }
+    case .object(let members):
+      list(members.count, "{", "}", into: &bytes, indent: indent) { index, bytes, indent in
+        JSONText.write(members[index].0, into: &bytes)
+        bytes += (indent == nil ? ":" : ": ").utf8
+        members[index].1.write(into: &bytes, indent: indent)
+      }
+    }
+  }
+
+  private func list(
+    _ count: Int, _ open: String, _ close: String, into bytes: inout [UInt8], indent: Int?,
+    each: (Int, inout [UInt8], Int?) -> Void
+  ) {
+    bytes += open.utf8
+    let inner = indent.map { $0 + 1 }
+    for index in 0..<count {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      breakLine(inner, into: &bytes)
+      each(index, &bytes, inner)
+    }
+    if count > 0 { breakLine(indent, into: &bytes) }
+    bytes += close.utf8
+  }
+
+  private func breakLine(_ indent: Int?, into bytes: inout [UInt8]) {
+    guard let indent else { return }
+    bytes.append(0x0A)
+    bytes.append(contentsOf: repeatElement(0x20, count: indent * 2))
+  }
+}
