@@ -12,4 +12,15 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+/* The stack functions are macros. */
+static inline STACK_OF(X509) *subledger_certificates_new(void) { return sk_X509_new_null(); }
+static inline int subledger_certificates_push(STACK_OF(X509) *stack, X509 *certificate) {
+  return sk_X509_push(stack, certificate);
+}
+static inline int subledger_certificates_count(const STACK_OF(X509) *stack) {
+  return sk_X509_num(stack);
+}
+/* Frees the stack, not the certificates. */
+static inline void subledger_certificates_free(STACK_OF(X509) *stack) { sk_X509_free(stack); }
+
 #endif

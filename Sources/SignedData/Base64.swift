@@ -1,0 +1,20 @@
+/// Base64 with padding (RFC 4648 section 4), as `x5c` has it (RFC 7515 section 4.1.6).
+enum Base64 {
+  /// The bytes of a text with the standard alphabet and exact padding; nil for anything else.
+  static func decode(_ text: String) -> [UInt8]? {
+    var text = ArraySlice(text.utf8)
+    guard text.count % 4 == 0 else { return nil }
+    for _ in 0..<2 where text.last == UInt8(ascii: "=") { text.removeLast() }
+    var translated: [UInt8] = []
+    translated.reserveCapacity(text.count)
+    for byte in text {
+      switch byte {
+      case UInt8(ascii: "+"): translated.append(UInt8(ascii: "-"))
+      case UInt8(ascii: "/"): translated.append(UInt8(ascii: "_"))
+      case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
+      default: translated.append(byte)
+      }
+    }
+    return Base64URL.decode(translated[...])
+  }
+}

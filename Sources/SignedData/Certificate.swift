@@ -1,0 +1,157 @@
+import COpenSSL
+
+/// An X.509 certificate (RFC 5280) held by OpenSSL. Stays on the thread that made it.
+final class Certificate {
+  /// The longest certificate that is read; Apple's have about 1,100 bytes.
+  static let maximumBytes = 8192
+
+  let handle: OpaquePointer
+  let der: [UInt8]
+
+  /// Reads exactly one certificate in strict DER.
+  init(der: [UInt8]) throws(ProofFailure) {
+    guard der.count <= Self.maximumBytes, DERShape.isStrict(der[...]) else {
+      throw .untrusted("certificate_der")
+    }
+    let parsed = der.withUnsafeBufferPointer { buffer in
+      var cursor = buffer.baseAddress
+      return d2i_X509(nil, &cursor, buffer.count)
+    }
+    guard let parsed else {
+      ERR_clear_error()
+      throw .untrusted("certificate_der")
+    }
+    handle = parsed
+    self.der = der
+  }
+
+  /// Reads a file that holds one certificate in PEM or DER.
+  convenience init(file: [UInt8]) throws(ProofFailure) {
+    let der = Self.unarmoured(file) ?? file
+    do throws(ProofFailure) {
+      try self.init(der: der)
+    } catch {
+      throw .malformed("root_file")
+    }
+  }
+
+  deinit { X509_free(handle) }
+
+  private static func unarmoured(_ file: [UInt8]) -> [UInt8]? {
+    guard let input = file.withUnsafeBytes({ BIO_new_mem_buf($0.baseAddress, Int32($0.count)) })
+    else { return nil }
+    defer { BIO_free(input) }
+    return file.withUnsafeBytes { _ -> [UInt8]? in
+      guard let certificate = PEM_read_bio_X509(input, nil, nil, nil) else {
+        ERR_clear_error()
+        return nil
+      }
+      defer { X509_free(certificate) }
+      var bytes = [UInt8](repeating: 0, count: Int(i2d_X509(certificate, nil)))
+      bytes.withUnsafeMutableBufferPointer { buffer in
+        var cursor = buffer.baseAddress
+        i2d_X509(certificate, &cursor)
+      }
+      return bytes
+    }
+  }
+
+  // MARK: What the policy asks
+
+  var version: Int { X509_get_version(handle) + 1 }
+
+  /// Positive and at most 20 bytes (RFC 5280 section 4.1.2.2).
+  var hasSoundSerialNumber: Bool {
+    guard let serial = X509_get0_serialNumber(handle) else { return false }
+    return ASN1_STRING_type(serial) == V_ASN1_INTEGER && ASN1_STRING_length(serial) <= 20
+  }
+
+  /// The signature over this certificate is made with SHA-256 or better.
+  var hasStrongSignature: Bool {
+    [
+      NID_ecdsa_with_SHA256, NID_ecdsa_with_SHA384, NID_ecdsa_with_SHA512,
+      NID_sha256WithRSAEncryption, NID_sha384WithRSAEncryption, NID_sha512WithRSAEncryption,
+    ].contains(X509_get_signature_nid(handle))
+  }
+
+  /// An extension occurs at most once (RFC 5280 section 4.2).
+  var hasDistinctExtensions: Bool {
+    let count = X509_get_ext_count(handle)
+    for index in 0..<max(count, 0) {
+      guard let object = X509_EXTENSION_get_object(X509_get_ext(handle, index)),
+        X509_get_ext_by_OBJ(handle, object, index) < 0
+      else { return false }
+    }
+    return true
+  }
+
+  /// Carries the extension with this dotted object identifier, not marked critical.
+  func carriesMarker(_ identifier: String) -> Bool {
+    guard let object = OBJ_txt2obj(identifier, 1) else { return false }
+    defer { ASN1_OBJECT_free(object) }
+    let index = X509_get_ext_by_OBJ(handle, object, -1)
+    guard index >= 0 else { return false }
+    return X509_EXTENSION_get_critical(X509_get_ext(handle, index)) == 0
+  }
+
+  /// Basic constraints: nil where absent or unreadable.
+  var basicConstraints: (isAuthority: Bool, isCritical: Bool)? {
+    var critical: Int32 = 0
+    guard let raw = X509_get_ext_d2i(handle, NID_basic_constraints, &critical, nil) else {
+      ERR_clear_error()
+      return nil
+    }
+    let constraints = raw.assumingMemoryBound(to: BASIC_CONSTRAINTS.self)
+    defer { BASIC_CONSTRAINTS_free(constraints) }
+    return (constraints.pointee.ca != 0, critical == 1)
+  }
+
+  /// The key usage extension is there and has this bit (`KU_…`).
+  func hasKeyUsage(_ bit: Int32) -> Bool {
+    has(flag: EXFLAG_KUSAGE) && X509_get_key_usage(handle) & UInt32(bit) != 0
+  }
+
+  /// No extended key usage, or one that names no purpose in particular.
+  var isOpenToAnyPurpose: Bool {
+    !has(flag: EXFLAG_XKUSAGE) || X509_get_extended_key_usage(handle) & UInt32(XKU_ANYEKU) != 0
+  }
+
+  func has(flag: Int32) -> Bool { X509_get_extension_flags(handle) & UInt32(flag) != 0 }
+
+  /// The key is on P-256, its curve named and its point not compressed: then, and only then, the
+  /// SubjectPublicKeyInfo (RFC 5480) is these 26 bytes, 0x04, and 64 bytes of point.
+  var hasPlainP256Key: Bool {
+    let prefix: [UInt8] = [
+      0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08,
+      0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00, 0x04,
+    ]
+    let key = X509_get_X509_PUBKEY(handle)
+    guard i2d_X509_PUBKEY(key, nil) == 91 else { return false }
+    var bytes = [UInt8](repeating: 0, count: 91)
+    bytes.withUnsafeMutableBufferPointer { buffer in
+      var cursor = buffer.baseAddress
+      i2d_X509_PUBKEY(key, &cursor)
+    }
+    return bytes.starts(with: prefix)
+  }
+
+  /// notBefore to notAfter, in seconds since 1970; both ends belong to it (RFC 5280, 4.1.2.5).
+  var validity: ClosedRange<Int64>? {
+    guard let from = Self.seconds(X509_get0_notBefore(handle)),
+      let to = Self.seconds(X509_get0_notAfter(handle)), from <= to
+    else { return nil }
+    return from...to
+  }
+
+  private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+    guard let epoch = ASN1_TIME_set(nil, 0) else { return nil }
+    defer { ASN1_STRING_free(epoch) }
+    var days: Int32 = 0
+    var seconds: Int32 = 0
+    guard ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else {
+      ERR_clear_error()
+      return nil
+    }
+    return Int64(days) * 86_400 + Int64(seconds)
+  }
+}

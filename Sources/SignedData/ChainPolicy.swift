@@ -1,0 +1,100 @@
+import COpenSSL
+
+/// What a chain must be to speak for the App Store.
+///
+/// OpenSSL checks signatures, names, dates, path lengths, name constraints and unknown critical
+/// extensions (RFC 5280 section 6). The rest is asked here in small questions, because OpenSSL by
+/// itself accepts missing Apple markers, a certificate authority as leaf, other key usages, other
+/// keys, and chains of two. Key identifiers are not demanded: chains without them are legal.
+enum ChainPolicy {
+  private static let leafMarker = "1.2.840.113635.100.6.11.1"
+  private static let intermediateMarker = "1.2.840.113635.100.6.2.1"
+
+  /// Proves leaf → intermediate → one of `roots`, all valid at `seconds` since 1970.
+  ///
+  /// - Returns: the seconds at which every certificate of the chain is valid.
+  static func prove(
+    leaf: Certificate, intermediate: Certificate, roots: [Certificate], at seconds: Int64
+  ) throws(ProofFailure) -> ClosedRange<Int64> {
+    try require(leaf)
+    try require(intermediate)
+    try requireLeaf(leaf)
+    try requireIntermediate(intermediate)
+    var failure = ProofFailure.untrusted("chain_root")
+    for root in roots {
+      guard let window = window(of: [leaf, intermediate, root]) else {
+        throw .untrusted("certificate_dates")
+      }
+      guard window.contains(seconds) else {
+        failure = .untrusted("chain_dates")
+        continue
+      }
+      if isPath(leaf, intermediate, root, seconds) { return window }
+      failure = .untrusted("chain_path")
+    }
+    throw failure
+  }
+
+  private static func require(_ certificate: Certificate) throws(ProofFailure) {
+    guard certificate.version == 3 else { throw .untrusted("certificate_version") }
+    guard certificate.hasSoundSerialNumber else { throw .untrusted("certificate_serial") }
+    guard certificate.hasStrongSignature else { throw .untrusted("certificate_signature") }
+    guard certificate.hasDistinctExtensions else { throw .untrusted("certificate_extensions") }
+    guard !certificate.has(flag: EXFLAG_INVALID) else { throw .untrusted("certificate_invalid") }
+    guard certificate.validity != nil else { throw .untrusted("certificate_dates") }
+  }
+
+  private static func requireLeaf(_ leaf: Certificate) throws(ProofFailure) {
+    guard leaf.carriesMarker(leafMarker) else { throw .untrusted("leaf_marker") }
+    guard leaf.basicConstraints?.isAuthority != true else { throw .untrusted("leaf_authority") }
+    guard leaf.hasKeyUsage(KU_DIGITAL_SIGNATURE) else { throw .untrusted("leaf_key_usage") }
+    guard leaf.isOpenToAnyPurpose else { throw .untrusted("leaf_purpose") }
+    guard leaf.hasPlainP256Key else { throw .untrusted("leaf_key") }
+  }
+
+  private static func requireIntermediate(_ certificate: Certificate) throws(ProofFailure) {
+    guard certificate.carriesMarker(intermediateMarker) else {
+      throw .untrusted("intermediate_marker")
+    }
+    guard let constraints = certificate.basicConstraints, constraints.isAuthority,
+      constraints.isCritical
+    else { throw .untrusted("intermediate_authority") }
+    guard certificate.hasKeyUsage(KU_KEY_CERT_SIGN) else {
+      throw .untrusted("intermediate_key_usage")
+    }
+  }
+
+  private static func window(of chain: [Certificate]) -> ClosedRange<Int64>? {
+    var window = Int64.min...Int64.max
+    for certificate in chain {
+      guard let validity = certificate.validity, validity.overlaps(window) else { return nil }
+      window = validity.clamped(to: window)
+    }
+    return window
+  }
+
+  /// OpenSSL's own verification, with one trusted certificate and one untrusted, security level 2
+  /// (no SHA-1, no RSA under 2,048 bits), and nothing fetched: there is no code here that could.
+  private static func isPath(
+    _ leaf: Certificate, _ intermediate: Certificate, _ root: Certificate, _ seconds: Int64
+  ) -> Bool {
+    guard let store = X509_STORE_new(), let context = X509_STORE_CTX_new(),
+      let untrusted = subledger_certificates_new()
+    else { return false }
+    defer {
+      X509_STORE_CTX_free(context)
+      X509_STORE_free(store)
+      subledger_certificates_free(untrusted)
+      ERR_clear_error()
+    }
+    guard X509_STORE_add_cert(store, root.handle) == 1,
+      subledger_certificates_push(untrusted, intermediate.handle) == 1,
+      X509_STORE_CTX_init(context, store, leaf.handle, untrusted) == 1,
+      let parameters = X509_STORE_CTX_get0_param(context)
+    else { return false }
+    X509_VERIFY_PARAM_set_time(parameters, time_t(seconds))
+    X509_VERIFY_PARAM_set_auth_level(parameters, 2)
+    guard X509_verify_cert(context) == 1 else { return false }
+    return subledger_certificates_count(X509_STORE_CTX_get0_chain(context)) == 3
+  }
+}
