@@ -1,0 +1,121 @@
+public import StrictJSON
+
+/// Apple's responseBodyV2DecodedPayload, as far as admission and the fold read it.
+///
+/// Source: developer.apple.com/documentation/appstoreservernotifications. Types, subtypes and codes
+/// are kept as Apple wrote them: an unknown one is normal, never an error. Members nobody here
+/// understands stay in the journaled body.
+public struct NotificationPayload: Sendable {
+  /// The one of four objects that a payload carries.
+  public enum Content: Sendable {
+    /// The transaction the event is about, the renewal state, and the subscription's status 1 to 5,
+    /// all optional; the first two are nested JWS, to be proven on their own.
+    case data(transaction: ArraySlice<UInt8>?, renewal: ArraySlice<UInt8>?, status: Int64?)
+    case appData(appTransaction: ArraySlice<UInt8>?)
+    case summary
+    case externalPurchaseToken
+  }
+
+  public let notificationType: String
+  public let subtype: String?
+  public let notificationUUID: NotificationUUID
+  public let version: String?
+  /// When Apple signed, in milliseconds since 1970; the same in every retry.
+  public let signedDate: Int64
+  public let bundleId: String
+  public let appAppleId: Int64?
+  public let environment: String
+  public let content: Content
+
+  /// Reads a proven payload.
+  ///
+  /// - Throws: `PayloadFault` where it is no notification that can be recorded.
+  public init(_ root: JSONElement) throws(PayloadFault) {
+    guard root.kind == .object else { throw .shape("payload_object") }
+    notificationType = try root.text("notificationType", required: "notification_type")
+    subtype = root["subtype"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+    version = root["version"]?.string
+    let identifier = try root.text("notificationUUID", required: "notification_uuid")
+    guard let uuid = NotificationUUID(identifier) else { throw .shape("notification_uuid") }
+    notificationUUID = uuid
+    guard let date = root["signedDate"]?.integer else { throw .shape("signed_date") }
+    signedDate = date
+    let (name, object) = try Self.content(of: root)
+    bundleId = try object.text("bundleId", required: "bundle_id")
+    appAppleId = object["appAppleId"]?.integer
+    environment = try Self.environment(name, object)
+    content = try Self.content(name, object)
+  }
+
+  private static func content(
+    of root: JSONElement
+  ) throws(PayloadFault) -> (String, JSONElement) {
+    var found: (String, JSONElement)?
+    for name in ["data", "appData", "summary", "externalPurchaseToken"] {
+      guard let object = root[name] else { continue }
+      guard object.kind == .object, found == nil else { throw .shape("payload_content") }
+      found = (name, object)
+    }
+    guard let found else { throw .shape("payload_content") }
+    return found
+  }
+
+  /// An externalPurchaseToken has no environment: its identifier says so by a prefix.
+  private static func environment(
+    _ name: String, _ object: JSONElement
+  ) throws(PayloadFault) -> String {
+    guard name == "externalPurchaseToken" else {
+      return try object.text("environment", required: "environment")
+    }
+    let identifier = try object.text("externalPurchaseId", required: "external_purchase_id")
+    return identifier.hasPrefix("SANDBOX") ? "Sandbox" : "Production"
+  }
+
+  private static func content(
+    _ name: String, _ object: JSONElement
+  ) throws(PayloadFault) -> Content {
+    switch name {
+    case "data":
+      .data(
+        transaction: try object.nested("signedTransactionInfo"),
+        renewal: try object.nested("signedRenewalInfo"), status: object["status"]?.integer)
+    case "appData": .appData(appTransaction: try object.nested("signedAppTransactionInfo"))
+    case "summary": .summary
+    default: .externalPurchaseToken
+    }
+  }
+}
+
+/// Why a proven payload cannot be recorded as an event.
+public enum PayloadFault: Error, Sendable, Equatable {
+  /// It lacks something, or has it in another shape; kept in quarantine (promise 2).
+  case shape(String)
+  /// An identifier contains NUL, which no store and no log can be trusted to carry.
+  case forbiddenCharacter
+}
+
+extension JSONElement {
+  /// A member that must be a string without NUL, and not empty.
+  func text(_ name: String, required code: String) throws(PayloadFault) -> String {
+    guard let text = self[name]?.string, !text.isEmpty else { throw .shape(code) }
+    return try checked(text)
+  }
+
+  /// A member that may be a string without NUL; nil where it is absent, empty or something else.
+  func identifier(_ name: String) throws(PayloadFault) -> String? {
+    guard let text = self[name]?.string, !text.isEmpty else { return nil }
+    return try checked(text)
+  }
+
+  private func checked(_ text: String) throws(PayloadFault) -> String {
+    guard !text.utf8.contains(0) else { throw .forbiddenCharacter }
+    return text
+  }
+
+  /// A nested JWS: a string without escapes, as base64url needs none.
+  func nested(_ name: String) throws(PayloadFault) -> ArraySlice<UInt8>? {
+    guard let member = self[name] else { return nil }
+    guard let bytes = member.plainBytes else { throw .shape("nested_jws") }
+    return bytes
+  }
+}

@@ -1,0 +1,88 @@
+public import AppStore
+
+/// An event as the fold sees it: what was proven, and its place in the journal.
+///
+/// The journal holds a uuid once (promise 4), so the fold need not remember which it has seen.
+public struct FoldEvent: Sendable {
+  public var seq: Int64
+  public var uuid: NotificationUUID
+  public var notificationType: String
+  public var subtype: String?
+  public var signedDate: Int64
+  public var status: Int64?
+  public var transaction: Transaction?
+  public var renewal: RenewalInfo?
+
+  public init(
+    seq: Int64, uuid: NotificationUUID, notificationType: String, subtype: String?,
+    signedDate: Int64, status: Int64? = nil, transaction: Transaction? = nil,
+    renewal: RenewalInfo? = nil
+  ) {
+    self.seq = seq
+    self.uuid = uuid
+    self.notificationType = notificationType
+    self.subtype = subtype
+    self.signedDate = signedDate
+    self.status = status
+    self.transaction = transaction
+    self.renewal = renewal
+  }
+}
+
+/// The fold: which rules made a projection. A change of any rule is a new version.
+public enum Fold {
+  public static let version: Int64 = 1
+}
+
+extension StreamState {
+  /// One step of the fold: every register takes the event's object where its key is greater.
+  public mutating func evolve(_ event: FoldEvent) {
+    eventCount += 1
+    remember(event)
+    if let transaction = event.transaction { fold(transaction, of: event) }
+    if let renewal = event.renewal { fold(renewal, of: event) }
+    if let code = event.status, (1...5).contains(code) { fold(status: code, of: event) }
+  }
+
+  private mutating func remember(_ event: FoldEvent) {
+    if let last = lastEvent,
+      (last.signedDate, last.uuid) >= (event.signedDate, event.uuid)
+    {
+      return
+    }
+    lastEvent = LastEvent(
+      seq: event.seq, uuid: event.uuid, notificationType: event.notificationType,
+      subtype: event.subtype, signedDate: event.signedDate)
+  }
+
+  private mutating func fold(_ transaction: Transaction, of event: FoldEvent) {
+    let key = Key(
+      version: 1, signed: transaction.signedDate, notification: event.signedDate,
+      isRevoked: transaction.revocationDate != nil, uuid: event.uuid)
+    let id = transaction.transactionId
+    var register =
+      transactions[id] ?? TransactionRegister(key: key, transaction: transaction)
+    if key > register.key {
+      register.key = key
+      register.transaction = transaction
+    }
+    register.first = min(register.first ?? .max, transaction.signedDate)
+    if event.notificationType == "REFUND_REVERSED" {
+      register.clear = max(register.clear ?? .min, transaction.signedDate)
+    }
+    transactions[id] = register
+  }
+
+  private mutating func fold(_ info: RenewalInfo, of event: FoldEvent) {
+    let key = Key(
+      version: 1, signed: info.signedDate, notification: event.signedDate, isRevoked: false,
+      uuid: event.uuid)
+    if let renewal, renewal.key >= key { return }
+    renewal = RenewalRegister(key: key, renewal: info)
+  }
+
+  private mutating func fold(status code: Int64, of event: FoldEvent) {
+    if let status, (status.signed, status.uuid) >= (event.signedDate, event.uuid) { return }
+    status = StatusRegister(signed: event.signedDate, uuid: event.uuid, status: code)
+  }
+}

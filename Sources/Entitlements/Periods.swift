@@ -1,0 +1,116 @@
+import AppStore
+
+extension Int64 {
+  /// The sum, or the bound it would pass: dates come from outside, and the fold must not trap.
+  func advanced(orBoundBy distance: Int64) -> Int64 {
+    let (sum, hasOverflow) = addingReportingOverflow(distance)
+    return hasOverflow ? (distance > 0 ? .max : .min) : sum
+  }
+}
+
+/// What follows from a stream's registers alone, before any clock: when each transaction's paid
+/// time ends, which of them count, and which is the newest.
+struct Periods {
+  typealias Register = StreamState.TransactionRegister
+
+  /// Milliseconds of a day.
+  static let day: Int64 = 86_400_000
+
+  struct Period {
+    let register: Register
+    /// From when it is revoked, ms; nil where it is not.
+    let revocation: Int64?
+    /// When its paid time ends, exclusive, ms. `Int64.min`: superseded before it began;
+    /// `Int64.max`: never.
+    let end: Int64
+
+    var transaction: Transaction { register.transaction }
+    var start: Int64 { register.transaction.purchaseDate }
+    var isLive: Bool { end > start }
+    /// As if it had never been bought.
+    var isVoid: Bool { revocation.map { $0 <= start } ?? false }
+  }
+
+  /// Sorted by (purchase date, register key, transaction id).
+  let all: [Period]
+
+  init(_ state: StreamState) {
+    let registers = state.transactions.values.sorted(by: Self.isEarlier)
+    let revocations = registers.map(Self.revocation)
+    let purchases = zip(registers, revocations).compactMap { register, revocation in
+      let isVoid = revocation.map { $0 <= register.transaction.purchaseDate } ?? false
+      return isVoid || register.transaction.transactionReason == "RENEWAL" ? nil : register
+    }
+    all = zip(registers, revocations).map { register, revocation in
+      Period(
+        register: register, revocation: revocation,
+        end: Self.end(of: register, revocation, among: purchases))
+    }
+  }
+
+  /// The newest transaction that counts; of all, where none counts.
+  var head: Period? { all.last { !$0.isVoid } ?? all.last }
+
+  /// The period that covers `time`: of those still running the one begun last. Where nothing of the
+  /// row has begun, one that begins within a day: Apple charges a renewal up to 24 hours early.
+  func covering(_ time: Int64) -> Period? {
+    let running = all.filter { $0.isLive && time < $0.end }
+    if all.contains(where: { $0.start <= time }) { return running.last { $0.start <= time } }
+    return running.first { $0.start <= time.advanced(orBoundBy: Self.day) }
+  }
+
+  /// Until when paid periods follow each other without a hole, starting with `period`.
+  func paidThrough(from period: Period) -> Int64 {
+    var end = period.end
+    var isGrowing = true
+    while isGrowing {
+      isGrowing = false
+      for next in all where next.isLive && next.start <= end && next.end > end {
+        end = next.end
+        isGrowing = true
+      }
+    }
+    return end
+  }
+
+  private static func isEarlier(_ one: Register, _ other: Register) -> Bool {
+    let (a, b) = (one.transaction, other.transaction)
+    if a.purchaseDate != b.purchaseDate { return a.purchaseDate < b.purchaseDate }
+    if one.key != other.key { return one.key < other.key }
+    return a.transactionId.utf8.lexicographicallyPrecedes(b.transactionId.utf8)
+  }
+
+  /// A reversal voids every revocation dated before it; a later refund counts again.
+  private static func revocation(of register: Register) -> Int64? {
+    let date = register.key.version == 1 ? register.transaction.revocationDate : register.cancel
+    guard let date, date > register.clear ?? .min else { return nil }
+    return date
+  }
+
+  private static func end(
+    of register: Register, _ revocation: Int64?, among purchases: [Register]
+  ) -> Int64 {
+    let transaction = register.transaction
+    guard !transaction.isUpgraded else { return .min }
+    var end = min(transaction.expiresDate ?? .max, revocation ?? .max)
+    for purchase in purchases
+    where purchase.transaction.transactionId != transaction.transactionId
+      && supersedes(purchase.transaction, register)
+    {
+      end = min(end, purchase.transaction.purchaseDate)
+    }
+    return end
+  }
+
+  /// A purchase ends every period that began before it, and every one that was charged before it
+  /// even if that was to begin later. Where Apple did not say why a transaction was made (V1, and
+  /// V2 before June 2023), one that starts over a day before the predecessor's end is a purchase.
+  private static func supersedes(_ purchase: Transaction, _ register: Register) -> Bool {
+    let (start, transaction) = (purchase.purchaseDate, register.transaction)
+    guard purchase.transactionReason != nil else {
+      guard let expires = transaction.expiresDate else { return false }
+      return transaction.purchaseDate < start && start < expires.advanced(orBoundBy: -day)
+    }
+    return start > transaction.purchaseDate || register.first.map { $0 < start } ?? false
+  }
+}

@@ -1,0 +1,108 @@
+public import AppStore
+
+/// The registers of one stream: all that the fold remembers of a customer's subscription.
+///
+/// Every register is a maximum or a minimum over a total order and holds a whole object of Apple's,
+/// never merged member by member: the absence of a member is information. So folding is
+/// commutative, associative and idempotent, and the same events in any order give the same state
+/// (promise 6). No clock, no randomness, no locale.
+public struct StreamState: Sendable, Equatable {
+  /// What decides between two objects for one register: the greater key stays.
+  public struct Key: Sendable, Equatable, Comparable {
+    /// 1 for V2, 0 for V1: where both speak, V2 wins whatever the dates.
+    public var version: Int64
+    /// V2: the object's own signedDate, ms. V1: evidence time, ms.
+    public var signed: Int64
+    /// V2: the notification's signedDate, ms. V1: how many of the stream's transactions it lists.
+    public var notification: Int64
+    public var isRevoked: Bool
+    public var uuid: NotificationUUID
+
+    public init(
+      version: Int64, signed: Int64, notification: Int64, isRevoked: Bool, uuid: NotificationUUID
+    ) {
+      self.version = version
+      self.signed = signed
+      self.notification = notification
+      self.isRevoked = isRevoked
+      self.uuid = uuid
+    }
+
+    public static func < (one: Self, other: Self) -> Bool {
+      if one.version != other.version { return one.version < other.version }
+      if one.signed != other.signed { return one.signed < other.signed }
+      if one.notification != other.notification { return one.notification < other.notification }
+      if one.isRevoked != other.isRevoked { return other.isRevoked }
+      return one.uuid < other.uuid
+    }
+  }
+
+  /// All registers of one transactionId.
+  public struct TransactionRegister: Sendable, Equatable {
+    public var key: Key
+    public var transaction: Transaction
+    /// The earliest signedDate seen for it in V2, ms; nil before any.
+    public var first: Int64?
+    /// The latest signedDate of a REFUND_REVERSED for it, ms: revocations up to then are void.
+    public var clear: Int64?
+    /// V1: the earliest cancellation date seen for it, ms.
+    public var cancel: Int64?
+  }
+
+  public struct RenewalRegister: Sendable, Equatable {
+    public var key: Key
+    public var renewal: RenewalInfo
+  }
+
+  public struct StatusRegister: Sendable, Equatable {
+    public var signed: Int64
+    public var uuid: NotificationUUID
+    /// Apple's data.status, 1 to 5.
+    public var status: Int64
+  }
+
+  /// The event with the greatest (signedDate, uuid).
+  public struct LastEvent: Sendable, Equatable {
+    public var seq: Int64
+    public var uuid: NotificationUUID
+    public var notificationType: String
+    public var subtype: String?
+    public var signedDate: Int64
+  }
+
+  public internal(set) var transactions: [String: TransactionRegister] = [:]
+  public internal(set) var renewal: RenewalRegister?
+  public internal(set) var status: StatusRegister?
+  /// How many events of the stream were folded.
+  public internal(set) var eventCount: Int64 = 0
+  public internal(set) var lastEvent: LastEvent?
+
+  public init() {}
+
+  /// No event has told of a transaction or a renewal: there is no row to show.
+  public var isEmpty: Bool { transactions.isEmpty && renewal == nil }
+
+  /// Every app account token the stream's transactions and renewal ever carried, sorted.
+  public var accountTokens: [String] {
+    Self.distinct(
+      transactions.values.map(\.transaction.appAccountToken) + [renewal?.renewal.appAccountToken])
+  }
+
+  /// Every app transaction id, sorted.
+  public var appTransactionIds: [String] {
+    Self.distinct(
+      transactions.values.map(\.transaction.appTransactionId) + [renewal?.renewal.appTransactionId])
+  }
+
+  /// The original transaction id this stream replaced (MIGRATION), by its newest word on it.
+  public var previousOriginalTransactionId: String? {
+    transactions.values
+      .filter { $0.transaction.previousOriginalTransactionId != nil }
+      .max { $0.key < $1.key }?
+      .transaction.previousOriginalTransactionId
+  }
+
+  private static func distinct(_ values: [String?]) -> [String] {
+    Set(values.compactMap { $0 }).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+}
