@@ -7,4 +7,7 @@ public enum Migrations {
   public static let journal: [(number: Int, name: String, sql: [UInt8])] = [
     (1, "journal", PackageResources._001_journal_sql)
   ]
+
+  /// The schema of a projection. Projections are disposable and never migrated.
+  public static let projection: [UInt8] = PackageResources.projection_sql
 }

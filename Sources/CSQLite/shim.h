@@ -6,4 +6,9 @@
 /* SQLITE_TRANSIENT is a cast of -1 to a function pointer, which Swift does not import. */
 static inline sqlite3_destructor_type subledger_sqlite_transient(void) { return SQLITE_TRANSIENT; }
 
+/* sqlite3_db_config is variadic; every option used takes an int and a place for the old value. */
+static inline int subledger_sqlite_configure(sqlite3 *handle, int option, int value) {
+  return sqlite3_db_config(handle, option, value, (int *)0);
+}
+
 #endif

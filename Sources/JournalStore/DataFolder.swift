@@ -1,0 +1,65 @@
+import Glibc
+public import Platform
+
+/// The data folder: one journal, its projections, one lock, one control socket. Mode 0700.
+public struct DataFolder: Sendable, Hashable {
+  /// Without a slash at the end.
+  public let path: String
+
+  public init(path: String) {
+    var path = path
+    while path.count > 1 && path.last == "/" { path.removeLast() }
+    self.path = path
+  }
+
+  public var journal: String { path + "/journal.sqlite" }
+  public var journalWAL: String { journal + "-wal" }
+  public var lockFile: String { path + "/lock" }
+  public var controlSocket: String { path + "/control.sock" }
+
+  /// The projection folded by this fold version.
+  public func projection(_ foldVersion: Int) -> String { "\(path)/entitlements-\(foldVersion).sqlite" }
+
+  /// A projection that is being built beside the live one.
+  public func buildingProjection(_ foldVersion: Int) -> String { projection(foldVersion) + ".building" }
+
+  /// Makes the folder with mode 0700 where there is none, durably.
+  public func create() throws(StoreError) {
+    guard mkdir(path, 0o700) != 0 else {
+      try platform { () throws(PlatformError) in try DurableFile.syncFolder(of: path) }
+      return
+    }
+    guard errno == EEXIST else { throw StoreError(.last("make the folder \(path)")) }
+  }
+
+  public func exists() throws(StoreError) -> Bool {
+    try platform { () throws(PlatformError) in try DurableFile.size(path) } != nil
+  }
+
+  /// Whether there is a journal in it.
+  public func hasJournal() throws(StoreError) -> Bool {
+    try platform { () throws(PlatformError) in try DurableFile.size(journal) } != nil
+  }
+
+  /// Takes the folder for this process, until the value ends (promise 10).
+  ///
+  /// - Throws: `locked` when another process has it; nothing was touched then.
+  public func lock() throws(StoreError) -> FolderLock {
+    let lock = try platform { () throws(PlatformError) in try FolderLock.take(lockFile) }
+    guard let lock else { throw .locked }
+    return lock
+  }
+
+  /// Whether a process holds the folder now. Creates nothing.
+  public func isLocked() throws(StoreError) -> Bool {
+    try platform { () throws(PlatformError) in try FolderLock.isHeld(lockFile) }
+  }
+
+  /// How to open a file of this folder for reading without creating anything beside it: while a
+  /// daemon runs, or a crash left a -wal, through the -wal; otherwise as a file at rest.
+  func readingMode(_ file: String) throws(StoreError) -> Connection.Mode {
+    if try isLocked() { return .read }
+    let wal = try platform { () throws(PlatformError) in try DurableFile.size(file + "-wal") }
+    return (wal ?? 0) > 0 ? .read : .immutable
+  }
+}

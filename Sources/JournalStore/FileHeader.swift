@@ -1,0 +1,55 @@
+import Platform
+
+/// The first 100 bytes of an SQLite file (sqlite.org/fileformat.html, section 1.3), read without
+/// SQLite, which would take an empty file for a new database.
+struct FileHeader {
+  let name: String
+  private let bytes: [UInt8]
+
+  static func read(_ path: String) throws(StoreError) -> FileHeader {
+    let name = path.split(separator: "/").last.map { String($0) } ?? path
+    return FileHeader(
+      name: name,
+      bytes: try platform { () throws(PlatformError) in try DurableFile.read(path, limit: 100) })
+  }
+
+  /// Whether the file is to be read together with a -wal.
+  var isWAL: Bool { bytes[18] == 2 && bytes[19] == 2 }
+
+  /// In bytes; 1 stands for 65,536.
+  var pageSize: Int {
+    let stored = Int(bytes[16]) << 8 | Int(bytes[17])
+    return stored == 1 ? 65_536 : stored
+  }
+
+  /// - Parameter mark: the application_id that makes a file ours.
+  /// - Throws: `foreign`, or `newer` for a schema past `known`.
+  func check(mark: UInt32, known: Int) throws(StoreError) {
+    guard !bytes.isEmpty else { throw .foreign("\(name) is empty") }
+    guard bytes.count == 100, bytes.starts(with: Array("SQLite format 3\0".utf8)) else {
+      throw .foreign("\(name) is not an SQLite file")
+    }
+    guard bigEndian(at: 68) == mark else { throw .foreign("\(name) is another program's file") }
+    let version = Int(Int32(bitPattern: bigEndian(at: 60)))
+    guard version <= known else { throw .newer(found: version, known: known) }
+  }
+
+  private func bigEndian(at place: Int) -> UInt32 {
+    bytes[place..<(place + 4)].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}
+
+/// The first 32 bytes of a -wal (sqlite.org/fileformat.html, section 4.1).
+struct WALHeader {
+  static let size = 32
+  let pageSize: Int
+
+  /// nil where the bytes begin no -wal of a version SQLite 3 knows.
+  init?(_ bytes: [UInt8]) {
+    let words = stride(from: 0, to: 12, by: 4).map { start in
+      bytes[start..<(start + 4)].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    }
+    guard words[0] | 1 == 0x377F_0683, words[1] == 3_007_000 else { return nil }
+    pageSize = Int(words[2])
+  }
+}

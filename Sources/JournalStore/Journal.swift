@@ -1,0 +1,131 @@
+public import Platform
+
+/// The journal's writer: one per folder, on one thread.
+///
+/// Promises kept here and in `Append`:
+/// 1. `append` returns after its SQL transaction is synced (`synchronous=FULL` in WAL mode).
+/// 4. `notification_uuid` is unique for ever.
+/// 5. Rows never change (triggers), and `ChainHash` makes any change visible.
+/// 10. It opens only under the folder's lock.
+public final class Journal {
+  /// 16 random bytes made with the journal; projections name the journal they came from by them.
+  public let journalId: [UInt8]
+  /// The newest event. Kept in memory, read again after any error.
+  public internal(set) var head: Head
+
+  let codec: BodyCodec
+  var apps: [[String]: Int64] = [:]
+  var kinds: [[String?]: Int64] = [:]
+  var foreignCount = 0
+  private let live: Connection
+  private var ending: StoreError?
+
+  /// Pages in the -wal past which `checkpointIfNeeded` copies them into the file.
+  static let checkpointPages = 1_000
+
+  /// Opens the folder's journal, or makes one where there is none. See `StartUp` for the order of
+  /// checks; a refusal leaves every byte of every file as it was.
+  ///
+  /// - Parameters:
+  ///   - lock: this folder's lock; the caller keeps it as long as the journal lives.
+  ///   - now: milliseconds since 1970 UTC, for the record of migrations.
+  public static func open(
+    _ folder: DataFolder, lock: borrowing FolderLock, now: Int64
+  ) throws(StoreError) -> Journal {
+    precondition(lock.path == folder.lockFile, "the lock of another folder")
+    try StartUp.prepare(folder, now: now)
+    let connection = try Connection.open(folder.journal, .write)
+    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+    try Migrator.apply(connection, now: now)
+    let journal = try Journal(connection)
+    try journal.markOpen()
+    try platform { () throws(PlatformError) in try DurableFile.syncFolder(of: folder.journal) }
+    return journal
+  }
+
+  private init(_ connection: Connection) throws(StoreError) {
+    live = connection
+    journalId = try Meta(connection: connection).bytes(.journalId) ?? []
+    codec = BodyCodec(shelf: DictionaryShelf(connection))
+    head = try Self.readHead(connection)
+    foreignCount = try Self.readForeignCount(connection)
+  }
+
+  /// From here on a file without its -wal is a torn copy: the flag is in the file itself, and the
+  /// -wal stays non-empty, since a passive checkpoint never shortens it.
+  private func markOpen() throws(StoreError) {
+    try live.atomically { () throws(StoreError) in try Meta(connection: live).set(.open, 1) }
+    try live.checkpointPassive()
+  }
+
+  /// The connection, unless a failure or `close` has ended this journal.
+  func connection() throws(StoreError) -> Connection {
+    if let ending { throw ending }
+    return live
+  }
+
+  /// After an error nothing in memory is trusted. A failing disk ends the journal: after a failed
+  /// fsync the kernel may drop pages and answer success the next time, so no later commit could
+  /// keep promise 1.
+  func recover(from error: StoreError) {
+    if error.isFatal { ending = error }
+    apps.removeAll()
+    kinds.removeAll()
+    codec.forget()
+    guard ending == nil else { return }
+    do throws(StoreError) {
+      head = try Self.readHead(live)
+      foreignCount = try Self.readForeignCount(live)
+    } catch {
+      ending = error
+    }
+  }
+
+  /// Copies the -wal into the file once it has grown, without waiting for readers. Call between
+  /// batches; it syncs the file.
+  public func checkpointIfNeeded() throws(StoreError) {
+    let connection = try connection()
+    guard connection.walPages > Self.checkpointPages else { return }
+    do {
+      try connection.checkpointPassive()
+    } catch {
+      recover(from: error)
+      throw error
+    }
+  }
+
+  /// Ends well: the flag is cleared, the -wal is copied and removed. Later calls throw.
+  ///
+  /// Readers that still look at the -wal are no error; it then stays for the next start.
+  public func close() throws(StoreError) {
+    let connection = try connection()
+    ending = .sql("the journal is closed")
+    try connection.atomically { () throws(StoreError) in
+      try Meta(connection: connection).set(.open, 0)
+    }
+    do throws(StoreError) {
+      try connection.checkpointTruncate()
+    } catch {
+      if error != .busy { throw error }
+    }
+    connection.close()
+  }
+
+  /// hash[seq]; nil past the head.
+  public func hash(at seq: Int64) throws(StoreError) -> [UInt8]? {
+    if seq == 0 { return ChainHash.origin }
+    return try connection().statement("SELECT hash FROM event WHERE seq = ?").bind(1, seq)
+      .first { $0.bytes(0) }
+  }
+
+  static func readHead(_ connection: Connection) throws(StoreError) -> Head {
+    try connection.statement(
+      "SELECT seq, hash, received_at_ms FROM event ORDER BY seq DESC LIMIT 1"
+    ).first { Head(seq: $0.int(0), hash: $0.bytes(1), receivedAt: $0.int(2)) } ?? .empty
+  }
+
+  private static func readForeignCount(_ connection: Connection) throws(StoreError) -> Int {
+    try connection.statement("SELECT count(*) FROM quarantine WHERE is_foreign = 1")
+      .first { Int($0.int(0)) } ?? 0
+  }
+}

@@ -1,0 +1,38 @@
+/// The small facts a file keeps about itself.
+struct Meta {
+  enum Key: String {
+    case journalId = "journal_id"
+    case open
+    case foreignOverflow = "foreign_overflow"
+    case foldVersion = "fold_version"
+    case fingerprint
+    case foldedThrough = "folded_through"
+    case hash
+  }
+
+  let connection: Connection
+
+  func int(_ key: Key) throws(StoreError) -> Int64? {
+    try connection.statement("SELECT value FROM meta WHERE key = ?").bind(1, key.rawValue)
+      .first { $0.int(0) }
+  }
+
+  func bytes(_ key: Key) throws(StoreError) -> [UInt8]? {
+    try connection.statement("SELECT value FROM meta WHERE key = ?").bind(1, key.rawValue)
+      .first { $0.bytes(0) }
+  }
+
+  func set(_ key: Key, _ value: Int64) throws(StoreError) {
+    try upsert(key).bind(2, value).run()
+  }
+
+  func set(_ key: Key, _ value: [UInt8]) throws(StoreError) {
+    try upsert(key).bind(2, value).run()
+  }
+
+  private func upsert(_ key: Key) throws(StoreError) -> Statement {
+    try connection.statement(
+      "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    ).bind(1, key.rawValue)
+  }
+}

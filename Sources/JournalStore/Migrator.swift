@@ -1,0 +1,39 @@
+import Migrations
+import SignedData
+
+/// Brings a journal to the schema of this program, forward only.
+enum Migrator {
+  /// The newest schema this program knows; `PRAGMA user_version` of a journal it wrote.
+  static var known: Int { Migrations.journal.last?.number ?? 0 }
+
+  /// Reads and compares; writes nothing.
+  ///
+  /// - Throws: `newer`, or `frozenMigration` for an applied one that differs from ours.
+  static func check(_ connection: Connection) throws(StoreError) {
+    let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
+    guard version <= known else { throw .newer(found: version, known: known) }
+    let applied = try connection.statement("SELECT number, sha256 FROM migration ORDER BY number")
+      .all { (number: Int($0.int(0)), sha256: $0.bytes(1)) }
+    for (place, row) in applied.enumerated() {
+      guard place < Migrations.journal.count, Migrations.journal[place].number == row.number,
+        SHA256.hash(Migrations.journal[place].sql) == row.sha256
+      else { throw .frozenMigration(number: row.number) }
+    }
+    guard applied.count == version else { throw .frozenMigration(number: applied.count + 1) }
+  }
+
+  /// Applies what is missing, each in one SQL transaction.
+  static func apply(_ connection: Connection, now: Int64) throws(StoreError) {
+    let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
+    for migration in Migrations.journal where migration.number > version {
+      try connection.atomically { () throws(StoreError) in
+        try connection.execute(String(decoding: migration.sql, as: UTF8.self))
+        try connection.execute("PRAGMA user_version = \(migration.number)")
+        try connection.statement(
+          "INSERT INTO migration (number, name, sha256, applied_at_ms) VALUES (?, ?, ?, ?)"
+        ).bind(1, Int64(migration.number)).bind(2, migration.name)
+          .bind(3, SHA256.hash(migration.sql)).bind(4, now).run()
+      }
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import Platform
+
+/// Reads one projection through a connection that cannot write; one per thread.
+///
+/// After a swap of the live file a reader sees the old one until it is opened anew.
+public final class ProjectionReader {
+  private let connection: Connection
+
+  /// - Throws: `foreign` where there is no projection of that fold version.
+  public static func open(
+    _ folder: DataFolder, foldVersion: Int
+  ) throws(StoreError) -> ProjectionReader {
+    try open(folder, path: folder.projection(foldVersion))
+  }
+
+  /// Opens any projection in the folder, such as one that is being built.
+  public static func open(_ folder: DataFolder, path: String) throws(StoreError) -> ProjectionReader {
+    guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
+      throw .foreign("there is no \(path); run `subledger rebuild`")
+    }
+    try FileHeader.read(path).check(mark: ProjectionFile.mark, known: ProjectionFile.schema)
+    return ProjectionReader(try Connection.open(path, try folder.readingMode(path)))
+  }
+
+  private init(_ connection: Connection) { self.connection = connection }
+
+  /// Reads that follow see one state of the rows, until `endSnapshot`.
+  public func beginSnapshot() throws(StoreError) { try connection.beginSnapshot() }
+
+  public func endSnapshot() { connection.endSnapshot() }
+
+  /// The last seq in the rows.
+  public func foldedThrough() throws(StoreError) -> Int64 {
+    try Meta(connection: connection).int(.foldedThrough) ?? 0
+  }
+
+  /// hash[foldedThrough] by the journal the rows came from.
+  public func foldedHash() throws(StoreError) -> [UInt8] {
+    try Meta(connection: connection).bytes(.hash) ?? []
+  }
+
+  public func identity() throws(StoreError) -> ProjectionIdentity {
+    let meta = Meta(connection: connection)
+    return ProjectionIdentity(
+      foldVersion: Int(try meta.int(.foldVersion) ?? 0),
+      fingerprint: String(decoding: try meta.bytes(.fingerprint) ?? [], as: UTF8.self),
+      journalId: try meta.bytes(.journalId) ?? [])
+  }
+
+  public func count() throws(StoreError) -> Int64 {
+    try connection.statement("SELECT count(*) FROM entitlement").first { $0.int(0) } ?? 0
+  }
+
+  /// Rows whose fold failed, in key order (promise 9).
+  public func broken(limit: Int) throws(StoreError) -> [ProjectedRow] {
+    try rows("WHERE e.broken IS NOT NULL ORDER BY \(Self.keyOrder) LIMIT ?", limit: limit)
+  }
+
+  public func row(of key: StreamKey) throws(StoreError) -> ProjectedRow? {
+    try connection.statement(
+      Self.select + "WHERE original_transaction_id = ? AND environment = ? AND bundle_id = ?"
+    ).bind(1, key.originalTransactionId).bind(2, key.environment).bind(3, key.bundleId)
+      .first(Self.row)
+  }
+
+  /// The rows of this id in key order: one for each app and environment that has it.
+  public func rows(
+    withOriginalTransactionId id: String
+  ) throws(StoreError) -> [ProjectedRow] {
+    try rows("WHERE original_transaction_id = ? ORDER BY \(Self.keyOrder)", id)
+  }
+
+  /// The rows that succeed this id, in key order.
+  public func rows(
+    withPreviousOriginalTransactionId id: String
+  ) throws(StoreError) -> [ProjectedRow] {
+    try rows("WHERE previous_original_transaction_id = ? ORDER BY \(Self.keyOrder)", id)
+  }
+
+  /// The rows of an app account, in key order, past a key.
+  public func rows(
+    withAppAccountToken token: String, after key: StreamKey? = nil, limit: Int
+  ) throws(StoreError) -> [ProjectedRow] {
+    try rows(kind: 1, token, after: key, limit)
+  }
+
+  /// The rows of an app download, in key order, past a key.
+  public func rows(
+    withAppTransactionId id: String, after key: StreamKey? = nil, limit: Int
+  ) throws(StoreError) -> [ProjectedRow] {
+    try rows(kind: 2, id, after: key, limit)
+  }
+
+  private func rows(
+    kind: Int64, _ value: String, after key: StreamKey?, _ limit: Int
+  ) throws(StoreError) -> [ProjectedRow] {
+    try connection.statement(
+      Self.select + """
+        WHERE e.id IN (SELECT entitlement_id FROM token WHERE kind = ?4 AND value = ?5)
+        AND (original_transaction_id, environment, bundle_id) > (?1, ?2, ?3)
+        ORDER BY \(Self.keyOrder) LIMIT ?6
+        """
+    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment ?? "")
+      .bind(3, key?.bundleId ?? "").bind(4, kind).bind(5, value).bind(6, Int64(limit))
+      .all(Self.row)
+  }
+
+  /// Up to `limit` rows in key order, past a key.
+  public func rows(after key: StreamKey?, limit: Int) throws(StoreError) -> [ProjectedRow] {
+    try connection.statement(
+      Self.select + """
+        WHERE original_transaction_id >= ?1
+        AND (original_transaction_id, environment, bundle_id) > (?1, ?2, ?3)
+        ORDER BY \(Self.keyOrder) LIMIT ?4
+        """
+    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment ?? "")
+      .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(Self.row)
+  }
+
+  /// Every row in key order, while `body` answers true. In pieces: beside a writer, rows may be of
+  /// several states unless a snapshot was begun.
+  public func forEach(_ body: (ProjectedRow) -> Bool) throws(StoreError) {
+    var last: StreamKey?
+    while true {
+      let piece = try rows(after: last, limit: 1_000)
+      for row in piece {
+        guard body(row) else { return }
+      }
+      guard let end = piece.last else { return }
+      last = end.key
+    }
+  }
+
+  private static let keyOrder = "original_transaction_id, environment, bundle_id"
+
+  private static let select = """
+    SELECT environment, bundle_id, original_transaction_id, previous_original_transaction_id,
+      broken, tokens, state
+    FROM entitlement e JOIN app ON app.id = e.app_id
+
+    """
+
+  private func rows(_ condition: String, _ id: String) throws(StoreError) -> [ProjectedRow] {
+    try connection.statement(Self.select + condition).bind(1, id).all(Self.row)
+  }
+
+  private func rows(_ condition: String, limit: Int) throws(StoreError) -> [ProjectedRow] {
+    try connection.statement(Self.select + condition).bind(1, Int64(limit)).all(Self.row)
+  }
+
+  private static func row(_ row: Statement) throws(StoreError) -> ProjectedRow {
+    let tokens = row.optionalBytes(5)
+    guard let lists = tokens.map(ProjectedRow.lists) ?? [[], []] else {
+      throw .corrupt("the tokens of a projected row")
+    }
+    return ProjectedRow(
+      key: StreamKey(
+        environment: row.text(0), bundleId: row.text(1), originalTransactionId: row.text(2)),
+      state: row.bytes(6), appAccountTokens: lists[0], appTransactionIds: lists[1],
+      previousOriginalTransactionId: row.optionalText(3), broken: row.optionalText(4))
+  }
+}

@@ -1,0 +1,97 @@
+/// Where genuine notifications that are not admitted are kept (promise 2).
+extension Journal {
+  /// Other apps' notifications kept; past it they are only counted, since any developer's genuine
+  /// notifications get this far.
+  public static let foreignLimit = 10_000
+
+  func quarantine(
+    _ item: NewQuarantine, _ connection: Connection
+  ) throws(StoreError) -> AppendOutcome {
+    if try isQuarantined(item, connection) { return .alreadyQuarantined }
+    if item.isForeign && foreignCount >= Self.foreignLimit {
+      try connection.statement("UPDATE meta SET value = value + 1 WHERE key = 'foreign_overflow'")
+        .run()
+      return .quarantineFull
+    }
+    let stored = try codec.encode(item.body, mayLearn: false)
+    let statement = try connection.statement(
+      """
+      INSERT INTO quarantine (reason, is_foreign, source, notification_uuid, environment, bundle_id,
+        notification_type, signed_date_ms, received_at_ms, body_sha256, dictionary_id, body)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """)
+    statement.bind(1, item.reason).bind(2, item.isForeign ? 1 : 0).bind(3, item.source)
+      .bind(4, item.notificationUUID).bind(5, item.environment).bind(6, item.bundleId)
+      .bind(7, item.notificationType).bind(8, item.signedDate).bind(9, item.receivedAt)
+      .bind(10, item.bodySHA256).bind(11, stored.dictionary).bind(12, stored.bytes)
+    try statement.run()
+    if item.isForeign { foreignCount += 1 }
+    return .quarantined(id: connection.lastRowId)
+  }
+
+  /// Once per uuid, per body where there is none.
+  private func isQuarantined(
+    _ item: NewQuarantine, _ connection: Connection
+  ) throws(StoreError) -> Bool {
+    let found: Bool?
+    if let uuid = item.notificationUUID {
+      found = try connection.statement("SELECT 1 FROM quarantine WHERE notification_uuid = ?")
+        .bind(1, uuid).first { _ in true }
+    } else {
+      found = try connection.statement(
+        "SELECT 1 FROM quarantine WHERE notification_uuid IS NULL AND body_sha256 = ?"
+      ).bind(1, item.bodySHA256).first { _ in true }
+    }
+    return found ?? false
+  }
+
+  /// An event that was journaled after all, with the same body, leaves quarantine.
+  func release(_ event: NewEvent, _ connection: Connection) throws(StoreError) {
+    try connection.statement(
+      """
+      DELETE FROM quarantine WHERE body_sha256 = ?2
+        AND (notification_uuid = ?1 OR notification_uuid IS NULL)
+      """
+    ).bind(1, event.notificationUUID).bind(2, event.bodySHA256).run()
+    if connection.changes > 0 && foreignCount > 0 {
+      foreignCount =
+        try connection.statement("SELECT count(*) FROM quarantine WHERE is_foreign = 1")
+        .first { Int($0.int(0)) } ?? 0
+    }
+  }
+
+  /// Drops one; false where there is none of this id.
+  public func removeQuarantined(_ id: Int64) throws(StoreError) -> Bool {
+    let connection = try connection()
+    do {
+      return try connection.atomically { () throws(StoreError) in
+        let isForeign = try connection.statement("SELECT is_foreign FROM quarantine WHERE id = ?")
+          .bind(1, id).first { $0.int(0) == 1 }
+        guard let isForeign else { return false }
+        try connection.statement("DELETE FROM quarantine WHERE id = ?").bind(1, id).run()
+        if isForeign { foreignCount -= 1 }
+        return true
+      }
+    } catch {
+      recover(from: error)
+      throw error
+    }
+  }
+
+  /// Other apps' notifications that were only counted.
+  public func foreignOverflow() throws(StoreError) -> Int64 {
+    try Meta(connection: connection()).int(.foreignOverflow) ?? 0
+  }
+}
+
+extension NewQuarantine {
+  /// A genuine notification under the uuid of another one that was journaled first.
+  init(conflict event: NewEvent) {
+    self.init(
+      reason: "conflict", isForeign: false, source: event.source,
+      notificationUUID: event.notificationUUID, environment: event.environment,
+      bundleId: event.bundleId, notificationType: event.notificationType,
+      signedDate: event.signedDate, receivedAt: event.receivedAt, body: event.body,
+      bodySHA256: event.bodySHA256)
+  }
+}

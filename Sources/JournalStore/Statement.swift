@@ -1,0 +1,124 @@
+import CSQLite
+
+/// One prepared statement. Parameters count from 1, columns from 0, as in SQLite.
+///
+/// Every value from outside is a bound parameter, never a part of the SQL text.
+package final class Statement {
+  private let raw: OpaquePointer
+  private var bindFailure: Int32 = SQLITE_OK
+
+  init(_ raw: OpaquePointer) { self.raw = raw }
+
+  deinit { sqlite3_finalize(raw) }
+
+  @discardableResult
+  package func bind(_ index: Int32, _ value: Int64?) -> Statement {
+    note(value.map { sqlite3_bind_int64(raw, index, $0) } ?? sqlite3_bind_null(raw, index))
+  }
+
+  @discardableResult
+  package func bind(_ index: Int32, _ value: String?) -> Statement {
+    guard var value else { return note(sqlite3_bind_null(raw, index)) }
+    return note(
+      value.withUTF8 { utf8 in
+        utf8.withMemoryRebound(to: CChar.self) {
+          sqlite3_bind_text64(
+            raw, index, $0.baseAddress ?? Self.nothing, UInt64($0.count),
+            subledger_sqlite_transient(), UInt8(SQLITE_UTF8))
+        }
+      })
+  }
+
+  @discardableResult
+  package func bind(_ index: Int32, _ value: [UInt8]?) -> Statement {
+    guard let value else { return note(sqlite3_bind_null(raw, index)) }
+    guard !value.isEmpty else { return note(sqlite3_bind_zeroblob(raw, index, 0)) }
+    return note(
+      value.withUnsafeBytes {
+        sqlite3_bind_blob64(
+          raw, index, $0.baseAddress, UInt64($0.count), subledger_sqlite_transient())
+      })
+  }
+
+  /// A null pointer would bind NULL; an empty text needs an address.
+  nonisolated(unsafe) private static let nothing: UnsafePointer<CChar> = {
+    let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
+    byte.initialize(to: 0)
+    return UnsafePointer(byte)
+  }()
+
+  private func note(_ code: Int32) -> Statement {
+    if code != SQLITE_OK { bindFailure = code }
+    return self
+  }
+
+  /// Runs to the end, whatever rows come.
+  package func run() throws(StoreError) {
+    defer { reset() }
+    while try step() {}
+  }
+
+  /// Reads the first row, if there is one.
+  package func first<Result>(
+    _ read: (Statement) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result? {
+    defer { reset() }
+    return try step() ? try read(self) : nil
+  }
+
+  /// Reads every row while `read` answers true.
+  package func forEach(_ read: (Statement) throws(StoreError) -> Bool) throws(StoreError) {
+    defer { reset() }
+    while try step() {
+      guard try read(self) else { return }
+    }
+  }
+
+  /// Reads every row.
+  package func all<Element>(
+    _ read: (Statement) throws(StoreError) -> Element
+  ) throws(StoreError) -> [Element] {
+    defer { reset() }
+    var rows: [Element] = []
+    while try step() { rows.append(try read(self)) }
+    return rows
+  }
+
+  private func step() throws(StoreError) -> Bool {
+    guard bindFailure == SQLITE_OK else { throw .of(bindFailure, "could not bind a parameter") }
+    let code = sqlite3_step(raw)
+    switch code {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    default: throw .of(code, String(cString: sqlite3_errmsg(sqlite3_db_handle(raw))))
+    }
+  }
+
+  /// Ends the read transaction of a statement that still had rows.
+  private func reset() {
+    sqlite3_reset(raw)
+    bindFailure = SQLITE_OK
+  }
+
+  package func int(_ column: Int32) -> Int64 { sqlite3_column_int64(raw, column) }
+
+  package func optionalInt(_ column: Int32) -> Int64? { isNull(column) ? nil : int(column) }
+
+  package func text(_ column: Int32) -> String {
+    guard let start = sqlite3_column_text(raw, column) else { return "" }
+    let count = Int(sqlite3_column_bytes(raw, column))
+    return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+  }
+
+  package func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+  package func bytes(_ column: Int32) -> [UInt8] {
+    guard let start = sqlite3_column_blob(raw, column) else { return [] }
+    return Array(
+      UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(raw, column))))
+  }
+
+  package func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
+
+  private func isNull(_ column: Int32) -> Bool { sqlite3_column_type(raw, column) == SQLITE_NULL }
+}

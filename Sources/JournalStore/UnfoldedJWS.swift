@@ -1,0 +1,187 @@
+import Glibc
+import SignedData
+
+/// A compact JWS (RFC 7515 section 7.1) taken apart so that it compresses well.
+///
+/// Base64url hides repetition and a signature has none. So headers stay as they are (the same text
+/// in every notification), the payload and the payloads of the JWS strings in it are decoded, and
+/// the signatures are kept apart. Base64url is strict, so folding gives back the same bytes.
+struct UnfoldedJWS: Equatable {
+  /// The header segment, then for each nested JWS what comes before it, its header segment, and its
+  /// payload; then the rest.
+  var text: [UInt8] = []
+  /// Nested ones first, in their order; the outer one last.
+  var signatures: [[UInt8]] = []
+  var headerCount = 0
+  var nested: [Nested] = []
+  var tailCount = 0
+
+  struct Nested: Equatable {
+    var gapCount: Int
+    var headerCount: Int
+    var payloadCount: Int
+  }
+
+  /// Bounds what a tampered file can make a reader do.
+  static let maximumText = 8 << 20
+  private static let maximumNested = 8
+  private static let dot = UInt8(ascii: ".")
+  private static let quote = UInt8(ascii: "\"")
+  private static let opening: [UInt8] = Array("eyJ".utf8)
+
+  var header: ArraySlice<UInt8> { text[..<headerCount] }
+}
+
+extension UnfoldedJWS {
+  /// nil where `body` is not a compact JWS in strict base64url.
+  init?(_ body: [UInt8]) {
+    guard let outer = Segments(body[...]) else { return nil }
+    var payload: [UInt8] = []
+    payload.reserveCapacity(outer.payload.count)
+    guard let signature = Base64URL.decode(outer.signature),
+      Base64URL.append(decoding: outer.payload, to: &payload)
+    else { return nil }
+    text.reserveCapacity(body.count)
+    text += outer.header
+    headerCount = text.count
+    var taken = 0
+    var searched = 0
+    while nested.count < Self.maximumNested,
+      let start = Self.nextHeader(in: payload, from: searched)
+    {
+      let end = payload[start...].firstIndex(of: Self.quote) ?? payload.count
+      searched = end
+      guard unfold(payload[start..<end], after: payload[taken..<start]) else { continue }
+      taken = end
+    }
+    tailCount = payload.count - taken
+    text += payload[taken...]
+    signatures.append(signature)
+  }
+
+  /// The start of the next string that looks like a JWS: `{"` in base64url is `eyJ`.
+  private static func nextHeader(in payload: [UInt8], from: Int) -> Int? {
+    payload.withUnsafeBytes { bytes -> Int? in
+      guard let start = bytes.baseAddress else { return nil }
+      var at = from
+      while at + 4 <= bytes.count, let match = memchr(start + at, Int32(quote), bytes.count - at) {
+        at = UnsafeRawPointer(match) - start + 1
+        if bytes[at...].starts(with: opening) { return at }
+      }
+      return nil
+    }
+  }
+
+  private mutating func unfold(_ jws: ArraySlice<UInt8>, after gap: ArraySlice<UInt8>) -> Bool {
+    guard let inner = Segments(jws), let signature = Base64URL.decode(inner.signature) else {
+      return false
+    }
+    let start = text.count
+    text += gap
+    text += inner.header
+    let payloadStart = text.count
+    guard Base64URL.append(decoding: inner.payload, to: &text) else {
+      text.removeLast(text.count - start)
+      return false
+    }
+    nested.append(
+      Nested(
+        gapCount: gap.count, headerCount: inner.header.count,
+        payloadCount: text.count - payloadStart))
+    signatures.append(signature)
+    return true
+  }
+
+  /// The body again, nil where the counts do not fit the text.
+  func folded() -> [UInt8]? {
+    guard signatures.count == nested.count + 1, textCount == text.count else { return nil }
+    var payload: [UInt8] = []
+    payload.reserveCapacity(text.count * 2)
+    var at = headerCount
+    for (place, part) in nested.enumerated() {
+      let headerEnd = at + part.gapCount + part.headerCount
+      payload += text[at..<headerEnd]
+      payload.append(Self.dot)
+      at = headerEnd + part.payloadCount
+      Base64URL.append(encoding: text[headerEnd..<at], to: &payload)
+      payload.append(Self.dot)
+      Base64URL.append(encoding: signatures[place][...], to: &payload)
+    }
+    payload += text[at...]
+    var body: [UInt8] = []
+    body.reserveCapacity(headerCount + payload.count * 4 / 3 + 128)
+    body += header
+    body.append(Self.dot)
+    Base64URL.append(encoding: payload[...], to: &body)
+    body.append(Self.dot)
+    Base64URL.append(encoding: signatures[nested.count][...], to: &body)
+    return body
+  }
+
+  /// What the counts add up to; nil where that is absurd.
+  var textCount: Int? {
+    var sum = 0
+    for count in [headerCount, tailCount] + nested.flatMap({
+      [$0.gapCount, $0.headerCount, $0.payloadCount]
+    }) {
+      guard count >= 0, count <= Self.maximumText else { return nil }
+      sum += count
+    }
+    return sum <= Self.maximumText ? sum : nil
+  }
+
+  /// Counts and signatures as stored before the compressed text.
+  func appendFrame(to bytes: inout [UInt8]) {
+    VarInt.append(nested.count, to: &bytes)
+    VarInt.append(headerCount, to: &bytes)
+    for part in nested {
+      VarInt.append(part.gapCount, to: &bytes)
+      VarInt.append(part.headerCount, to: &bytes)
+      VarInt.append(part.payloadCount, to: &bytes)
+    }
+    VarInt.append(tailCount, to: &bytes)
+    for signature in signatures {
+      VarInt.append(signature.count, to: &bytes)
+      bytes += signature
+    }
+  }
+
+  /// Reads what `appendFrame` wrote, up to the text; `bytes` is left with what follows.
+  init?(frame bytes: inout ArraySlice<UInt8>) {
+    guard let count = VarInt.take(&bytes), count <= Self.maximumNested,
+      let headerCount = VarInt.take(&bytes)
+    else { return nil }
+    self.headerCount = headerCount
+    for _ in 0..<count {
+      guard let gap = VarInt.take(&bytes), let header = VarInt.take(&bytes),
+        let payload = VarInt.take(&bytes)
+      else { return nil }
+      nested.append(Nested(gapCount: gap, headerCount: header, payloadCount: payload))
+    }
+    guard let tail = VarInt.take(&bytes) else { return nil }
+    tailCount = tail
+    for _ in 0...count {
+      guard let size = VarInt.take(&bytes), size <= bytes.count else { return nil }
+      signatures.append(Array(bytes.prefix(size)))
+      bytes = bytes.dropFirst(size)
+    }
+  }
+}
+
+/// The three parts of a compact JWS, undecoded.
+private struct Segments {
+  let header: ArraySlice<UInt8>
+  let payload: ArraySlice<UInt8>
+  let signature: ArraySlice<UInt8>
+
+  init?(_ jws: ArraySlice<UInt8>) {
+    let dot = UInt8(ascii: ".")
+    guard let first = jws.firstIndex(of: dot),
+      let second = jws[(first + 1)...].firstIndex(of: dot),
+      !jws[(second + 1)...].contains(dot)
+    else { return nil }
+    header = jws[..<first]
+    payload = jws[(first + 1)..<second]
+    signature = jws[(second + 1)...]
+  }
+}
