@@ -87,6 +87,19 @@ public final class JournalReader {
   public func events(
     of key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
   ) throws(StoreError) -> [StoredEvent] {
+    try events(
+      of: key, signedThrough: signedThrough, receivedThrough: receivedThrough, read: readable)
+  }
+
+  /// As `events(of:)`, for those who doubt the file: a body that cannot be recovered is no error.
+  public func rawEvents(of key: StreamKey) throws(StoreError) -> [RawEvent] {
+    try events(of: key, signedThrough: .max, receivedThrough: .max, read: raw)
+  }
+
+  private func events<Event>(
+    of key: StreamKey, signedThrough: Int64, receivedThrough: Int64,
+    read: (Statement) throws(StoreError) -> Event
+  ) throws(StoreError) -> [Event] {
     try connection.statement(
       EventRow.select + """
         WHERE e.stream_id = (
@@ -95,7 +108,17 @@ public final class JournalReader {
         AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
         """
     ).bind(1, key.originalTransactionId).bind(2, key.environment).bind(3, key.bundleId)
-      .bind(4, signedThrough).bind(5, receivedThrough).all(readable)
+      .bind(4, signedThrough).bind(5, receivedThrough).all(read)
+  }
+
+  /// How many streams have an event up to a seq: as many rows a projection folded so far has.
+  public func streamCount(through seq: Int64) throws(StoreError) -> Int64 {
+    try connection.statement(
+      """
+      SELECT count(*) FROM stream s WHERE original_transaction_id IS NOT NULL
+        AND EXISTS (SELECT 1 FROM event e WHERE e.stream_id = s.id AND e.seq <= ?)
+      """
+    ).bind(1, seq).first { $0.int(0) } ?? 0
   }
 
   public func event(seq: Int64) throws(StoreError) -> StoredEvent? {

@@ -55,13 +55,16 @@ public final class Projection {
     return live
   }
 
-  /// The bytes kept for a key, nil where there is no row.
-  public func state(of key: StreamKey) throws(StoreError) -> [UInt8]? {
+  /// The bytes kept for a key and why its fold failed, if it did; nil where there is no row.
+  public func state(
+    of key: StreamKey
+  ) throws(StoreError) -> (bytes: [UInt8], broken: String?)? {
     let connection = try connection()
     guard let app = try appId(key, connection, adding: false) else { return nil }
     return try connection.statement(
-      "SELECT state FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, app).first { $0.bytes(0) }
+      "SELECT state, broken FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
+    ).bind(1, key.originalTransactionId).bind(2, app)
+      .first { (bytes: $0.bytes(0), broken: $0.optionalText(1)) }
   }
 
   /// Writes rows and how far they go in one SQL transaction.

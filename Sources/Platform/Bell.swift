@@ -18,10 +18,11 @@ public final class Bell: Sendable {
     _ = write(descriptor, &one, 8)
   }
 
-  /// Blocks until rung, and silences the bell.
-  public func wait() {
+  /// Blocks until rung, or for so many milliseconds (for ever where negative), and silences the
+  /// bell.
+  public func wait(milliseconds: Int32 = -1) {
     var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    while poll(&watched, 1, -1) < 0 && errno == EINTR {}
+    while poll(&watched, 1, milliseconds) < 0 && errno == EINTR {}
     silence()
   }
 

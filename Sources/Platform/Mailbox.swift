@@ -50,5 +50,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
     bell.ring()
   }
 
+  public var isClosed: Bool { state.withLock { $0.closed } }
+
   public var count: Int { state.withLock { $0.items.count } }
 }

@@ -1,0 +1,93 @@
+import Platform
+public import SignedData
+import StrictJSON
+
+/// The process's settings: what the configuration file, variables and flags say together.
+public struct Configuration: Sendable {
+  /// One app whose notifications are admitted.
+  public struct App: Sendable, Equatable {
+    public var bundleId: String
+    /// Apple's id of the app; Production notifications must carry it.
+    public var appAppleId: Int64?
+    public var environments: Set<String>
+  }
+
+  /// Who may read, and what. Without lists: everything.
+  public struct ReadToken: Sendable, Equatable {
+    public var name: String
+    /// SHA-256 of the token: the token itself is nowhere.
+    public var sha256: [UInt8]
+    public var bundleIds: Set<String>?
+    public var environments: Set<String>?
+
+    /// Whether rows of this app and environment are this token's to see.
+    public func covers(environment: String, bundleId: String) -> Bool {
+      bundleIds?.contains(bundleId) ?? true && environments?.contains(environment) ?? true
+    }
+  }
+
+  /// Bounds on what one client, or all together, may take.
+  public struct Limits: Sendable, Equatable {
+    /// Bytes of a notification's body.
+    public var bodyBytes = 262_144
+    public var connections = 4096
+    public var connectionsPerAddress = 256
+    /// Seconds for a whole header, a whole body, and between requests.
+    public var headerSeconds = 5
+    public var bodySeconds = 15
+    public var idleSeconds = 60
+  }
+
+  public var listen = "127.0.0.1:8080"
+  public var data = "/var/lib/subledger"
+  public var apps: [String: App] = [:]
+  public var trustRoots: TrustRoots
+  /// How many roots were configured beside Apple's.
+  public var extraRoots = 0
+  public var trustedProxies = ["127.0.0.1", "::1"]
+  public var readTokens: [ReadToken] = []
+  public var limits = Limits()
+  /// Milliseconds that products of type Non-Renewing Subscription last.
+  public var nonRenewingDurations: [String: Int64] = [:]
+
+  /// The defaults: no app, no token, Apple's root alone.
+  public init() throws(ConfigurationError) {
+    do throws(ProofFailure) {
+      trustRoots = try TrustRoots()
+    } catch {
+      throw ConfigurationError("Apple's root is not usable", next: "report this")
+    }
+  }
+
+  /// Flags win over `SUBLEDGER_*` variables, those over the file.
+  ///
+  /// - Parameters:
+  ///   - file: path of the configuration file; nil for none.
+  ///   - variables: `SUBLEDGER_LISTEN`, `SUBLEDGER_DATA`; others are not read.
+  ///   - listen, data: what the flags say.
+  public static func load(
+    file: String?, variables: [String: String], listen: String?, data: String?
+  ) throws(ConfigurationError) -> Configuration {
+    var configuration = try Configuration()
+    if let file = file ?? variables["SUBLEDGER_CONFIG"] {
+      var reader = ConfigurationReader(file: file)
+      try reader.read(into: &configuration)
+    }
+    if let listen = listen ?? variables["SUBLEDGER_LISTEN"] { configuration.listen = listen }
+    if let data = data ?? variables["SUBLEDGER_DATA"] { configuration.data = data }
+    return configuration
+  }
+}
+
+/// What is wrong with the configuration, and what to do about it.
+public struct ConfigurationError: Error, Sendable, CustomStringConvertible {
+  public let problem: String
+  public let next: String
+
+  public init(_ problem: String, next: String) {
+    self.problem = problem
+    self.next = next
+  }
+
+  public var description: String { "\(problem); \(next)" }
+}

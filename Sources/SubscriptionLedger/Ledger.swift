@@ -1,0 +1,135 @@
+import Entitlements
+public import JournalStore
+import Platform
+import Synchronization
+
+/// The running ledger: one data folder, one writer thread, and a queue between it and the world.
+///
+/// Keeps promises 1 (an answer leaves after the sync) and 10 (one writer).
+public final class Ledger: Sendable {
+  /// What became of something submitted.
+  public enum Outcome: Sendable, Equatable {
+    case accepted(seq: Int64)
+    case duplicate(seq: Int64)
+    /// Another notification has this uuid; the newcomer is in quarantine.
+    case conflict(seq: Int64)
+    case quarantined
+    /// A kept receive time lies before the head's.
+    case receiveTimeBehind
+    /// Not kept, and not refused: to be sent again.
+    case unavailable(String)
+  }
+
+  /// Waits behind these answer 503: a batch is at most a thousand, and a second's work is enough.
+  public static let queueLength = 8192
+
+  /// Which rows readers of this process shall open.
+  public let rows: LiveRows
+  public let folder: DataFolder
+  let jobs = Mailbox<LedgerJob>(capacity: Ledger.queueLength)
+  private let state = Mutex(State())
+
+  private struct State {
+    var seq: Int64 = 0
+    var failure: StoreError?
+    var writer: Ending?
+  }
+
+  /// What a thread leaves behind: rung when it has ended.
+  final class Ending: Sendable {
+    let bell = Bell()
+  }
+
+  init(folder: DataFolder) {
+    self.folder = folder
+    rows = LiveRows(folder: folder)
+  }
+
+  /// Opens a folder's journal, or makes one, and starts the writer. Returns once notifications can
+  /// be taken; rows follow, at once where they need no more than catching up.
+  ///
+  /// - Parameters:
+  ///   - now: milliseconds since 1970, for the record of migrations.
+  ///   - onFailure: called once, on the writer's thread, when the journal may no longer be written:
+  ///     the process is to end, so that the next start can mend what the disk did.
+  public static func start(
+    _ folder: DataFolder, now: Int64, onFailure: @escaping @Sendable (StoreError) -> Void
+  ) throws(StoreError) -> Ledger {
+    let ledger = Ledger(folder: folder)
+    let opened = Mailbox<Result<Void, StoreError>>(capacity: 1)
+    let ending = Ending()
+    ledger.state.withLock { $0.writer = ending }
+    do throws(PlatformError) {
+      _ = try Thread.start("writer") {
+        LedgerWriter.run(ledger, now: now, opened: opened, onFailure: onFailure)
+        ending.bell.ring()
+      }
+    } catch {
+      throw .platform(attempt: "start the writer", code: 11)
+    }
+    try opened.takeAll()?.first?.get()
+    ledger.startRows()
+    return ledger
+  }
+
+  /// Hands something received to the writer; `then` is called on the writer's thread once it is
+  /// synced, or at once, here, when the queue is full.
+  public func submit(
+    _ received: Receiver.Received, then: @escaping @Sendable (Outcome) -> Void
+  ) {
+    if !jobs.put(.submit(received, then)) { then(.unavailable("overload")) }
+  }
+
+  /// Drops one from quarantine; `then` gets whether there was one.
+  public func dropQuarantined(_ id: Int64, then: @escaping @Sendable (Bool) -> Void) {
+    if !jobs.put(.drop(id, then)) { then(false) }
+  }
+
+  /// Makes a built projection the live one; `then` gets whether that worked.
+  public func adopt(_ building: String, then: @escaping @Sendable (StoreError?) -> Void) {
+    if !jobs.put(.adopt(building, then)) { then(.busy) }
+  }
+
+  /// The last seq that was journaled, as far as this process knows.
+  public var seq: Int64 { state.withLock { $0.seq } }
+
+  /// Why notifications can no longer be taken; nil while they can.
+  public var failure: StoreError? { state.withLock { $0.failure } }
+
+  /// How many submissions wait.
+  public var waiting: Int { jobs.count }
+
+  /// Finishes what waits, closes the files, and returns.
+  public func stop() {
+    jobs.close()
+    let writer = state.withLock { state in
+      defer { state.writer = nil }
+      return state.writer
+    }
+    writer?.bell.wait()
+  }
+
+  func note(seq: Int64) { state.withLock { $0.seq = seq } }
+  func note(failure: StoreError) { state.withLock { $0.failure = failure } }
+
+  /// Builds or catches up the rows on a thread of their own, then has the writer take them over.
+  /// Waits for that a moment, so that a start with rows at hand has them when it is ready.
+  private func startRows() {
+    let ready = Bell()
+    let ledger = self
+    _ = try? Thread.start("rows") {
+      RowsBuilder.prepare(ledger.folder, stop: { ledger.jobs.isClosed })
+      let isTaken = ledger.jobs.put(.takeRows { ready.ring() })
+      if !isTaken { ready.ring() }
+    }
+    ready.wait(milliseconds: 2000)
+  }
+}
+
+/// What the writer is asked to do.
+enum LedgerJob: Sendable {
+  case submit(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)
+  case drop(Int64, @Sendable (Bool) -> Void)
+  case adopt(String, @Sendable (StoreError?) -> Void)
+  case takeRows(@Sendable () -> Void)
+}

@@ -1,0 +1,231 @@
+public import Entitlements
+public import JournalStore
+
+/// Answers questions about customers, for one thread: rows from the live projection, moments of
+/// the past from the journal.
+public final class LedgerReader {
+  /// Who is asked for: at what moment, and what the asker may see.
+  public struct Question: Sendable {
+    /// Evaluate at this time, folding only what Apple had signed by then, ms; nil: now, all of it.
+    public var asOf: Int64?
+    /// Fold only what we had received by then, ms.
+    public var knownAt: Int64?
+    /// Our clock, ms.
+    public var now: Int64
+    /// Whether rows of this key may be shown; what may not is as if it were not there.
+    public var covers: @Sendable (StreamKey) -> Bool
+
+    public init(
+      asOf: Int64? = nil, knownAt: Int64? = nil, now: Int64,
+      covers: @escaping @Sendable (StreamKey) -> Bool = { _ in true }
+    ) {
+      self.asOf = asOf
+      self.knownAt = knownAt
+      self.now = now
+      self.covers = covers
+    }
+
+    var time: Int64 { asOf ?? knownAt ?? now }
+    var isAboutThePast: Bool { asOf != nil || knownAt != nil }
+  }
+
+  public enum Failure: Error, Sendable {
+    /// Rows are being built for the first time, or cannot be written.
+    case notReady
+    /// Two apps have this original transaction id: say which.
+    case ambiguous
+    case store(StoreError)
+  }
+
+  public let journal: JournalReader
+  private let durations: [String: Int64]
+  private let source: Source
+  private var live: (reader: ProjectionReader, generation: Int)?
+
+  /// Where rows come from: the running ledger of this process, or the files of a folder.
+  private enum Source {
+    case running(LiveRows)
+    case atRest(DataFolder)
+  }
+
+  /// A reader beside the running ledger of this process.
+  public init(_ ledger: Ledger, durations: [String: Int64]) throws(StoreError) {
+    journal = try JournalReader.open(ledger.folder)
+    self.durations = durations
+    source = .running(ledger.rows)
+  }
+
+  /// A reader of a folder, whether another process runs on it or none.
+  public init(_ folder: DataFolder, durations: [String: Int64]) throws(StoreError) {
+    journal = try JournalReader.open(folder)
+    self.durations = durations
+    source = .atRest(folder)
+  }
+
+  /// The live projection, opened anew after a swap.
+  public func rows() throws(Failure) -> ProjectionReader {
+    do throws(StoreError) {
+      switch source {
+      case .running(let rows):
+        if let live, live.generation == rows.current { return live.reader }
+        live = try rows.open(foldVersion: RowsBuilder.foldVersion)
+      case .atRest(let folder):
+        if live == nil {
+          live = (try ProjectionReader.open(folder, foldVersion: RowsBuilder.foldVersion), 0)
+        }
+      }
+    } catch {
+      throw .store(error)
+    }
+    guard let live else { throw .notReady }
+    return live.reader
+  }
+
+  // MARK: One customer
+
+  /// The row of an original transaction id; nil where there is none that may be shown.
+  public func entitlement(
+    _ originalTransactionId: String, environment: String, bundleId: String?,
+    _ question: Question
+  ) throws(Failure) -> RowDocument? {
+    let keys = try keys(originalTransactionId, environment, bundleId, question)
+    guard let key = keys.first else { return nil }
+    guard keys.count == 1 else { throw .ambiguous }
+    return try document(key, question)
+  }
+
+  /// The streams of an original transaction id that may be shown.
+  func keys(
+    _ originalTransactionId: String, _ environment: String?, _ bundleId: String?,
+    _ question: Question
+  ) throws(Failure) -> [StreamKey] {
+    let all = try store { () throws(StoreError) in
+      try journal.streams(withOriginalTransactionId: originalTransactionId)
+    }
+    return all.filter { key in
+      (environment.map { $0 == key.environment } ?? true)
+        && (bundleId.map { $0 == key.bundleId } ?? true) && question.covers(key)
+    }
+  }
+
+  private func document(_ key: StreamKey, _ question: Question) throws(Failure) -> RowDocument? {
+    guard let state = try state(of: key, question),
+      let entitlement = Entitlement(state, at: question.time, durations: durations)
+    else { return nil }
+    return RowDocument(
+      key: key, entitlement: entitlement, eventCount: state.eventCount,
+      lastEvent: state.lastEvent, succeededBy: try successor(of: key, question),
+      knownAt: question.knownAt)
+  }
+
+  private func state(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState? {
+    if question.isAboutThePast { return try pastState(of: key, question) }
+    let rows = try rows()
+    return try store { () throws(StoreError) in
+      guard let row = try rows.row(of: key) else { return nil }
+      return try Self.state(row, journal)
+    }
+  }
+
+  private static func state(
+    _ row: ProjectedRow, _ journal: JournalReader
+  ) throws(StoreError) -> StreamState {
+    if let state = StreamState(decoding: row.state) { return state }
+    // Damaged bytes: the rows are never trusted over the journal.
+    return try RowsFold.refold(row.key, through: .max, journal).state
+  }
+
+  private func pastState(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState {
+    try store { () throws(StoreError) in
+      let events = try journal.events(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+      var state = StreamState()
+      for event in events {
+        if let step = try? JournaledNotification.foldEvent(event) { state.evolve(step) }
+      }
+      return state
+    }
+  }
+
+  /// The stream that names this one as its former self; of several, the one Apple signed last.
+  private func successor(of key: StreamKey, _ question: Question) throws(Failure) -> String? {
+    let rows = try rows()
+    let candidates = try store { () throws(StoreError) in
+      try rows.rows(withPreviousOriginalTransactionId: key.originalTransactionId)
+    }
+    var newest: (signed: Int64, id: String)?
+    for row in candidates
+    where row.key.environment == key.environment && row.key.bundleId == key.bundleId {
+      guard let state = try state(of: row.key, question),
+        state.previousOriginalTransactionId == key.originalTransactionId,
+        let signed = state.lastEvent?.signedDate
+      else { continue }
+      let candidate = (signed, row.key.originalTransactionId)
+      if newest.map({ $0 < candidate }) ?? true { newest = candidate }
+    }
+    return newest?.id
+  }
+
+  // MARK: Lists
+
+  /// Which rows to list.
+  public struct Filter: Sendable {
+    public var appAccountToken: String?
+    public var productId: String?
+    public var status: Entitlement.Status?
+    public var environment: String?
+    public var bundleId: String?
+
+    public init() {}
+  }
+
+  /// Rows looked at for one page at most: a filter that matches little must not hold a thread.
+  private static let maximumLooks = 5000
+
+  /// Up to `limit` rows in key order after a key, and where to go on; nil at the end.
+  public func list(
+    _ filter: Filter, after: StreamKey?, limit: Int, _ question: Question
+  ) throws(Failure) -> (rows: [RowDocument], next: StreamKey?) {
+    let projection = try rows()
+    var found: [RowDocument] = []
+    var last = after
+    var looks = 0
+    while found.count < limit, looks < Self.maximumLooks {
+      let (start, wanted) = (last, min(500, max(50, limit - found.count)))
+      let piece = try store { () throws(StoreError) in
+        if let token = filter.appAccountToken {
+          return try projection.rows(withAppAccountToken: token, after: start, limit: wanted)
+        }
+        return try projection.rows(after: start, limit: wanted)
+      }
+      guard !piece.isEmpty else { return (found, nil) }
+      for row in piece {
+        looks += 1
+        last = row.key
+        if let document = try match(row, filter, question) { found.append(document) }
+        if found.count == limit { break }
+      }
+    }
+    return (found, last)
+  }
+
+  private func match(
+    _ row: ProjectedRow, _ filter: Filter, _ question: Question
+  ) throws(Failure) -> RowDocument? {
+    guard question.covers(row.key), filter.environment ?? row.key.environment == row.key.environment,
+      filter.bundleId ?? row.key.bundleId == row.key.bundleId,
+      let document = try document(row.key, question)
+    else { return nil }
+    if let product = filter.productId, document.entitlement.productId != product { return nil }
+    if let status = filter.status, document.entitlement.status != status { return nil }
+    return document
+  }
+
+  func store<Value>(_ read: () throws(StoreError) -> Value) throws(Failure) -> Value {
+    do throws(StoreError) {
+      return try read()
+    } catch {
+      throw .store(error)
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import AppStore
+import Entitlements
+import SignedData
+import StrictJSON
+
+/// A V2 notification with what is nested in it, read; whether it is proven is the opener's affair.
+struct Notification {
+  let payload: NotificationPayload
+  let transaction: Transaction?
+  let renewal: RenewalInfo?
+
+  /// Reads an outer payload.
+  ///
+  /// - Parameter open: turns a nested JWS into its payload, named by the member with its date; at
+  ///   the door it proves it first, on what is journaled it need not.
+  /// - Throws: `notAdmitted` for another shape, `malformed` for NUL in an identifier, and whatever
+  ///   `open` throws.
+  init(
+    _ root: JSONElement,
+    open: (ArraySlice<UInt8>, _ dateMember: String) throws(Refusal) -> JSONElement
+  ) throws(Refusal) {
+    let payload = try Self.shaped { () throws(PayloadFault) in try NotificationPayload(root) }
+    self.payload = payload
+    switch payload.content {
+    case .data(let signedTransaction, let signedRenewal, _):
+      let transaction = try signedTransaction.map { (jws) throws(Refusal) in
+        try open(jws, "signedDate")
+      }
+      let renewal = try signedRenewal.map { (jws) throws(Refusal) in try open(jws, "signedDate") }
+      try Self.requireAgreement(payload, transaction, renewal)
+      self.transaction = try Self.shaped { () throws(PayloadFault) in
+        guard let transaction else { return nil }
+        return try Transaction(transaction, outerSignedDate: payload.signedDate)
+      }
+      self.renewal = try Self.shaped { () throws(PayloadFault) in
+        guard let renewal else { return nil }
+        return try RenewalInfo(renewal, outerSignedDate: payload.signedDate)
+      }
+      identifier = try Self.stream(transaction, renewal)
+    case .appData(let signedTransaction):
+      if let signedTransaction {
+        let appTransaction = try open(signedTransaction, "receiptCreationDate")
+        try Self.require(appTransaction, payload, environment: "receiptType")
+      }
+      (transaction, renewal, identifier) = (nil, nil, nil)
+    case .summary, .externalPurchaseToken:
+      (transaction, renewal, identifier) = (nil, nil, nil)
+    }
+  }
+
+  /// The stream: original transaction id of what is nested, nil where nothing names one.
+  let identifier: String?
+
+  /// What the fold takes of it; `seq` is its place in the journal.
+  func foldEvent(seq: Int64) -> FoldEvent {
+    var status: Int64?
+    if case .data(_, _, let code) = payload.content { status = code }
+    return FoldEvent(
+      seq: seq, uuid: payload.notificationUUID, notificationType: payload.notificationType,
+      subtype: payload.subtype, signedDate: payload.signedDate, status: status,
+      transaction: transaction, renewal: renewal)
+  }
+
+  private static func shaped<Part>(
+    _ read: () throws(PayloadFault) -> Part
+  ) throws(Refusal) -> Part {
+    do throws(PayloadFault) {
+      return try read()
+    } catch {
+      switch error {
+      case .shape(let code): throw .notAdmitted(code)
+      case .forbiddenCharacter: throw .malformed("nul_in_identifier")
+      }
+    }
+  }
+
+  private static func stream(
+    _ transaction: JSONElement?, _ renewal: JSONElement?
+  ) throws(Refusal) -> String? {
+    for payload in [transaction, renewal] {
+      guard let identifier = payload?["originalTransactionId"]?.string, !identifier.isEmpty else {
+        continue
+      }
+      guard !identifier.utf8.contains(0) else { throw .malformed("nul_in_identifier") }
+      return identifier
+    }
+    return nil
+  }
+
+  /// Each part is signed on its own; that they speak of one subscription is checked here.
+  private static func requireAgreement(
+    _ payload: NotificationPayload, _ transaction: JSONElement?, _ renewal: JSONElement?
+  ) throws(Refusal) {
+    if let transaction { try require(transaction, payload, environment: "environment") }
+    if let renewal {
+      guard renewal.kind == .object else { throw .notAdmitted("nested_payload") }
+      // Renewal info has no bundleId: the original transaction id binds it.
+      guard renewal["environment"]?.string == payload.environment else {
+        throw .notAdmitted("nested_environment")
+      }
+    }
+    if let one = transaction?["originalTransactionId"]?.string,
+      let other = renewal?["originalTransactionId"]?.string, one != other
+    {
+      throw .notAdmitted("nested_original_transaction_id")
+    }
+  }
+
+  private static func require(
+    _ nested: JSONElement, _ payload: NotificationPayload, environment member: String
+  ) throws(Refusal) {
+    guard nested.kind == .object else { throw .notAdmitted("nested_payload") }
+    guard nested["bundleId"]?.string == payload.bundleId else {
+      throw .notAdmitted("nested_bundle_id")
+    }
+    guard nested[member]?.string == payload.environment else {
+      throw .notAdmitted("nested_environment")
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import AppStore
+public import Entitlements
+public import JournalStore
+import SignedData
+import StrictJSON
+
+/// The door: turns the body of a POST into something the writer may keep, or a refusal.
+///
+/// Keeps promise 3 (nothing unproven enters) and the first half of promise 2 (what is genuine and
+/// not admitted goes to quarantine). One per thread, as its prover is; it has no clock.
+public final class Receiver {
+  /// What came through the door.
+  public struct Received: Sendable {
+    public let submission: Submission
+    /// For events of a stream: where and what to fold once it is journaled.
+    public let stream: StreamKey?
+    public let foldEvent: FoldEvent?
+    /// Why it goes to quarantine; nil for an event.
+    public let refusal: Refusal?
+    public let notificationType: String?
+    /// Signed ahead of our clock by more than five minutes: our clock is what is wrong.
+    public let isAheadOfClock: Bool
+  }
+
+  /// Ahead of our clock by this many milliseconds is not counted: clocks differ.
+  private static let clockTolerance: Int64 = 300_000
+
+  private let prover: Prover
+  private let apps: [String: Configuration.App]
+
+  public init(_ configuration: Configuration) throws(ConfigurationError) {
+    apps = configuration.apps
+    do throws(ProofFailure) {
+      prover = try Prover(roots: configuration.trustRoots)
+    } catch {
+      throw ConfigurationError("a trust root is no certificate", next: "check trustRoots")
+    }
+  }
+
+  /// Chains found proven, and chains proven anew.
+  public var chainCounts: (hits: Int, misses: Int) { (prover.chainHits, prover.chainMisses) }
+
+  /// Receives the body of a POST.
+  ///
+  /// - Parameters:
+  ///   - now: our clock, milliseconds since 1970; becomes the receive time.
+  ///   - keepsReceiveTime: `now` comes from a file and is kept exactly, or refused by the journal.
+  public func receive(
+    body: [UInt8], at now: Int64, keepsReceiveTime: Bool = false
+  ) throws(Refusal) -> Received {
+    let document: JSONDocument
+    do throws(JSONError) {
+      document = try JSONDocument(parsing: body)
+    } catch {
+      throw .malformed("json")
+    }
+    switch NotificationEnvelope(document) {
+    case .v2(let signedPayload):
+      return try receive(
+        signedPayload: signedPayload, at: now, keepsReceiveTime: keepsReceiveTime)
+    case .v1:
+      // V1 is authentic by a shared secret alone, and no app has one here.
+      throw .untrusted("v1_secret")
+    case nil: throw .malformed("envelope")
+    }
+  }
+
+  /// Receives a signedPayload, as journaled and quarantined bodies are.
+  public func receive(
+    signedPayload: ArraySlice<UInt8>, at now: Int64, keepsReceiveTime: Bool = false
+  ) throws(Refusal) -> Received {
+    let jws = try Self.parse(signedPayload)
+    let document = try? JSONDocument(parsing: jws.payload)
+    try prove(jws, document, dateMember: "signedDate", at: now)
+    let body = Array(signedPayload)
+    // From here on it is genuine: nothing but a nested forgery may make it vanish (promise 2).
+    do throws(Refusal) {
+      guard let document else { throw .notAdmitted("payload_json") }
+      let notification = try Notification(document.root) { (nested, member) throws(Refusal) in
+        try openNested(nested, dateMember: member, at: now)
+      }
+      try admit(notification.payload)
+      return Self.accept(notification, body, at: now, keepsReceiveTime)
+    } catch {
+      guard case .notAdmitted = error else { throw error }
+      return quarantine(error, document, body, at: now)
+    }
+  }
+
+  private static func parse(_ text: ArraySlice<UInt8>) throws(Refusal) -> CompactJWS {
+    do throws(ProofFailure) {
+      return try CompactJWS(parsing: text)
+    } catch {
+      throw .malformed(error.code)
+    }
+  }
+
+  /// Proves as of the date the payload claims: the signature covers the claim, and a journal is
+  /// verified years later. Where it claims none that is usable, as of our clock.
+  private func prove(
+    _ jws: CompactJWS, _ document: JSONDocument?, dateMember: String, at now: Int64
+  ) throws(Refusal) {
+    do throws(ProofFailure) {
+      try prover.prove(jws, at: document?.root[dateMember]?.integer ?? now)
+    } catch {
+      switch error {
+      case .malformed(let code): throw .malformed(code)
+      case .untrusted where jws.payload.isEmpty: throw .malformed("jws_segments")
+      case .untrusted(let code): throw .untrusted(code)
+      }
+    }
+  }
+
+  /// A nested JWS is judged on its own; one that is not even a JWS was not signed by anybody.
+  private func openNested(
+    _ text: ArraySlice<UInt8>, dateMember: String, at now: Int64
+  ) throws(Refusal) -> JSONElement {
+    let jws: CompactJWS
+    do throws(ProofFailure) {
+      jws = try CompactJWS(parsing: text)
+      let document = try? JSONDocument(parsing: jws.payload)
+      try prover.prove(jws, at: document?.root[dateMember]?.integer ?? now)
+      guard let document else { throw ProofFailure.malformed("nested_payload") }
+      return document.root
+    } catch {
+      if error == .malformed("nested_payload") { throw .notAdmitted("nested_payload") }
+      throw .untrusted("nested_\(error.code)")
+    }
+  }
+
+  /// Whether the notification is for one of our apps, as configured.
+  private func admit(_ payload: NotificationPayload) throws(Refusal) {
+    guard let app = apps[payload.bundleId] else { throw .notAdmitted("other_app") }
+    if payload.environment == "Production", payload.appAppleId != app.appAppleId {
+      throw .notAdmitted("other_app_apple_id")
+    }
+    guard app.environments.contains(payload.environment) else {
+      throw .notAdmitted("other_environment")
+    }
+  }
+
+  private static func accept(
+    _ notification: Notification, _ body: [UInt8], at now: Int64, _ keepsReceiveTime: Bool
+  ) -> Received {
+    let payload = notification.payload
+    let event = NewEvent(
+      notificationUUID: payload.notificationUUID.description, source: "v2",
+      environment: payload.environment, bundleId: payload.bundleId,
+      notificationType: payload.notificationType, subtype: payload.subtype,
+      originalTransactionId: notification.identifier, signedDate: payload.signedDate,
+      receivedAt: now, keepsReceiveTime: keepsReceiveTime, body: body,
+      bodySHA256: SHA256.hash(body))
+    let stream = notification.identifier.map {
+      StreamKey(
+        environment: payload.environment, bundleId: payload.bundleId, originalTransactionId: $0)
+    }
+    return Received(
+      submission: .event(event), stream: stream,
+      foldEvent: stream == nil ? nil : notification.foldEvent(seq: 0), refusal: nil,
+      notificationType: payload.notificationType,
+      isAheadOfClock: payload.signedDate > now + clockTolerance)
+  }
+
+  private func quarantine(
+    _ refusal: Refusal, _ document: JSONDocument?, _ body: [UInt8], at now: Int64
+  ) -> Received {
+    let root = document?.root
+    let content = ["data", "appData", "summary", "externalPurchaseToken"]
+      .compactMap { root?[$0] }.first
+    let bundleId = content?["bundleId"]?.string
+    let uuid = root?["notificationUUID"]?.string.flatMap { NotificationUUID($0) }
+    let item = NewQuarantine(
+      reason: refusal.code, isForeign: bundleId.map { apps[$0] == nil } ?? true, source: "v2",
+      notificationUUID: uuid?.description, environment: content?["environment"]?.string,
+      bundleId: bundleId, notificationType: root?["notificationType"]?.string,
+      signedDate: root?["signedDate"]?.integer, receivedAt: now, body: body,
+      bodySHA256: SHA256.hash(body))
+    return Received(
+      submission: .quarantine(item), stream: nil, foldEvent: nil, refusal: refusal,
+      notificationType: item.notificationType, isAheadOfClock: false)
+  }
+}

@@ -1,0 +1,128 @@
+import Entitlements
+import JournalStore
+
+/// Folds journaled events into a projection, in pieces, each piece one SQL transaction.
+///
+/// Keeps promises 7 (the rows follow from the journal alone) and 9 (a fold that fails marks its own
+/// row and stops nothing else). Lives on the thread that owns the projection.
+final class RowsFold {
+  let projection: Projection
+  /// What the binary's fold is: a projection of another one is put aside and folded again.
+  static func identity(journalId: [UInt8]) -> ProjectionIdentity {
+    ProjectionIdentity(
+      foldVersion: Int(Fold.version), fingerprint: "registers 1", journalId: journalId)
+  }
+
+  /// States of streams that were folded lately; a customer's notifications come in bursts.
+  private var states: [StreamKey: Entry] = [:]
+  private static let maximumStates = 20_000
+
+  private struct Entry {
+    var state: StreamState
+    var broken: String?
+  }
+
+  init(_ projection: Projection) { self.projection = projection }
+
+  /// One event's part in a piece: nil where its body could not be read.
+  struct Step {
+    let stream: StreamKey
+    let seq: Int64
+    let event: FoldEvent?
+  }
+
+  /// Folds a piece that begins right after `projection.foldedThrough`.
+  ///
+  /// - Parameters:
+  ///   - through: the last seq of the piece, and its hash.
+  ///   - journal: where a stream whose stored state is damaged is folded from again.
+  func fold(
+    _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader
+  ) throws(StoreError) {
+    var changed: [StreamKey: Entry] = [:]
+    for step in steps {
+      var entry: Entry
+      if let known = changed[step.stream] {
+        entry = known
+      } else {
+        entry = try load(step.stream, journal: journal)
+      }
+      if let event = step.event {
+        entry.state.evolve(event)
+      } else {
+        entry.broken = entry.broken ?? "the body of seq \(step.seq) cannot be read"
+      }
+      changed[step.stream] = entry
+    }
+    let rows = changed.map { Self.row($0.key, $0.value.state, $0.value.broken) }
+    try projection.commit(rows: rows, foldedThrough: seq, hash: hash)
+    if states.count + changed.count > Self.maximumStates { states.removeAll(keepingCapacity: true) }
+    states.merge(changed) { $1 }
+  }
+
+  /// Folds everything between the projection and the journal's head, as it is now.
+  ///
+  /// - Parameter progress: called after every piece with the last seq folded and the head; false
+  ///   stops, and what was folded stays.
+  func catchUp(
+    _ journal: JournalReader, progress: (Int64, Int64) -> Bool = { _, _ in true }
+  ) throws(StoreError) {
+    let head = try journal.head().seq
+    var steps: [Step] = []
+    var goesOn = true
+    while goesOn, projection.foldedThrough < head {
+      steps.removeAll(keepingCapacity: true)
+      var last: (seq: Int64, hash: [UInt8])?
+      let first = projection.foldedThrough + 1
+      try journal.forEachRaw(from: first, through: min(head, first + Self.piece - 1)) { raw in
+        last = (raw.event.seq, raw.event.hash)
+        if let step = Self.step(raw) { steps.append(step) }
+        return true
+      }
+      guard let last else { return }
+      try fold(steps, through: last.seq, hash: last.hash, journal: journal)
+      try projection.checkpointIfNeeded()
+      goesOn = progress(last.seq, head)
+    }
+  }
+
+  private static let piece: Int64 = 5000
+
+  private static func step(_ raw: RawEvent) -> Step? {
+    guard let stream = raw.event.streamKey else { return nil }
+    let event =
+      raw.isBodyReadable ? try? JournaledNotification.foldEvent(raw.event) : nil
+    return Step(stream: stream, seq: raw.event.seq, event: event)
+  }
+
+  private func load(_ key: StreamKey, journal: JournalReader) throws(StoreError) -> Entry {
+    if let entry = states[key] { return entry }
+    guard let row = try projection.state(of: key) else { return Entry(state: StreamState()) }
+    if let state = StreamState(decoding: row.bytes) { return Entry(state: state, broken: row.broken) }
+    let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
+    return Entry(state: refolded.state, broken: refolded.broken)
+  }
+
+  /// One stream from the journal alone.
+  static func refold(
+    _ key: StreamKey, through seq: Int64, _ journal: JournalReader
+  ) throws(StoreError) -> (state: StreamState, broken: String?) {
+    var state = StreamState()
+    var broken: String?
+    for raw in try journal.rawEvents(of: key) where raw.event.seq <= seq {
+      if let event = step(raw)?.event {
+        state.evolve(event)
+      } else {
+        broken = broken ?? "the body of seq \(raw.event.seq) cannot be read"
+      }
+    }
+    return (state, broken)
+  }
+
+  static func row(_ key: StreamKey, _ state: StreamState, _ broken: String?) -> ProjectedRow {
+    ProjectedRow(
+      key: key, state: state.encoded(), appAccountTokens: state.accountTokens,
+      appTransactionIds: state.appTransactionIds,
+      previousOriginalTransactionId: state.previousOriginalTransactionId, broken: broken)
+  }
+}
