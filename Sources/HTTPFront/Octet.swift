@@ -49,4 +49,13 @@ enum Octet {
   static func lowercased(_ byte: UInt8) -> UInt8 {
     byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
   }
+
+  static func hexValue(_ byte: UInt8) -> Int? {
+    switch byte {
+    case 0x30...0x39: Int(byte) - 0x30
+    case 0x41...0x46: Int(byte) - 0x41 + 10
+    case 0x61...0x66: Int(byte) - 0x61 + 10
+    default: nil
+    }
+  }
 }
