@@ -15,10 +15,12 @@ func room(_ name: String, _ imports: [Target.Dependency] = []) -> Target {
   .target(name: name, dependencies: imports, swiftSettings: strict)
 }
 
-func trial(_ room: String, _ imports: [Target.Dependency] = []) -> Target {
+func trial(
+  _ room: String, _ imports: [Target.Dependency] = [], fixtures: Bool = false
+) -> Target {
   .testTarget(
-    name: "\(room)Tests", dependencies: imports, resources: [.copy("Fixtures")],
-    swiftSettings: strict)
+    name: "\(room)Tests", dependencies: imports,
+    resources: fixtures ? [.copy("Fixtures")] : [], swiftSettings: strict)
 }
 
 let package = Package(
@@ -43,6 +45,7 @@ let package = Package(
     .target(
       name: "Migrations", path: "migrations", resources: [.embedInCode("sqlite")],
       swiftSettings: strict),
+    trial("HTTPFront", ["HTTPFront", "Platform"]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
