@@ -46,6 +46,7 @@ let package = Package(
       name: "Migrations", path: "migrations", resources: [.embedInCode("sqlite")],
       swiftSettings: strict),
     trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
+    trial("HTTPFront", ["HTTPFront", "Platform"]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),

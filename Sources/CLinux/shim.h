@@ -7,12 +7,16 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 
 /* Enumerators with computed values, as plain integers. */
 static const int subledger_eventfd_flags = EFD_CLOEXEC | EFD_NONBLOCK;
 static const unsigned subledger_epoll_read = EPOLLIN | EPOLLRDHUP;
 static const unsigned subledger_epoll_write = EPOLLOUT;
 static const unsigned subledger_epoll_exclusive = EPOLLEXCLUSIVE;
+
+/* Declared only for _GNU_SOURCE, which Swift does not define. */
+extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
 
 /* prctl is variadic. */
 static inline int subledger_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }

@@ -1,0 +1,67 @@
+/// Who sent a request.
+public enum Peer: Sendable, Hashable {
+  /// The IP address of the other end of the TCP connection, in canonical form and without a port;
+  /// what headers say about addresses plays no part in it.
+  case address(String)
+  /// The unix socket: a process of a user whom the file mode lets in.
+  case local
+}
+
+/// A request before its body: what is known when it is decided whether to read on.
+public struct RequestHead: Sendable {
+  /// How the body is delimited (RFC 9112 section 6).
+  package enum Framing: Sendable, Equatable {
+    /// Neither Content-Length nor Transfer-Encoding.
+    case none
+    case length(Int)
+    case chunked
+  }
+
+  package enum Expectation: Sendable {
+    case none, continuing, unknown
+  }
+
+  public let method: String
+  /// The path exactly as received: never decoded, never normalised, so that one spelling is one path.
+  public let path: String
+  /// What follows the first `?`, as received; nil where there is none.
+  public let query: String?
+  public let headers: HTTPHeaders
+  public let peer: Peer
+
+  package var framing = Framing.none
+  package var expectation = Expectation.none
+  /// Whether the client wants the connection closed after the answer.
+  package var closes = false
+
+  public init(
+    method: String, path: String, query: String? = nil, headers: HTTPHeaders = HTTPHeaders(),
+    peer: Peer = .local
+  ) {
+    self.method = method
+    self.path = path
+    self.query = query
+    self.headers = headers
+    self.peer = peer
+  }
+
+  /// Whether bytes follow the head.
+  package var hasBody: Bool { framing != .none && framing != .length(0) }
+}
+
+/// A whole request, its body decoded from the transfer coding.
+public struct HTTPRequest: Sendable {
+  public let head: RequestHead
+  public let body: [UInt8]
+
+  public init(head: RequestHead, body: [UInt8] = []) {
+    self.head = head
+    self.body = body
+  }
+
+  public var method: String { head.method }
+  public var path: String { head.path }
+  public var query: String? { head.query }
+  public var headers: HTTPHeaders { head.headers }
+  public var peer: Peer { head.peer }
+}

@@ -1,0 +1,79 @@
+/// An answer: what the handler decides; framing and connection headers are the serialiser's.
+public struct HTTPResponse: Sendable {
+  public var status: Int
+  public var headers: [(name: String, value: String)]
+  public var body: [UInt8]
+  /// Close the connection after this answer.
+  public var closes: Bool
+
+  public init(
+    status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
+    closes: Bool = false
+  ) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+    self.closes = closes
+  }
+
+  /// Whether a header of this name is set, without case.
+  func has(_ name: String) -> Bool {
+    headers.contains { $0.name.lowercased() == name.lowercased() }
+  }
+
+  /// Writes the answer (RFC 9112 section 4) behind what `output` holds.
+  ///
+  /// `Date` is left out (RFC 9110 section 6.6.1 asks for it of origin servers with a clock; no client
+  /// of ours uses it, and the proxy in front adds its own). A header with a control character is left
+  /// out too: nothing that an answer carries may start a line of its own.
+  ///
+  /// - Parameter toHead: the request was HEAD; the length is told, the body is not sent.
+  package func serialise(into output: inout [UInt8], toHead: Bool, closing: Bool) {
+    output.append(contentsOf: "HTTP/1.1 \(status) \(Self.reason(of: status))\r\n".utf8)
+    for header in headers where Self.isSafe(header.name) && Self.isSafe(header.value) {
+      output.append(contentsOf: header.name.utf8)
+      output.append(contentsOf: ": ".utf8)
+      output.append(contentsOf: header.value.utf8)
+      output.append(contentsOf: "\r\n".utf8)
+    }
+    // RFC 9110 section 8.6: no Content-Length in an answer that cannot have content.
+    if status != 204 { output.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8) }
+    if closing || closes { output.append(contentsOf: "Connection: close\r\n".utf8) }
+    output.append(
+      contentsOf: "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n\r\n".utf8)
+    if !toHead && status != 204 && status != 304 { output.append(contentsOf: body) }
+  }
+
+  private static func isSafe(_ part: String) -> Bool {
+    part.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+  }
+
+  /// The reason phrases of RFC 9110 section 15 for the statuses we give.
+  package static func reason(of status: Int) -> String {
+    switch status {
+    case 200: "OK"
+    case 204: "No Content"
+    case 304: "Not Modified"
+    case 400: "Bad Request"
+    case 401: "Unauthorized"
+    case 403: "Forbidden"
+    case 404: "Not Found"
+    case 405: "Method Not Allowed"
+    case 408: "Request Timeout"
+    case 409: "Conflict"
+    case 411: "Length Required"
+    case 413: "Content Too Large"
+    case 414: "URI Too Long"
+    case 415: "Unsupported Media Type"
+    case 417: "Expectation Failed"
+    case 422: "Unprocessable Content"
+    case 429: "Too Many Requests"
+    case 431: "Request Header Fields Too Large"
+    case 500: "Internal Server Error"
+    case 501: "Not Implemented"
+    case 503: "Service Unavailable"
+    case 505: "HTTP Version Not Supported"
+    default: "Answer"
+    }
+  }
+}

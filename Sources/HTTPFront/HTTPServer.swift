@@ -1,0 +1,156 @@
+import Glibc
+import Platform
+import Synchronization
+
+/// The HTTP server: listening sockets and the reactor threads that share them.
+public final class HTTPServer: Sendable {
+  /// The TCP port, also where the configuration said 0.
+  public let port: UInt16
+  private let inboxes: [Inbox]
+  private let shutdown: Shutdown
+  private let threads: [Running]
+
+  private init(_ shared: Reactor.Shared, _ threads: [Running]) {
+    port = shared.listeners[0].port
+    inboxes = shared.inboxes
+    shutdown = shared.shutdown
+    self.threads = threads
+  }
+
+  /// Listens, starts the reactors and returns once every one of them has its handler.
+  ///
+  /// - Parameter handler: called once on each reactor thread; what it throws ends the start.
+  public static func start(
+    _ configuration: ServerConfiguration,
+    handler: @escaping @Sendable () throws -> any RequestHandler
+  ) throws(HTTPFrontError) -> HTTPServer {
+    let limits = configuration.limits
+    // Beside the connections: listeners, epoll instances, and what the rest of the process opens.
+    Descriptors.allow(limits.connections + 512)
+    let count = configuration.reactors > 0 ? configuration.reactors : processors()
+    let shared = Reactor.Shared(
+      listeners: try listeners(configuration), inboxes: (0..<count).map { _ in Inbox() },
+      census: Census(limits: limits, trusted: try trusted(configuration)), limits: limits,
+      shutdown: Shutdown())
+    let starts = Mailbox<HTTPFrontError?>(capacity: count)
+    var threads: [Running] = []
+    var failure: HTTPFrontError?
+    for (place, inbox) in shared.inboxes.enumerated() {
+      do throws(PlatformError) {
+        threads.append(
+          Running(
+            try Thread.start("http-\(place)") { runReactor(shared, inbox, handler, starts) }))
+      } catch {
+        failure = .resources(error)
+        break
+      }
+    }
+    failure = firstFailure(of: threads.count, starts) ?? failure
+    let server = HTTPServer(shared, threads)
+    guard let failure else { return server }
+    server.drain(within: 0)
+    throw failure
+  }
+
+  /// The life of a reactor thread: its handler and its reactor are made, used and freed on it.
+  private static func runReactor(
+    _ shared: Reactor.Shared, _ inbox: Inbox, _ handler: () throws -> any RequestHandler,
+    _ starts: Mailbox<HTTPFrontError?>
+  ) {
+    let made: any RequestHandler
+    do { made = try handler() } catch {
+      _ = starts.put(.handler(error))
+      return
+    }
+    do throws(PlatformError) {
+      let reactor = try Reactor(shared, inbox: inbox, handler: made)
+      _ = starts.put(nil)
+      reactor.run()
+    } catch {
+      _ = starts.put(.resources(error))
+    }
+  }
+
+  /// Waits until every thread has said how its start went.
+  private static func firstFailure(
+    of count: Int, _ starts: Mailbox<HTTPFrontError?>
+  ) -> HTTPFrontError? {
+    var failure: HTTPFrontError?
+    var reports = 0
+    while reports < count, let batch = starts.takeAll() {
+      reports += batch.count
+      for case .some(let error) in batch { failure = error }
+    }
+    return failure
+  }
+
+  private static func processors() -> Int {
+    max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+  }
+
+  private static func trusted(
+    _ configuration: ServerConfiguration
+  ) throws(HTTPFrontError) -> Set<String> {
+    var trusted: Set<String> = []
+    for text in configuration.trustedProxies {
+      guard let address = IPAddress.canonical(text) else { throw .trustedProxy(text) }
+      trusted.insert(address)
+    }
+    return trusted
+  }
+
+  private static func listeners(
+    _ configuration: ServerConfiguration
+  ) throws(HTTPFrontError) -> [Listener] {
+    let text = configuration.listen
+    guard let address = ListenAddress(text) else { throw .listenAddress(text) }
+    var listeners: [Listener] = []
+    do throws(PlatformError) {
+      listeners.append(try .tcp(host: address.host, port: address.port))
+    } catch {
+      throw error.isAddressInUse ? .addressInUse(text) : .addressRefused(text, error)
+    }
+    guard let path = configuration.socketPath else { return listeners }
+    do throws(PlatformError) {
+      listeners.append(try .unix(path: path))
+    } catch {
+      throw error.isAddressInUse ? .socketInUse(path) : .socketRefused(path, error)
+    }
+    return listeners
+  }
+
+  /// Stops accepting, finishes the requests in flight with `Connection: close`, and returns when all
+  /// is quiet or after `seconds`, whichever is first. Safe from any thread but a reactor's.
+  public func drain(within seconds: Double) {
+    shutdown.request(within: seconds)
+    for inbox in inboxes { inbox.bell.ring() }
+    join()
+  }
+
+  /// Returns when the server has been drained.
+  public func join() {
+    for thread in threads { thread.join() }
+  }
+}
+
+/// A started thread that several may wait for.
+private final class Running: Sendable {
+  private let thread: Mutex<Thread?>
+
+  init(_ thread: consuming sending Thread) { self.thread = Mutex(consume thread) }
+
+  /// Returns once the thread has ended; whoever comes second waits for whoever came first.
+  func join() {
+    thread.withLock { held in
+      if let thread = held.take() { thread.join() }
+    }
+  }
+}
+
+extension PlatformError {
+  fileprivate var isAddressInUse: Bool {
+    switch self {
+    case .system(_, let code): code == EADDRINUSE
+    }
+  }
+}

@@ -1,0 +1,177 @@
+import Platform
+
+/// How a reactor moves one connection on: from bytes to requests, answers and deadlines.
+///
+///     reading ──request──► answering ──answer──► reading …
+///        │ refusal             │ answer that closes
+///        └──────► finishing ◄──┘ ──sent──► closed, or lingering ──end or deadline──► closed
+extension Reactor {
+  /// Answers to pipelined requests are gathered up to this many bytes before they are sent.
+  private static let gathered = 64 * 1024
+  /// How long, in seconds, and how much, in bytes, is dropped before a connection is closed.
+  private static let lingerSeconds = 2.0
+  private static let lingerBytes = 4 * 1024 * 1024
+  /// What Retry-After says with a 503 of the transport, in seconds.
+  private static let retryAfter = "5"
+
+  func serve(_ connection: Connection, _ event: Epoll.Event) {
+    if event.broken { return close(connection) }
+    if event.writable && connection.isBlocked { return proceed(connection) }
+    guard event.readable else { return }
+    switch connection.stage {
+    case .reading: receive(connection)
+    case .lingering: drop(connection)
+    // Backpressure: what comes meanwhile stays in the kernel, and its window closes.
+    case .answering, .finishing: watch(connection, .none)
+    }
+  }
+
+  /// Reads once; level-triggered epoll comes again for the rest, after the other connections.
+  func receive(_ connection: Connection) {
+    switch connection.socket.receive(into: &buffer) {
+    case .moved(let count):
+      advance(connection, buffer.span.extracting(0..<count))
+      proceed(connection)
+    case .wouldBlock: break
+    // A request that stays incomplete gets no answer (RFC 9112 section 8).
+    case .ended, .broken: close(connection)
+    }
+  }
+
+  /// Lets the parser at bytes and obeys it, until they are used up or the connection must wait.
+  private func advance(_ connection: Connection, _ input: Span<UInt8>) {
+    var cursor = 0
+    while connection.stage == .reading && connection.unsent < Self.gathered {
+      switch connection.parser.consume(input, at: &cursor) {
+      case .needMore: return
+      case .head(let head): admit(head, connection)
+      case .sendContinue: connection.enqueueContinue()
+      case .request(let request): respond(to: request, connection)
+      case .refuse(let status):
+        handler.note(refusal: status)
+        refuse(connection, status)
+      }
+    }
+    guard cursor < input.count else { return }
+    connection.backlog = input.extracting(cursor..<input.count).withUnsafeBufferPointer { Array($0) }
+  }
+
+  private func admit(_ head: RequestHead, _ connection: Connection) {
+    connection.answersHead = head.method == "HEAD"
+    connection.closesAfterAnswer = head.closes || isDraining
+    switch handler.admit(head) {
+    case .body(let limit): connection.parser.admit(bodyLimit: limit)
+    case .refuse(let response):
+      connection.enqueue(response, closing: !connection.parser.decline())
+    }
+  }
+
+  private func respond(to request: HTTPRequest, _ connection: Connection) {
+    let ticket = newTicket()
+    let answer = Answer(inbox: inbox, slot: connection.slot, ticket: ticket)
+    if let response = handler.respond(to: request, through: answer) {
+      connection.enqueue(response, closing: isDraining)
+    } else {
+      connection.stage = .answering(ticket: ticket)
+      connection.deadline = after(shared.limits.answerSeconds)
+    }
+  }
+
+  /// The answer to a request that went through `Answer`.
+  func deliver(_ response: HTTPResponse, to connection: Connection) {
+    connection.enqueue(response, closing: isDraining)
+    proceed(connection)
+  }
+
+  /// Answers with an error of the transport and closes.
+  func refuse(_ connection: Connection, _ status: Int) {
+    var response = handler.refuse(status: status)
+    if status == 503 && !response.has("Retry-After") {
+      response.headers.append((name: "Retry-After", value: Self.retryAfter))
+    }
+    connection.enqueue(response, closing: true)
+  }
+
+  /// Sends what there is, goes on with what was read before, and sets the next deadline.
+  func proceed(_ connection: Connection) {
+    while true {
+      let wasBlocked = connection.isBlocked
+      guard connection.flush() else { return close(connection) }
+      if connection.isBlocked {
+        if !wasBlocked { connection.deadline = after(shared.limits.writeSeconds) }
+        return watch(connection, .write)
+      }
+      guard connection.stage == .reading, !connection.backlog.isEmpty else { break }
+      let backlog = connection.backlog
+      connection.backlog = []
+      advance(connection, backlog.span)
+    }
+    switch connection.stage {
+    case .reading:
+      watch(connection, .read)
+      setDeadline(connection)
+    case .answering:
+      // Write interest must go; read interest goes when something comes.
+      if connection.interest == .write { watch(connection, .read) }
+    case .finishing: finish(connection)
+    case .lingering: break
+    }
+  }
+
+  private func watch(_ connection: Connection, _ interest: Epoll.Interest) {
+    guard connection.interest != interest else { return }
+    connection.interest = interest
+    epoll.change(connection.socket.descriptor, token: connection.token, interest)
+  }
+
+  /// Total times, not times between bytes: a client that drips gets no more than any other.
+  private func setDeadline(_ connection: Connection) {
+    let progress = connection.parser.progress
+    guard connection.watched != progress else { return }
+    connection.watched = progress
+    connection.deadline =
+      switch progress {
+      case .idle: after(shared.limits.idleSeconds)
+      case .head: after(shared.limits.headerSeconds)
+      case .body: after(shared.limits.bodySeconds)
+      }
+  }
+
+  /// The last answer is out.
+  private func finish(_ connection: Connection) {
+    connection.socket.shutdownSending()
+    connection.stage = .lingering
+    connection.backlog = []
+    connection.deadline = after(Self.lingerSeconds)
+    watch(connection, .read)
+    drop(connection)
+  }
+
+  private func drop(_ connection: Connection) {
+    switch connection.socket.receive(into: &buffer) {
+    case .wouldBlock: return
+    case .ended, .broken: close(connection)
+    case .moved(let count):
+      connection.dropped += count
+      if connection.dropped > Self.lingerBytes { close(connection) }
+    }
+  }
+
+  /// A deadline has passed.
+  func expire(_ connection: Connection) {
+    guard !connection.isBlocked else { return close(connection) }
+    switch connection.stage {
+    case .lingering, .finishing: close(connection)
+    case .answering:
+      handler.note(refusal: 503)
+      refuse(connection, 503)
+      proceed(connection)
+    case .reading where connection.parser.progress == .idle: close(connection)
+    case .reading:
+      handler.note(refusal: 408)
+      connection.answersHead = false
+      refuse(connection, 408)
+      proceed(connection)
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import CLinux
+import Glibc
+
+/// A listening stream socket, TCP or unix, that several threads may accept from.
+public final class Listener: Sendable {
+  public enum Acceptance: Sendable {
+    /// A connected, non-blocking descriptor that the caller now owns; no address: a unix socket.
+    case connection(descriptor: Int32, address: String?)
+    case nothing
+    /// The process or the machine has no descriptor left; try again later.
+    case exhausted
+  }
+
+  public let descriptor: Int32
+  /// The TCP port; 0 for a unix socket.
+  public let port: UInt16
+  private let path: String?
+
+  private init(descriptor: Int32, port: UInt16, path: String?) {
+    self.descriptor = descriptor
+    self.port = port
+    self.path = path
+  }
+
+  /// Closing drops connections that nobody has accepted yet.
+  deinit {
+    if let path { unlink(path) }
+    close(descriptor)
+  }
+
+  /// Listens on an IP address literal; port 0 lets the kernel choose.
+  ///
+  /// Without SO_REUSEPORT: a second daemon on the same port must be told so (promise 10) instead of
+  /// getting half of the connections.
+  public static func tcp(host: String, port: UInt16) throws(PlatformError) -> Listener {
+    if var address = IPAddress.v4(host, port: port) { return try bound(to: &address, AF_INET) }
+    if var address = IPAddress.v6(host, port: port) { return try bound(to: &address, AF_INET6) }
+    throw .system("read the address", EINVAL)
+  }
+
+  private static func bound<Address>(
+    to address: inout Address, _ family: Int32
+  ) throws(PlatformError) -> Listener {
+    let socket = try streamSocket(family)
+    var one: Int32 = 1
+    setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, 4)
+    // Accepted connections inherit it: an answer is one write, and must not wait for an ACK.
+    setsockopt(socket.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
+    try bind(socket.descriptor, &address)
+    try listen(socket.descriptor)
+    let port = try boundPort(socket.descriptor)
+    return Listener(descriptor: socket.release(), port: port, path: nil)
+  }
+
+  /// Listens on a unix socket of mode 0600, replacing the file of a daemon that is gone.
+  ///
+  /// - Throws: EADDRINUSE when another process listens on it, or the path is something else than a
+  ///   socket.
+  public static func unix(path: String) throws(PlatformError) -> Listener {
+    var address = try unixAddress(path)
+    let socket = try streamSocket(AF_UNIX)
+    var status = stat()
+    if lstat(path, &status) == 0 {
+      guard status.st_mode & S_IFMT == S_IFSOCK, try isStale(&address) else {
+        throw .system("replace the socket file", EADDRINUSE)
+      }
+      unlink(path)
+    }
+    // bind(2) takes the mode from the socket itself, so there is no moment with a wider one.
+    fchmod(socket.descriptor, 0o600)
+    try bind(socket.descriptor, &address)
+    try listen(socket.descriptor)
+    return Listener(descriptor: socket.release(), port: 0, path: path)
+  }
+
+  /// The next waiting connection, if any. Never blocks.
+  public func accept() -> Acceptance {
+    while true {
+      var peer = sockaddr_storage()
+      var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+      let accepted = withUnsafeMutablePointer(to: &peer) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          accept4(descriptor, $0, &length, Self.nonBlocking)
+        }
+      }
+      if accepted >= 0 {
+        return .connection(descriptor: accepted, address: IPAddress.text(of: peer))
+      }
+      switch errno {
+      case EAGAIN: return .nothing
+      case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted
+      // accept(2): whatever happened to the connection before it was accepted; take the next one.
+      case EINTR, ECONNABORTED, EPERM, EPROTO, ENETDOWN, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH:
+        continue
+      default: return .nothing
+      }
+    }
+  }
+
+  /// Refuses further connections from now on; those that wait to be accepted are dropped.
+  public func stop() { _ = shutdown(descriptor, Int32(SHUT_RD)) }
+
+  private static var nonBlocking: Int32 {
+    Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+  }
+
+  private static func streamSocket(_ family: Int32) throws(PlatformError) -> Socket {
+    let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | nonBlocking, 0)
+    guard descriptor >= 0 else { throw .last("open a socket") }
+    return Socket(adopting: descriptor)
+  }
+
+  private static func bind<Address>(
+    _ socket: Int32, _ address: inout Address
+  ) throws(PlatformError) {
+    let code = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.bind(socket, $0, socklen_t(MemoryLayout<Address>.size))
+      }
+    }
+    guard code == 0 else { throw .last("bind to the address") }
+  }
+
+  private static func listen(_ socket: Int32) throws(PlatformError) {
+    guard Glibc.listen(socket, 4096) == 0 else { throw .last("listen") }
+  }
+
+  private static func boundPort(_ socket: Int32) throws(PlatformError) -> UInt16 {
+    var address = sockaddr_in6()
+    var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+    let code = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
+    }
+    guard code == 0 else { throw .last("read the port") }
+    // The port is at the same place in sockaddr_in and sockaddr_in6.
+    return UInt16(bigEndian: address.sin6_port)
+  }
+
+  private static func unixAddress(_ path: String) throws(PlatformError) -> sockaddr_un {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let fits = withUnsafeMutableBytes(of: &address.sun_path) { room in
+      guard !path.isEmpty, path.utf8.count < room.count else { return false }
+      room.copyBytes(from: path.utf8)
+      return true
+    }
+    guard fits else { throw .system("use the path of the socket", ENAMETOOLONG) }
+    return address
+  }
+
+  /// Whether nobody listens behind a socket file any more.
+  private static func isStale(_ address: inout sockaddr_un) throws(PlatformError) -> Bool {
+    let caller = try streamSocket(AF_UNIX)
+    let code = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(caller.descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    return code != 0 && errno == ECONNREFUSED
+  }
+}
