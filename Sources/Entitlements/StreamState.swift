@@ -102,6 +102,13 @@ public struct StreamState: Sendable, Equatable {
       .transaction.previousOriginalTransactionId
   }
 
+  /// The same state with seq 0: nothing else in it depends on the order of arrival.
+  public var withoutPlace: StreamState {
+    var state = self
+    state.lastEvent?.seq = 0
+    return state
+  }
+
   private static func distinct(_ values: [String?]) -> [String] {
     Set(values.compactMap { $0 }).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }

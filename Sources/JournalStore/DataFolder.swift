@@ -50,6 +50,17 @@ public struct DataFolder: Sendable, Hashable {
     return lock
   }
 
+  /// Takes the right to build rows beside the live ones, until the value ends.
+  ///
+  /// - Throws: `locked` when another process is building.
+  public func lockRebuild() throws(StoreError) -> FolderLock {
+    let lock = try platform { () throws(PlatformError) in
+      try FolderLock.take(path + "/rebuild.lock")
+    }
+    guard let lock else { throw .locked }
+    return lock
+  }
+
   /// Whether a process holds the folder now. Creates nothing.
   public func isLocked() throws(StoreError) -> Bool {
     try platform { () throws(PlatformError) in try FolderLock.isHeld(lockFile) }

@@ -62,6 +62,9 @@ public struct JSONElement: Sendable {
   /// Where `plainBytes` or the value's text lies in the document.
   public var byteRange: Range<Int> { Int(node.start)..<Int(node.end) }
 
+  /// The value's text as it was written; a string's without its quotes.
+  public var text: [UInt8] { Array(document.bytes[byteRange]) }
+
   /// The member of that name of an object; nil where there is none, or no object.
   public subscript(_ name: String) -> JSONElement? {
     guard node.kind == .object else { return nil }

@@ -38,7 +38,7 @@ public final class LedgerReader {
   }
 
   public let journal: JournalReader
-  private let durations: [String: Int64]
+  let durations: [String: Int64]
   private let source: Source
   private var live: (reader: ProjectionReader, generation: Int)?
 
@@ -177,6 +177,12 @@ public final class LedgerReader {
     public var bundleId: String?
 
     public init() {}
+
+    /// By the status's name; false where there is no such status.
+    public mutating func setStatus(_ name: String) -> Bool {
+      status = Entitlement.Status(rawValue: name)
+      return status != nil
+    }
   }
 
   /// Rows looked at for one page at most: a filter that matches little must not hold a thread.

@@ -1,0 +1,178 @@
+import Platform
+import StrictJSON
+public import SubscriptionLedger
+
+/// What one reactor thread answers with: its own prover and its own read-only connections.
+public final class LedgerHandler: RequestHandler {
+  let service: LedgerService
+  let receiver: Receiver
+  let access: ReadAccess
+  /// Nil until the first read that found rows to open.
+  private var reader: LedgerReader?
+
+  public init(_ service: LedgerService) throws(ConfigurationError) {
+    self.service = service
+    receiver = try Receiver(service.configuration)
+    access = ReadAccess(service.configuration.readTokens)
+  }
+
+  // MARK: Before the body
+
+  public func admit(_ head: RequestHead) -> Admission {
+    guard let route = Route(head.path), !route.isLocal || head.peer == .local else {
+      return refused(Problem.notFound)
+    }
+    guard route.methods.contains(head.method) else {
+      return refused(Problem.methodNotAllowed(route.methods.joined(separator: ", ")))
+    }
+    switch route {
+    case .notifications:
+      if let problem = mediaProblem(head.headers) { return refused(problem) }
+      if service.isDraining { return refused(Problem.response(.unavailable("shutting_down"))) }
+      return .body(limit: service.configuration.limits.bodyBytes)
+    case .controlIngest: return .body(limit: service.batchBytes)
+    default:
+      if route.needsToken, access.token(authorization: head.headers.all("Authorization")) == nil {
+        return refused(Problem.unauthorized())
+      }
+      return .body(limit: 4096)
+    }
+  }
+
+  private func refused(_ response: HTTPResponse) -> Admission {
+    note(refusal: response.status)
+    return .refuse(response)
+  }
+
+  /// JSON in UTF-8, not compressed. A missing type is let pass: what is not JSON shows soon enough.
+  private func mediaProblem(_ headers: HTTPHeaders) -> HTTPResponse? {
+    let problem = Problem.response(415, "media_type", "Send application/json in UTF-8, uncompressed.")
+    let encodings = headers.all("Content-Encoding").map { $0.lowercased() }
+    guard encodings.allSatisfy({ $0 == "identity" }) else { return problem }
+    let types = headers.all("Content-Type")
+    guard let type = types.first else { return nil }
+    let parts = type.lowercased().split(separator: ";").map { part in
+      String(part.filter { $0 != " " && $0 != "\t" && $0 != "\"" })
+    }
+    let isJSON = types.count == 1 && parts.first == "application/json"
+    return isJSON && parts.dropFirst().allSatisfy { $0 == "charset=utf-8" } ? nil : problem
+  }
+
+  // MARK: The whole request
+
+  public func respond(to request: HTTPRequest, through answer: Answer) -> HTTPResponse? {
+    guard let route = Route(request.path) else { return Problem.notFound }
+    switch route {
+    case .notifications: return receive(request, through: answer)
+    case .entitlements: return read(request, allowed: EntitlementRoutes.listNames, list)
+    case .entitlement(let id):
+      return read(request, allowed: EntitlementRoutes.rowNames) { (query, token, reader) throws(LedgerReader.Failure) in
+        try EntitlementRoutes.row(id, query, token, reader)
+      }
+    case .history(let id):
+      return read(request, allowed: EntitlementRoutes.rowNames) { (query, token, reader) throws(LedgerReader.Failure) in
+        try EntitlementRoutes.history(id, query, token, reader)
+      }
+    case .healthz: return Self.json([("status", .string("alive"))])
+    case .readyz: return ready()
+    case .version: return Self.json(service.version)
+    case .metrics: return metrics()
+    case .controlIngest, .controlAdopt, .controlQuarantine:
+      return control(route, request, through: answer)
+    }
+  }
+
+  private func receive(_ request: HTTPRequest, through answer: Answer) -> HTTPResponse? {
+    let now = Clock.now()
+    do throws(Refusal) {
+      let received = try receiver.receive(body: request.body, at: now)
+      let service = service
+      service.ledger.submit(received) { outcome in
+        answer.send(service.response(to: received, outcome))
+      }
+      return nil
+    } catch {
+      service.count(refusal: error, type: nil)
+      return Problem.response(error)
+    }
+  }
+
+  private func list(
+    _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> HTTPResponse {
+    try EntitlementRoutes.list(query, token, reader)
+  }
+
+  /// A read with its token, its query and the live rows, or the problem that stands in its way.
+  private func read(
+    _ request: HTTPRequest, allowed: Set<String>,
+    _ answer: (QueryString, Configuration.ReadToken, LedgerReader) throws(LedgerReader.Failure) ->
+      HTTPResponse
+  ) -> HTTPResponse {
+    guard let token = access.token(authorization: request.headers.all("Authorization")) else {
+      return Problem.unauthorized()
+    }
+    guard let query = QueryString(request.query, allowed: allowed) else {
+      return EntitlementRoutes.badQuery
+    }
+    do throws(LedgerReader.Failure) {
+      return try answer(query, token, try ledgerReader())
+    } catch {
+      switch error {
+      case .notReady: return Problem.response(.unavailable("rows_not_ready"))
+      case .ambiguous:
+        return Problem.response(400, "bundle_id", "Two apps have this id: say bundle_id.")
+      case .store:
+        Log.write(.error, "read", [("code", .string("store"))])
+        return Problem.response(.unavailable("store"))
+      }
+    }
+  }
+
+  private func ledgerReader() throws(LedgerReader.Failure) -> LedgerReader {
+    if let reader { return reader }
+    do {
+      let opened = try LedgerReader(
+        service.ledger, durations: service.configuration.nonRenewingDurations)
+      reader = opened
+      return opened
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  private func ready() -> HTTPResponse {
+    if service.isDraining { return Problem.response(.unavailable("shutting_down")) }
+    if service.ledger.failure != nil { return Problem.response(.unavailable("journal")) }
+    return Self.json([("status", .string("ready"))])
+  }
+
+  private func metrics() -> HTTPResponse {
+    HTTPResponse(
+      status: 200, headers: [(name: "Content-Type", value: "text/plain; version=0.0.4")],
+      body: Array(service.metrics.utf8))
+  }
+
+  static func json(_ members: [(String, JSONValue)], status: Int = 200) -> HTTPResponse {
+    json(.object(members), status: status)
+  }
+
+  static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
+    HTTPResponse(
+      status: status, headers: [(name: "Content-Type", value: "application/json")],
+      body: value.bytes)
+  }
+
+  // MARK: What the transport does by itself
+
+  public func refuse(status: Int) -> HTTPResponse { Problem.transport(status) }
+
+  public func note(refusal status: Int) {
+    service.counters.add("subledger_http_refusals_total{status=\"\(status)\"}")
+    Log.write(.info, "http_refused", [("status", .integer(Int64(status)))])
+  }
+
+  public func note(connection change: ConnectionChange) {
+    service.counters.add("subledger_connections_open", change == .opened ? 1 : -1)
+  }
+}

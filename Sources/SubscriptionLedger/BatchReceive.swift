@@ -1,0 +1,131 @@
+public import StrictJSON
+import Synchronization
+
+/// Receives lines of NDJSON through the same door as the network: one POST body a line, or
+/// `{"received_at_ms":…, "body":{…}}`, which keeps a given receive time.
+///
+/// A line that is refused stops the batch before it is submitted, so that nothing behind the first
+/// bad line is journaled unless the caller skips bad ones.
+public enum BatchReceive {
+  /// What became of a line.
+  public enum LineOutcome: Sendable, Equatable {
+    case accepted(seq: Int64)
+    case duplicate(seq: Int64)
+    case refused(String)
+    /// Our fault; the line is to be sent again.
+    case unavailable(String)
+    /// Behind a bad line, and not looked at.
+    case skipped
+  }
+
+  /// The outcomes of a batch, as a daemon hands them back.
+  public static func json(_ outcomes: [LineOutcome]) -> JSONValue {
+    .array(
+      outcomes.map { outcome in
+        switch outcome {
+        case .accepted(let seq): .object([("accepted", .integer(seq))])
+        case .duplicate(let seq): .object([("duplicate", .integer(seq))])
+        case .refused(let code): .object([("refused", .string(code))])
+        case .unavailable(let code): .object([("unavailable", .string(code))])
+        case .skipped: .null
+        }
+      })
+  }
+
+  /// Reads what `json` wrote; nil for anything else.
+  public static func outcomes(_ element: JSONElement) -> [LineOutcome]? {
+    var outcomes: [LineOutcome] = []
+    for item in element.elements {
+      switch (item.kind, item.members.first) {
+      case (.null, _): outcomes.append(.skipped)
+      case (_, ("accepted", let value)?): outcomes.append(.accepted(seq: value.integer ?? 0))
+      case (_, ("duplicate", let value)?): outcomes.append(.duplicate(seq: value.integer ?? 0))
+      case (_, ("refused", let value)?): outcomes.append(.refused(value.string ?? ""))
+      case (_, ("unavailable", let value)?): outcomes.append(.unavailable(value.string ?? ""))
+      default: return nil
+      }
+    }
+    return outcomes
+  }
+
+  /// Lines of one batch at most.
+  public static let maximumLines = 256
+
+  /// Proves lines and submits them; `then` is called once, when all of them have their outcome.
+  ///
+  /// - Parameters:
+  ///   - lines: without their line ends.
+  ///   - skipsBad: go on behind a line that is refused.
+  public static func receive(
+    _ lines: [ArraySlice<UInt8>], skipsBad: Bool, receiver: Receiver, ledger: Ledger,
+    at now: Int64, limit: Int, then: @escaping @Sendable ([LineOutcome]) -> Void
+  ) {
+    var outcomes = [LineOutcome](repeating: .skipped, count: lines.count)
+    var submissions: [(index: Int, received: Receiver.Received)] = []
+    for (index, line) in lines.enumerated() {
+      do throws(Refusal) {
+        let received = try receive(line, receiver, at: now, limit: limit)
+        submissions.append((index, received))
+        if received.refusal == nil || skipsBad { continue }
+        break
+      } catch {
+        outcomes[index] = .refused(error.code)
+        if !skipsBad { break }
+      }
+    }
+    let gathering = Gathering(outcomes, waiting: submissions.count, then)
+    for (index, received) in submissions {
+      ledger.submit(received) { outcome in
+        gathering.settle(index, Self.outcome(outcome, received.refusal))
+      }
+    }
+    if submissions.isEmpty { then(outcomes) }
+  }
+
+  private static func receive(
+    _ line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int
+  ) throws(Refusal) -> Receiver.Received {
+    guard line.last != 0x0D else { throw .malformed("line_end") }
+    guard line.count <= limit + 64 else { throw .malformed("too_long") }
+    guard let root = try? JSONDocument(parsing: Array(line)).root else { throw .malformed("json") }
+    guard let body = root["body"], root["received_at_ms"] != nil else {
+      return try receiver.receive(body: Array(line), at: now)
+    }
+    guard let kept = root["received_at_ms"]?.integer, kept >= 0 else {
+      throw .malformed("received_at_ms")
+    }
+    return try receiver.receive(body: body.text, at: kept, keepsReceiveTime: true)
+  }
+
+  private static func outcome(_ outcome: Ledger.Outcome, _ refusal: Refusal?) -> LineOutcome {
+    switch outcome {
+    case .accepted(let seq): .accepted(seq: seq)
+    case .duplicate(let seq), .conflict(let seq): .duplicate(seq: seq)
+    case .quarantined: .refused(refusal?.code ?? "quarantined")
+    case .receiveTimeBehind: .refused("received_at_ms_behind_head")
+    case .unavailable(let code): .unavailable(code)
+    }
+  }
+
+  /// Collects outcomes from the writer's thread.
+  private final class Gathering: Sendable {
+    private let state: Mutex<(outcomes: [LineOutcome], waiting: Int)>
+    private let then: @Sendable ([LineOutcome]) -> Void
+
+    init(
+      _ outcomes: [LineOutcome], waiting: Int, _ then: @escaping @Sendable ([LineOutcome]) -> Void
+    ) {
+      state = Mutex((outcomes, waiting))
+      self.then = then
+    }
+
+    func settle(_ index: Int, _ outcome: LineOutcome) {
+      let complete = state.withLock { state -> [LineOutcome]? in
+        state.outcomes[index] = outcome
+        state.waiting -= 1
+        return state.waiting == 0 ? state.outcomes : nil
+      }
+      if let complete { then(complete) }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+public import JournalStore
+import SignedData
+
+/// Who may read: bearer tokens (RFC 6750), known by their SHA-256 alone.
+public struct ReadAccess: Sendable {
+  private let tokens: [Configuration.ReadToken]
+
+  public init(_ tokens: [Configuration.ReadToken]) { self.tokens = tokens }
+
+  /// The token of a request, given all its Authorization fields; nil where there is none, or more
+  /// than one, or no such.
+  ///
+  /// Digests are compared without an early end, and every known one is: the time taken says
+  /// nothing about how close a guess was.
+  public func token(authorization fields: [String]) -> Configuration.ReadToken? {
+    guard fields.count == 1, let field = fields.first else { return nil }
+    let parts = field.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+    let digest = SHA256.hash(Array(parts[1].utf8))
+    var found: Configuration.ReadToken?
+    for token in tokens {
+      let difference = zip(token.sha256, digest).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 }
+      if difference == 0 { found = token }
+    }
+    return found
+  }
+}
+
+extension LedgerReader.Question {
+  /// What a token asks: rows outside its scope are as if they were not there.
+  public init(asOf: Int64?, knownAt: Int64?, now: Int64, token: Configuration.ReadToken) {
+    self.init(asOf: asOf, knownAt: knownAt, now: now) { key in
+      token.covers(environment: key.environment, bundleId: key.bundleId)
+    }
+  }
+}
+
+/// Where a list goes on: a place in key order, bound to who asked, so that a cursor that was cut,
+/// made up or given to somebody else is noticed.
+public enum PageCursor {
+  public static func text(_ key: StreamKey, for token: Configuration.ReadToken) -> String {
+    let fields = [key.originalTransactionId, key.environment, key.bundleId]
+    let place = Array(fields.joined(separator: "\u{1F}").utf8)
+    return Hexadecimal.encode(seal(place, token) + place)
+  }
+
+  /// Nil unless `text(_:for:)` made it for this token.
+  public static func key(_ text: String, for token: Configuration.ReadToken) -> StreamKey? {
+    guard text.utf8.count <= 4096, let bytes = Hexadecimal.decode(text), bytes.count > 8 else {
+      return nil
+    }
+    let place = Array(bytes.dropFirst(8))
+    guard seal(place, token) == Array(bytes.prefix(8)) else { return nil }
+    let fields = String(decoding: place, as: UTF8.self)
+      .split(separator: "\u{1F}", omittingEmptySubsequences: false).map(String.init)
+    guard fields.count == 3 else { return nil }
+    return StreamKey(
+      environment: fields[1], bundleId: fields[2], originalTransactionId: fields[0])
+  }
+
+  private static func seal(_ place: [UInt8], _ token: Configuration.ReadToken) -> [UInt8] {
+    Array(SHA256.hash(token.sha256 + place).prefix(8))
+  }
+}
