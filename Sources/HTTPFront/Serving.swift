@@ -53,7 +53,9 @@ extension Reactor {
       }
     }
     guard cursor < input.count else { return }
-    connection.backlog = input.extracting(cursor..<input.count).withUnsafeBufferPointer { Array($0) }
+    connection.backlog = input.extracting(cursor..<input.count).withUnsafeBufferPointer {
+      Array($0)
+    }
   }
 
   private func admit(_ head: RequestHead, _ connection: Connection) {

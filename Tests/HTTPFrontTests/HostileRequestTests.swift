@@ -55,7 +55,7 @@ import Testing
     arguments: [
       "-5\r\nhello", "1 0\r\n", "g\r\n", "10000000000000005\r\n", "\r\n", " 5\r\nhello",
       "5 \r\nhello", "0x5\r\nhello", "+5\r\nhello", "5\nhello\r\n0\r\n\r\n", "5;\r\nhello",
-      "5 ;a=b\r\nhello", "5;a=\u{7}\r\nhello", "5;a=b\nhello", "5\rhello", "5;a\rb\r\n",
+      "5 ;a=b\r\nhello", "5;a=\u{7}\r\nhello", "5;a=b\nhello", "5\rhello\r\n", "5;a\rb\r\n",
       "5;" + String(repeating: "e", count: 1024) + "\r\nhello",
       "5;" + String(repeating: "e", count: 1024),
       "5\r\nhelloXX0\r\n\r\n", "5\r\nhello0\r\n\r\n", "5\r\nhello\n0\r\n\r\n",
@@ -89,17 +89,21 @@ import Testing
     "H12-H16: lines, names, values and hosts",
     arguments: [
       "GET / HTTP/1.1\nHost: h\n\n", "GET / HTTP/1.1\r\nHost: h\n\r\n", "\nGET / HTTP/1.1\r\n",
-      "GET / HTTP/1.1\r\nHost: h\r\n\n", "GET / HTTP/1.1\rHost: h\r\r",
+      "GET / HTTP/1.1\r\nHost: h\r\n\n", "GET / HTTP/1.1\rHost: h\r\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n\tb\r\n\r\n",
       "GET / HTTP/1.1\r\n Host: h\r\n\r\n",
-      "GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX: \u{1}\r\n\r\n",
-      "GET / HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX: \u{7f}\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX: \u{1}\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX: \u{7f}\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nX Y: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX(: a\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nX\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n: a\r\n\r\n",
-      "GET / HTTP/1.1\r\nHost: h\r\nX\0: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX\u{e9}: a\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX\0: a\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nX\u{e9}: a\r\n\r\n",
       "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nX: y\r\n\r\n",
-      "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n",
       "GET / HTTP/1.1\r\nHost:\r\n\r\n", "GET / HTTP/1.1\r\nHost: a,b\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", "GET / HTTP/1.1\r\nHost: u@h\r\n\r\n",
@@ -195,7 +199,8 @@ import Testing
 
   @Test("H31: an offer to upgrade is ignored")
   func upgrade() {
-    let offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    let offer =
+      "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
     #expect(refusal("GET / HTTP/1.1\r\nHost: h\r\n\(offer)\r\n") == nil)
   }
 

@@ -6,7 +6,8 @@ import Testing
   static let texts = [
     post("Content-Length: 2\r\n", "{}"),
     post("Content-Length: 2\r\nExpect: 100-continue\r\n", "{}") + post("Content-Length: 0\r\n"),
-    chunked("2\r\n{}\r\nA;x=y\r\n0123456789\r\n0\r\nX-T: a\r\n\r\n") + "GET /x HTTP/1.1\r\nHost: h\r\n\r\n",
+    chunked("2\r\n{}\r\nA;x=y\r\n0123456789\r\n0\r\nX-T: a\r\n\r\n")
+      + "GET /x HTTP/1.1\r\nHost: h\r\n\r\n",
     "\r\n" + post("Content-Length: 2\r\n", "{}") + "\r\n\r\n",
     post("Content-Length: 2\r\nContent-Length: 2\r\n", "{}"),
     chunked("5\r\nhelloXX0\r\n\r\n"), chunked("5\r\nhello\n0\r\n\r\n"), chunked("g\r\n"),
