@@ -9,22 +9,16 @@ extension Journal {
   ///   every later call throws it again.
   public func append(_ batch: [Submission]) throws(StoreError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
-    let connection = try connection()
-    do {
-      return try connection.atomically { () throws(StoreError) in
-        var outcomes: [AppendOutcome] = []
-        outcomes.reserveCapacity(batch.count)
-        for submission in batch {
-          switch submission {
-          case .event(let event): outcomes.append(try append(event, connection))
-          case .quarantine(let item): outcomes.append(try quarantine(item, connection))
-          }
+    return try write { (connection) throws(StoreError) in
+      var outcomes: [AppendOutcome] = []
+      outcomes.reserveCapacity(batch.count)
+      for submission in batch {
+        switch submission {
+        case .event(let event): outcomes.append(try append(event, connection))
+        case .quarantine(let item): outcomes.append(try quarantine(item, connection))
         }
-        return outcomes
       }
-    } catch {
-      recover(from: error)
-      throw error
+      return outcomes
     }
   }
 

@@ -54,8 +54,35 @@ public final class Journal {
   /// From here on a file without its -wal is a torn copy: the flag is in the file itself, and the
   /// -wal stays non-empty, since a passive checkpoint never shortens it.
   private func markOpen() throws(StoreError) {
-    try live.atomically { () throws(StoreError) in try Meta(connection: live).set(.open, 1) }
+    try live.atomically { () throws(StoreError) in
+      try Meta(connection: live).set(.open, 1)
+      try sign(live)
+    }
     try live.checkpointPassive()
+  }
+
+  /// Puts the page with the journal's id and a growing number into the -wal. Done in the first SQL
+  /// transaction of each -wal, so that one of another journal, or an older one of this, is known.
+  private func sign(_ connection: Connection) throws(StoreError) {
+    let meta = Meta(connection: connection)
+    try meta.set(.generation, (try meta.int(.generation) ?? 0) + 1)
+  }
+
+  /// Every write: one SQL transaction, synced when this returns, or nothing and the error.
+  func write<Result>(
+    _ body: (Connection) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let connection = try connection()
+    do {
+      return try connection.atomically { () throws(StoreError) in
+        // SQLite starts the -wal over in the first commit after everything in it was copied.
+        if connection.walPages == 0 { try sign(connection) }
+        return try body(connection)
+      }
+    } catch {
+      recover(from: error)
+      throw error
+    }
   }
 
   /// The connection, unless a failure or `close` has ended this journal.
@@ -67,7 +94,7 @@ public final class Journal {
   /// After an error nothing in memory is trusted. A failing disk ends the journal: after a failed
   /// fsync the kernel may drop pages and answer success the next time, so no later commit could
   /// keep promise 1.
-  func recover(from error: StoreError) {
+  private func recover(from error: StoreError) {
     if error.isFatal { ending = error }
     apps.removeAll()
     kinds.removeAll()

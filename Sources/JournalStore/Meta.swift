@@ -3,6 +3,7 @@ struct Meta {
   enum Key: String {
     case journalId = "journal_id"
     case open
+    case generation
     case foreignOverflow = "foreign_overflow"
     case foldVersion = "fold_version"
     case fingerprint
@@ -32,7 +33,10 @@ struct Meta {
 
   private func upsert(_ key: Key) throws(StoreError) -> Statement {
     try connection.statement(
-      "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+      """
+      INSERT INTO meta (key, value) VALUES (?, ?)
+      ON CONFLICT (key) DO UPDATE SET value = excluded.value
+      """
     ).bind(1, key.rawValue)
   }
 }

@@ -41,6 +41,8 @@ public final class Projection {
       try meta.set(.foldedThrough, 0)
       try meta.set(.hash, ChainHash.origin)
     }
+    // The file's header must show its mark without the -wal.
+    try connection.checkpointPassive()
     return Projection(path, connection, 0)
   }
 

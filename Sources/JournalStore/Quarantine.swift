@@ -62,19 +62,13 @@ extension Journal {
 
   /// Drops one; false where there is none of this id.
   public func removeQuarantined(_ id: Int64) throws(StoreError) -> Bool {
-    let connection = try connection()
-    do {
-      return try connection.atomically { () throws(StoreError) in
-        let isForeign = try connection.statement("SELECT is_foreign FROM quarantine WHERE id = ?")
-          .bind(1, id).first { $0.int(0) == 1 }
-        guard let isForeign else { return false }
-        try connection.statement("DELETE FROM quarantine WHERE id = ?").bind(1, id).run()
-        if isForeign { foreignCount -= 1 }
-        return true
-      }
-    } catch {
-      recover(from: error)
-      throw error
+    try write { (connection) throws(StoreError) in
+      let isForeign = try connection.statement("SELECT is_foreign FROM quarantine WHERE id = ?")
+        .bind(1, id).first { $0.int(0) == 1 }
+      guard let isForeign else { return false }
+      try connection.statement("DELETE FROM quarantine WHERE id = ?").bind(1, id).run()
+      if isForeign { foreignCount -= 1 }
+      return true
     }
   }
 

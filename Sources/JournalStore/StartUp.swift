@@ -7,7 +7,7 @@ import SignedData
 /// 2. The journal's id and the open flag, from the file alone.
 /// 3. Open, and no -wal: a torn copy.
 /// 4. The -wal is copied to a fresh inode, since its pages in memory may not be those on the disk.
-/// 5. Through the -wal: the same journal, the same migrations, and a tail that chains.
+/// 5. Through the -wal: the same journal, no older -wal, the same migrations, a tail that chains.
 ///
 /// Everything up to the end of 5 only reads (the copy has the same bytes), and no file appears.
 enum StartUp {
@@ -21,13 +21,13 @@ enum StartUp {
     let header = try FileHeader.read(folder.journal)
     try header.check(mark: journalMark, known: Migrator.known)
     let hasWAL = try checkWAL(folder, header)
-    let journalId = try readIdentity(folder, hasWAL: hasWAL)
+    let identity = try readIdentity(folder, hasWAL: hasWAL)
     if hasWAL {
       try platform { () throws(PlatformError) in
         try DurableFile.copyToFreshInode(folder.journalWAL)
       }
     }
-    try inspect(folder, hasWAL: hasWAL, journalId: journalId)
+    try inspect(folder, hasWAL: hasWAL, identity)
   }
 
   /// Whether there is a -wal with something in it.
@@ -46,16 +46,28 @@ enum StartUp {
     }
   }
 
-  /// The journal's id by the file alone; nil where only the -wal makes the file whole, as after a
-  /// crash in the middle of a checkpoint.
+  /// Which journal a file is, and how many times its -wal was started.
+  private struct Identity {
+    let journalId: [UInt8]?
+    let generation: Int64
+
+    init(_ connection: Connection) throws(StoreError) {
+      let meta = Meta(connection: connection)
+      journalId = try meta.bytes(.journalId)
+      generation = try meta.int(.generation) ?? 0
+    }
+  }
+
+  /// By the file alone; nil where only the -wal makes the file whole, as after a crash in the
+  /// middle of a checkpoint.
   private static func readIdentity(
     _ folder: DataFolder, hasWAL: Bool
-  ) throws(StoreError) -> [UInt8]? {
+  ) throws(StoreError) -> Identity? {
     do throws(StoreError) {
-      let meta = Meta(connection: try Connection.open(folder.journal, .immutable))
-      let journalId = try meta.bytes(.journalId)
-      if try meta.int(.open) == 1, !hasWAL { throw .missingWAL }
-      return journalId
+      let connection = try Connection.open(folder.journal, .immutable)
+      let isOpen = try Meta(connection: connection).int(.open) == 1
+      if isOpen && !hasWAL { throw .missingWAL }
+      return try Identity(connection)
     } catch {
       guard case .corrupt = error, hasWAL else { throw error }
       return nil
@@ -63,13 +75,18 @@ enum StartUp {
   }
 
   private static func inspect(
-    _ folder: DataFolder, hasWAL: Bool, journalId: [UInt8]?
+    _ folder: DataFolder, hasWAL: Bool, _ alone: Identity?
   ) throws(StoreError) {
     let connection = try Connection.open(folder.journal, hasWAL ? .inspection : .immutable)
     defer { connection.close() }
-    let found = try Meta(connection: connection).bytes(.journalId)
-    if let journalId, found != journalId {
-      throw .foreign("journal.sqlite-wal belongs to another journal")
+    let found = try Identity(connection)
+    if let alone {
+      guard found.journalId == alone.journalId else {
+        throw .foreign("journal.sqlite-wal belongs to another journal")
+      }
+      guard found.generation >= alone.generation else {
+        throw .foreign("journal.sqlite-wal is older than journal.sqlite")
+      }
     }
     try Migrator.check(connection)
     try checkTail(JournalReader(connection))

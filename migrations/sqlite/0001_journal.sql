@@ -8,6 +8,7 @@ CREATE TABLE migration (
 ) STRICT;
 
 -- journal_id: 16 random bytes, who this journal is. open: 1 while a daemon writes.
+-- generation: grows with each start of the -wal.
 -- foreign_overflow: notifications of other apps that were only counted.
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,

@@ -1,0 +1,113 @@
+import JournalStore
+import SignedData
+import Testing
+
+@Suite struct BodyCodecTests {
+  /// A codec on a journal's own connection, with the journal kept alive.
+  private func withCodec(_ test: (BodyCodec) throws -> Void) throws {
+    let scratch = try Scratch()
+    try scratch.open().journal.close()
+    let connection = try Connection.open(scratch.folder.journal, .write)
+    try test(BodyCodec(shelf: DictionaryShelf(connection)))
+    connection.close()
+  }
+
+  @Test func aNotificationBecomesSmall() throws {
+    try withCodec { codec in
+      _ = try codec.encode(Sample.body(1), mayLearn: true)
+      let body = Sample.body(77)
+      let stored = try codec.encode(body, mayLearn: true)
+      #expect(body.count > 12_000)
+      #expect(stored.dictionary == 1)
+      #expect(stored.bytes.count < 700)
+      #expect(try codec.decode(stored.bytes, dictionary: 1) == body)
+    }
+  }
+
+  static let odd: [String] = {
+    var dice = Dice(state: 4)
+    let jws = Sample.jws(#"{"a":1}"#, &dice)
+    return [
+      "", "x", "a.b.c", "..", "...", "a.b.c.d", #"{"a":[1,2,3]}"#, jws + "=", jws + ".", "." + jws,
+      jws.replacing(".", with: ".."), jws + "\n", "AA.AB.AA", "AA.QQ.QR", "AA.Q.QQ", "AA.QUJ+.QQ",
+      String(repeating: "a", count: 70_000), Sample.jws("", &dice),
+      Sample.jws(#"{"n":"eyJ","m":"eyJ.."}"#, &dice), Sample.jws(#"{"n":"eyJ.QR.QQ","#, &dice),
+      Sample.jws(#"{"n":"eyJ.QQ.QR"}"#, &dice), Sample.jws(#""eyJ.QQ.QQ"#, &dice),
+      Sample.jws(#"["eyJ.QQ.QQ","eyJ.QQ.QQ"]"#, &dice), Sample.jws(#"{"n":"eyJ.\u0041.QQ"}"#, &dice),
+      Sample.jws(#"{"\"eyJ.QQ.QQ":"eyJ.QQ.QQ.QQ"}"#, &dice),
+      Sample.jws("{\"n\":\"\(Sample.jws("{\"m\":\"\(jws)\"}", &dice))\"}", &dice),
+      Sample.jws("[" + String(repeating: "\"eyJ.QQ.QQ\",", count: 40) + "]", &dice),
+    ]
+  }()
+
+  @Test(arguments: odd) func anyTextComesBack(_ text: String) throws {
+    try withCodec { codec in
+      let body = Array(text.utf8)
+      for mayLearn in [false, true, true] {
+        let stored = try codec.encode(body, mayLearn: mayLearn)
+        #expect(try codec.decode(stored.bytes, dictionary: stored.dictionary) == body)
+        #expect(stored.bytes.count <= body.count + 1)
+      }
+    }
+  }
+
+  @Test func anyBytesComeBack() throws {
+    try withCodec { codec in
+      var dice = Dice(state: 1)
+      for size in [1, 2, 31, 4_095, 300_000] {
+        let body = dice.bytes(size)
+        let stored = try codec.encode(body, mayLearn: true)
+        #expect(try codec.decode(stored.bytes, dictionary: stored.dictionary) == body)
+      }
+    }
+  }
+
+  /// A tampered row may give other bytes or nil, and never more than a bounded amount of work.
+  @Test func tamperedBytesAreHarmless() throws {
+    try withCodec { codec in
+      let body = Sample.body(1)
+      let stored = try codec.encode(body, mayLearn: true)
+      var dice = Dice(state: 2)
+      for _ in 0..<2_000 {
+        var bytes = stored.bytes
+        for _ in 0...Int.random(in: 0..<3, using: &dice) {
+          bytes[Int.random(in: bytes.indices, using: &dice)] = UInt8.random(in: 0...255, using: &dice)
+        }
+        bytes.removeLast(Int.random(in: 0..<40, using: &dice) / 10)
+        _ = try codec.decode(bytes, dictionary: stored.dictionary)
+        _ = try codec.decode(bytes, dictionary: nil)
+      }
+      #expect(try codec.decode(stored.bytes, dictionary: 9) == nil)
+      #expect(try codec.decode([], dictionary: nil) == nil)
+      #expect(try codec.decode([9, 1], dictionary: nil) == nil)
+      #expect(try codec.decode([1, 0xFF, 0xFF, 0xFF, 0x7F], dictionary: nil) == nil)
+    }
+  }
+
+  @Test func dictionariesAreBounded() throws {
+    try withCodec { codec in
+      var last: BodyCodec.Stored?
+      for number in 0..<300 {
+        let header = Base64URL.encode(Array(#"{"alg":"ES256","kid":"\#(number)"}"#.utf8))
+        let text = String(decoding: header, as: UTF8.self) + ".eyJhIjoiYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhIn0.QUJD"
+        last = try codec.encode(Array(text.utf8), mayLearn: true)
+      }
+      #expect(last?.dictionary == nil)
+    }
+  }
+
+  @Test(arguments: ["A", "AB", "AAB", "AA=", "AA==", "A A", "AA+A", "AA/A", "AAAAA", "AA\n", "é"])
+  func base64urlIsStrict(_ text: String) {
+    #expect(Base64URL.decode(Array(text.utf8)) == nil)
+  }
+
+  @Test func base64urlRoundTrips() {
+    var dice = Dice(state: 3)
+    for size in 0..<200 {
+      let bytes = dice.bytes(size)
+      let text = Base64URL.encode(bytes)
+      #expect(Base64URL.decode(text) == bytes)
+    }
+    #expect(String(decoding: Base64URL.encode([0xFB, 0xFF]), as: UTF8.self) == "-_8")
+  }
+}

@@ -1,0 +1,59 @@
+import JournalStore
+import Testing
+
+/// Promise 2: what is genuine and not admitted is kept.
+@Suite struct QuarantineTests {
+  @Test func keepsOncePerUUIDAndOncePerBody() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    var nameless = Sample.quarantine(2, isForeign: false)
+    nameless.notificationUUID = nil
+    let outcomes = try opened.journal.append([
+      .quarantine(Sample.quarantine(1)), .quarantine(Sample.quarantine(1)),
+      .quarantine(nameless), .quarantine(nameless),
+    ])
+    #expect(
+      outcomes == [
+        .quarantined(id: 1), .alreadyQuarantined, .quarantined(id: 2), .alreadyQuarantined,
+      ])
+    let reader = try JournalReader.open(scratch.folder)
+    #expect(try reader.quarantined(id: 2)?.body == nameless.body)
+    #expect(try opened.journal.removeQuarantined(1))
+    #expect(try !opened.journal.removeQuarantined(1))
+    #expect(try reader.quarantined(limit: 10).map { $0.id } == [2])
+    let again = try opened.journal.append([.quarantine(Sample.quarantine(1))])
+    #expect(again == [.quarantined(id: 3)])
+  }
+
+  @Test func anAdmittedOneLeaves() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    let event = Sample.event(1)
+    var item = Sample.quarantine(1)
+    item.body = event.body
+    item.bodySHA256 = event.bodySHA256
+    _ = try opened.journal.append([.quarantine(item), .event(event)])
+    let counts = try JournalReader.open(scratch.folder).quarantineCounts()
+    #expect(counts.kept == 0)
+  }
+
+  @Test func otherAppsAreCapped() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    for start in stride(from: 0, to: Journal.foreignLimit, by: 1_000) {
+      let batch = (start..<(start + 1_000)).map { Submission.quarantine(Sample.quarantine($0)) }
+      _ = try opened.journal.append(batch)
+    }
+    let more = try opened.journal.append([
+      .quarantine(Sample.quarantine(20_000)), .quarantine(Sample.quarantine(20_001)),
+      .quarantine(Sample.quarantine(20_002, isForeign: false)),
+      .quarantine(Sample.quarantine(5)),
+    ])
+    #expect(more[0] == .quarantineFull && more[1] == .quarantineFull)
+    #expect(more[2] == .quarantined(id: 10_001) && more[3] == .alreadyQuarantined)
+    #expect(try opened.journal.foreignOverflow() == 2)
+    #expect(try opened.journal.removeQuarantined(1))
+    let last = try opened.journal.append([.quarantine(Sample.quarantine(20_000))])
+    #expect(last == [.quarantined(id: 10_002)])
+  }
+}

@@ -1,0 +1,188 @@
+import Foundation
+import JournalStore
+import Testing
+
+/// Promise 10, and that no start makes a bad file worse.
+@Suite struct StartUpTests {
+  /// A folder as a crash leaves it, with a non-empty -wal.
+  private func crashed(_ events: Int = 5, from first: Int = 1) throws -> Scratch {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    _ = try opened.journal.append((first..<(first + events)).map { .event(Sample.event($0)) })
+    return try scratch.crashed()
+  }
+
+  /// The error of a start, and that no byte changed.
+  private func refusal(_ scratch: Scratch) throws -> StoreError? {
+    let lock = try scratch.folder.lock()
+    let before = try scratch.files()
+    var refusal: StoreError?
+    do throws(StoreError) {
+      _ = try Journal.open(scratch.folder, lock: lock, now: 1)
+    } catch {
+      refusal = error
+    }
+    #expect(try scratch.files() == before)
+    return refusal
+  }
+
+  private func change(_ path: String, at place: UInt64, to bytes: [UInt8]) throws {
+    let file = try #require(FileHandle(forUpdatingAtPath: path))
+    try file.seek(toOffset: place)
+    try file.write(contentsOf: bytes)
+    try file.close()
+  }
+
+  @Test func aSecondOneIsRefusedAndTouchesNothing() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    let before = try scratch.files()
+    #expect(try scratch.folder.isLocked())
+    #expect(throws: StoreError.locked) { try Opened(scratch.folder) }
+    #expect(try scratch.files() == before)
+    try opened.journal.close()
+  }
+
+  @Test func aCrashLosesNothing() throws {
+    let scratch = try crashed()
+    let opened = try scratch.open()
+    #expect(opened.journal.head.seq == 5)
+    _ = try opened.journal.append([.event(Sample.event(6))])
+    let again = try scratch.crashed().open()
+    #expect(again.journal.head == opened.journal.head)
+  }
+
+  @Test func aCleanEndLeavesOneFile() throws {
+    let scratch = try Scratch()
+    do {
+      let opened = try scratch.open()
+      _ = try opened.journal.append([.event(Sample.event(1))])
+      try opened.journal.close()
+      #expect(throws: StoreError.self) { try opened.journal.append([]) }
+    }
+    #expect(try scratch.files().keys.sorted() == ["journal.sqlite", "lock"])
+    let reader = try JournalReader.open(scratch.folder)
+    #expect(try reader.head().seq == 1)
+    #expect(try scratch.files().keys.sorted() == ["journal.sqlite", "lock"])
+  }
+
+  @Test func filesAreForTheOwnerOnly() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    _ = try opened.journal.append([.event(Sample.event(1))])
+    for path in [scratch.folder.journal, scratch.folder.journalWAL, scratch.folder.lockFile] {
+      let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+      #expect(mode as? Int == 0o600)
+    }
+    let mode = try FileManager.default.attributesOfItem(atPath: scratch.folder.path)[
+      .posixPermissions]
+    #expect(mode as? Int == 0o700)
+  }
+
+  @Test func anEmptyFileIsNoJournal() throws {
+    let scratch = try Scratch()
+    _ = FileManager.default.createFile(atPath: scratch.folder.journal, contents: Data())
+    #expect(try refusal(scratch) == .foreign("journal.sqlite is empty"))
+  }
+
+  @Test func aTextFileIsNoJournal() throws {
+    let scratch = try Scratch()
+    let text = Data(String(repeating: "dear diary\n", count: 900).utf8)
+    _ = FileManager.default.createFile(atPath: scratch.folder.journal, contents: text)
+    #expect(try refusal(scratch) == .foreign("journal.sqlite is not an SQLite file"))
+  }
+
+  @Test func anotherProgramsFileIsRefused() throws {
+    let scratch = try crashed()
+    try change(scratch.folder.journal, at: 68, to: [0, 0, 0, 9])
+    #expect(try refusal(scratch) == .foreign("journal.sqlite is another program's file"))
+  }
+
+  @Test func aNewerSchemaIsRefused() throws {
+    let scratch = try crashed()
+    try change(scratch.folder.journal, at: 60, to: [0, 0, 0, 99])
+    #expect(try refusal(scratch) == .newer(found: 99, known: 1))
+    #expect(throws: StoreError.newer(found: 99, known: 1)) {
+      try JournalReader.open(scratch.folder)
+    }
+  }
+
+  @Test func aCopyWithoutItsWALIsRefused() throws {
+    let scratch = try crashed()
+    try FileManager.default.removeItem(atPath: scratch.folder.journalWAL)
+    #expect(try refusal(scratch) == .missingWAL)
+    _ = FileManager.default.createFile(atPath: scratch.folder.journalWAL, contents: Data())
+    #expect(try refusal(scratch) == .missingWAL)
+  }
+
+  @Test func aWALOfAnotherJournalIsRefused() throws {
+    let scratch = try crashed()
+    let other = try crashed(3, from: 50)
+    try FileManager.default.removeItem(atPath: scratch.folder.journalWAL)
+    try FileManager.default.copyItem(
+      atPath: other.folder.journalWAL, toPath: scratch.folder.journalWAL)
+    #expect(
+      try refusal(scratch) == .foreign("journal.sqlite-wal belongs to another journal"))
+    try Data(repeating: 65, count: 9_000).write(to: URL(filePath: scratch.folder.journalWAL))
+    #expect(
+      try refusal(scratch)
+        == .foreign("journal.sqlite-wal does not belong to journal.sqlite"))
+  }
+
+  @Test func anOlderWALIsRefused() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    _ = try opened.journal.append([.event(Sample.event(1))])
+    let older = try scratch.crashed()
+    for batch in 0..<2 {
+      let numbers = (2 + batch * 600)..<(602 + batch * 600)
+      _ = try opened.journal.append(
+        numbers.map { .event(Sample.event($0, body: Sample.noise($0, 9_000))) })
+      try opened.journal.checkpointIfNeeded()
+    }
+    let newer = try scratch.crashed()
+    try FileManager.default.removeItem(atPath: newer.folder.journalWAL)
+    try FileManager.default.copyItem(
+      atPath: older.folder.journalWAL, toPath: newer.folder.journalWAL)
+    #expect(try refusal(newer) == .foreign("journal.sqlite-wal is older than journal.sqlite"))
+  }
+
+  @Test func aWALWithoutItsJournalIsRefused() throws {
+    let scratch = try crashed()
+    try FileManager.default.removeItem(atPath: scratch.folder.journal)
+    #expect(
+      try refusal(scratch) == .foreign("journal.sqlite is missing and its -wal is there"))
+  }
+
+  @Test(arguments: [
+    "UPDATE event SET hash = zeroblob(32) WHERE seq = 3",
+    "UPDATE event SET received_at_ms = received_at_ms + 1 WHERE seq = 3",
+    "UPDATE event SET body = x'0041' WHERE seq = 3", "DELETE FROM event WHERE seq = 3",
+    "UPDATE event SET notification_uuid = zeroblob(16) WHERE seq = 3",
+  ]) func aBrokenTailIsRefused(_ sql: String) throws {
+    let scratch = try crashed()
+    try scratch.open().journal.close()
+    let connection = try Connection.open(scratch.folder.journal, .write)
+    try connection.execute("DROP TRIGGER event_update; DROP TRIGGER event_delete; \(sql)")
+    connection.close()
+    #expect(try refusal(scratch) == .brokenTail(seq: 3))
+  }
+
+  @Test func anAppliedMigrationIsFrozen() throws {
+    let scratch = try crashed()
+    try scratch.open().journal.close()
+    let connection = try Connection.open(scratch.folder.journal, .write)
+    try connection.execute("UPDATE migration SET sha256 = zeroblob(32)")
+    connection.close()
+    #expect(try refusal(scratch) == .frozenMigration(number: 1))
+  }
+
+  @Test func theFolderMayHaveAnyName() throws {
+    let scratch = try Scratch()
+    let folder = DataFolder(path: scratch.folder.path + "/50% off?#1 é//")
+    try folder.create()
+    let opened = try Opened(folder)
+    _ = try opened.journal.append([.event(Sample.event(1))])
+    #expect(try JournalReader.open(folder).head().seq == 1)
+  }
+}
