@@ -1,0 +1,131 @@
+/// Base64url as JWS wants it (RFC 7515 section 2, RFC 4648 section 5), and nothing more lenient.
+///
+/// No padding, no white space, no other alphabet, and unused bits are zero. So every byte string
+/// has exactly one text, and `encode(decode(text)) == text` wherever `decode` succeeds: what the
+/// journal stores decoded comes back byte for byte (promise 5).
+public enum Base64URL {
+  /// The bytes `text` stands for, nil where it is not strict base64url.
+  public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    return append(decoding: text, to: &bytes) ? bytes : nil
+  }
+
+  /// The bytes `text` stands for, nil where it is not strict base64url.
+  public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    decode(Array(text)[...])
+  }
+
+  /// The text of `bytes`, without padding.
+  public static func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    var text: [UInt8] = []
+    append(encoding: Array(bytes)[...], to: &text)
+    return text
+  }
+
+  /// Decodes onto the end of `bytes`; false, and `bytes` as it was, where `text` is not strict.
+  public static func append(decoding text: ArraySlice<UInt8>, to bytes: inout [UInt8]) -> Bool {
+    let (whole, rest) = text.count.quotientAndRemainder(dividingBy: 4)
+    guard rest != 1 else { return false }
+    let size = whole * 3 + (rest == 0 ? 0 : rest - 1)
+    let start = bytes.count
+    bytes.append(contentsOf: repeatElement(0, count: size))
+    let isStrict = bytes.withUnsafeMutableBufferPointer { target in
+      text.withUnsafeBufferPointer { source in
+        values.withUnsafeBufferPointer { values in
+          decode(source, UnsafeMutableBufferPointer(rebasing: target[start...]), values)
+        }
+      }
+    }
+    if !isStrict { bytes.removeLast(size) }
+    return isStrict
+  }
+
+  /// Encodes onto the end of `text`.
+  public static func append(encoding bytes: ArraySlice<UInt8>, to text: inout [UInt8]) {
+    let (whole, rest) = bytes.count.quotientAndRemainder(dividingBy: 3)
+    let start = text.count
+    text.append(contentsOf: repeatElement(0, count: whole * 4 + (rest == 0 ? 0 : rest + 1)))
+    text.withUnsafeMutableBufferPointer { target in
+      bytes.withUnsafeBufferPointer { source in
+        alphabet.withUnsafeBufferPointer { alphabet in
+          encode(source, UnsafeMutableBufferPointer(rebasing: target[start...]), alphabet)
+        }
+      }
+    }
+  }
+
+  /// Marks a byte outside the alphabet: a bit no sum of four values reaches.
+  private static let stray: UInt32 = 0x8000_0000
+
+  private static let alphabet = Array(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+  /// The value of each byte, four times over: shifted for the first to fourth place of a group.
+  private static let values: [UInt32] = {
+    var values = [UInt32](repeating: stray, count: 1024)
+    for (value, character) in alphabet.enumerated() {
+      for place in 0..<4 {
+        values[place * 256 + Int(character)] = UInt32(value) << UInt32(18 - 6 * place)
+      }
+    }
+    return values
+  }()
+
+  /// Groups first, stray characters gathered in one bit; then what is left and its unused bits.
+  private static func decode(
+    _ source: UnsafeBufferPointer<UInt8>, _ target: UnsafeMutableBufferPointer<UInt8>,
+    _ values: UnsafeBufferPointer<UInt32>
+  ) -> Bool {
+    guard let from = source.baseAddress, let to = target.baseAddress, let value = values.baseAddress
+    else { return true }
+    let whole = source.count / 4
+    var found: UInt32 = 0
+    for group in 0..<whole {
+      let place = from + group &* 4
+      let bits =
+        value[Int(place[0])] | value[256 &+ Int(place[1])] | value[512 &+ Int(place[2])]
+        | value[768 &+ Int(place[3])]
+      found |= bits
+      let out = to + group &* 3
+      out[0] = UInt8(truncatingIfNeeded: bits &>> 16)
+      out[1] = UInt8(truncatingIfNeeded: bits &>> 8)
+      out[2] = UInt8(truncatingIfNeeded: bits)
+    }
+    let rest = source.count - whole * 4
+    guard rest > 0 else { return found & stray == 0 }
+    let place = from + whole * 4
+    var bits = value[Int(place[0])] | value[256 + Int(place[1])]
+    if rest == 3 { bits |= value[512 + Int(place[2])] }
+    let unused: UInt32 = rest == 2 ? 0xFFFF : 0xFF
+    to[whole * 3] = UInt8(truncatingIfNeeded: bits >> 16)
+    if rest == 3 { to[whole * 3 + 1] = UInt8(truncatingIfNeeded: bits >> 8) }
+    return (found | bits) & stray == 0 && bits & unused == 0
+  }
+
+  private static func encode(
+    _ source: UnsafeBufferPointer<UInt8>, _ target: UnsafeMutableBufferPointer<UInt8>,
+    _ alphabet: UnsafeBufferPointer<UInt8>
+  ) {
+    guard let from = source.baseAddress, let to = target.baseAddress,
+      let letter = alphabet.baseAddress
+    else { return }
+    let whole = source.count / 3
+    for group in 0..<whole {
+      let place = from + group &* 3
+      let bits = UInt32(place[0]) &<< 16 | UInt32(place[1]) &<< 8 | UInt32(place[2])
+      let out = to + group &* 4
+      out[0] = letter[Int(bits &>> 18)]
+      out[1] = letter[Int(bits &>> 12 & 63)]
+      out[2] = letter[Int(bits &>> 6 & 63)]
+      out[3] = letter[Int(bits & 63)]
+    }
+    let rest = source.count - whole * 3
+    guard rest > 0 else { return }
+    let place = from + whole * 3
+    let bits = UInt32(place[0]) << 16 | (rest == 2 ? UInt32(place[1]) << 8 : 0)
+    let out = to + whole * 4
+    out[0] = letter[Int(bits >> 18)]
+    out[1] = letter[Int(bits >> 12 & 63)]
+    if rest == 2 { out[2] = letter[Int(bits >> 6 & 63)] }
+  }
+}

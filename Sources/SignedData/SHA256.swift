@@ -1,0 +1,46 @@
+import COpenSSL
+
+/// SHA-256 (FIPS 180-4) by OpenSSL's EVP interface, whole or in pieces.
+public struct SHA256: ~Copyable {
+  /// Fetched once and never freed: a fetch per digest costs more than a short digest.
+  /// `nonisolated(unsafe)` because a fetched EVP_MD is immutable (EVP_MD_fetch(3)).
+  nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)
+
+  private let context: OpaquePointer
+
+  public init() {
+    guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex2(context, Self.algorithm, nil) == 1
+    else { preconditionFailure("OpenSSL has no SHA-256 or no memory") }
+    self.context = context
+  }
+
+  deinit { EVP_MD_CTX_free(context) }
+
+  public mutating func update(_ bytes: some Collection<UInt8>) {
+    let taken: Void? = bytes.withContiguousStorageIfAvailable { buffer in
+      _ = EVP_DigestUpdate(context, buffer.baseAddress, buffer.count)
+    }
+    if taken == nil { update(Array(bytes)) }
+  }
+
+  /// The 32 bytes of the digest. The value starts over as if new.
+  public mutating func finish() -> [UInt8] {
+    let digest = [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
+      _ = EVP_DigestFinal_ex(context, buffer.baseAddress, nil)
+      count = 32
+    }
+    _ = EVP_DigestInit_ex2(context, Self.algorithm, nil)
+    return digest
+  }
+
+  /// The 32 bytes of the digest of `bytes`.
+  public static func hash(_ bytes: [UInt8]) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
+      let done = bytes.withUnsafeBytes {
+        EVP_Digest($0.baseAddress, $0.count, buffer.baseAddress, nil, algorithm, nil)
+      }
+      precondition(done == 1, "OpenSSL has no SHA-256 or no memory")
+      count = 32
+    }
+  }
+}
