@@ -76,6 +76,15 @@ public struct CertificateMaker: Sendable {
     return text + Array("-----END CERTIFICATE-----\n".utf8)
   }
 
+  /// The certificate in a PEM text that holds one; nil where it does not.
+  public static func der(pem: [UInt8]) -> [UInt8]? {
+    let lines = pem.split(separator: 0x0A)
+    guard lines.first?.starts(with: "-----BEGIN CERTIFICATE-----".utf8) == true,
+      lines.last?.starts(with: "-----END CERTIFICATE-----".utf8) == true
+    else { return nil }
+    return JWSSigner.decodeBase64(lines.dropFirst().dropLast().flatMap { $0 })
+  }
+
   private static func randomSerial() -> [UInt8] {
     // Positive and at most 20 bytes (RFC 5280 section 4.1.2.2).
     [UInt8.random(in: 0x01...0x7F)] + (0..<15).map { _ in UInt8.random(in: 0...0xFF) }

@@ -43,4 +43,16 @@ public struct JWSSigner: Sendable {
     }
     return text + [UInt8](repeating: UInt8(ascii: "="), count: (3 - bytes.count % 3) % 3)
   }
+
+  /// The bytes of a base64 text; nil where it is none.
+  static func decodeBase64(_ text: [UInt8]) -> [UInt8]? {
+    Base64URL.decode(
+      text.filter { $0 != UInt8(ascii: "=") }.map {
+        switch $0 {
+        case UInt8(ascii: "+"): UInt8(ascii: "-")
+        case UInt8(ascii: "/"): UInt8(ascii: "_")
+        default: $0
+        }
+      })
+  }
 }
