@@ -1,0 +1,54 @@
+/// The few shapes of DER (X.690) that a certificate is made of. Each function gives one element.
+enum DERWriter {
+  static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+    [tag] + length(content.count) + content
+  }
+
+  static func sequence(_ parts: [UInt8]...) -> [UInt8] { element(0x30, parts.flatMap(\.self)) }
+  static func set(_ part: [UInt8]) -> [UInt8] { element(0x31, part) }
+  static func octets(_ bytes: [UInt8]) -> [UInt8] { element(0x04, bytes) }
+  static func text(_ string: String) -> [UInt8] { element(0x0C, Array(string.utf8)) }
+  static func printable(_ string: String) -> [UInt8] { element(0x13, Array(string.utf8)) }
+  static func ia5(_ string: String) -> [UInt8] { element(0x16, Array(string.utf8)) }
+  static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xFF : 0]) }
+
+  /// `unused` bits at the end of the last byte belong to nobody.
+  static func bits(_ bytes: [UInt8], unused: UInt8 = 0) -> [UInt8] {
+    element(0x03, [unused] + bytes)
+  }
+
+  /// A number that is not negative, most significant byte first.
+  static func integer(_ magnitude: [UInt8]) -> [UInt8] {
+    let digits = magnitude.drop { $0 == 0 }
+    guard let first = digits.first else { return element(0x02, [0]) }
+    return element(0x02, (first >= 0x80 ? [0] : []) + digits)
+  }
+
+  /// An object identifier from its dotted form, which must be well-formed.
+  static func oid(_ dotted: String) -> [UInt8] {
+    let arcs = dotted.split(separator: ".").compactMap { UInt64($0) }
+    precondition(arcs.count >= 2, "an object identifier has two arcs at least")
+    var content: [UInt8] = []
+    for arc in [arcs[0] * 40 + arcs[1]] + arcs.dropFirst(2) {
+      var groups = [UInt8(arc & 0x7F)]
+      var rest = arc >> 7
+      while rest > 0 {
+        groups.append(UInt8(rest & 0x7F) | 0x80)
+        rest >>= 7
+      }
+      content += groups.reversed()
+    }
+    return element(0x06, content)
+  }
+
+  private static func length(_ count: Int) -> [UInt8] {
+    guard count >= 0x80 else { return [UInt8(count)] }
+    var digits: [UInt8] = []
+    var rest = count
+    while rest > 0 {
+      digits.insert(UInt8(rest & 0xFF), at: 0)
+      rest >>= 8
+    }
+    return [0x80 | UInt8(digits.count)] + digits
+  }
+}

@@ -1,0 +1,152 @@
+import COpenSSL
+
+/// A private key that signs: what the simulator and tests have in place of Apple.
+///
+/// May be used by many threads at once: signing only reads the key, and every call has a context
+/// of its own.
+public final class SigningKey: Sendable {
+  /// Apple uses P-256 for the leaf and P-384 above it; the others make wrong chains for tests.
+  public enum Kind: Sendable, Equatable, CaseIterable { case p256, p384, rsa2048, ed25519 }
+
+  public enum Digest: Sendable, Equatable, CaseIterable { case sha1, sha256, sha384, sha512 }
+
+  public let kind: Kind
+
+  /// `nonisolated(unsafe)` because nothing changes the EVP_PKEY after `init`.
+  nonisolated(unsafe) private let key: OpaquePointer
+
+  private init(owning key: OpaquePointer, kind: Kind) {
+    self.key = key
+    self.kind = kind
+  }
+
+  deinit { EVP_PKEY_free(key) }
+
+  /// A new key from the system's randomness (EVP_PKEY_keygen(3)).
+  public static func generate(_ kind: Kind) throws(SigningError) -> SigningKey {
+    let name =
+      switch kind {
+      case .p256, .p384: "EC"
+      case .rsa2048: "RSA"
+      case .ed25519: "ED25519"
+      }
+    guard let context = EVP_PKEY_CTX_new_from_name(nil, name, nil) else {
+      throw .failed("make a \(name) key")
+    }
+    defer { EVP_PKEY_CTX_free(context) }
+    guard EVP_PKEY_keygen_init(context) == 1 else { throw .failed("make a \(name) key") }
+    let isSet =
+      switch kind {
+      case .p256: EVP_PKEY_CTX_set_group_name(context, "P-256")
+      case .p384: EVP_PKEY_CTX_set_group_name(context, "P-384")
+      case .rsa2048: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2048)
+      case .ed25519: Int32(1)
+      }
+    var key: OpaquePointer?
+    guard isSet == 1, EVP_PKEY_generate(context, &key) == 1, let key else {
+      throw .failed("make a \(name) key")
+    }
+    return SigningKey(owning: key, kind: kind)
+  }
+
+  /// Reads an unencrypted key in PEM (RFC 7468 section 10, or the older SEC 1 form).
+  public static func read(pem: [UInt8]) throws(SigningError) -> SigningKey {
+    guard let buffer = BIO_new_mem_buf(pem, Int32(clamping: pem.count)) else {
+      throw .failed("read a key")
+    }
+    defer { BIO_free(buffer) }
+    // Without a callback OpenSSL would ask the terminal for the password of an encrypted key.
+    guard let key = PEM_read_bio_PrivateKey(buffer, nil, { _, _, _, _ in -1 }, nil) else {
+      ERR_clear_error()
+      throw .unknownKey
+    }
+    guard let kind = kind(of: key) else {
+      EVP_PKEY_free(key)
+      throw .unknownKey
+    }
+    return SigningKey(owning: key, kind: kind)
+  }
+
+  private static func kind(of key: OpaquePointer) -> Kind? {
+    switch EVP_PKEY_get_bits(key) {
+    case 256 where EVP_PKEY_is_a(key, "EC") == 1: .p256
+    case 384 where EVP_PKEY_is_a(key, "EC") == 1: .p384
+    case 2048 where EVP_PKEY_is_a(key, "RSA") == 1: .rsa2048
+    case _ where EVP_PKEY_is_a(key, "ED25519") == 1: .ed25519
+    default: nil
+    }
+  }
+
+  /// The private key in PEM (PKCS#8), unencrypted: belongs in a file of mode 0600.
+  public func pem() throws(SigningError) -> [UInt8] {
+    guard let buffer = BIO_new(BIO_s_mem()) else { throw .failed("write a key") }
+    defer { BIO_free(buffer) }
+    guard PEM_write_bio_PKCS8PrivateKey(buffer, key, nil, nil, 0, nil, nil) == 1 else {
+      throw .failed("write a key")
+    }
+    var text: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 1024)
+    while true {
+      let count = BIO_read(buffer, &piece, Int32(piece.count))
+      guard count > 0 else { return text }
+      text += piece.prefix(Int(count))
+    }
+  }
+
+  /// The public half as a SubjectPublicKeyInfo in DER (RFC 5280 section 4.1.2.7).
+  public func publicKey() throws(SigningError) -> [UInt8] {
+    var raw: UnsafeMutablePointer<UInt8>?
+    let count = i2d_PUBKEY(key, &raw)
+    guard count > 0, let raw else { throw .failed("write a public key") }
+    defer { CRYPTO_free(raw, nil, 0) }
+    return Array(UnsafeBufferPointer(start: raw, count: Int(count)))
+  }
+
+  /// Signs as JWS wants it (RFC 7518 section 3.4): for a P-256 key ES256, 64 bytes R ‖ S. A P-384
+  /// key gives 96 bytes; RSA and Ed25519 keys give their own signature as it is.
+  public func sign(
+    _ bytes: [UInt8], digest: Digest = .sha256
+  ) throws(SigningError) -> [UInt8] {
+    let signature = try signDER(bytes, digest: digest)
+    let width: Int
+    switch kind {
+    case .p256: width = 32
+    case .p384: width = 48
+    case .rsa2048, .ed25519: return signature
+    }
+    // SEQUENCE { INTEGER r, INTEGER s }; below 128 bytes, so every length is one byte.
+    let second = 4 + Int(signature[3])
+    let r = signature[4..<second]
+    let s = signature[(second + 2)...]
+    return Self.pad(r, width) + Self.pad(s, width)
+  }
+
+  /// Signs as X.509 wants it: ECDSA signatures in DER (RFC 3279 section 2.2.3).
+  func signDER(_ bytes: [UInt8], digest: Digest) throws(SigningError) -> [UInt8] {
+    guard let context = EVP_MD_CTX_new() else { throw .failed("sign") }
+    defer { EVP_MD_CTX_free(context) }
+    // Ed25519 has its digest built in and takes none.
+    let algorithm = kind == .ed25519 ? nil : Self.algorithm(digest)
+    var size = 512
+    var signature = [UInt8](repeating: 0, count: size)
+    guard EVP_DigestSignInit(context, nil, algorithm, nil, key) == 1,
+      EVP_DigestSign(context, &signature, &size, bytes, bytes.count) == 1
+    else { throw .failed("sign") }
+    return Array(signature.prefix(size))
+  }
+
+  private static func algorithm(_ digest: Digest) -> OpaquePointer? {
+    switch digest {
+    case .sha1: EVP_sha1()
+    case .sha256: EVP_sha256()
+    case .sha384: EVP_sha384()
+    case .sha512: EVP_sha512()
+    }
+  }
+
+  /// A DER integer as exactly `width` bytes: its sign byte goes, lost leading zeros come back.
+  private static func pad(_ integer: ArraySlice<UInt8>, _ width: Int) -> [UInt8] {
+    let digits = integer.drop { $0 == 0 }
+    return [UInt8](repeating: 0, count: width - digits.count) + digits
+  }
+}

@@ -1,0 +1,144 @@
+import StrictJSON
+
+/// Apple's decoded payloads (responseBodyV2DecodedPayload, JWSTransactionDecodedPayload,
+/// JWSRenewalInfoDecodedPayload), with every field a real one has. What is absent is left out.
+extension Customer {
+  func payload(
+    _ type: String, _ subtype: String?, uuid: String, signed: Int64, _ body: (String, JSONValue)
+  ) -> JSONValue {
+    var members = Members()
+    members.add("notificationType", type)
+    members.add("subtype", subtype)
+    members.add("notificationUUID", uuid)
+    members.list.append(body)
+    members.add("version", "2.0")
+    members.add("signedDate", signed)
+    return .object(members.list)
+  }
+
+  /// `signed` is when the parts inside were signed.
+  func data(_ type: String, _ purchase: Purchase?, signed: Int64) -> JSONValue {
+    var members = appMembers()
+    members.add("bundleVersion", app.bundleVersion)
+    guard let purchase else { return .object(members.list) }
+    if type == "CONSUMPTION_REQUEST" {
+      members.add("consumptionRequestReason", "UNINTENDED_PURCHASE")
+    }
+    members.list.append(("transaction", transaction(purchase, signed: signed)))
+    // Status and renewal information exist only for what renews.
+    if purchase.product.kind == .autoRenewable, let renewal {
+      members.list.append(("renewalInfo", renewalInfo(renewal, of: purchase, signed: signed)))
+      members.add("status", state.rawValue)
+    }
+    return .object(members.list)
+  }
+
+  /// Of an extension to all subscribers: names no customer.
+  mutating func summary() -> JSONValue {
+    var members = Members()
+    members.add("requestIdentifier", generator.uuid())
+    members.list += appMembers().list
+    members.add("productId", current?.product.id)
+    members.add("succeededCount", generator.number(in: 100...9_999))
+    members.add("failedCount", generator.number(in: 0...9))
+    return .object(members.list)
+  }
+
+  private func appMembers() -> Members {
+    var members = Members()
+    if app.environment == "Production" { members.add("appAppleId", app.appAppleId) }
+    members.add("bundleId", app.bundleId)
+    members.add("environment", app.environment)
+    return members
+  }
+
+  private func transaction(_ purchase: Purchase, signed: Int64) -> JSONValue {
+    var members = Members()
+    members.add("transactionId", purchase.id)
+    members.add("originalTransactionId", purchase.originalId)
+    members.add("webOrderLineItemId", purchase.webOrderLineItemId)
+    members.add("bundleId", app.bundleId)
+    members.add("productId", purchase.product.id)
+    if purchase.product.kind == .autoRenewable {
+      members.add("subscriptionGroupIdentifier", Product.group)
+    }
+    members.add("purchaseDate", purchase.purchaseDate)
+    members.add("originalPurchaseDate", purchase.originalPurchaseDate)
+    members.add("expiresDate", purchase.expiresDate)
+    members.add("quantity", purchase.quantity)
+    members.add("type", purchase.product.kind.rawValue)
+    members.add("appAccountToken", appAccountToken)
+    members.add("inAppOwnershipType", isMember ? "FAMILY_SHARED" : "PURCHASED")
+    members.add("signedDate", signed)
+    if let revocation = purchase.revocation {
+      members.add("revocationReason", Int64(0))
+      members.add("revocationDate", revocation.date)
+      members.add("revocationType", revocation.type)
+      members.add("revocationPercentage", revocation.percentage)
+    }
+    members.add(purchase.offer)
+    members.add("environment", app.environment)
+    members.add("transactionReason", purchase.reason.rawValue)
+    members.add("storefront", storefront.country)
+    members.add("storefrontId", storefront.id)
+    if let price = purchase.price {
+      members.add("price", price)
+      members.add("currency", storefront.currency)
+    }
+    members.add("appTransactionId", appTransactionId)
+    return .object(members.list)
+  }
+
+  private func renewalInfo(
+    _ renewal: Renewal, of purchase: Purchase, signed: Int64
+  ) -> JSONValue {
+    var members = Members()
+    members.add("expirationIntent", renewal.intent)
+    members.add("originalTransactionId", purchase.originalId)
+    members.add("autoRenewProductId", renewal.product.id)
+    members.add("productId", purchase.product.id)
+    members.add("autoRenewStatus", Int64(renewal.isOn ? 1 : 0))
+    if let isRetrying = renewal.isRetrying {
+      members.list.append(("isInBillingRetryPeriod", .boolean(isRetrying)))
+    }
+    members.add("gracePeriodExpiresDate", renewal.graceEnd)
+    members.add("priceIncreaseStatus", renewal.consent)
+    members.add(renewal.offer)
+    members.add("signedDate", signed)
+    members.add("environment", app.environment)
+    members.add("recentSubscriptionStartDate", renewal.start)
+    members.add("renewalDate", renewal.date)
+    if renewal.isOn && !isMember {
+      members.add("renewalPrice", price(of: renewal.product, renewal.offer, level: nextPriceLevel))
+      members.add("currency", storefront.currency)
+    }
+    if !renewal.winBackOffers.isEmpty {
+      let offers = renewal.winBackOffers.map(JSONValue.string)
+      members.list.append(("eligibleWinBackOfferIds", .array(offers)))
+    }
+    members.add("appTransactionId", appTransactionId)
+    members.add("appAccountToken", appAccountToken)
+    return .object(members.list)
+  }
+}
+
+/// Members of an object in the making; nothing is added for nil.
+private struct Members {
+  var list: [(String, JSONValue)] = []
+
+  mutating func add(_ name: String, _ text: String?) {
+    if let text { list.append((name, .string(text))) }
+  }
+
+  mutating func add(_ name: String, _ number: Int64?) {
+    if let number { list.append((name, .integer(number))) }
+  }
+
+  mutating func add(_ offer: Offer?) {
+    guard let offer else { return }
+    add("offerType", offer.kind.rawValue)
+    add("offerIdentifier", offer.identifier)
+    add("offerDiscountType", offer.discount)
+    add("offerPeriod", offer.period)
+  }
+}

@@ -1,0 +1,177 @@
+import Glibc
+import Platform
+import StrictJSON
+import Synchronization
+
+/// Delivers notifications to a service as Apple would: POSTs over kept connections, and again where
+/// the service is unavailable.
+public struct Player: Sendable {
+  public var address: ServiceAddress
+  /// Deliveries under way at once. With one they arrive in the order planned.
+  public var connections: Int
+  /// Deliveries a second at most; nil is as fast as it goes.
+  public var rate: Double?
+  /// What an hour between Apple's attempts takes here.
+  public var millisecondsPerHour: Int64 = 50
+
+  public init(address: ServiceAddress, connections: Int = 1, rate: Double? = nil) {
+    self.address = address
+    self.connections = max(1, connections)
+    self.rate = rate
+  }
+
+  private struct Progress {
+    var next = 0
+    var report = PlayReport()
+    var error: SimulatorError?
+  }
+
+  /// Makes all deliveries, or those until `shouldStop`.
+  ///
+  /// - Parameter progress: gets the number answered so far, about once a second.
+  public func play(
+    _ deliveries: [Delivery], of notifications: [SimulatedNotification],
+    authority: SimulatedAuthority, shouldStop: @escaping @Sendable () -> Bool = { false },
+    progress: @escaping @Sendable (Int) -> Void = { _ in }
+  ) throws(SimulatorError) -> PlayReport {
+    let bodies = Bodies(authority, notifications, deliveries)
+    let work = Work(player: self, deliveries: deliveries, bodies: bodies, shouldStop: shouldStop)
+    return try work.run(progress)
+  }
+
+  /// One run, shared by its threads.
+  private final class Work: Sendable {
+    let player: Player
+    let deliveries: [Delivery]
+    let bodies: Bodies
+    let shouldStop: @Sendable () -> Bool
+    let start = Clock.monotonicNanoseconds()
+    let state: Mutex<Progress>
+    let running = Running()
+
+    init(
+      player: Player, deliveries: [Delivery], bodies: Bodies,
+      shouldStop: @escaping @Sendable () -> Bool
+    ) {
+      self.player = player
+      self.deliveries = deliveries
+      self.bodies = bodies
+      self.shouldStop = shouldStop
+      state = Mutex(Progress(report: PlayReport(of: deliveries.count)))
+    }
+
+    func run(_ progress: @Sendable (Int) -> Void) throws(SimulatorError) -> PlayReport {
+      var threads: [Joinable] = []
+      for number in 0..<player.connections {
+        guard let thread = Joinable("deliver-\(number)", { self.deliver() }, running) else { break }
+        threads.append(thread)
+      }
+      if threads.isEmpty { throw .network("start a thread") }
+      var ticks = 0
+      while running.count.load(ordering: .acquiring) > 0 {
+        usleep(5_000)
+        ticks += 1
+        if ticks % 200 == 0 { progress(state.withLock { $0.report.answered }) }
+      }
+      for thread in threads { thread.join() }
+      let (report, error) = state.withLock { ($0.report, $0.error) }
+      if let error { throw error }
+      return report
+    }
+
+    private func deliver() {
+      let connection = ServiceConnection(player.address)
+      while let index = take() {
+        do throws(SimulatorError) {
+          try attempt(bodies.body(of: deliveries[index].notification), connection)
+        } catch {
+          state.withLock { $0.error = error }
+        }
+      }
+    }
+
+    /// The next delivery, when it is due; nil when there is none, or none shall be made.
+    private func take() -> Int? {
+      let index = state.withLock { state -> Int? in
+        guard state.next < deliveries.count, state.error == nil, !state.report.isStopped
+        else { return nil }
+        state.next += 1
+        return state.next - 1
+      }
+      guard let index else { return nil }
+      let due = player.rate.map { start + Int64(Double(index) * 1e9 / $0) } ?? start
+      return sleep(until: due) ? index : nil
+    }
+
+    /// Apple's attempts, its hours shortened.
+    private func attempt(_ body: [UInt8], _ connection: ServiceConnection) {
+      for attempt in Delivery.attemptHours.indices {
+        if attempt > 0 {
+          let hours = Delivery.attemptHours[attempt] - Delivery.attemptHours[attempt - 1]
+          let pause = hours * player.millisecondsPerHour * 1_000_000
+          guard sleep(until: Clock.monotonicNanoseconds() + pause) else { return }
+          state.withLock { $0.report.retries += 1 }
+        }
+        guard let answer = try? connection.post(body) else { continue }
+        // 4xx can never become valid; anything from 500 on may be better tomorrow.
+        if answer.status >= 500 && attempt < Delivery.attemptHours.count - 1 { continue }
+        return state.withLock { $0.report.count(answer) }
+      }
+      state.withLock { $0.report.unanswered += 1 }
+    }
+
+    /// False when told to stop meanwhile.
+    private func sleep(until due: Int64) -> Bool {
+      while true {
+        if shouldStop() {
+          state.withLock { $0.report.isStopped = true }
+          return false
+        }
+        let left = due - Clock.monotonicNanoseconds()
+        if left <= 0 { return true }
+        usleep(UInt32(min(left / 1000 + 1, 20_000)))
+      }
+    }
+  }
+}
+
+/// Threads that have not finished.
+private final class Running: Sendable {
+  let count = Atomic(0)
+}
+
+/// A thread that can stand in an array.
+private final class Joinable {
+  private var thread: Thread?
+
+  init?(_ name: String, _ body: @escaping @Sendable () -> Void, _ running: Running) {
+    running.count.add(1, ordering: .relaxed)
+    do {
+      thread = try Thread.start(name) {
+        body()
+        running.count.subtract(1, ordering: .releasing)
+      }
+    } catch {
+      running.count.subtract(1, ordering: .relaxed)
+      return nil
+    }
+  }
+
+  func join() { thread.take()?.join() }
+}
+
+extension PlayReport {
+  fileprivate init(of deliveries: Int) {
+    self.init()
+    self.deliveries = deliveries
+  }
+
+  fileprivate mutating func count(_ answer: ServiceConnection.Answer) {
+    answered += 1
+    byStatus[answer.status, default: 0] += 1
+    guard (200...206).contains(answer.status),
+      let outcome = try? JSONDocument(parsing: answer.body).root["outcome"]?.string
+    else { return }
+    byOutcome[outcome, default: 0] += 1
+  }
+}

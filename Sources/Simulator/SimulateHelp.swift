@@ -1,0 +1,67 @@
+/// What `--help` prints.
+enum SimulateHelp {
+  static let all = """
+    subledger simulate: a local App Store that signs notifications as Apple does.
+
+      simulate ca DIR    makes a certificate authority to sign with
+      simulate list      names the lifecycles
+      simulate run …     plays lifecycles or a fleet into a file or a service
+
+    Each has --help. Example:
+      subledger simulate run --lifecycle cancel --url http://127.0.0.1:8080
+    """
+
+  static let ca = """
+    subledger simulate ca DIR
+
+    Makes DIR (mode 0700) with root.der, the chain in PEM, and its keys (mode 0600). A service
+    believes what it signs when DIR/root.der is among its trustRoots. An existing one is left alone.
+
+    Example: subledger simulate ca ./authority
+    """
+
+  static let list = """
+    subledger simulate list [--json]
+
+    Names the lifecycles that 'simulate run --lifecycle' plays.
+
+    Example: subledger simulate list
+    """
+
+  static let run = """
+    subledger simulate run (--lifecycle NAME[,NAME…]|all | --fleet N [--days D]) \\
+      (--output FILE|- | --url http://HOST:PORT) [options]
+
+      --lifecycle NAME,…   each played by one customer; see 'simulate list'
+      --fleet N, --days D  N customers over D days (400), in a believable mix
+      --seed S             the same seed gives the same payloads (1)
+      --end T              nothing is signed after T: RFC 3339, milliseconds, or now
+                           (2026-01-01T00:00:00Z)
+      --bundle-id B        com.example.app
+      --app-apple-id N     123456789
+      --environment E      Production or Sandbox (Production)
+      --authority DIR      signs with it, makes it where missing
+                           ($SUBLEDGER_AUTHORITY, else ./subledger-authority)
+
+    What goes wrong on the way, each a share of all notifications from 0 to 1:
+      --late R             arrives at one of Apple's retries only, up to 85 hours later
+      --duplicate R        arrives again at later retries, up to 157 hours later
+      --drop R             never arrives
+      --shuffle            in any order whatever
+
+    Where to:
+      --output FILE        NDJSON, one POST body a line; - is standard output
+      --force              FILE may be replaced
+      --url URL            POSTs them; the path is /v1/notifications where URL has none
+      --connections N      at once (4); one keeps the order
+      --rate R             so many a second at most
+      --json               the summary as JSON
+
+    Ends with 0 when all was delivered, 1 when some were refused or it was stopped, 2 for wrong
+    words, 3 when the service or the disk is unavailable.
+
+    Example:
+      subledger simulate run --fleet 500 --days 400 --seed 7 --shuffle --duplicate 0.1 \\
+        --output f.ndjson
+    """
+}

@@ -1,0 +1,145 @@
+import Glibc
+public import SignedData
+public import StrictJSON
+
+/// What stands in for Apple: a chain of three certificates and the keys to it.
+///
+/// The root's key is kept too, so that further leaves can be made by hand; whoever has the folder
+/// can make notifications that a service trusting this root believes.
+public struct SimulatedAuthority: Sendable {
+  /// The root in DER: what a service is told to trust.
+  public let root: [UInt8]
+  /// Leaf, intermediate, root, in DER, as in x5c.
+  public let chain: [[UInt8]]
+  /// The leaf's key: signs anything, for tests of wrong headers and payloads.
+  public let leafKey: SigningKey
+  private let signer: JWSSigner
+
+  private struct Keys {
+    let root: SigningKey
+    let intermediate: SigningKey
+    let leaf: SigningKey
+  }
+
+  private init(chain: [[UInt8]], leafKey: SigningKey) {
+    self.chain = chain
+    self.leafKey = leafKey
+    root = chain.last ?? []
+    signer = JWSSigner(key: leafKey, chain: chain)
+  }
+
+  /// A new authority in memory.
+  public static func make() throws(SigningError) -> SimulatedAuthority { try makeWithKeys().0 }
+
+  private static func makeWithKeys() throws(SigningError) -> (SimulatedAuthority, Keys) {
+    let keys = Keys(
+      root: try .generate(.p384), intermediate: try .generate(.p384), leaf: try .generate(.p256))
+    let root = try CertificateMaker.root(keys.root)
+    let intermediate = try CertificateMaker.intermediate(
+      keys.intermediate, issuer: root, issuerKey: keys.root)
+    let leaf = try CertificateMaker.leaf(
+      keys.leaf, issuer: intermediate, issuerKey: keys.intermediate)
+    let chain = [
+      try leaf.make(for: keys.leaf, signedBy: keys.intermediate),
+      try intermediate.make(for: keys.intermediate, signedBy: keys.root),
+      try root.make(for: keys.root, signedBy: keys.root),
+    ]
+    return (SimulatedAuthority(chain: chain, leafKey: keys.leaf), keys)
+  }
+
+  // MARK: Folder
+
+  /// Makes a new authority in a new folder of mode 0700: `root.der`, the chain in PEM, and the keys
+  /// in PEM with mode 0600.
+  ///
+  /// - Throws: `SimulatorError.exists` where the folder already has something in it.
+  public static func create(at folder: String) throws(SimulatorError) -> SimulatedAuthority {
+    let made: (authority: SimulatedAuthority, keys: Keys)
+    let files: [(name: String, mode: mode_t, bytes: [UInt8])]
+    do {
+      made = try makeWithKeys()
+      files = [
+        ("root.key.pem", 0o600, try made.keys.root.pem()),
+        ("intermediate.key.pem", 0o600, try made.keys.intermediate.pem()),
+        ("leaf.key.pem", 0o600, try made.keys.leaf.pem()),
+        ("leaf.pem", 0o644, CertificateMaker.pem(made.authority.chain[0])),
+        ("intermediate.pem", 0o644, CertificateMaker.pem(made.authority.chain[1])),
+        ("root.pem", 0o644, CertificateMaker.pem(made.authority.root)),
+        ("root.der", 0o644, made.authority.root),
+      ]
+    } catch {
+      throw .signing(error)
+    }
+    // An empty folder may be there already; each file must be new, so none is ever overwritten.
+    if mkdir(folder, 0o700) != 0 {
+      guard errno == EEXIST else { throw .file("make", path: folder, code: errno) }
+      guard rmdir(folder) == 0, mkdir(folder, 0o700) == 0 else { throw .exists(path: folder) }
+    }
+    for file in files {
+      let output = try OutputFile.create(folder + "/" + file.name, mode: file.mode)
+      try output.write(file.bytes)
+    }
+    return made.authority
+  }
+
+  /// Reads an authority that `create` made.
+  public static func load(from folder: String) throws(SimulatorError) -> SimulatedAuthority {
+    let key = try OutputFile.read(folder + "/leaf.key.pem")
+    var chain: [[UInt8]] = []
+    for name in ["leaf.pem", "intermediate.pem", "root.pem"] {
+      let text = try OutputFile.read(folder + "/" + name)
+      guard let der = CertificateMaker.der(pem: text) else {
+        throw .authority(path: folder, .failed("read \(name)"))
+      }
+      chain.append(der)
+    }
+    do {
+      return SimulatedAuthority(chain: chain, leafKey: try .read(pem: key))
+    } catch {
+      throw .authority(path: folder, error)
+    }
+  }
+
+  // MARK: Signing
+
+  /// Signs a payload as Apple signs it: compact JWS, in ASCII.
+  public func sign(payload: [UInt8]) throws(SigningError) -> [UInt8] { try signer.sign(payload) }
+
+  /// Signs a decoded notification. Objects `data.transaction`, `data.renewalInfo` and
+  /// `appData.appTransaction` become `signedTransactionInfo`, `signedRenewalInfo` and
+  /// `signedAppTransactionInfo`; everything else stays as it is.
+  public func signedPayload(_ notification: JSONValue) throws(SigningError) -> [UInt8] {
+    guard case .object(let members) = notification else { return try sign(payload: notification.bytes) }
+    var signed: [(String, JSONValue)] = []
+    for (name, value) in members {
+      let isCarrier = name == "data" || name == "appData"
+      signed.append((name, isCarrier ? try signParts(of: value) : value))
+    }
+    return try signer.sign(JSONValue.object(signed).bytes)
+  }
+
+  /// The POST body: `{"signedPayload":"…"}`.
+  public func sign(notification: JSONValue) throws(SigningError) -> [UInt8] {
+    // A compact JWS has no character that JSON would escape.
+    Array(#"{"signedPayload":""#.utf8) + (try signedPayload(notification)) + Array(#""}"#.utf8)
+  }
+
+  private static let parts = [
+    "transaction": "signedTransactionInfo", "renewalInfo": "signedRenewalInfo",
+    "appTransaction": "signedAppTransactionInfo",
+  ]
+
+  private func signParts(of carrier: JSONValue) throws(SigningError) -> JSONValue {
+    guard case .object(let members) = carrier else { return carrier }
+    var signed: [(String, JSONValue)] = []
+    for (name, value) in members {
+      guard let part = Self.parts[name] else {
+        signed.append((name, value))
+        continue
+      }
+      let text = try signer.sign(value.bytes)
+      signed.append((part, .string(String(decoding: text, as: UTF8.self))))
+    }
+    return .object(signed)
+  }
+}
