@@ -1,4 +1,3 @@
-
 /// Reads the journal through a connection of its own that cannot write; one per thread.
 ///
 /// Every call sees a whole state of the file; several calls may see several, unless they lie between
