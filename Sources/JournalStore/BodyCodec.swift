@@ -40,9 +40,10 @@ package final class BodyCodec {
     bytes.reserveCapacity(frame.count + 256)
     jws.appendFrame(to: &bytes)
     bytes += frame
-    guard bytes.count < body.count, decodeJWS(bytes[1...], entry?.dictionary) == body else {
-      return nil
-    }
+    guard bytes.count < body.count,
+      let again = decodeJWS(bytes[1...], entry?.dictionary),
+      ByteSearch.areEqual(again[...], body[...])
+    else { return nil }
     return Stored(bytes: bytes, dictionary: entry?.id)
   }
 

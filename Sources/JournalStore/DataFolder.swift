@@ -18,10 +18,14 @@ public struct DataFolder: Sendable, Hashable {
   public var controlSocket: String { path + "/control.sock" }
 
   /// The projection folded by this fold version.
-  public func projection(_ foldVersion: Int) -> String { "\(path)/entitlements-\(foldVersion).sqlite" }
+  public func projection(_ foldVersion: Int) -> String {
+    "\(path)/entitlements-\(foldVersion).sqlite"
+  }
 
   /// A projection that is being built beside the live one.
-  public func buildingProjection(_ foldVersion: Int) -> String { projection(foldVersion) + ".building" }
+  public func buildingProjection(_ foldVersion: Int) -> String {
+    projection(foldVersion) + ".building"
+  }
 
   /// Makes the folder with mode 0700 where there is none, durably.
   public func create() throws(StoreError) {

@@ -40,7 +40,7 @@ package final class DictionaryShelf {
 
   /// The dictionary of a JWS's header; made from this JWS where it is new and there is room.
   func entry(for jws: UnfoldedJWS, mayLearn: Bool) throws(StoreError) -> Entry? {
-    if let latest, jws.header.elementsEqual(latest.header) { return latest.entry }
+    if let latest, ByteSearch.areEqual(jws.header, latest.header[...]) { return latest.entry }
     let header = Array(jws.header)
     var id = try id(of: header)
     if id == nil && mayLearn { id = try learn(header, jws.text) }

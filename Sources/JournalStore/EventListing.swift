@@ -40,7 +40,8 @@ extension JournalReader {
   }
 
   /// Quarantine past an id, in order.
-  public func quarantined(after id: Int64 = 0, limit: Int) throws(StoreError) -> [StoredQuarantine] {
+  public func quarantined(after id: Int64 = 0, limit: Int) throws(StoreError) -> [StoredQuarantine]
+  {
     try connection.statement(Self.quarantineSelect + "WHERE id > ? ORDER BY id LIMIT ?")
       .bind(1, id).bind(2, Int64(limit)).all(quarantineRow)
   }

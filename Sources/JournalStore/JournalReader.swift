@@ -1,7 +1,6 @@
-
 /// Reads the journal through a connection of its own that cannot write; one per thread.
 ///
-/// Every call sees a whole state of the file; several calls may see several, unless they lie between
+/// Every call sees a whole state of the file; several may see several, unless they lie between
 /// `beginSnapshot` and `endSnapshot`.
 public final class JournalReader {
   let connection: Connection

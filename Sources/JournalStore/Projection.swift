@@ -1,7 +1,7 @@
 import Migrations
 import Platform
 
-/// The writer of one projection: entitlement rows folded from the journal. One per file, one thread.
+/// Writes one projection: entitlement rows folded from the journal. One per file, one thread.
 ///
 /// Not synced at commit (`synchronous=NORMAL`): after a loss of power rows may lag, and
 /// `foldedThrough`, which commits with them, says from where to catch up (promise 7).

@@ -66,7 +66,9 @@ public enum ProjectionFile {
       default: return .damaged
       }
     }
-    guard let expected = try hashAt(foldedThrough) else { return .ahead(foldedThrough: foldedThrough) }
+    guard let expected = try hashAt(foldedThrough) else {
+      return .ahead(foldedThrough: foldedThrough)
+    }
     return expected == hash
       ? .usable(foldedThrough: foldedThrough) : .diverged(foldedThrough: foldedThrough)
   }

@@ -14,7 +14,8 @@ public final class ProjectionReader {
   }
 
   /// Opens any projection in the folder, such as one that is being built.
-  public static func open(_ folder: DataFolder, path: String) throws(StoreError) -> ProjectionReader {
+  public static func open(_ folder: DataFolder, path: String) throws(StoreError) -> ProjectionReader
+  {
     guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
       throw .foreign("there is no \(path); run `subledger rebuild`")
     }

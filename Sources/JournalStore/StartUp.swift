@@ -31,7 +31,9 @@ enum StartUp {
   }
 
   /// Whether there is a -wal with something in it.
-  private static func checkWAL(_ folder: DataFolder, _ header: FileHeader) throws(StoreError) -> Bool {
+  private static func checkWAL(_ folder: DataFolder, _ header: FileHeader) throws(StoreError)
+    -> Bool
+  {
     let bytes = try readFile(folder.journalWAL, limit: WALHeader.size)
     guard bytes.count == WALHeader.size else { return false }
     guard header.isWAL, WALHeader(bytes)?.pageSize == header.pageSize else {

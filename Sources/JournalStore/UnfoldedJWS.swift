@@ -1,4 +1,3 @@
-import Glibc
 import SignedData
 
 /// A compact JWS (RFC 7515 section 7.1) taken apart so that it compresses well.
@@ -49,7 +48,7 @@ extension UnfoldedJWS {
     while nested.count < Self.maximumNested,
       let start = Self.nextHeader(in: payload, from: searched)
     {
-      let end = payload[start...].firstIndex(of: Self.quote) ?? payload.count
+      let end = ByteSearch.first(Self.quote, in: payload[start...]) ?? payload.count
       searched = end
       guard unfold(payload[start..<end], after: payload[taken..<start]) else { continue }
       taken = end
@@ -61,15 +60,16 @@ extension UnfoldedJWS {
 
   /// The start of the next string that looks like a JWS: `{"` in base64url is `eyJ`.
   private static func nextHeader(in payload: [UInt8], from: Int) -> Int? {
-    payload.withUnsafeBytes { bytes -> Int? in
-      guard let start = bytes.baseAddress else { return nil }
-      var at = from
-      while at + 4 <= bytes.count, let match = memchr(start + at, Int32(quote), bytes.count - at) {
-        at = UnsafeRawPointer(match) - start + 1
-        if bytes[at...].starts(with: opening) { return at }
+    var at = from
+    while let match = ByteSearch.first(quote, in: payload[...], from: at) {
+      at = match + 1
+      if at + 3 <= payload.count, payload[at] == opening[0], payload[at + 1] == opening[1],
+        payload[at + 2] == opening[2]
+      {
+        return at
       }
-      return nil
     }
+    return nil
   }
 
   private mutating func unfold(_ jws: ArraySlice<UInt8>, after gap: ArraySlice<UInt8>) -> Bool {
@@ -121,9 +121,11 @@ extension UnfoldedJWS {
   /// What the counts add up to; nil where that is absurd.
   var textCount: Int? {
     var sum = 0
-    for count in [headerCount, tailCount] + nested.flatMap({
-      [$0.gapCount, $0.headerCount, $0.payloadCount]
-    }) {
+    for count in [headerCount, tailCount]
+      + nested.flatMap({
+        [$0.gapCount, $0.headerCount, $0.payloadCount]
+      })
+    {
       guard count >= 0, count <= Self.maximumText else { return nil }
       sum += count
     }
@@ -176,9 +178,9 @@ private struct Segments {
 
   init?(_ jws: ArraySlice<UInt8>) {
     let dot = UInt8(ascii: ".")
-    guard let first = jws.firstIndex(of: dot),
-      let second = jws[(first + 1)...].firstIndex(of: dot),
-      !jws[(second + 1)...].contains(dot)
+    guard let first = ByteSearch.first(dot, in: jws),
+      let second = ByteSearch.first(dot, in: jws, from: first + 1),
+      ByteSearch.first(dot, in: jws, from: second + 1) == nil
     else { return nil }
     header = jws[..<first]
     payload = jws[(first + 1)..<second]

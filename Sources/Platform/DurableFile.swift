@@ -19,7 +19,9 @@ public enum DurableFile {
     var bytes = [UInt8](repeating: 0, count: limit)
     var filled = 0
     while filled < limit {
-      let count = bytes.withUnsafeMutableBytes { Glibc.read(file.descriptor, $0.baseAddress.map { $0 + filled }, limit - filled) }
+      let count = bytes.withUnsafeMutableBytes {
+        Glibc.read(file.descriptor, $0.baseAddress.map { $0 + filled }, limit - filled)
+      }
       if count < 0 && errno == EINTR { continue }
       guard count >= 0 else { throw .last("read \(path)") }
       if count == 0 { break }

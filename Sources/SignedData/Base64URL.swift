@@ -47,8 +47,8 @@ public enum Base64URL {
     text.append(contentsOf: repeatElement(0, count: whole * 4 + (rest == 0 ? 0 : rest + 1)))
     text.withUnsafeMutableBufferPointer { target in
       bytes.withUnsafeBufferPointer { source in
-        alphabet.withUnsafeBufferPointer { alphabet in
-          encode(source, UnsafeMutableBufferPointer(rebasing: target[start...]), alphabet)
+        pairs.withUnsafeBufferPointer { pairs in
+          encode(source, UnsafeMutableBufferPointer(rebasing: target[start...]), pairs)
         }
       }
     }
@@ -102,30 +102,33 @@ public enum Base64URL {
     return (found | bits) & stray == 0 && bits & unused == 0
   }
 
+  /// The two letters of twelve bits, the first in the lower byte: half the lookups.
+  private static let pairs: [UInt16] = (0..<4096).map { bits in
+    UInt16(alphabet[bits >> 6]) | UInt16(alphabet[bits & 63]) << 8
+  }
+
   private static func encode(
     _ source: UnsafeBufferPointer<UInt8>, _ target: UnsafeMutableBufferPointer<UInt8>,
-    _ alphabet: UnsafeBufferPointer<UInt8>
+    _ pairs: UnsafeBufferPointer<UInt16>
   ) {
-    guard let from = source.baseAddress, let to = target.baseAddress,
-      let letter = alphabet.baseAddress
+    guard let from = source.baseAddress, let to = target.baseAddress, let pair = pairs.baseAddress
     else { return }
     let whole = source.count / 3
     for group in 0..<whole {
       let place = from + group &* 3
       let bits = UInt32(place[0]) &<< 16 | UInt32(place[1]) &<< 8 | UInt32(place[2])
-      let out = to + group &* 4
-      out[0] = letter[Int(bits &>> 18)]
-      out[1] = letter[Int(bits &>> 12 & 63)]
-      out[2] = letter[Int(bits &>> 6 & 63)]
-      out[3] = letter[Int(bits & 63)]
+      let letters = UInt32(pair[Int(bits &>> 12)]) | UInt32(pair[Int(bits & 4095)]) &<< 16
+      UnsafeMutableRawPointer(to + group &* 4)
+        .storeBytes(of: letters.littleEndian, as: UInt32.self)
     }
     let rest = source.count - whole * 3
     guard rest > 0 else { return }
     let place = from + whole * 3
     let bits = UInt32(place[0]) << 16 | (rest == 2 ? UInt32(place[1]) << 8 : 0)
     let out = to + whole * 4
-    out[0] = letter[Int(bits >> 18)]
-    out[1] = letter[Int(bits >> 12 & 63)]
-    if rest == 2 { out[2] = letter[Int(bits >> 6 & 63)] }
+    let first = pair[Int(bits >> 12)]
+    out[0] = UInt8(truncatingIfNeeded: first)
+    out[1] = UInt8(truncatingIfNeeded: first >> 8)
+    if rest == 2 { out[2] = UInt8(truncatingIfNeeded: pair[Int(bits & 4095)]) }
   }
 }

@@ -33,7 +33,8 @@ import Testing
       String(repeating: "a", count: 70_000), Sample.jws("", &dice),
       Sample.jws(#"{"n":"eyJ","m":"eyJ.."}"#, &dice), Sample.jws(#"{"n":"eyJ.QR.QQ","#, &dice),
       Sample.jws(#"{"n":"eyJ.QQ.QR"}"#, &dice), Sample.jws(#""eyJ.QQ.QQ"#, &dice),
-      Sample.jws(#"["eyJ.QQ.QQ","eyJ.QQ.QQ"]"#, &dice), Sample.jws(#"{"n":"eyJ.\u0041.QQ"}"#, &dice),
+      Sample.jws(#"["eyJ.QQ.QQ","eyJ.QQ.QQ"]"#, &dice),
+      Sample.jws(#"{"n":"eyJ.\u0041.QQ"}"#, &dice),
       Sample.jws(#"{"\"eyJ.QQ.QQ":"eyJ.QQ.QQ.QQ"}"#, &dice),
       Sample.jws("{\"n\":\"\(Sample.jws("{\"m\":\"\(jws)\"}", &dice))\"}", &dice),
       Sample.jws("[" + String(repeating: "\"eyJ.QQ.QQ\",", count: 40) + "]", &dice),
@@ -71,7 +72,8 @@ import Testing
       for _ in 0..<2_000 {
         var bytes = stored.bytes
         for _ in 0...Int.random(in: 0..<3, using: &dice) {
-          bytes[Int.random(in: bytes.indices, using: &dice)] = UInt8.random(in: 0...255, using: &dice)
+          bytes[Int.random(in: bytes.indices, using: &dice)] = UInt8.random(
+            in: 0...255, using: &dice)
         }
         bytes.removeLast(Int.random(in: 0..<40, using: &dice) / 10)
         _ = try codec.decode(bytes, dictionary: stored.dictionary)
@@ -89,7 +91,9 @@ import Testing
       var last: BodyCodec.Stored?
       for number in 0..<300 {
         let header = Base64URL.encode(Array(#"{"alg":"ES256","kid":"\#(number)"}"#.utf8))
-        let text = String(decoding: header, as: UTF8.self) + ".eyJhIjoiYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhIn0.QUJD"
+        let text =
+          String(decoding: header, as: UTF8.self)
+          + ".eyJhIjoiYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhIn0.QUJD"
         last = try codec.encode(Array(text.utf8), mayLearn: true)
       }
       #expect(last?.dictionary == nil)

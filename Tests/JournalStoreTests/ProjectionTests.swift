@@ -38,7 +38,8 @@ import Testing
     #expect(try reader.rows(withPreviousOriginalTransactionId: "999").map { $0.key } == [key(4)])
     #expect(try reader.rows(withAppAccountToken: "t1", limit: 99).count == 17)
     #expect(
-      try reader.rows(withAppAccountToken: "t1", after: key(1), limit: 1).map { $0.key } == [key(4)])
+      try reader.rows(withAppAccountToken: "t1", after: key(1), limit: 1).map { $0.key } == [key(4)]
+    )
     #expect(try reader.rows(withAppTransactionId: "a7", limit: 9).map { $0.key } == [key(7)])
     #expect(try reader.broken(limit: 9).map { $0.broken } == ["why"])
     #expect(try reader.count() == 51 && reader.foldedThrough() == 9)

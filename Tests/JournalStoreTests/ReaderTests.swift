@@ -24,7 +24,10 @@ import Testing
     let received = events[10].receivedAt...events[12].receivedAt
     #expect(try seqs { $0.received = received } == [11, 12, 13])
     let signed = events[30].signedDate...events[31].signedDate
-    #expect(try seqs { $0.signed = signed; $0.source = "v2" } == [31, 32])
+    #expect(
+      try seqs {
+        $0.signed = signed; $0.source = "v2"
+      } == [31, 32])
     #expect(try reader.events(matching: EventFilter(), after: 38, limit: 1).map { $0.seq } == [39])
     #expect(try reader.firstSeq(receivedFrom: .max) == 41)
     #expect(try reader.firstSeq(receivedFrom: 0) == 1)
@@ -41,7 +44,9 @@ import Testing
       originalTransactionId: "2000000000000000")
     #expect(try reader.events(of: key).map { $0.seq } == Array(1...10))
     #expect(
-      try reader.events(of: key, signedThrough: events[3].signedDate).map { $0.seq } == [1, 2, 3, 4])
+      try reader.events(of: key, signedThrough: events[3].signedDate).map { $0.seq } == [
+        1, 2, 3, 4,
+      ])
     #expect(
       try reader.events(of: key, receivedThrough: events[1].receivedAt).map { $0.seq } == [1, 2])
     var seen: [Int64] = []

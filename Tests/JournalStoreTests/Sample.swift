@@ -70,7 +70,7 @@ final class Opened {
 enum Sample {
   static let header: [UInt8] = {
     var dice = Dice(state: 7)
-    let certificates = [1_080, 780, 580].map { Data(dice.bytes($0)).base64EncodedString() }
+    let certificates = [800, 560, 380].map { Data(dice.bytes($0)).base64EncodedString() }
     let list = certificates.map { "\"\($0)\"" }.joined(separator: ",")
     return Base64URL.encode(Array(#"{"alg":"ES256","x5c":[\#(list)]}"#.utf8))
   }()
