@@ -25,20 +25,13 @@ public final class Receiver {
   /// Ahead of our clock by this many milliseconds is not counted: clocks differ.
   private static let clockTolerance: Int64 = 300_000
 
-  private let prover: Prover
+  private let proof: NotificationProof
   private let apps: [String: Configuration.App]
 
   public init(_ configuration: Configuration) throws(ConfigurationError) {
     apps = configuration.apps
-    do throws(ProofFailure) {
-      prover = try Prover(roots: configuration.trustRoots)
-    } catch {
-      throw ConfigurationError("a trust root is no certificate", next: "check trustRoots")
-    }
+    proof = try NotificationProof(configuration.trustRoots)
   }
-
-  /// Chains found proven, and chains proven anew.
-  public var chainCounts: (hits: Int, misses: Int) { (prover.chainHits, prover.chainMisses) }
 
   /// Receives the body of a POST.
   ///
@@ -69,62 +62,17 @@ public final class Receiver {
   public func receive(
     signedPayload: ArraySlice<UInt8>, at now: Int64, keepsReceiveTime: Bool = false
   ) throws(Refusal) -> Received {
-    let jws = try Self.parse(signedPayload)
-    let document = try? JSONDocument(parsing: jws.payload)
-    try prove(jws, document, dateMember: "signedDate", at: now)
+    let document = try proof.open(signedPayload, at: now)
     let body = Array(signedPayload)
     // From here on it is genuine: nothing but a nested forgery may make it vanish (promise 2).
     do throws(Refusal) {
       guard let document else { throw .notAdmitted("payload_json") }
-      let notification = try Notification(document.root) { (nested, member) throws(Refusal) in
-        try openNested(nested, dateMember: member, at: now)
-      }
+      let notification = try proof.notification(document, at: now)
       try admit(notification.payload)
       return Self.accept(notification, body, at: now, keepsReceiveTime)
     } catch {
       guard case .notAdmitted = error else { throw error }
       return quarantine(error, document, body, at: now)
-    }
-  }
-
-  private static func parse(_ text: ArraySlice<UInt8>) throws(Refusal) -> CompactJWS {
-    do throws(ProofFailure) {
-      return try CompactJWS(parsing: text)
-    } catch {
-      throw .malformed(error.code)
-    }
-  }
-
-  /// Proves as of the date the payload claims: the signature covers the claim, and a journal is
-  /// verified years later. Where it claims none that is usable, as of our clock.
-  private func prove(
-    _ jws: CompactJWS, _ document: JSONDocument?, dateMember: String, at now: Int64
-  ) throws(Refusal) {
-    do throws(ProofFailure) {
-      try prover.prove(jws, at: document?.root[dateMember]?.integer ?? now)
-    } catch {
-      switch error {
-      case .malformed(let code): throw .malformed(code)
-      case .untrusted where jws.payload.isEmpty: throw .malformed("jws_segments")
-      case .untrusted(let code): throw .untrusted(code)
-      }
-    }
-  }
-
-  /// A nested JWS is judged on its own; one that is not even a JWS was not signed by anybody.
-  private func openNested(
-    _ text: ArraySlice<UInt8>, dateMember: String, at now: Int64
-  ) throws(Refusal) -> JSONElement {
-    let jws: CompactJWS
-    do throws(ProofFailure) {
-      jws = try CompactJWS(parsing: text)
-      let document = try? JSONDocument(parsing: jws.payload)
-      try prover.prove(jws, at: document?.root[dateMember]?.integer ?? now)
-      guard let document else { throw ProofFailure.malformed("nested_payload") }
-      return document.root
-    } catch {
-      if error == .malformed("nested_payload") { throw .notAdmitted("nested_payload") }
-      throw .untrusted("nested_\(error.code)")
     }
   }
 

@@ -1,0 +1,8 @@
+import CSQLite
+import CZstd
+
+/// The libraries the data files are written with, as loaded at run time.
+public enum StoreLibraries {
+  public static var sqlite: String { String(cString: sqlite3_libversion()) }
+  public static var zstd: String { String(cString: ZSTD_versionString()) }
+}

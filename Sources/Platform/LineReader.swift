@@ -1,0 +1,51 @@
+import Glibc
+
+/// Lines of a file or of standard input, one after the other, whatever the file's size.
+public final class LineReader {
+  private let descriptor: Int32
+  private let ownsDescriptor: Bool
+  private let maximum: Int
+  private var buffer: [UInt8] = []
+  private var at = 0
+  private var isAtEnd = false
+
+  /// - Parameters:
+  ///   - path: a file; `-` for standard input.
+  ///   - maximum: bytes of a line that are kept; what is longer is cut there, and so will be no
+  ///     valid line.
+  public init(path: String, maximum: Int) throws(PlatformError) {
+    self.maximum = maximum
+    ownsDescriptor = path != "-"
+    descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
+    guard descriptor >= 0 else { throw .last("open \(path)") }
+  }
+
+  deinit { if ownsDescriptor { close(descriptor) } }
+
+  /// The next line without its end; nil behind the last one.
+  public func next() throws(PlatformError) -> [UInt8]? {
+    var line: [UInt8] = []
+    while true {
+      if let end = buffer[at...].firstIndex(of: 0x0A) {
+        line += buffer[at..<end].prefix(max(0, maximum + 1 - line.count))
+        at = end + 1
+        return line
+      }
+      line += buffer[at...].prefix(max(0, maximum + 1 - line.count))
+      let hadText = at < buffer.count
+      at = buffer.count
+      if isAtEnd { return line.isEmpty && !hadText ? nil : line }
+      try fill()
+    }
+  }
+
+  private func fill() throws(PlatformError) {
+    var piece = [UInt8](repeating: 0, count: 1 << 18)
+    var count = read(descriptor, &piece, piece.count)
+    while count < 0 && errno == EINTR { count = read(descriptor, &piece, piece.count) }
+    guard count >= 0 else { throw .last("read the file") }
+    isAtEnd = count == 0
+    buffer = Array(piece[..<count])
+    at = 0
+  }
+}

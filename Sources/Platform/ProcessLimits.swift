@@ -1,0 +1,19 @@
+import CLinux
+import Glibc
+
+/// What this process leaves behind for others to read: as little as possible.
+public enum ProcessLimits {
+  /// New files are the owner's alone, and a crash writes no core, which would hold secrets and
+  /// bodies.
+  public static func keepPrivate() {
+    umask(0o077)
+    var none = rlimit(rlim_cur: 0, rlim_max: 0)
+    setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+  }
+
+  /// Processors this process may use.
+  public static var processors: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+
+  /// Whether a descriptor is a terminal.
+  public static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+}

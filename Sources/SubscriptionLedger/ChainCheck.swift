@@ -1,0 +1,151 @@
+import AppStore
+import JournalStore
+import SignedData
+import StrictJSON
+import Synchronization
+
+/// The pieces of the journal that verifying threads take in turn.
+final class ChainWork: Sendable {
+  static let piece: Int64 = 1000
+
+  let head: Int64
+  private let progress: @Sendable (Int64, Int64) -> Bool
+  private let state = Mutex((next: Int64(1), done: Int64(0), isStopped: false))
+
+  init(head: Int64, progress: @escaping @Sendable (Int64, Int64) -> Bool) {
+    self.head = head
+    self.progress = progress
+  }
+
+  /// The next piece, nil when all are taken or the work was stopped.
+  func take() -> ClosedRange<Int64>? {
+    state.withLock { state in
+      guard state.next <= head, !state.isStopped else { return nil }
+      let piece = state.next...min(head, state.next + Self.piece - 1)
+      state.next = piece.upperBound + 1
+      return piece
+    }
+  }
+
+  func finish(_ piece: ClosedRange<Int64>) {
+    let done = state.withLock { state in
+      state.done += Int64(piece.count)
+      return state.done
+    }
+    if !progress(done, head) { state.withLock { $0.isStopped = true } }
+  }
+
+  var done: Int64 { state.withLock { $0.done } }
+  var isStopped: Bool { state.withLock { $0.isStopped } }
+}
+
+/// One thread's part of verifying the journal: place, chain, body, columns and signatures of every
+/// event (promises 3 and 5).
+final class ChainCheck {
+  private let journal: JournalReader
+  private let proof: NotificationProof
+  private let findings: Verify.Findings
+
+  init(
+    _ folder: DataFolder, _ configuration: Configuration, _ findings: Verify.Findings
+  ) throws(VerifyError) {
+    journal = try VerifyError.store { () throws(StoreError) in try JournalReader.open(folder) }
+    self.findings = findings
+    do throws(ConfigurationError) {
+      proof = try NotificationProof(configuration.trustRoots)
+    } catch {
+      throw .configuration(error)
+    }
+  }
+
+  func run(_ work: ChainWork) throws(VerifyError) {
+    while let piece = work.take() {
+      try VerifyError.store { () throws(StoreError) in try check(piece) }
+      work.finish(piece)
+    }
+  }
+
+  private func check(_ piece: ClosedRange<Int64>) throws(StoreError) {
+    var expected = piece.lowerBound
+    // Where the event before is gone, its absence is found by whoever has its piece.
+    var previous = try journal.hash(at: piece.lowerBound - 1)
+    var received = Int64.min
+    try journal.forEachRaw(from: piece.lowerBound, through: piece.upperBound) { raw in
+      let event = raw.event
+      if event.seq != expected {
+        findings.add(5, expected, "missing: the next event is seq \(event.seq)")
+        previous = nil
+      }
+      if let previous, !raw.isChained(after: previous) {
+        findings.add(5, event.seq, "does not chain: it or its place was changed")
+      }
+      if event.receivedAt < received {
+        findings.add(5, event.seq, "was received before the event before it")
+      }
+      received = event.receivedAt
+      check(raw)
+      previous = event.hash
+      expected = event.seq + 1
+      return true
+    }
+    if expected <= piece.upperBound { findings.add(5, expected, "missing") }
+  }
+
+  private func check(_ raw: RawEvent) {
+    let event = raw.event
+    guard raw.isBodyIntact else {
+      return findings.add(5, event.seq, "the body was changed or cannot be read")
+    }
+    do throws(Refusal) {
+      guard let document = try proof.open(event.body[...], at: event.receivedAt) else {
+        return findings.add(3, event.seq, "the payload is no JSON")
+      }
+      let notification = try proof.notification(document, at: event.receivedAt)
+      if let column = Self.differingColumn(event, notification) {
+        findings.add(5, event.seq, "column \(column) differs from the body")
+      }
+    } catch {
+      findings.add(3, event.seq, "is not proven: \(error.code)")
+    }
+  }
+
+  private static func differingColumn(
+    _ event: StoredEvent, _ notification: Notification
+  ) -> String? {
+    let payload = notification.payload
+    if event.notificationUUID != payload.notificationUUID.description { return "notification_uuid" }
+    if event.source != "v2" { return "source" }
+    if event.environment != payload.environment { return "environment" }
+    if event.bundleId != payload.bundleId { return "bundle_id" }
+    if event.notificationType != payload.notificationType { return "notification_type" }
+    if event.subtype != payload.subtype { return "subtype" }
+    if event.originalTransactionId != notification.identifier { return "original_transaction_id" }
+    return event.signedDate == payload.signedDate ? nil : "signed_date_ms"
+  }
+}
+
+/// What is in quarantine must be genuine too, or it was put there by somebody else (promise 3).
+enum QuarantineCheck {
+  static func run(
+    _ journal: JournalReader, _ configuration: Configuration, _ findings: Verify.Findings
+  ) throws(StoreError) {
+    guard let proof = try? NotificationProof(configuration.trustRoots) else { return }
+    var last: Int64 = 0
+    while true {
+      let piece = try journal.quarantined(after: last, limit: 200)
+      for item in piece {
+        last = item.id
+        guard SHA256.hash(item.body) == item.bodySHA256 else {
+          findings.add(5, nil, "quarantine \(item.id): the body was changed")
+          continue
+        }
+        do throws(Refusal) {
+          _ = try proof.open(item.body[...], at: item.receivedAt)
+        } catch {
+          findings.add(3, nil, "quarantine \(item.id) is not proven: \(error.code)")
+        }
+      }
+      if piece.isEmpty { return }
+    }
+  }
+}

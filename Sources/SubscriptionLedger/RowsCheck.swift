@@ -1,0 +1,60 @@
+import Entitlements
+import JournalStore
+
+/// Whether the live rows are what the journal folds to (promises 6 and 7), one stream at a time, so
+/// that memory does not grow with the journal.
+enum RowsCheck {
+  static func run(
+    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: Verify.Findings
+  ) throws(StoreError) -> (rows: Int64, digest: String?) {
+    let path = folder.projection(RowsBuilder.foldVersion)
+    let identity = RowsFold.identity(journalId: try journal.journalId())
+    let condition = try ProjectionFile.examine(path, identity) { (seq) throws(StoreError) in
+      try journal.hash(at: seq)
+    }
+    switch condition {
+    case .usable: break
+    case .absent: return (0, nil)
+    case .damaged: findings.add(7, nil, "the rows' file is damaged; start rebuilds it")
+    case .otherJournal: findings.add(7, nil, "the rows are of another journal")
+    case .otherFold: findings.add(7, nil, "the rows were made by another fold; run rebuild")
+    case .ahead(let through):
+      findings.add(1, head + 1, "the rows know events up to seq \(through): the journal's end is gone")
+    case .diverged(let through):
+      findings.add(5, through, "the rows were folded from another history")
+    }
+    guard case .usable(let through) = condition else { return (0, nil) }
+    let rows = try ProjectionReader.open(folder, path: path)
+    let count = try compare(rows, journal, findings)
+    // Beside a running daemon both move on: then only what stands still can be counted.
+    if try rows.foldedThrough() == through, try journal.head().seq == head, through <= head {
+      let expected = try journal.streamCount(through: through)
+      if expected != count { findings.add(7, nil, "\(count) rows for \(expected) streams") }
+    }
+    return (count, try RowsDigest.compute(rows).digest)
+  }
+
+  private static func compare(
+    _ rows: ProjectionReader, _ journal: JournalReader, _ findings: Verify.Findings
+  ) throws(StoreError) -> Int64 {
+    var count: Int64 = 0
+    var last: StreamKey?
+    while true {
+      // Rows and how far they go are of one moment, also while a daemon folds on.
+      try rows.beginSnapshot()
+      let through = try rows.foldedThrough()
+      let piece = try rows.rows(after: last, limit: 500)
+      rows.endSnapshot()
+      for row in piece {
+        let (state, broken) = try RowsFold.refold(row.key, through: through, journal)
+        if RowsFold.row(row.key, state, broken) != row {
+          findings.add(7, nil, "the row of a stream differs from its refold")
+        }
+        if let broken = row.broken { findings.add(9, nil, "a row could not be folded: \(broken)") }
+        count += 1
+      }
+      guard let end = piece.last else { return count }
+      last = end.key
+    }
+  }
+}

@@ -1,0 +1,157 @@
+/// One command: what it is called, what it takes, what it does.
+struct Command: Sendable {
+  let name: String
+  let summary: String
+  /// What follows `subledger name` in the usage line.
+  let usage: String
+  let flags: [Flag]
+  let example: String
+  let action: @Sendable (CommandLineWords) throws(CommandError) -> ExitCode
+
+  struct Flag: Sendable {
+    let name: String
+    /// What the value is; nil for a flag that takes none.
+    let value: String?
+    let meaning: String
+
+    init(_ name: String, _ value: String, _ meaning: String) {
+      self.name = name
+      self.value = value
+      self.meaning = meaning
+    }
+
+    init(_ name: String, _ meaning: String) {
+      self.name = name
+      value = nil
+      self.meaning = meaning
+    }
+
+    static let json = Flag("--json", "print JSON, one object a line")
+    static let environment = Flag("--environment", "E", "Production (the default) or Sandbox")
+    static let bundle = Flag("--bundle-id", "ID", "needed only where two apps share the id")
+    static let asOf = Flag("--as-of", "T", "as of this time by Apple's clock (signed by then)")
+    static let knownAt = Flag("--known-at", "T", "as far as was known (received) by then")
+    static let common = [
+      Flag("--data", "DIR", "the data folder; also SUBLEDGER_DATA"),
+      Flag("--config", "FILE", "the configuration; also SUBLEDGER_CONFIG"),
+    ]
+  }
+
+  func run(_ words: [String]) -> ExitCode {
+    if words.contains("--help") || words.contains("-h"), name != "simulate" {
+      Terminal.print(help)
+      return .good
+    }
+    do throws(CommandError) {
+      if name == "simulate" { return SimulateWords.run(words) }
+      let flags = flags + Flag.common
+      return try action(
+        try CommandLineWords(
+          words, valued: flags.filter { $0.value != nil }.map(\.name),
+          plain: flags.filter { $0.value == nil }.map(\.name)))
+    } catch {
+      Terminal.error("subledger \(name): \(error.text)")
+      if case .usage = error { Terminal.error("see: subledger \(name) --help") }
+      return ExitCode(error)
+    }
+  }
+
+  var help: String {
+    var lines = ["subledger \(name) \(usage)", "", summary, ""]
+    for flag in flags + Flag.common {
+      let left = flag.name + (flag.value.map { " \($0)" } ?? "")
+      lines.append("  " + left.padded(to: 22) + flag.meaning)
+    }
+    lines += ["", "Example:", "  \(example)"]
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension String {
+  /// At least so many columns wide; text that is wider keeps one space behind it.
+  func padded(to width: Int) -> String {
+    self + String(repeating: " ", count: max(1, width - count))
+  }
+}
+
+/// All commands, in the order the help shows them.
+enum CommandTable {
+  static let commands: [Command] = [
+    Command(
+      name: "serve", summary: "Runs the daemon: takes notifications, answers questions.",
+      usage: "[--listen HOST:PORT]",
+      flags: [.init("--listen", "HOST:PORT", "where to listen; port 0 picks a free one")],
+      example: "subledger serve --config /etc/subledger/config.json", action: ServeCommand.run),
+    Command(
+      name: "ingest",
+      summary: "Journals notifications from NDJSON, one POST body a line, through the same door as\n"
+        + "the network; lines {\"received_at_ms\":…,\"body\":{…}} keep their receive time. Works\n"
+        + "beside a running daemon too. Stops at the first bad line and names it.",
+      usage: "FILE|-", flags: [.init("--skip-bad", "go on behind bad lines"), .json],
+      example: "subledger ingest notifications.ndjson --data /var/lib/subledger",
+      action: IngestCommand.run),
+    Command(
+      name: "entitlement", summary: "What a customer may use: one row, now or at a past moment.",
+      usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
+      example: "subledger entitlement 2000000000000001 --as-of 2026-01-31T10:00:00Z",
+      action: EntitlementCommand.run),
+    Command(
+      name: "history", summary: "One customer's timeline: each event and what it changed.",
+      usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
+      example: "subledger history 2000000000000001", action: HistoryCommand.run),
+    Command(
+      name: "events", summary: "The journal by seq, filtered.",
+      usage: "[filters]", flags: EventsCommand.flags,
+      example: "subledger events --type REFUND --since 2026-01-01 --json",
+      action: EventsCommand.run),
+    Command(
+      name: "rebuild",
+      summary: "Folds the whole journal into new rows beside the live ones, then makes them live.",
+      usage: "", flags: [.json], example: "subledger rebuild --data /var/lib/subledger",
+      action: RebuildCommand.run),
+    Command(
+      name: "verify",
+      summary: "Checks every promise on the data at rest: the chain, every signature as of its\n"
+        + "signedDate, columns against bodies, rows against a refold, quarantine. Changes nothing.",
+      usage: "", flags: [.json], example: "subledger verify --data /var/lib/subledger",
+      action: VerifyCommand.run),
+    Command(
+      name: "quarantine",
+      summary: "What was genuine and not admitted. 'admit' puts one through the door again, after\n"
+        + "the configuration was mended; 'drop' removes one for good.",
+      usage: "list | admit ID | drop ID",
+      flags: [.init("--limit", "N", "list at most so many (100)"), .json],
+      example: "subledger quarantine list", action: QuarantineCommand.run),
+    Command(
+      name: "simulate", summary: "A local App Store: signs and sends notifications.",
+      usage: "ca DIR | run … | list", flags: [],
+      example: "subledger simulate run --fleet 100 --output fleet.ndjson",
+      action: { _ throws(CommandError) in .usage }),
+    Command(
+      name: "demo",
+      summary: "Shows the main job: a simulated App Store, the daemon, and one customer.",
+      usage: "[--listen HOST:PORT]",
+      flags: [.init("--listen", "HOST:PORT", "where to listen; a free port by default")],
+      example: "subledger demo --data .demo", action: DemoCommand.run),
+    Command(
+      name: "version", summary: "Versions of the program, the fold and the libraries.", usage: "",
+      flags: [.json], example: "subledger version --json",
+      action: { words throws(CommandError) in VersionCommand.run(words) }),
+  ]
+
+  static var help: String {
+    var lines = [
+      "subledger <command> [--data DIR] [--config FILE] …", "",
+      "The truth about App Store customers, from Apple's signed notifications.", "",
+    ]
+    for command in commands {
+      let line = command.summary.split(separator: "\n")[0]
+      lines.append("  " + command.name.padded(to: 14) + line)
+    }
+    lines += [
+      "", "subledger <command> --help says more, with an example.",
+      "Exit codes: 0 good, 1 findings, 2 usage, 3 unavailable, 4 data of a newer version.",
+    ]
+    return lines.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,88 @@
+import Glibc
+import JournalStore
+import StrictJSON
+
+/// Hands work to the daemon that holds a data folder, over the unix socket in it.
+final class ControlClient {
+  private let descriptor: Int32
+
+  /// Nil where no daemon answers.
+  init?(_ folder: DataFolder) {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let path = Array(folder.controlSocket.utf8)
+    let fits = withUnsafeMutableBytes(of: &address.sun_path) { room in
+      guard path.count < room.count else { return false }
+      room.copyBytes(from: path)
+      return true
+    }
+    let opened = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    guard fits, opened >= 0 else { return nil }
+    let connected = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(opened, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard connected == 0 else {
+      close(opened)
+      return nil
+    }
+    descriptor = opened
+  }
+
+  deinit { close(descriptor) }
+
+  /// POSTs and waits for the answer.
+  ///
+  /// - Throws: `unavailable` where the daemon went away in the middle; what it had taken is kept.
+  func post(
+    _ path: String, _ body: [UInt8] = []
+  ) throws(CommandError) -> (status: Int, body: JSONElement) {
+    let head =
+      "POST \(path) HTTP/1.1\r\nHost: control\r\nContent-Length: \(body.count)\r\n\r\n"
+    try send(Array(head.utf8) + body)
+    var answer: [UInt8] = []
+    while true {
+      if let complete = Self.parse(answer) { return complete }
+      var piece = [UInt8](repeating: 0, count: 65_536)
+      let count = recv(descriptor, &piece, piece.count, 0)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw Self.gone }
+      answer += piece[..<count]
+    }
+  }
+
+  private static let gone = CommandError.unavailable(
+    "the daemon went away; start it and run this again, what it had taken is kept")
+
+  private func send(_ bytes: [UInt8]) throws(CommandError) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw Self.gone }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  /// An answer of our own daemon: always with Content-Length, always JSON.
+  private static func parse(_ answer: [UInt8]) -> (status: Int, body: JSONElement)? {
+    guard let end = headEnd(answer) else { return nil }
+    let lines = String(decoding: answer[..<end], as: UTF8.self).split(separator: "\r\n")
+    guard let status = lines.first?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }),
+      let field = lines.first(where: { $0.lowercased().hasPrefix("content-length:") }),
+      let length = Int(field.dropFirst(15).filter { $0 != " " })
+    else { return nil }
+    let body = Array(answer[end...])
+    guard body.count >= length, let document = try? JSONDocument(parsing: body) else { return nil }
+    return (status, document.root)
+  }
+
+  /// The index behind the empty line.
+  private static func headEnd(_ answer: [UInt8]) -> Int? {
+    let line = Array("\r\n\r\n".utf8)
+    return answer.indices.first { answer[$0...].starts(with: line) }.map { $0 + line.count }
+  }
+}

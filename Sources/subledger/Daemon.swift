@@ -1,0 +1,57 @@
+import HTTPFront
+import JournalStore
+import Platform
+import StrictJSON
+import SubscriptionLedger
+
+/// The running daemon: ledger, HTTP front and the control socket of its data folder.
+struct Daemon {
+  let server: HTTPServer
+  private let service: LedgerService
+
+  /// Seconds that requests in flight get when the daemon is asked to end.
+  private static let drainSeconds = 10.0
+
+  static func start(_ configuration: Configuration) throws(CommandError) -> Daemon {
+    let folder = DataFolder(path: configuration.data)
+    let ledger = try CommandError.store { () throws(StoreError) in
+      try Ledger.start(folder, now: Clock.now()) { error in
+        Log.write(.error, "journal_failed", [("error", .string(error.description))])
+        // The next start copies the write-ahead log to where a failed sync cannot hide.
+        Signals.requestEnd()
+      }
+    }
+    let service = LedgerService(ledger, configuration, version: VersionCommand.members)
+    do throws(HTTPFrontError) {
+      let server = try HTTPServer.start(settings(configuration, folder)) {
+        try LedgerHandler(service)
+      }
+      return Daemon(server: server, service: service)
+    } catch {
+      ledger.stop()
+      throw .unavailable(error.description)
+    }
+  }
+
+  private static func settings(
+    _ configuration: Configuration, _ folder: DataFolder
+  ) -> ServerConfiguration {
+    var settings = ServerConfiguration(
+      listen: configuration.listen, socketPath: folder.controlSocket)
+    settings.trustedProxies = configuration.trustedProxies
+    settings.limits.connections = configuration.limits.connections
+    settings.limits.connectionsPerAddress = configuration.limits.connectionsPerAddress
+    settings.limits.headerSeconds = Double(configuration.limits.headerSeconds)
+    settings.limits.bodySeconds = Double(configuration.limits.bodySeconds)
+    settings.limits.idleSeconds = Double(configuration.limits.idleSeconds)
+    return settings
+  }
+
+  /// Finishes what is in flight, closes the files.
+  func stop() -> ExitCode {
+    service.beginDraining()
+    server.drain(within: Self.drainSeconds)
+    service.ledger.stop()
+    return service.ledger.failure == nil ? .good : .unavailable
+  }
+}

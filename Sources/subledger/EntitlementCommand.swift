@@ -1,0 +1,93 @@
+import JournalStore
+import Platform
+import StrictJSON
+import SubscriptionLedger
+
+enum EntitlementCommand {
+  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    let id = try words.only("an original transaction id")
+    let question = try Asking.question(words)
+    let environment = try words.environment() ?? "Production"
+    let reader = try Asking.reader(words)
+    let document = try CommandError.read { () throws(LedgerReader.Failure) in
+      try reader.entitlement(
+        id, environment: environment, bundleId: words["--bundle-id"], question)
+    }
+    guard let document else {
+      throw .findings("no entitlement of that id in \(environment); see: subledger events")
+    }
+    Terminal.print(words.has("--json") ? document.json.text : Asking.table(document.json))
+    return .good
+  }
+}
+
+enum HistoryCommand {
+  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    let id = try words.only("an original transaction id")
+    let question = try Asking.question(words)
+    let environment = try words.environment() ?? "Production"
+    let reader = try Asking.reader(words)
+    let history = try CommandError.read { () throws(LedgerReader.Failure) in
+      try reader.history(id, environment: environment, bundleId: words["--bundle-id"], question)
+    }
+    guard let history else {
+      throw .findings("no events of that id in \(environment); see: subledger events")
+    }
+    for entry in history.entries {
+      Terminal.print(words.has("--json") ? entry.json.text : text(entry))
+    }
+    return .good
+  }
+
+  private static func text(_ entry: History.Entry) -> String {
+    let event = entry.event
+    let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: " / ")
+    var lines = [
+      "#\(event.seq)  \(Timestamp.text(event.signedDate))  \(type)\(entry.isLate ? "  (late)" : "")",
+      "      received \(Timestamp.text(event.receivedAt))"
+        + (entry.transactionId.map { "  transaction \($0)" } ?? ""),
+    ]
+    for change in entry.changes {
+      let name = "      \(change.field)".padded(to: 30)
+      let before = Asking.plain(change.field, change.before)
+      lines.append("\(name)\(before) → \(Asking.plain(change.field, change.after))")
+    }
+    return lines.joined(separator: "\n")
+  }
+}
+
+/// What commands that ask about customers share.
+enum Asking {
+  static func question(
+    _ words: CommandLineWords
+  ) throws(CommandError) -> LedgerReader.Question {
+    LedgerReader.Question(
+      asOf: try words.time("--as-of"), knownAt: try words.time("--known-at"), now: Clock.now())
+  }
+
+  static func reader(_ words: CommandLineWords) throws(CommandError) -> LedgerReader {
+    let configuration = try words.configuration()
+    let folder = words.folder(configuration)
+    return try CommandError.store { () throws(StoreError) in
+      try LedgerReader(folder, durations: configuration.nonRenewingDurations)
+    }
+  }
+
+  /// An object as lines of name and value, for people.
+  static func table(_ value: JSONValue) -> String {
+    guard case .object(let members) = value else { return value.text }
+    return members.map { $0.0.padded(to: 26) + plain($0.0, $0.1) }.joined(separator: "\n")
+  }
+
+  /// Times in RFC 3339, nothing as a dash.
+  static func plain(_ name: String, _ value: JSONValue) -> String {
+    switch value {
+    case .null: return "–"
+    case .string(let text): return text
+    case .boolean(let isTrue): return isTrue ? "yes" : "no"
+    case .integer(let time) where name.hasSuffix("_at") || name == "as_of":
+      return Timestamp.text(time)
+    default: return value.text
+    }
+  }
+}

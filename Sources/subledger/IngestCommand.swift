@@ -1,0 +1,145 @@
+import JournalStore
+import Platform
+import StrictJSON
+import SubscriptionLedger
+
+/// `ingest`: lines in batches through the door, ours or the daemon's.
+enum IngestCommand {
+  private struct Tally {
+    var lines = 0
+    var accepted = 0
+    var duplicates = 0
+    var refused = 0
+    /// The first line that was refused, and why.
+    var first: (line: Int, code: String)?
+  }
+
+  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    let path = try words.only("a file, or - for standard input")
+    let configuration = try words.configuration()
+    let folder = words.folder(configuration)
+    let skipsBad = words.has("--skip-bad")
+    let reader: LineReader
+    do throws(PlatformError) {
+      reader = try LineReader(path: path, maximum: configuration.limits.bodyBytes + 64)
+    } catch {
+      throw .unavailable("\(error)")
+    }
+    let interruption = Interruption()
+    interruption.watch()
+    let tally: Tally
+    if let daemon = ControlClient(folder) {
+      tally = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
+        try handOver(lines, skipsBad, to: daemon)
+      }
+    } else {
+      let ledger = try OwnLedger.start(folder)
+      defer { ledger.stop() }
+      let receiver = try OwnLedger.receiver(configuration)
+      tally = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
+        receive(lines, skipsBad, receiver, ledger, configuration)
+      }
+    }
+    report(tally, words, isStopped: interruption.isRequested)
+    if interruption.isRequested { return .unavailable }
+    return tally.refused == 0 ? .good : .findings
+  }
+
+  // MARK: Batches
+
+  /// Reads and submits batches until the end, a bad line, or ^C.
+  private static func read(
+    _ reader: LineReader, _ skipsBad: Bool, _ interruption: Interruption,
+    _ submit: ([[UInt8]]) throws(CommandError) -> [BatchReceive.LineOutcome]
+  ) throws(CommandError) -> Tally {
+    var tally = Tally()
+    let pace = Pace("ingest")
+    while !interruption.isRequested {
+      let lines = try batch(reader)
+      guard !lines.isEmpty else { break }
+      let outcomes = try submit(lines)
+      guard outcomes.count == lines.count else {
+        throw .unavailable("the daemon is of another version; restart it")
+      }
+      let goesOn = try count(outcomes, into: &tally, skipsBad)
+      pace.show(Int64(tally.lines), of: Int64(tally.lines))
+      guard goesOn else { break }
+    }
+    return tally
+  }
+
+  private static func batch(_ reader: LineReader) throws(CommandError) -> [[UInt8]] {
+    var lines: [[UInt8]] = []
+    do throws(PlatformError) {
+      while lines.count < BatchReceive.maximumLines, let line = try reader.next() {
+        lines.append(line)
+      }
+    } catch {
+      throw .unavailable("\(error)")
+    }
+    return lines
+  }
+
+  private static func count(
+    _ outcomes: [BatchReceive.LineOutcome], into tally: inout Tally, _ skipsBad: Bool
+  ) throws(CommandError) -> Bool {
+    for outcome in outcomes {
+      tally.lines += 1
+      switch outcome {
+      case .accepted: tally.accepted += 1
+      case .duplicate: tally.duplicates += 1
+      case .refused(let code):
+        tally.refused += 1
+        tally.first = tally.first ?? (tally.lines, code)
+        if !skipsBad { return false }
+      case .unavailable(let code):
+        throw .unavailable(
+          "line \(tally.lines): \(code); \(tally.accepted) events are kept, run this again")
+      case .skipped: return false
+      }
+    }
+    return true
+  }
+
+  private static func receive(
+    _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
+    _ configuration: Configuration
+  ) -> [BatchReceive.LineOutcome] {
+    let done = Mailbox<[BatchReceive.LineOutcome]>(capacity: 1)
+    BatchReceive.receive(
+      lines.map { $0[...] }, skipsBad: skipsBad, receiver: receiver, ledger: ledger,
+      at: Clock.now(), limit: configuration.limits.bodyBytes
+    ) { _ = done.put($0) }
+    return done.takeAll()?.first ?? []
+  }
+
+  private static func handOver(
+    _ lines: [[UInt8]], _ skipsBad: Bool, to daemon: ControlClient
+  ) throws(CommandError) -> [BatchReceive.LineOutcome] {
+    let body = Array(lines.joined(separator: [0x0A]))
+    let answer = try daemon.post(skipsBad ? "/control/ingest?skip_bad" : "/control/ingest", body)
+    guard answer.status == 200, let list = answer.body["outcomes"],
+      let outcomes = BatchReceive.outcomes(list)
+    else { throw .unavailable("the daemon did not take the lines; try again") }
+    return outcomes
+  }
+
+  private static func report(_ tally: Tally, _ words: CommandLineWords, isStopped: Bool) {
+    if let first = tally.first {
+      Terminal.error("subledger ingest: line \(first.line) was refused: \(first.code)")
+    }
+    if isStopped { Terminal.error("subledger ingest: stopped; run it again to go on") }
+    if words.has("--json") {
+      Terminal.print(
+        JSONValue.object([
+          ("lines", .integer(Int64(tally.lines))), ("accepted", .integer(Int64(tally.accepted))),
+          ("duplicates", .integer(Int64(tally.duplicates))),
+          ("refused", .integer(Int64(tally.refused))),
+        ]).text)
+    } else {
+      Terminal.print(
+        "\(tally.lines) lines: \(tally.accepted) accepted, \(tally.duplicates) duplicates, "
+          + "\(tally.refused) refused")
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import Glibc
+import Platform
+
+/// `subledger <command> …`: words to a command, its end to an exit code.
+@main
+enum Subledger {
+  static let version = "0.1.0"
+
+  static func main() {
+    ProcessLimits.keepPrivate()
+    Signals.block()
+    exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+  }
+
+  private static func run(_ words: [String]) -> ExitCode {
+    guard let name = words.first else {
+      Terminal.error(CommandTable.help)
+      return .usage
+    }
+    if ["help", "--help", "-h"].contains(name) {
+      Terminal.print(CommandTable.help)
+      return .good
+    }
+    if name == "--version" { return VersionCommand.run(CommandLineWords()) }
+    guard let command = CommandTable.commands.first(where: { $0.name == name }) else {
+      Terminal.error("subledger: unknown command '\(name)'; see: subledger --help")
+      return .usage
+    }
+    return command.run(Array(words.dropFirst()))
+  }
+}
