@@ -117,7 +117,11 @@ final class Reactor {
   /// Looks at every deadline.
   private func scan() {
     nextTick = now + Self.tick
-    if !isListening && !isDraining { try? listen() }
+    if !isListening && !isDraining {
+      // Half of an earlier try may have worked.
+      stopListening()
+      try? listen()
+    }
     for case .some(let connection) in connections where connection.deadline <= now {
       expire(connection)
     }
