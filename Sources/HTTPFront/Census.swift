@@ -2,6 +2,7 @@ import Synchronization
 
 /// Counts the open connections, all together and by address, and says when there are enough.
 final class Census: Sendable {
+  /// One lock for both: they are asked together, and only when connections come and go.
   private struct Counts {
     var total = 0
     var byAddress: [String: Int] = [:]
@@ -39,10 +40,13 @@ final class Census: Sendable {
       counts.total -= 1
       guard let address = limitedAddress(peer) else { return }
       let known = counts.byAddress[address, default: 0]
+      // Forgotten at zero, so that the table is bounded by the open connections.
       counts.byAddress[address] = known > 1 ? known - 1 : nil
     }
   }
 
+  /// The address to count by; nil for those who speak for many (a proxy) or are on this machine with
+  /// the right to write to the socket file.
   private func limitedAddress(_ peer: Peer) -> String? {
     guard case .address(let address) = peer, !trusted.contains(address) else { return nil }
     return address

@@ -16,6 +16,8 @@ enum Framing {
   static func framing(
     _ headers: HTTPHeaders, isVersion10: Bool
   ) throws(Flaw) -> RequestHead.Framing {
+    // Equal twins are refused like different ones: RFC 9110 section 8.6 allows repairing them, and
+    // a proxy that joins what we would count shows two readings.
     let lengths = headers.all("content-length")
     let codings = headers.all("transfer-encoding")
     switch (lengths.count, codings.count) {
@@ -43,6 +45,7 @@ enum Framing {
   static func expectation(_ headers: HTTPHeaders) -> RequestHead.Expectation {
     let expectations = headers.all("expect")
     if expectations.isEmpty { return .none }
+    // The one expectation that HTTP defines; matched without case (RFC 9110 section 10.1.1).
     return expectations.count == 1 && expectations[0].lowercased() == "100-continue"
       ? .continuing : .unknown
   }

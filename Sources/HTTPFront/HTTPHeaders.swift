@@ -22,6 +22,7 @@ public struct HTTPHeaders: Sendable {
   public init(_ pairs: [(name: String, value: String)] = []) {
     var text: [UInt8] = []
     var fields: [Field] = []
+    // Clamped like the parser would never need to: past 64 KiB a made-up field is cut off.
     func place(_ part: String) -> Range<UInt16> {
       let start = UInt16(clamping: text.count)
       text.append(contentsOf: part.utf8)
@@ -48,6 +49,7 @@ public struct HTTPHeaders: Sendable {
     return values
   }
 
+  /// Compares bytes without case; no string is made for a field that nobody wants.
   private func matches(_ field: Field, _ name: String) -> Bool {
     guard field.name.count == name.utf8.count else { return false }
     var place = Int(field.name.lowerBound)

@@ -39,11 +39,14 @@ public struct HTTPResponse: Sendable {
     // RFC 9110 section 8.6: no Content-Length in an answer that cannot have content.
     if status != 204 { output.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8) }
     if closing || closes { output.append(contentsOf: "Connection: close\r\n".utf8) }
+    // Nothing of ours is to be guessed at or kept: entitlements change, and a proxy that stores one
+    // would grant access that has ended (promise 8).
     output.append(
       contentsOf: "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n\r\n".utf8)
     if !toHead && status != 204 && status != 304 { output.append(contentsOf: body) }
   }
 
+  /// No control characters: CR and LF would end the line (RFC 9110 section 5.5).
   private static func isSafe(_ part: String) -> Bool {
     part.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
   }

@@ -8,6 +8,7 @@ public final class HTTPServer: Sendable {
   public let port: UInt16
   private let inboxes: [Inbox]
   private let shutdown: Shutdown
+  /// One a reactor, in the order of the inboxes.
   private let threads: [Running]
 
   private init(_ shared: Reactor.Shared, _ threads: [Running]) {
@@ -27,11 +28,13 @@ public final class HTTPServer: Sendable {
     let limits = configuration.limits
     // Beside the connections: listeners, epoll instances, and what the rest of the process opens.
     Descriptors.allow(limits.connections + 512)
+    // More threads than processors only take turns: a reactor never blocks but in epoll.
     let count = configuration.reactors > 0 ? configuration.reactors : processors()
     let shared = Reactor.Shared(
       listeners: try listeners(configuration), inboxes: (0..<count).map { _ in Inbox() },
       census: Census(limits: limits, trusted: try trusted(configuration)), limits: limits,
       shutdown: Shutdown())
+    // Every thread reports exactly once, so the start can wait for all and still not hang.
     let starts = Mailbox<HTTPFrontError?>(capacity: count)
     var threads: [Running] = []
     var failure: HTTPFrontError?
@@ -48,6 +51,7 @@ public final class HTTPServer: Sendable {
     failure = firstFailure(of: threads.count, starts) ?? failure
     let server = HTTPServer(shared, threads)
     guard let failure else { return server }
+    // Those that did start must end, or the port would stay taken behind an error.
     server.drain(within: 0)
     throw failure
   }
@@ -84,10 +88,12 @@ public final class HTTPServer: Sendable {
     return failure
   }
 
+  /// Processors that are online; at least one.
   private static func processors() -> Int {
     max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
   }
 
+  /// The trusted proxies in canonical form, as peers are written.
   private static func trusted(
     _ configuration: ServerConfiguration
   ) throws(HTTPFrontError) -> Set<String> {
@@ -99,6 +105,7 @@ public final class HTTPServer: Sendable {
     return trusted
   }
 
+  /// TCP first: its port is the server's. What was opened before an error closes by itself.
   private static func listeners(
     _ configuration: ServerConfiguration
   ) throws(HTTPFrontError) -> [Listener] {

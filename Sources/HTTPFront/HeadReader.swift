@@ -6,8 +6,10 @@ import Glibc
 /// judged when it is complete, or as soon as it is too long to become a good one.
 struct HeadReader: Sendable {
   private let limits: ServerLimits
+  /// The head so far, at most one line longer than judged.
   private var text: [UInt8] = []
   private var lineStart = 0
+  /// Where the header block begins, behind the request line: what `limits.headerBlock` counts from.
   private var blockStart = 0
   private var fields: [HTTPHeaders.Field] = []
   private var trailerCount = 0
@@ -40,12 +42,15 @@ extension HeadReader {
   /// The longest method that is worth telling from a long target.
   private static let methodRoom = 64
 
+  /// The request line; one that is too long is called a long target, as it nearly always is.
   mutating func requestLine(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(Flaw) -> Range<Int>? {
     try line(input, &cursor, limits.requestTarget + Self.methodRoom, .longTarget)
   }
 
+  /// A header or trailer line, counted against the block with its CRLF, so that a client cannot
+  /// send empty-looking lines for ever.
   mutating func fieldLine(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(Flaw) -> Range<Int>? {
@@ -54,12 +59,14 @@ extension HeadReader {
     return line
   }
 
+  /// A line with the size of a chunk.
   mutating func chunkLine(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(Flaw) -> Range<Int>? {
     try line(input, &cursor, limits.chunkLine, .malformed)
   }
 
+  /// The line end behind a chunk: a line with nothing in it.
   mutating func chunkEnd(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(Flaw) -> Range<Int>? {
@@ -70,6 +77,8 @@ extension HeadReader {
   private mutating func line(
     _ input: Span<UInt8>, _ cursor: inout Int, _ limit: Int, _ tooLong: Flaw
   ) throws(Flaw) -> Range<Int>? {
+    // memchr rather than a loop: the search is the only thing done for each byte of a long line,
+    // and it must be quick without optimisation as well.
     let complete = input.withUnsafeBufferPointer { bytes in
       let rest = UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[cursor...]))
       guard let start = rest.baseAddress else { return false }
@@ -104,12 +113,15 @@ extension HeadReader {
 
   /// Reads `method SP target SP HTTP/1.x`, with single spaces and nothing else.
   mutating func splitRequestLine(_ line: Range<Int>) throws(Flaw) {
+    // First and last space: a space in between is then a character of the target, where no space
+    // may be, and so a second one anywhere is refused.
     guard let first = text[line].firstIndex(of: Octet.space),
       let last = text[line].lastIndex(of: Octet.space), first < last
     else { throw .malformed }
     method = line.lowerBound..<first
     target = first + 1..<last
     guard !method.isEmpty, text[method].allSatisfy(Octet.token.contains) else { throw .malformed }
+    // The version before the target: what HTTP/2 sends first (`PRI *`) deserves 505.
     try readVersion(last + 1..<line.upperBound)
     try checkTarget()
     blockStart = lineStart
@@ -151,6 +163,7 @@ extension HeadReader {
 
 extension HeadReader {
   mutating func takeField(_ line: Range<Int>) throws(Flaw) {
+    // Before it is read: a field too many is not worth the work.
     guard fields.count < limits.headerFields else { throw .largeHeader }
     let (name, value) = try splitField(line)
     fields.append(
@@ -201,6 +214,7 @@ extension HeadReader {
   /// Hands the finished head over and starts anew.
   mutating func takeHead(from peer: Peer) throws(Flaw) -> RequestHead {
     let headers = HTTPHeaders(text: text, fields: fields)
+    // The first `?` ends the path (RFC 3986 section 3.4); later ones belong to the query.
     let question = text[target].firstIndex(of: UInt8(ascii: "?")) ?? target.upperBound
     var head = RequestHead(
       method: string(method), path: string(target.lowerBound..<question),
@@ -229,6 +243,7 @@ extension HeadReader {
     guard (1...15).contains(digits.count), rest.count != 1,
       rest.allSatisfy({ $0 > Octet.space && $0 < 0x7f })
     else { throw .malformed }
+    // 15 digits are 60 bits: the sum below cannot overflow.
     var size = 0
     for byte in digits {
       guard let digit = Octet.hexValue(byte) else { throw .malformed }

@@ -21,6 +21,7 @@ final class Reactor {
   let shared: Shared
   let inbox: Inbox
   let handler: any RequestHandler
+  /// Its own; only the listening sockets are in those of the others as well.
   var epoll: Epoll
   /// By slot; slots are used again, tokens are not.
   var connections: [Connection?] = []
@@ -35,10 +36,12 @@ final class Reactor {
   private var nextTick: Int64 = 0
   private var serial: UInt32 = 0
   private var ticket: UInt64 = 0
+  /// All connections read through this one buffer; nothing of it survives the round.
   var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
   /// How exact deadlines are, in milliseconds. A scan of some thousand deadlines takes microseconds.
   private static let tick: Int64 = 250
+  /// Above every token of a connection, whose upper half is below 2^31.
   private static let bellToken = UInt64.max
   private static let firstListenerToken = UInt64.max - 16
 
@@ -58,11 +61,14 @@ final class Reactor {
     now = Self.milliseconds()
     while !(isDraining && (open == 0 || now >= shared.shutdown.deadline)) {
       let count = epoll.wait(milliseconds: patience())
+      // One reading of the clock a round: all that happened in it happened at this time.
       now = Self.milliseconds()
       for place in 0..<count { react(to: epoll.event(at: place)) }
       if now >= nextTick { scan() }
       if !isDraining, shared.shutdown.isRequested { beginDraining() }
     }
+    // What is still open was given its time. Connections that were handed over too late are closed
+    // here, or their descriptors would leak.
     connections.removeAll()
     for case .connection(let descriptor, _) in inbox.close() {
       _ = Socket(adopting: descriptor)
@@ -79,6 +85,7 @@ final class Reactor {
 
   private func react(to event: Epoll.Event) {
     if event.token == Self.bellToken {
+      // In this order: a letter after `takeAll` rings again.
       inbox.bell.silence()
       for letter in inbox.takeAll() { take(letter) }
     } else if event.token >= Self.firstListenerToken {
@@ -89,6 +96,7 @@ final class Reactor {
   }
 
   private func connection(_ token: UInt64) -> Connection? {
+    // An event of a connection that was closed earlier in the same batch fits no token any more.
     let slot = Int(token & 0xffff_ffff)
     guard slot < connections.count, let connection = connections[slot], connection.token == token
     else { return nil }
@@ -117,7 +125,11 @@ final class Reactor {
   /// Looks at every deadline.
   private func scan() {
     nextTick = now + Self.tick
-    if !isListening && !isDraining { try? listen() }
+    if !isListening && !isDraining {
+      // Half of an earlier try may have worked.
+      stopListening()
+      try? listen()
+    }
     for case .some(let connection) in connections where connection.deadline <= now {
       expire(connection)
     }
@@ -156,6 +168,7 @@ extension Reactor {
 
   /// Gives a new connection to the reactor that has the fewest, or turns it away.
   private func place(_ socket: consuming Socket, _ peer: Peer) {
+    // Counted here and not by the reactor that gets it, so that no two places are given twice.
     guard shared.census.enter(peer) else { return turnAway(socket, peer) }
     let chosen = isDraining ? inbox : leastLoaded()
     guard chosen !== inbox else {
@@ -192,6 +205,7 @@ extension Reactor {
   private func adopt(
     _ socket: consuming Socket, _ peer: Peer, isCounted: Bool
   ) -> Connection? {
+    // The last slot that became free first: the table stays as short as the busiest moment.
     let slot = freeSlots.popLast() ?? connections.count
     serial = serial == UInt32.max >> 1 ? 0 : serial + 1
     let connection = Connection(
@@ -203,6 +217,7 @@ extension Reactor {
       connections[slot] = connection
     }
     count(connection, 1)
+    // Fails when the user may watch no more descriptors; then the connection cannot be served.
     do {
       try epoll.add(connection.socket.descriptor, token: connection.token, .read)
     } catch {

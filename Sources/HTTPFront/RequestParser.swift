@@ -28,6 +28,14 @@ package struct RequestParser: Sendable {
     case idle, head, body
   }
 
+  /// Where the parser stands; what a state still misses is in the properties below.
+  ///
+  ///     requestLine ► fields ► admission ─┬► [interim] ► body ─────────────────► next request
+  ///                                       └► [interim] ► chunkLine ► chunk ► chunkEnd ┐
+  ///                                                        ▲──────────────────────────┤
+  ///                                                        size 0 ► trailers ► next request
+  ///
+  /// Every state can go to `refused`, and nothing leaves it.
   private enum State {
     case requestLine, fields, admission, interim
     case body, chunkLine, chunk, chunkEnd, trailers
@@ -37,11 +45,13 @@ package struct RequestParser: Sendable {
   private var state = State.requestLine
   private var reader: HeadReader
   private let peer: Peer
+  /// Set from `.head` until the request is whole.
   private var head: RequestHead?
   private var body: [UInt8] = []
   private var bodyLimit = 0
   /// Bytes still missing of the body or of the current chunk.
   private var remaining = 0
+  /// One empty line before a request is an old habit of clients; two are somebody probing.
   private var sawBlankLine = false
 
   package init(limits: ServerLimits, peer: Peer) {
@@ -70,6 +80,7 @@ package struct RequestParser: Sendable {
 
   /// Reads the body of the head just given, of at most `bodyLimit` bytes.
   package mutating func admit(bodyLimit: Int) {
+    // Called out of turn it does nothing: the state alone decides what is legal.
     guard case .admission = state, let head else { return }
     self.bodyLimit = bodyLimit
     if let status = Self.objection(to: head, bodyLimit) {
@@ -90,8 +101,11 @@ package struct RequestParser: Sendable {
 
   /// Why an admitted head cannot be read on. Only here, so that 404 and 405 come first.
   private static func objection(to head: RequestHead, _ bodyLimit: Int) -> Int? {
+    // RFC 9110 section 10.1.1: an expectation that cannot be met is refused, not ignored.
     if head.expectation == .unknown { return 417 }
     switch head.framing {
+    // A POST without a length has an empty body by RFC 9112 section 6.3; its sender more likely
+    // forgot the length, and the bytes behind the head would be read as a request.
     case .none: return head.method == "POST" ? 411 : nil
     case .length(let length): return length > bodyLimit ? 413 : nil
     case .chunked: return nil
@@ -109,6 +123,7 @@ package struct RequestParser: Sendable {
     return .body
   }
 
+  /// Forgets the request; what is idle keeps no memory.
   private mutating func restart() {
     state = .requestLine
     reader.restart()
@@ -193,6 +208,7 @@ extension RequestParser {
     guard let line = try reader.chunkLine(input, &cursor) else { return .needMore }
     let size = try reader.chunkSize(line)
     reader.nextPart()
+    // Judged by the announcement: the bytes of a chunk too many are never read.
     guard size <= bodyLimit - body.count else { throw .tooLarge }
     remaining = size
     state = size == 0 ? .trailers : .chunk
@@ -212,12 +228,14 @@ extension RequestParser {
   private mutating func readTrailer(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(Flaw) -> Action? {
+    // The limits of a header block hold for trailers too.
     guard let line = try reader.fieldLine(input, &cursor) else { return .needMore }
     if line.isEmpty { return finish() }
     try reader.takeTrailer(line)
     return nil
   }
 
+  /// Copies a run of the body in one piece, never byte by byte.
   private mutating func takeBytes(_ input: Span<UInt8>, _ cursor: inout Int) {
     let count = min(remaining, input.count - cursor)
     guard count > 0 else { return }
@@ -230,6 +248,7 @@ extension RequestParser {
 
   private mutating func finish() -> Action? {
     guard let head else { return nil }
+    // The body moves out: `restart` drops this reference before the caller gets the other.
     let request = HTTPRequest(head: head, body: body)
     restart()
     return .request(request)

@@ -15,6 +15,7 @@ extension Reactor {
   private static let retryAfter = "5"
 
   func serve(_ connection: Connection, _ event: Epoll.Event) {
+    // Reported whatever was asked for; left alone it would be reported in every round.
     if event.broken { return close(connection) }
     if event.writable && connection.isBlocked { return proceed(connection) }
     guard event.readable else { return }
@@ -41,6 +42,7 @@ extension Reactor {
   /// Lets the parser at bytes and obeys it, until they are used up or the connection must wait.
   private func advance(_ connection: Connection, _ input: Span<UInt8>) {
     var cursor = 0
+    // The stage ends the loop when a request goes to the handler, or an answer is the last.
     while connection.stage == .reading && connection.unsent < Self.gathered {
       switch connection.parser.consume(input, at: &cursor) {
       case .needMore: return
@@ -52,6 +54,7 @@ extension Reactor {
         refuse(connection, status)
       }
     }
+    // Kept for later, at most one read; until it is used up nothing more is read.
     guard cursor < input.count else { return }
     connection.backlog = input.extracting(cursor..<input.count).withUnsafeBufferPointer {
       Array($0)
@@ -60,6 +63,8 @@ extension Reactor {
 
   private func admit(_ head: RequestHead, _ connection: Connection) {
     connection.answersHead = head.method == "HEAD"
+    // Set before the handler speaks, so that its refusal closes too where it should, and that an
+    // answer which comes later finds it.
     connection.closesAfterAnswer = head.closes || isDraining
     switch handler.admit(head) {
     case .body(let limit): connection.parser.admit(bodyLimit: limit)
@@ -69,6 +74,8 @@ extension Reactor {
   }
 
   private func respond(to request: HTTPRequest, _ connection: Connection) {
+    // A fresh ticket for every request: an answer that comes late or twice fits no later request
+    // of the connection, nor a new connection in its slot.
     let ticket = newTicket()
     let answer = Answer(inbox: inbox, slot: connection.slot, ticket: ticket)
     if let response = handler.respond(to: request, through: answer) {
@@ -88,6 +95,7 @@ extension Reactor {
   /// Answers with an error of the transport and closes.
   func refuse(_ connection: Connection, _ status: Int) {
     var response = handler.refuse(status: status)
+    // RFC 9110 section 10.2.3. Apple repeats by its own schedule; proxies and our reads obey.
     if status == 503 && !response.has("Retry-After") {
       response.headers.append((name: "Retry-After", value: Self.retryAfter))
     }
@@ -100,11 +108,13 @@ extension Reactor {
       let wasBlocked = connection.isBlocked
       guard connection.flush() else { return close(connection) }
       if connection.isBlocked {
+        // From the first byte that did not fit: a trickle of reads does not extend it.
         if !wasBlocked { connection.deadline = after(shared.limits.writeSeconds) }
         return watch(connection, .write)
       }
       guard connection.stage == .reading, !connection.backlog.isEmpty else { break }
       let backlog = connection.backlog
+      // Emptied first: `advance` puts back what it cannot use yet.
       connection.backlog = []
       advance(connection, backlog.span)
     }
@@ -141,6 +151,7 @@ extension Reactor {
 
   /// The last answer is out.
   private func finish(_ connection: Connection) {
+    // The end of the answer is visible to the client at once; the reset, if any, comes later.
     connection.socket.shutdownSending()
     connection.stage = .lingering
     connection.backlog = []
@@ -161,6 +172,7 @@ extension Reactor {
 
   /// A deadline has passed.
   func expire(_ connection: Connection) {
+    // Whoever does not read its answer gets no other one.
     guard !connection.isBlocked else { return close(connection) }
     switch connection.stage {
     case .lingering, .finishing: close(connection)
@@ -168,6 +180,8 @@ extension Reactor {
       handler.note(refusal: 503)
       refuse(connection, 503)
       proceed(connection)
+    // Between requests nothing was asked, so nothing is answered: a 408 here could be taken for the
+    // answer to a request that is just under way.
     case .reading where connection.parser.progress == .idle: close(connection)
     case .reading:
       handler.note(refusal: 408)
