@@ -12,6 +12,14 @@ public struct SimulatedNotification: Sendable {
   /// signed one has signedTransactionInfo and signedRenewalInfo.
   public let payload: JSONValue
 
+  /// The stream it belongs to; nil for those that are about no transaction.
+  public var originalTransactionId: String? {
+    guard case .string(let id) = payload["data"]?["transaction"]?["originalTransactionId"] else {
+      return nil
+    }
+    return id
+  }
+
   /// The order Apple signed them in.
   public static func precedes(_ one: Self, _ other: Self) -> Bool {
     (one.signedDate, one.uuid) < (other.signedDate, other.uuid)

@@ -15,6 +15,12 @@ public enum JSONValue: Sendable {
   public static func optional(_ integer: Int64?) -> JSONValue { integer.map(Self.integer) ?? .null }
   public static func optional(_ boolean: Bool?) -> JSONValue { boolean.map(Self.boolean) ?? .null }
 
+  /// The member of that name of an object; nil where there is none, or no object.
+  public subscript(_ name: String) -> JSONValue? {
+    guard case .object(let members) = self else { return nil }
+    return members.first { $0.0 == name }?.1
+  }
+
   /// The text in UTF-8, without white space.
   public var bytes: [UInt8] {
     var bytes: [UInt8] = []

@@ -7,6 +7,11 @@ public struct ReadAccess: Sendable {
 
   public init(_ tokens: [Configuration.ReadToken]) { self.tokens = tokens }
 
+  /// What the configuration holds of a token: its SHA-256 in hexadecimal.
+  public static func digest(of token: String) -> String {
+    Hexadecimal.encode(SHA256.hash(Array(token.utf8)))
+  }
+
   /// The token of a request, given all its Authorization fields; nil where there is none, or more
   /// than one, or no such.
   ///

@@ -39,7 +39,7 @@ enum HistoryCommand {
     return .good
   }
 
-  private static func text(_ entry: History.Entry) -> String {
+  static func text(_ entry: History.Entry) -> String {
     let event = entry.event
     let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: " / ")
     var lines = [

@@ -1,0 +1,200 @@
+import Glibc
+import HTTPFront
+import JournalStore
+import Platform
+import Simulator
+import StrictJSON
+import SubscriptionLedger
+
+/// The main job, shown: a simulated App Store sends a small fleet to the daemon over HTTP, and one
+/// customer is looked up. Everything lies in one folder; run again, it goes on with what is there.
+enum DemoCommand {
+  private static let customers = 40
+  private static let days: Int64 = 120
+
+  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    try words.none()
+    let folder = words["--data"] ?? ".demo"
+    let (configuration, token, authority) = try prepare(folder, listen: words["--listen"])
+    let daemon = try Daemon.start(configuration)
+    let address = "127.0.0.1:\(daemon.server.port)"
+    Terminal.print("subledger listens on http://\(address), its data lies in \(folder)/data")
+    let interruption = Interruption()
+    interruption.watch()
+    do throws(CommandError) {
+      let fleet = Fleet(
+        app: SimulatedApp(), customers: customers, days: days, end: try end(folder), seed: 7)
+      let notifications = fleet.notifications()
+      try play(notifications, to: address, authority, interruption)
+      try show(notifications, DataFolder(path: configuration.data))
+      explain(address, token, notifications)
+    } catch {
+      _ = daemon.stop()
+      throw error
+    }
+    while !interruption.isRequested { usleep(100_000) }
+    Terminal.print("stopping; run it again to go on with the same data")
+    return daemon.stop()
+  }
+
+  // MARK: Folder, authority, token, configuration
+
+  private static func prepare(
+    _ folder: String, listen: String?
+  ) throws(CommandError) -> (Configuration, token: String, SimulatedAuthority) {
+    try CommandError.store { () throws(StoreError) in
+      try DataFolder(path: folder).create()
+    }
+    let authority = try authority(folder + "/authority")
+    let token = try token(folder + "/read-token")
+    let file = folder + "/config.json"
+    let app = SimulatedApp()
+    let configuration = JSONValue.object([
+      ("listen", .string("127.0.0.1:0")), ("data", .string(folder + "/data")),
+      (
+        "apps",
+        .array([
+          .object([
+            ("bundleId", .string(app.bundleId)), ("appAppleId", .integer(app.appAppleId)),
+            ("environments", .array([.string("Production"), .string("Sandbox")])),
+          ])
+        ])
+      ),
+      ("trustRoots", .array([.string("authority/root.der")])),
+      (
+        "readTokens",
+        .array([
+          .object([
+            ("name", .string("demo")), ("sha256", .string(ReadAccess.digest(of: token))),
+          ])
+        ])
+      ),
+    ])
+    try write(Array((configuration.prettyText + "\n").utf8), to: file)
+    do throws(ConfigurationError) {
+      let loaded = try Configuration.load(file: file, variables: [:], listen: listen, data: nil)
+      return (loaded, token, authority)
+    } catch {
+      throw .configuration(error)
+    }
+  }
+
+  private static func authority(_ folder: String) throws(CommandError) -> SimulatedAuthority {
+    do throws(SimulatorError) {
+      if access(folder + "/root.der", F_OK) == 0 { return try SimulatedAuthority.load(from: folder) }
+      return try SimulatedAuthority.create(at: folder)
+    } catch {
+      throw .unavailable("\(error)")
+    }
+  }
+
+  /// Made once and kept, so that pasted lines work after a restart too.
+  private static func token(_ path: String) throws(CommandError) -> String {
+    if let kept = try? DurableFile.read(path, limit: 100), !kept.isEmpty {
+      return String(decoding: kept, as: UTF8.self)
+    }
+    var generator = SystemRandomNumberGenerator()
+    let random = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    let token = "demo-" + Hexadecimal.encode(random)
+    try write(Array(token.utf8), to: path)
+    return token
+  }
+
+  /// When the simulated time ends: at the first run, so that every later one sends the same.
+  private static func end(_ folder: String) throws(CommandError) -> Int64 {
+    let path = folder + "/simulated-until"
+    let kept = (try? DurableFile.read(path, limit: 100)).flatMap {
+      Timestamp.parse(String(decoding: $0, as: UTF8.self))
+    }
+    if let kept { return kept }
+    let now = Clock.now()
+    try write(Array(Timestamp.text(now).utf8), to: path)
+    return now
+  }
+
+  private static func write(_ bytes: [UInt8], to path: String) throws(CommandError) {
+    do throws(PlatformError) {
+      try DurableFile.write(bytes, to: path)
+    } catch {
+      throw .unavailable("\(error)")
+    }
+  }
+
+  // MARK: The show
+
+  private static func play(
+    _ notifications: [SimulatedNotification], to address: String,
+    _ authority: SimulatedAuthority, _ interruption: Interruption
+  ) throws(CommandError) {
+    guard let service = ServiceAddress("http://\(address)/v1/notifications") else { return }
+    var faults = DeliveryFaults()
+    faults.duplicate = 0.1
+    faults.late = 0.05
+    let deliveries = faults.plan(notifications, seed: 7)
+    do throws(SimulatorError) {
+      var player = Player(address: service, connections: 8)
+      player.millisecondsPerHour = 0
+      let report = try player.play(
+        deliveries, of: notifications, authority: authority,
+        shouldStop: { interruption.isRequested }
+      ) { Terminal.progress("the App Store sends: \($0) of \(deliveries.count) deliveries") }
+      let outcomes = report.byOutcome.sorted { $0.key < $1.key }
+        .map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+      Terminal.progress(
+        "the App Store sent \(report.answered) deliveries about \(customers) customers: \(outcomes)",
+        isLast: true)
+    } catch {
+      throw .unavailable("\(error)")
+    }
+  }
+
+  /// The customer with the most to tell.
+  private static func busiest(_ notifications: [SimulatedNotification]) -> String {
+    var counts: [String: Int] = [:]
+    for notification in notifications {
+      if let id = notification.originalTransactionId { counts[id, default: 0] += 1 }
+    }
+    return counts.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? ""
+  }
+
+  private static func show(
+    _ notifications: [SimulatedNotification], _ folder: DataFolder
+  ) throws(CommandError) {
+    let id = busiest(notifications)
+    let reader = try CommandError.store { () throws(StoreError) in
+      try LedgerReader(folder, durations: [:])
+    }
+    let question = LedgerReader.Question(now: Clock.now())
+    let (row, history) = try CommandError.read { () throws(LedgerReader.Failure) in
+      (
+        try reader.entitlement(id, environment: "Production", bundleId: nil, question),
+        try reader.history(id, environment: "Production", bundleId: nil, question)
+      )
+    }
+    guard let row, let history else { return }
+    Terminal.print("\nOne customer's entitlement, now:\n\n" + Asking.table(row.json))
+    Terminal.print("\nAnd why, event by event:\n")
+    for entry in history.entries { Terminal.print(HistoryCommand.text(entry)) }
+  }
+
+  private static func explain(
+    _ address: String, _ token: String, _ notifications: [SimulatedNotification]
+  ) {
+    let id = busiest(notifications)
+    let read = "curl -s -H 'Authorization: Bearer \(token)' http://\(address)"
+    Terminal.print(
+      """
+
+      The read token: \(token)
+
+      Try, in another terminal:
+
+        \(read)/v1/entitlements/\(id)
+        \(read)/v1/entitlements/\(id)/history
+        \(read)'/v1/entitlements?status=grace_period'
+        \(read)/metrics
+
+      ^C stops it.
+      """)
+  }
+}
