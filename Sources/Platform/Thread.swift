@@ -35,8 +35,14 @@ public struct Thread: ~Copyable, Sendable {
 
   private init(handle: pthread_t) { self.handle = handle }
 
+  /// A thread nobody joins ends by itself, and leaves nothing behind.
+  deinit { pthread_detach(handle) }
+
   /// Waits until the closure has returned.
-  public consuming func join() { pthread_join(handle, nil) }
+  public consuming func join() {
+    pthread_join(handle, nil)
+    discard self
+  }
 
   private final class Body: Sendable {
     let run: @Sendable () -> Void

@@ -1,0 +1,53 @@
+# Subledger. `make help` lists what can be done; README.md says what it is.
+
+SWIFT   ?= swift
+PREFIX  ?= /usr/local
+DEMO    ?= .demo
+PACKAGES = git pkg-config libsqlite3-dev libssl-dev libzstd-dev
+# The Swift standard library goes into the binary: it runs where there is no toolchain.
+RELEASE  = -c release --static-swift-stdlib
+BINARY   = .build/release/subledger
+
+.PHONY: help deps build run test check bench install format clean
+
+help: ## Lists the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+deps: ## Installs the Debian packages that building needs, where they are missing
+	@missing=""; for package in $(PACKAGES); do \
+	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' \
+	    || missing="$$missing $$package"; done; \
+	if [ -n "$$missing" ]; then \
+	  echo "installing:$$missing"; \
+	  if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
+	  $$as_root apt-get update -q && $$as_root apt-get install -y -q --no-install-recommends $$missing; \
+	fi
+	@command -v $(SWIFT) >/dev/null || { \
+	  echo "there is no '$(SWIFT)'; install the toolchain of .swift-version from swift.org"; exit 3; }
+
+build: deps ## Builds the release binary
+	$(SWIFT) build $(RELEASE) --product subledger
+
+run: build ## Shows the main job: a simulated App Store, the daemon, one customer; until ^C
+	@exec $(BINARY) demo --data $(DEMO)
+
+test: deps ## Runs all tests
+	$(SWIFT) test
+
+check: deps ## Tests, formatting, and a release build
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
+	$(MAKE) test
+	$(MAKE) build
+
+bench: build ## Measures speed and size, as ratios taken in one run
+	$(SWIFT) build $(RELEASE) --product subledger-bench
+	.build/release/subledger-bench --subledger $(BINARY)
+
+install: build ## Installs the binary under PREFIX (/usr/local)
+	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger
+
+format: ## Formats the code
+	$(SWIFT) format --in-place --recursive Package.swift Sources Tests migrations
+
+clean: ## Removes what was built, and the demo
+	rm -rf .build $(DEMO)
