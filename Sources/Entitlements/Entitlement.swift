@@ -94,10 +94,11 @@ private struct Moment {
   }
 
   /// A non-renewing subscription lasts as long as its product is configured to; without that it
-  /// does not end.
+  /// does not end. V1 does not name the type: there the configured product says it.
   private var oneTimeEnd: Int64? {
     guard let transaction = head?.transaction, transaction.expiresDate == nil,
-      transaction.type == "Non-Renewing Subscription", let product = transaction.productId,
+      transaction.type ?? "Non-Renewing Subscription" == "Non-Renewing Subscription",
+      let product = transaction.productId,
       let duration = durations[product]
     else { return nil }
     return transaction.purchaseDate.advanced(orBoundBy: duration)

@@ -9,23 +9,39 @@ public struct FoldEvent: Sendable {
   public var notificationType: String
   public var subtype: String?
   public var signedDate: Int64
+  /// 1 for V2, 0 for V1, whose `signedDate` is its evidence time.
+  public var version: Int64
   public var status: Int64?
-  public var transaction: Transaction?
+  /// One at most in V2; all of the stream in V1, with `revocationDate` their cancellation date.
+  public var transactions: [Transaction]
   public var renewal: RenewalInfo?
 
   public init(
     seq: Int64, uuid: NotificationUUID, notificationType: String, subtype: String?,
-    signedDate: Int64, status: Int64? = nil, transaction: Transaction? = nil,
-    renewal: RenewalInfo? = nil
+    signedDate: Int64, version: Int64 = 1, status: Int64? = nil,
+    transactions: [Transaction] = [], renewal: RenewalInfo? = nil
   ) {
     self.seq = seq
     self.uuid = uuid
     self.notificationType = notificationType
     self.subtype = subtype
     self.signedDate = signedDate
+    self.version = version
     self.status = status
-    self.transaction = transaction
+    self.transactions = transactions
     self.renewal = renewal
+  }
+}
+
+extension FoldEvent {
+  /// The key of a register that an object of this event asks for.
+  fileprivate func key(signed: Int64, isRevoked: Bool) -> StreamState.Key {
+    version == 1
+      ? StreamState.Key(
+        version: 1, signed: signed, notification: signedDate, isRevoked: isRevoked, uuid: uuid)
+      : StreamState.Key(
+        version: 0, signed: signedDate, notification: Int64(transactions.count),
+        isRevoked: isRevoked, uuid: uuid)
   }
 }
 
@@ -39,7 +55,7 @@ extension StreamState {
   public mutating func evolve(_ event: FoldEvent) {
     eventCount += 1
     remember(event)
-    if let transaction = event.transaction { fold(transaction, of: event) }
+    for transaction in event.transactions { fold(transaction, of: event) }
     if let renewal = event.renewal { fold(renewal, of: event) }
     if let code = event.status, (1...5).contains(code) { fold(status: code, of: event) }
   }
@@ -56,9 +72,8 @@ extension StreamState {
   }
 
   private mutating func fold(_ transaction: Transaction, of event: FoldEvent) {
-    let key = Key(
-      version: 1, signed: transaction.signedDate, notification: event.signedDate,
-      isRevoked: transaction.revocationDate != nil, uuid: event.uuid)
+    let key = event.key(
+      signed: transaction.signedDate, isRevoked: transaction.revocationDate != nil)
     let id = transaction.transactionId
     var register =
       transactions[id] ?? TransactionRegister(key: key, transaction: transaction)
@@ -66,17 +81,20 @@ extension StreamState {
       register.key = key
       register.transaction = transaction
     }
-    register.first = min(register.first ?? .max, transaction.signedDate)
-    if event.notificationType == "REFUND_REVERSED" {
-      register.clear = max(register.clear ?? .min, transaction.signedDate)
+    if event.version == 1 {
+      register.first = min(register.first ?? .max, transaction.signedDate)
+      if event.notificationType == "REFUND_REVERSED" {
+        register.clear = max(register.clear ?? .min, transaction.signedDate)
+      }
+    } else if let date = transaction.revocationDate, !transaction.isUpgraded {
+      // A cancellation date beside is_upgraded is the upgrade's, not a refund's.
+      register.cancel = min(register.cancel ?? .max, date)
     }
     transactions[id] = register
   }
 
   private mutating func fold(_ info: RenewalInfo, of event: FoldEvent) {
-    let key = Key(
-      version: 1, signed: info.signedDate, notification: event.signedDate, isRevoked: false,
-      uuid: event.uuid)
+    let key = event.key(signed: info.signedDate, isRevoked: false)
     if let renewal, renewal.key >= key { return }
     renewal = RenewalRegister(key: key, renewal: info)
   }

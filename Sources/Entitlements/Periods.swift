@@ -2,7 +2,7 @@ import AppStore
 
 extension Int64 {
   /// The sum, or the bound it would pass: dates come from outside, and the fold must not trap.
-  func advanced(orBoundBy distance: Int64) -> Int64 {
+  package func advanced(orBoundBy distance: Int64) -> Int64 {
     let (sum, hasOverflow) = addingReportingOverflow(distance)
     return hasOverflow ? (distance > 0 ? .max : .min) : sum
   }

@@ -24,7 +24,7 @@ extension LedgerHandler {
     }
     BatchReceive.receive(
       lines, skipsBad: request.query == "skip_bad", receiver: receiver, ledger: service.ledger,
-      at: Clock.now(), limit: service.configuration.limits.bodyBytes
+      at: Clock.now(), limit: service.configuration.bodyLimit
     ) { outcomes in
       answer.send(Self.json([("outcomes", BatchReceive.json(outcomes))]))
     }

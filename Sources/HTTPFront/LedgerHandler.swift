@@ -29,7 +29,7 @@ public final class LedgerHandler: RequestHandler {
     case .notifications:
       if let problem = mediaProblem(head.headers) { return refused(problem) }
       if service.isDraining { return refused(Problem.response(.unavailable("shutting_down"))) }
-      return .body(limit: service.configuration.limits.bodyBytes)
+      return .body(limit: service.configuration.bodyLimit)
     case .controlIngest: return .body(limit: service.batchBytes)
     default:
       if route.needsToken, access.token(authorization: head.headers.all("Authorization")) == nil {

@@ -12,7 +12,7 @@ public final class LedgerService: Sendable {
   private let draining = Atomic<Bool>(false)
 
   /// Bytes of a batch that comes over the unix socket.
-  var batchBytes: Int { (configuration.limits.bodyBytes + 1024) * BatchReceive.maximumLines }
+  var batchBytes: Int { (configuration.bodyLimit + 1024) * BatchReceive.maximumLines }
 
   public init(
     _ ledger: Ledger, _ configuration: Configuration, version: [(String, JSONValue)]

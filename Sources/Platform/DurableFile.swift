@@ -13,6 +13,13 @@ public enum DurableFile {
     return nil
   }
 
+  /// Whether nobody but the owner may read a file.
+  public static func isPrivate(_ path: String) throws(PlatformError) -> Bool {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw .last("look at \(path)") }
+    return status.st_mode & 0o077 == 0
+  }
+
   /// Up to `limit` bytes from the start of a file.
   public static func read(_ path: String, limit: Int) throws(PlatformError) -> [UInt8] {
     let file = try OpenFile.open(path, O_RDONLY)

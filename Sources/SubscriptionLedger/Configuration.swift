@@ -10,6 +10,8 @@ public struct Configuration: Sendable {
     /// Apple's id of the app; Production notifications must carry it.
     public var appAppleId: Int64?
     public var environments: Set<String>
+    /// SHA-256 of the secrets that V1 notifications carry, two during a rotation; none: no V1.
+    public var v1SecretDigests: [[UInt8]] = []
   }
 
   /// Who may read, and what. Without lists: everything.
@@ -49,6 +51,12 @@ public struct Configuration: Sendable {
   public var limits = Limits()
   /// Milliseconds that products of type Non-Renewing Subscription last.
   public var nonRenewingDurations: [String: Int64] = [:]
+
+  /// V1 bodies carry whole receipts: 4 MiB where an app takes them.
+  public var bodyLimit: Int {
+    let takesV1 = apps.values.contains { !$0.v1SecretDigests.isEmpty }
+    return takesV1 ? max(limits.bodyBytes, 4_194_304) : limits.bodyBytes
+  }
 
   /// The defaults: no app, no token, Apple's root alone.
   public init() throws(ConfigurationError) {

@@ -128,7 +128,7 @@ struct ConfigurationReader {
   private func app(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.App {
     try known(entry, ["bundleId", "appAppleId", "environments", "v1SharedSecretFile"])
     let environments = try environments(entry) ?? ["Production", "Sandbox"]
-    let app = Configuration.App(
+    var app = Configuration.App(
       bundleId: try required(entry, "bundleId"), appAppleId: entry["appAppleId"]?.integer,
       environments: environments)
     if environments.contains("Production"), app.appAppleId == nil {
@@ -136,12 +136,27 @@ struct ConfigurationReader {
         "appAppleId is missing", "Production needs it: App Store Connect, App Information, Apple ID"
       )
     }
-    if entry["v1SharedSecretFile"] != nil {
-      throw wrong(
-        "v1SharedSecretFile: this version takes no V1 notifications",
-        "switch the app to version 2 in App Store Connect, or leave the key out")
+    if let path = try text(entry, "v1SharedSecretFile") {
+      app.v1SecretDigests = try secrets(beside(path))
     }
     return app
+  }
+
+  /// One secret a line; the secrets themselves are forgotten here.
+  private func secrets(_ path: String) throws(ConfigurationError) -> [[UInt8]] {
+    let bytes = try read(path, limit: 4096)
+    guard (try? DurableFile.isPrivate(path)) == true else {
+      throw wrong("v1SharedSecretFile can be read by others", "chmod 600 it")
+    }
+    let lines = bytes.split(separator: 0x0A).map { line in
+      Array(line.last == 0x0D ? line.dropLast() : line)
+    }
+    guard !lines.isEmpty, lines.count <= 2, lines.allSatisfy({ !$0.isEmpty }) else {
+      throw wrong(
+        "v1SharedSecretFile holds \(lines.count) secrets",
+        "give one secret a line: one, or two during a rotation")
+    }
+    return lines.map { SHA256.hash($0) }
   }
 
   private func token(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.ReadToken {

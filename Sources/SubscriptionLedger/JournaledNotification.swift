@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import JournalStore
 import SignedData
@@ -30,6 +31,13 @@ struct JournaledNotification {
   }
 
   static func foldEvent(_ event: StoredEvent) throws(Unreadable) -> FoldEvent {
-    try JournaledNotification(event.body).notification.foldEvent(seq: event.seq)
+    guard event.source == "v1" else {
+      return try JournaledNotification(event.body).notification.foldEvent(seq: event.seq)
+    }
+    guard let root = try? JSONDocument(parsing: event.body).root,
+      let notification = try? V1Notification(root),
+      let uuid = NotificationUUID(event.notificationUUID)
+    else { throw Unreadable() }
+    return notification.foldEvent(seq: event.seq, uuid: uuid)
   }
 }

@@ -58,10 +58,10 @@ struct Notification {
     return FoldEvent(
       seq: seq, uuid: payload.notificationUUID, notificationType: payload.notificationType,
       subtype: payload.subtype, signedDate: payload.signedDate, status: status,
-      transaction: transaction, renewal: renewal)
+      transactions: transaction.map { [$0] } ?? [], renewal: renewal)
   }
 
-  private static func shaped<Part>(
+  static func shaped<Part>(
     _ read: () throws(PayloadFault) -> Part
   ) throws(Refusal) -> Part {
     do throws(PayloadFault) {
@@ -116,5 +116,14 @@ struct Notification {
     guard nested[member]?.string == payload.environment else {
       throw .notAdmitted("nested_environment")
     }
+  }
+}
+
+extension V1Notification {
+  /// What the fold takes of it; `seq` is its place in the journal.
+  func foldEvent(seq: Int64, uuid: NotificationUUID) -> FoldEvent {
+    FoldEvent(
+      seq: seq, uuid: uuid, notificationType: notificationType, subtype: nil,
+      signedDate: evidenceDate, version: 0, transactions: transactions, renewal: renewal)
   }
 }

@@ -23,7 +23,7 @@ public enum Quarantine {
     }
     guard let item else { return .absent }
     do throws(Refusal) {
-      let received = try receiver.receive(signedPayload: item.body[...], at: now)
+      let received = try receiver.readmit(item, at: now)
       if let refusal = received.refusal { return .refused(refusal) }
       ledger.submit(received) { then(received, $0) }
       return .submitted

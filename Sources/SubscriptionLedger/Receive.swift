@@ -20,16 +20,37 @@ public final class Receiver {
     public let notificationType: String?
     /// Signed ahead of our clock by more than five minutes: our clock is what is wrong.
     public let isAheadOfClock: Bool
+
+    /// Ahead of our clock by this many milliseconds is not counted: clocks differ.
+    private static let clockTolerance: Int64 = 300_000
+
+    init(_ event: NewEvent, foldEvent: FoldEvent, at now: Int64) {
+      submission = .event(event)
+      stream = event.originalTransactionId.map {
+        StreamKey(
+          environment: event.environment, bundleId: event.bundleId, originalTransactionId: $0)
+      }
+      self.foldEvent = stream == nil ? nil : foldEvent
+      refusal = nil
+      notificationType = event.notificationType
+      isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Self.clockTolerance)
+    }
+
+    init(_ item: NewQuarantine, refusal: Refusal) {
+      submission = .quarantine(item)
+      (stream, foldEvent, isAheadOfClock) = (nil, nil, false)
+      self.refusal = refusal
+      notificationType = item.notificationType
+    }
   }
 
-  /// Ahead of our clock by this many milliseconds is not counted: clocks differ.
-  private static let clockTolerance: Int64 = 300_000
-
   private let proof: NotificationProof
-  private let apps: [String: Configuration.App]
+  let apps: [String: Configuration.App]
+  let secrets: V1Secrets
 
   public init(_ configuration: Configuration) throws(ConfigurationError) {
     apps = configuration.apps
+    secrets = V1Secrets(configuration.apps)
     proof = try NotificationProof(configuration.trustRoots)
   }
 
@@ -51,14 +72,19 @@ public final class Receiver {
     case .v2(let signedPayload):
       return try receive(
         signedPayload: signedPayload, at: now, keepsReceiveTime: keepsReceiveTime)
-    case .v1:
-      // V1 is authentic by a shared secret alone, and no app has one here.
-      throw .untrusted("v1_secret")
+    case .v1(let root): return try receive(v1: root, at: now, keepsReceiveTime)
     case nil: throw .malformed("envelope")
     }
   }
 
-  /// Receives a signedPayload, as journaled and quarantined bodies are.
+  /// Receives a body as quarantine keeps it, once the configuration was mended.
+  func readmit(_ item: StoredQuarantine, at now: Int64) throws(Refusal) -> Received {
+    item.source == "v1"
+      ? try receive(v1Canonical: item.body, at: now)
+      : try receive(signedPayload: item.body[...], at: now)
+  }
+
+  /// Receives a signedPayload.
   public func receive(
     signedPayload: ArraySlice<UInt8>, at now: Int64, keepsReceiveTime: Bool = false
   ) throws(Refusal) -> Received {
@@ -98,15 +124,7 @@ public final class Receiver {
       originalTransactionId: notification.identifier, signedDate: payload.signedDate,
       receivedAt: now, keepsReceiveTime: keepsReceiveTime, body: body,
       bodySHA256: SHA256.hash(body))
-    let stream = notification.identifier.map {
-      StreamKey(
-        environment: payload.environment, bundleId: payload.bundleId, originalTransactionId: $0)
-    }
-    return Received(
-      submission: .event(event), stream: stream,
-      foldEvent: stream == nil ? nil : notification.foldEvent(seq: 0), refusal: nil,
-      notificationType: payload.notificationType,
-      isAheadOfClock: payload.signedDate > now + clockTolerance)
+    return Received(event, foldEvent: notification.foldEvent(seq: 0), at: now)
   }
 
   private func quarantine(
@@ -123,8 +141,6 @@ public final class Receiver {
       bundleId: bundleId, notificationType: root?["notificationType"]?.string,
       signedDate: root?["signedDate"]?.integer, receivedAt: now, body: body,
       bodySHA256: SHA256.hash(body))
-    return Received(
-      submission: .quarantine(item), stream: nil, foldEvent: nil, refusal: refusal,
-      notificationType: item.notificationType, isAheadOfClock: false)
+    return Received(item, refusal: refusal)
   }
 }

@@ -21,7 +21,7 @@ enum IngestCommand {
     let skipsBad = words.has("--skip-bad")
     let reader: LineReader
     do throws(PlatformError) {
-      reader = try LineReader(path: path, maximum: configuration.limits.bodyBytes + 64)
+      reader = try LineReader(path: path, maximum: configuration.bodyLimit + 64)
     } catch {
       throw .unavailable("\(error)")
     }
@@ -108,7 +108,7 @@ enum IngestCommand {
     let done = Mailbox<[BatchReceive.LineOutcome]>(capacity: 1)
     BatchReceive.receive(
       lines.map { $0[...] }, skipsBad: skipsBad, receiver: receiver, ledger: ledger,
-      at: Clock.now(), limit: configuration.limits.bodyBytes
+      at: Clock.now(), limit: configuration.bodyLimit
     ) { _ = done.put($0) }
     return done.takeAll()?.first ?? []
   }
