@@ -40,7 +40,8 @@ import Testing
       "extension": [
         "SUBSCRIBED/INITIAL_BUY", "RENEWAL_EXTENDED", "RENEWAL_EXTENSION/SUMMARY", "DID_RENEW",
       ],
-    ]) func scriptsGiveTheSequencesOfApple(_ name: String, _ wanted: [String]) throws {
+    ]) func scriptsGiveTheSequencesOfApple(_ name: String, _ wanted: [String]) throws
+  {
     #expect(try Self.played(#require(Lifecycle.named(name))).map(Self.name) == wanted)
   }
 
