@@ -1,4 +1,5 @@
 import Platform
+import Synchronization
 import Testing
 
 @testable import Simulator
