@@ -45,6 +45,7 @@ let package = Package(
     .target(
       name: "Migrations", path: "migrations", resources: [.embedInCode("sqlite")],
       swiftSettings: strict),
+    trial("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON"]),
     trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
     trial("HTTPFront", ["HTTPFront", "Platform"]),
     .systemLibrary(name: "CLinux"),

@@ -29,12 +29,14 @@ public struct CertificateExtension: Sendable, Equatable {
     CertificateExtension(oid: oid, der: [0x05, 0x00])
   }
 
+  /// RFC 5280 section 4.2.1.9. `ca: false` is the default and so not written: an empty SEQUENCE.
   public static func basicConstraints(
     ca: Bool, pathLength: UInt8? = nil, critical: Bool = true
   ) -> CertificateExtension {
     let parts =
       (ca ? DERWriter.boolean(true) : []) + (pathLength.map { DERWriter.integer([$0]) } ?? [])
-    return CertificateExtension(oid: "2.5.29.19", critical: critical, der: DERWriter.sequence(parts))
+    return CertificateExtension(
+      oid: "2.5.29.19", critical: critical, der: DERWriter.sequence(parts))
   }
 
   public static func keyUsage(
@@ -84,6 +86,7 @@ public struct CertificateExtension: Sendable, Equatable {
       oid: "1.3.6.1.5.5.7.1.1", der: DERWriter.sequence(issuerAt, ocspAt))
   }
 
+  /// Where a CRL would be (RFC 5280 section 4.2.1.13).
   public static func revocationList(_ address: String) -> CertificateExtension {
     let name = DERWriter.element(0x86, Array(address.utf8))
     let point = DERWriter.element(0xA0, DERWriter.element(0xA0, name))

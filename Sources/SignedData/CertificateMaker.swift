@@ -46,6 +46,7 @@ public struct CertificateMaker: Sendable {
   public func make(
     for key: SigningKey, signedBy issuerKey: SigningKey
   ) throws(SigningError) -> [UInt8] {
+    // The same identifier stands inside and outside of what is signed (section 4.1.1.2).
     let algorithm = Self.algorithm(issuerKey.kind, digest)
     let parts = [
       version > 1 ? DERWriter.element(0xA0, DERWriter.integer([version - 1])) : [],
@@ -109,6 +110,7 @@ public struct CertificateMaker: Sendable {
     }
   }
 
+  /// One attribute in each set, in the order given (RFC 5280 section 4.1.2.4).
   private static func name(_ parts: [NamePart]) -> [UInt8] {
     let sets = parts.map { part in
       // Countries are PrintableString (RFC 5280 appendix A.1), everything else UTF8String.

@@ -4,12 +4,14 @@ enum DERWriter {
     [tag] + length(content.count) + content
   }
 
+  /// Empty parts vanish: that is how optional fields are left out.
   static func sequence(_ parts: [UInt8]...) -> [UInt8] { element(0x30, parts.flatMap(\.self)) }
   static func set(_ part: [UInt8]) -> [UInt8] { element(0x31, part) }
   static func octets(_ bytes: [UInt8]) -> [UInt8] { element(0x04, bytes) }
   static func text(_ string: String) -> [UInt8] { element(0x0C, Array(string.utf8)) }
   static func printable(_ string: String) -> [UInt8] { element(0x13, Array(string.utf8)) }
   static func ia5(_ string: String) -> [UInt8] { element(0x16, Array(string.utf8)) }
+  /// TRUE is all ones in DER (section 11.1).
   static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xFF : 0]) }
 
   /// `unused` bits at the end of the last byte belong to nobody.
@@ -41,6 +43,7 @@ enum DERWriter {
     return element(0x06, content)
   }
 
+  /// Short form below 128, else the count of digits and the digits (X.690 section 8.1.3).
   private static func length(_ count: Int) -> [UInt8] {
     guard count >= 0x80 else { return [UInt8(count)] }
     var digits: [UInt8] = []

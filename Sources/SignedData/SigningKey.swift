@@ -67,6 +67,7 @@ public final class SigningKey: Sendable {
     return SigningKey(owning: key, kind: kind)
   }
 
+  /// Nil for curves and sizes that nothing here signs with.
   private static func kind(of key: OpaquePointer) -> Kind? {
     switch EVP_PKEY_get_bits(key) {
     case 256 where EVP_PKEY_is_a(key, "EC") == 1: .p256
@@ -135,6 +136,7 @@ public final class SigningKey: Sendable {
     return Array(signature.prefix(size))
   }
 
+  /// Static tables of OpenSSL: nothing to free.
   private static func algorithm(_ digest: Digest) -> OpaquePointer? {
     switch digest {
     case .sha1: EVP_sha1()

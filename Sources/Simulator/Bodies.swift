@@ -6,7 +6,9 @@ import Synchronization
 /// retry has the very bytes of the first attempt, and a fleet of any size fits in memory.
 final class Bodies: Sendable {
   private struct State {
+    /// Deliveries still to come of each notification that has more than one.
     var waiting: [Int: Int] = [:]
+    /// Bodies between their first and last delivery.
     var kept: [Int: [UInt8]] = [:]
   }
 
@@ -14,6 +16,7 @@ final class Bodies: Sendable {
   private let notifications: [SimulatedNotification]
   private let state: Mutex<State>
 
+  /// Counts how often each notification will be asked for.
   init(
     _ authority: SimulatedAuthority, _ notifications: [SimulatedNotification],
     _ deliveries: [Delivery]

@@ -18,8 +18,8 @@ struct Customer {
   /// Two apps in three set one.
   let appAccountToken: String?
   let isMember: Bool
-  private let seed: UInt64
-  private let number: Int
+  let seed: UInt64
+  let number: Int
 
   var generator: SeededGenerator
   /// The customer's clock, milliseconds since 1970.
@@ -30,13 +30,13 @@ struct Customer {
   var current: Purchase?
   var renewal: Renewal?
   /// The purchase that a refund would be about.
-  private var newest: Purchase?
-  private var members: [Customer] = []
+  var newest: Purchase?
+  var members: [Customer] = []
   private var nextId: Int64
   private var lastSigned: Int64 = 0
   /// Billing periods are counted from here, so that the 31st comes back after February.
-  private var anchor = CivilTime(milliseconds: 0)
-  private var months: Int64 = 0
+  var anchor = CivilTime(milliseconds: 0)
+  var months: Int64 = 0
   /// Hundredths of the list price, and what it becomes at the renewal.
   private var priceLevel: Int64 = 100
   var nextPriceLevel: Int64 = 100
@@ -51,11 +51,13 @@ struct Customer {
     generator = SeededGenerator(seed: seed, stream: UInt64(number))
     let picked = generator.pick(weighted: Storefront.all)
     storefront = owner ?? picked
-    appTransactionId = "70" + String(generator.number(in: 1_000_000_000_000_000...9_999_999_999_999_999))
+    let digits = generator.number(in: 1_000_000_000_000_000...9_999_999_999_999_999)
+    appTransactionId = "70\(digits)"
     let token = generator.uuid()
     appAccountToken = generator.chance(0.67) && !isMember ? token : nil
     var range = SeededGenerator(seed: seed)
-    nextId = 400_000_000_000_000 + range.number(in: 0...89_999) * 1_000_000_000 + Int64(number) * 1000
+    // 15 digits: a range for each seed, a thousand for each customer.
+    nextId = (400_000 + range.number(in: 0...89_999)) * 1_000_000_000 + Int64(number) * 1000
   }
 
   mutating func perform(_ step: Step) {
@@ -95,6 +97,8 @@ struct Customer {
 
   // MARK: Periods
 
+  /// A lapse below 60 days does not restart the subscription (recentSubscriptionStartDate); the
+  /// original transaction id stays whatever the lapse.
   private mutating func subscribe(_ product: Product, _ offer: Offer?, _ subtype: String) {
     let lapse = current.map { now - ($0.expiresDate ?? now) } ?? .max
     let start = lapse < 60 * CivilTime.day ? renewal?.start ?? now : now
@@ -105,6 +109,8 @@ struct Customer {
     announce("SUBSCRIBED", subtype, about: current)
   }
 
+  /// The next period begins where this one ends, although it is charged and signed before that: so
+  /// the newest purchaseDate may lie in the future.
   private mutating func renew() {
     guard let ended = current?.expiresDate, let next = renewal, next.isOn, state == .active
     else { return }
@@ -114,6 +120,7 @@ struct Customer {
     announce("DID_RENEW", about: current)
   }
 
+  /// Billing retry ends well, within the grace period or after it.
   private mutating func recover() {
     guard let ended = current?.expiresDate, let next = renewal, next.isRetrying == true
     else { return }
@@ -135,6 +142,9 @@ struct Customer {
     state = .active
   }
 
+  /// The end, and why (expirationIntent): 1 cancelled, 2 billing, 3 no consent to a price, 4 not
+  /// for sale, 5 anything else. Signed some seconds to minutes after the period, as seen in
+  /// production; after billing retry 60 days later, when Apple gives up.
   private mutating func expire(withdrawn: Bool) {
     guard let ended = current?.expiresDate, var next = renewal, state != .revoked else { return }
     let subtype: String?
@@ -162,6 +172,7 @@ struct Customer {
     announce("EXPIRED", subtype, about: current)
   }
 
+  /// `expiresDate` stays: paid time is never cut by a failure. Grace ends by its own date.
   private mutating func failToRenew(graceDays: Int64?) {
     guard let ended = current?.expiresDate, state == .active, renewal?.isOn == true
     else { return }
@@ -173,6 +184,7 @@ struct Customer {
     announce("DID_FAIL_TO_RENEW", graceDays == nil ? nil : "GRACE_PERIOD", about: current)
   }
 
+  /// Not the end: Apple goes on trying, only service stops. The grace date stays as it was.
   private mutating func outlastGrace() {
     guard state == .grace, let end = renewal?.graceEnd else { return }
     now = max(now, end + generator.number(in: 20...300) * 1000)
@@ -180,6 +192,8 @@ struct Customer {
     announce("GRACE_PERIOD_EXPIRED", about: current)
   }
 
+  /// The same transaction id with a later end. Apple calls expiresDate static for a transaction and
+  /// shows no sample of an extended one, so both it and renewalDate move here.
   private mutating func extend(days: Int64) {
     guard state == .active, let end = current?.expiresDate else { return }
     let later = end + days * CivilTime.day
@@ -191,6 +205,7 @@ struct Customer {
 
   // MARK: The customer's choices
 
+  /// Takes nothing away before the end of the period, unless the period is already over.
   private mutating func setAutoRenew(_ isOn: Bool) {
     guard let next = renewal, next.isOn != isOn else { return }
     renewal?.isOn = isOn
@@ -204,6 +219,8 @@ struct Customer {
       about: current)
   }
 
+  /// An upgrade is a new purchase that starts now, and the old period ends unannounced; a downgrade
+  /// only changes what renews.
   private mutating func change(to product: Product, atOnce: Bool) {
     guard state == .active, renewal != nil else { return }
     renewal?.product = product
@@ -216,12 +233,14 @@ struct Customer {
     announce("DID_CHANGE_RENEWAL_PREF", atOnce ? "UPGRADE" : "DOWNGRADE", about: current)
   }
 
+  /// A downgrade taken back: the only preference change without subtype.
   private mutating func keepProduct() {
     guard let product = current?.product else { return }
     renewal?.product = product
     announce("DID_CHANGE_RENEWAL_PREF", about: current)
   }
 
+  /// With consent pending (priceIncreaseStatus 0) the subscription will not renew.
   private mutating func raisePrice(_ percent: Int64, _ needsConsent: Bool) {
     guard state == .active, renewal != nil else { return }
     nextPriceLevel = priceLevel * (100 + percent) / 100
@@ -235,12 +254,15 @@ struct Customer {
     announce("PRICE_INCREASE", "ACCEPTED", about: current)
   }
 
+  /// Redeemed on a running subscription, an offer applies from the next period: only the renewal
+  /// information speaks of it until then.
   private mutating func redeem(_ offer: Offer) {
     guard state == .active, renewal != nil else { return }
     renewal?.offer = offer
     announce("OFFER_REDEEMED", about: current)
   }
 
+  /// Each purchase is its own original transaction, and has neither status nor renewal information.
   private mutating func buyOnce(_ product: Product, _ quantity: Int64) {
     let id = takeId()
     newest = Purchase(
@@ -253,6 +275,7 @@ struct Customer {
 
   private mutating func announceNewest(_ type: String) { announce(type, about: newest) }
 
+  /// Also a refund in part ends access to a subscription; its percentage is for the money.
   private mutating func refund(percent: Int64) {
     revoke(
       Purchase.Revocation(
@@ -261,7 +284,8 @@ struct Customer {
     announce("REFUND", about: newest)
   }
 
-  private mutating func revoke(_ revocation: Purchase.Revocation) {
+  /// Revokes the newest purchase, and with it the subscription where it is the running one.
+  mutating func revoke(_ revocation: Purchase.Revocation) {
     newest?.revocation = revocation
     guard newest?.id == current?.id else { return }
     current = newest
@@ -269,6 +293,7 @@ struct Customer {
     state = .revoked
   }
 
+  /// The revocation's fields are gone from the transaction afterwards; its end is where it was.
   private mutating func reverseRefund() {
     guard newest?.revocation != nil else { return }
     newest?.revocation = nil
@@ -279,61 +304,17 @@ struct Customer {
     announce("REFUND_REVERSED", about: newest)
   }
 
-  // MARK: Family
-
-  private mutating func share() {
-    guard state == .active, let shared = current, !isMember, members.isEmpty else { return }
-    let delay = generator.number(in: 60...3500) * 1000
-    var member = Customer(
-      app: app, seed: seed, number: number + 500_000, now: now + delay, owner: storefront)
-    member.join(shared, anchor, months)
-    notifications += member.notifications.suffix(1)
-    members.append(member)
-  }
-
-  private mutating func join(_ shared: Purchase, _ anchor: CivilTime, _ months: Int64) {
-    (self.anchor, self.months) = (anchor, months)
-    let id = takeId()
-    var own = shared
-    (own.id, own.originalId, own.webOrderLineItemId) = (id, id, takeId())
-    own.originalPurchaseDate = shared.purchaseDate
-    (own.price, own.reason) = (nil, .purchase)
-    (current, newest) = (own, own)
-    renewal = Renewal(
-      product: own.product, date: own.expiresDate ?? now, start: own.purchaseDate)
-    announce("SUBSCRIBED", "INITIAL_BUY", about: current)
-  }
-
-  private mutating func stopSharing() {
-    guard isMember else { return }
-    revoke(Purchase.Revocation(date: now / 1000 * 1000, type: "FAMILY_REVOKE"))
-    announce("REVOKE", about: current)
-  }
-
-  /// Members live through what happens to the subscription, each with notifications of their own.
-  private mutating func follow(_ step: Step) {
-    let followed: Step
-    switch step {
-    case .renew, .cancel, .changeMind, .expire, .expireWithdrawn, .upgrade, .downgrade,
-      .crossgrade, .keepProduct, .failToRenew, .outlastGrace, .recover, .extend, .stopSharing:
-      followed = step
-    case .refund where newest?.id == current?.id: followed = .stopSharing
-    default: return
-    }
-    for index in members.indices where members[index].state != .revoked {
-      let before = members[index].notifications.count
-      members[index].now = max(members[index].now, now)
-      members[index].perform(followed)
-      notifications += members[index].notifications.dropFirst(before)
-    }
-  }
-
   // MARK: Numbers and dates
+
+  mutating func collect(_ more: ArraySlice<SimulatedNotification>) { notifications += more }
 
   private mutating func startCycle(at moment: Int64) {
     (anchor, months) = (CivilTime(milliseconds: moment), 0)
   }
 
+  /// Makes the period that starts then the current one. Months are counted from the anchor and not
+  /// from the period before, so the 31st comes back after February; an offer with a length of its
+  /// own moves the anchor to its end.
   private mutating func purchase(
     _ product: Product, at start: Int64, _ reason: Purchase.Reason, _ offer: Offer?
   ) {
@@ -362,7 +343,8 @@ struct Customer {
     storefront.price(product.price * level / 100 * (offer?.percent ?? 100) / 100)
   }
 
-  private mutating func takeId() -> String {
+  /// Ids grow in time like Apple's, with gaps: other customers buy meanwhile.
+  mutating func takeId() -> String {
     defer { nextId += generator.number(in: 1...4) }
     return String(nextId)
   }
@@ -379,6 +361,7 @@ struct Customer {
     append(type, subtype, signed, ("data", data))
   }
 
+  /// Speaks about no customer, so no row may come of it.
   private mutating func announceSummary() {
     lastSigned = max(now, lastSigned) + 60_000
     append("RENEWAL_EXTENSION", "SUMMARY", lastSigned, ("summary", summary()))

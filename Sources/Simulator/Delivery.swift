@@ -18,8 +18,10 @@ public struct DeliveryFaults: Sendable, Equatable {
   public var drop = 0.0
   /// The first attempts fail: arrives only at one of the retries.
   public var late = 0.0
+  /// What promise 4 is about: the journal may not grow by it.
   /// Arrives, and again at one or more of the later retries, as if our answers had been lost.
   public var duplicate = 0.0
+  /// What promise 6 is about: rows may not depend on it.
   /// Any order whatever, instead of that of arrival.
   public var shuffle = false
 

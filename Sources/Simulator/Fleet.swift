@@ -25,6 +25,8 @@ public struct Fleet: Sendable {
     (0..<customers).flatMap { life(of: $0) }.sorted(by: SimulatedNotification.precedes)
   }
 
+  /// The whole life of one customer, cut off at `end`: later notifications are not signed yet. The
+  /// choices come from a generator of their own, so a new field in a payload changes no life.
   private func life(of number: Int) -> [SimulatedNotification] {
     var luck = SeededGenerator(seed: seed ^ 0x6C69_6665, stream: UInt64(number))
     let start = end - luck.number(in: 1...max(1, days * 1440)) * 60_000
@@ -49,6 +51,8 @@ public struct Fleet: Sendable {
     } while customer.now < end && luck.chance(0.6)
   }
 
+  /// Mostly monthly, a third with a trial, of which a third leaves. The weights are guesses;
+  /// nothing depends on them.
   private func subscribe(_ customer: inout Customer, _ luck: inout SeededGenerator) {
     let product = luck.pick(weighted: [
       (30, Product.proMonthly), (30, Product.basicMonthly), (12, Product.proYearly),
@@ -96,6 +100,7 @@ public struct Fleet: Sendable {
     customer.perform(.wait(days: luck.number(in: 0...max(0, left - 2))))
   }
 
+  /// Cancels somewhere in the period; one in seven thinks better of it.
   private func leave(_ customer: inout Customer, _ luck: inout SeededGenerator) {
     pause(&customer, &luck)
     customer.perform(.cancel)
@@ -104,6 +109,8 @@ public struct Fleet: Sendable {
     customer.perform(.renew)
   }
 
+  /// Every way out of a billing failure: paid in grace, paid in retry, given up. Weekly products
+  /// have a grace period of at most 6 days.
   private func loseCard(_ customer: inout Customer, _ luck: inout SeededGenerator) {
     let hasGrace = luck.chance(0.6)
     let isWeekly = customer.current?.product.period == .week
@@ -118,6 +125,7 @@ public struct Fleet: Sendable {
     customer.perform(.recover)
   }
 
+  /// Up at once, down at the next renewal.
   private func move(_ customer: inout Customer, _ luck: inout SeededGenerator) {
     pause(&customer, &luck)
     switch customer.current?.product {
@@ -131,6 +139,7 @@ public struct Fleet: Sendable {
     }
   }
 
+  /// A request is declined or granted, and a granted one may be taken back after a dispute.
   private func askForMoneyBack(_ customer: inout Customer, _ luck: inout SeededGenerator) {
     customer.perform(.wait(days: luck.number(in: 1...4)))
     if luck.chance(0.5) { customer.perform(.cancel) }
@@ -138,7 +147,7 @@ public struct Fleet: Sendable {
     customer.perform(.wait(days: luck.number(in: 1...2)))
     if luck.chance(0.25) {
       customer.perform(.declineRefund)
-      return customer.perform(.expire)
+      return customer.perform(customer.renewal?.isOn == true ? .renew : .expire)
     }
     customer.perform(.refund(percent: luck.chance(0.8) ? 100 : 40))
     guard luck.chance(0.15) else { return }
@@ -147,6 +156,7 @@ public struct Fleet: Sendable {
     customer.perform(.expire)
   }
 
+  /// Some increases need consent, and silence then is a no.
   private func raisePrice(_ customer: inout Customer, _ luck: inout SeededGenerator) {
     pause(&customer, &luck)
     let needsConsent = luck.chance(0.5)

@@ -7,6 +7,7 @@ public struct Lifecycle: Sendable {
 
   public static func named(_ name: String) -> Lifecycle? { all.first { $0.name == name } }
 
+  /// Apple's use cases (tables of the notificationType page), one script each.
   public static let all: [Lifecycle] = [
     Lifecycle(
       name: "buy-and-renew", summary: "a subscription that renews month after month",

@@ -35,6 +35,7 @@ public enum NotificationFile {
     }
   }
 
+  /// Signs and writes piece by piece: memory does not grow with the file.
   private static func stream(
     _ deliveries: [Delivery], _ bodies: Bodies, _ output: OutputFile, _ shouldStop: () -> Bool,
     _ progress: (Int) -> Void

@@ -14,6 +14,7 @@ final class OutputFile {
 
   deinit { if isOwned { close(descriptor) } }
 
+  /// Stays open when dropped.
   static var standardOutput: OutputFile {
     OutputFile(descriptor: STDOUT_FILENO, path: "standard output", isOwned: false)
   }
@@ -45,6 +46,7 @@ final class OutputFile {
 
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+  /// Atomic (rename(2)): the name stands for all of the new file or all of the old one.
   static func rename(_ path: String, to name: String) throws(SimulatorError) {
     guard Glibc.rename(path, name) == 0 else { throw .file("make", path: name, code: errno) }
   }

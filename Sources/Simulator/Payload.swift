@@ -3,6 +3,8 @@ import StrictJSON
 /// Apple's decoded payloads (responseBodyV2DecodedPayload, JWSTransactionDecodedPayload,
 /// JWSRenewalInfoDecodedPayload), with every field a real one has. What is absent is left out.
 extension Customer {
+  /// The whole notification around its `data` or `summary` (responseBodyV2DecodedPayload). A
+  /// missing subtype is left out, never empty.
   func payload(
     _ type: String, _ subtype: String?, uuid: String, signed: Int64, _ body: (String, JSONValue)
   ) -> JSONValue {
@@ -44,6 +46,8 @@ extension Customer {
     return .object(members.list)
   }
 
+  /// What says which app is meant. The sandbox has no appAppleId (App Store Server Notifications,
+  /// data).
   private func appMembers() -> Members {
     var members = Members()
     if app.environment == "Production" { members.add("appAppleId", app.appAppleId) }
@@ -52,6 +56,8 @@ extension Customer {
     return members
   }
 
+  /// JWSTransactionDecodedPayload. A revocation's percentage is in thousandths of a percent; family
+  /// members pay nothing and have no price.
   private func transaction(_ purchase: Purchase, signed: Int64) -> JSONValue {
     var members = Members()
     members.add("transactionId", purchase.id)
@@ -89,6 +95,8 @@ extension Customer {
     return .object(members.list)
   }
 
+  /// JWSRenewalInfoDecodedPayload. Has no bundle id; offer and price are those of the next period.
+  /// What ended is left out and not set to false: absence is information.
   private func renewalInfo(
     _ renewal: Renewal, of purchase: Purchase, signed: Int64
   ) -> JSONValue {

@@ -12,7 +12,10 @@ public struct PlayReport: Sendable, Equatable {
   public var retries = 0
   /// Given up after the last attempt.
   public var unanswered = 0
+  /// Told to stop, or `isUnreachable`: the rest was not tried.
   public var isStopped = false
+  /// A delivery was given up without an answer to any of its attempts; that ends a run.
+  public var isUnreachable = false
 
   public init() {}
 

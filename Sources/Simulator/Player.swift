@@ -20,6 +20,7 @@ public struct Player: Sendable {
     self.rate = rate
   }
 
+  /// What the threads of a run share, under one lock: they wait for the network, not for it.
   private struct Progress {
     var next = 0
     var report = PlayReport()
@@ -60,6 +61,7 @@ public struct Player: Sendable {
       state = Mutex(Progress(report: PlayReport(of: deliveries.count)))
     }
 
+    /// Starts the threads and waits for them. Fewer threads than asked for will do; none will not.
     func run(_ progress: @Sendable (Int) -> Void) throws(SimulatorError) -> PlayReport {
       var threads: [Joinable] = []
       for number in 0..<player.connections {
@@ -68,10 +70,14 @@ public struct Player: Sendable {
       }
       if threads.isEmpty { throw .network("start a thread") }
       var ticks = 0
+      var told = 0
       while running.count.load(ordering: .acquiring) > 0 {
         usleep(5_000)
         ticks += 1
-        if ticks % 200 == 0 { progress(state.withLock { $0.report.answered }) }
+        let answered = state.withLock { $0.report.answered }
+        guard ticks % 200 == 0, answered != told else { continue }
+        told = answered
+        progress(answered)
       }
       for thread in threads { thread.join() }
       let (report, error) = state.withLock { ($0.report, $0.error) }
@@ -79,6 +85,7 @@ public struct Player: Sendable {
       return report
     }
 
+    /// One thread: one connection, one delivery after the other.
     private func deliver() {
       let connection = ServiceConnection(player.address)
       while let index = take() {
@@ -105,6 +112,7 @@ public struct Player: Sendable {
 
     /// Apple's attempts, its hours shortened.
     private func attempt(_ body: [UInt8], _ connection: ServiceConnection) {
+      var wasReached = false
       for attempt in Delivery.attemptHours.indices {
         if attempt > 0 {
           let hours = Delivery.attemptHours[attempt] - Delivery.attemptHours[attempt - 1]
@@ -113,11 +121,19 @@ public struct Player: Sendable {
           state.withLock { $0.report.retries += 1 }
         }
         guard let answer = try? connection.post(body) else { continue }
-        // 4xx can never become valid; anything from 500 on may be better tomorrow.
+        wasReached = true
+        // A connection that breaks is no answer: whether the service kept the notification is
+        // unknown, which is why Apple sends it again and the journal must recognise it. 4xx can
+        // never become valid; anything from 500 on may be better tomorrow.
         if answer.status >= 500 && attempt < Delivery.attemptHours.count - 1 { continue }
         return state.withLock { $0.report.count(answer) }
       }
-      state.withLock { $0.report.unanswered += 1 }
+      state.withLock { state in
+        state.report.unanswered += 1
+        guard !wasReached else { return }
+        state.report.isStopped = true
+        state.report.isUnreachable = true
+      }
     }
 
     /// False when told to stop meanwhile.

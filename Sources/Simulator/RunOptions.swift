@@ -23,6 +23,8 @@ struct RunOptions: Equatable {
   static let standardEnd: Int64 = 1_767_225_600_000
 
   /// - Parameter now: what `--end now` means.
+  /// Reads every word or refuses the first wrong one by name: a mistyped fault rate must not give a
+  /// run without faults.
   init(_ arguments: [String], now: Int64) throws(SimulatorError) {
     var words = arguments[...]
     var hasTarget = false
@@ -47,12 +49,14 @@ struct RunOptions: Equatable {
     }
   }
 
+  /// Words that take a value.
   private static let valued: Set<String> = [
     "--lifecycle", "--fleet", "--days", "--seed", "--end", "--bundle-id", "--app-apple-id",
     "--environment", "--authority", "--duplicate", "--late", "--drop", "--rate", "--connections",
     "--output", "--url",
   ]
 
+  /// One word with its value. `valued` and this switch name the same words.
   private mutating func take(
     _ word: String, _ value: String, _ now: Int64
   ) throws(SimulatorError) {
@@ -84,6 +88,7 @@ struct RunOptions: Equatable {
     }
   }
 
+  /// Names separated by commas; `all` stands for all of them.
   private static func names(_ value: String) throws(SimulatorError) -> [String] {
     let names = value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     if names == ["all"] { return Lifecycle.all.map(\.name) }
@@ -116,6 +121,7 @@ struct RunOptions: Equatable {
     try number(word, value, 0...1)
   }
 
+  /// The contract's times, and `now`, which makes a run differ from day to day.
   private static func time(
     _ word: String, _ value: String, _ now: Int64
   ) throws(SimulatorError) -> Int64 {

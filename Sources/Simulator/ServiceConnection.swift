@@ -55,6 +55,7 @@ final class ServiceConnection {
     }
   }
 
+  /// Head and body go out in one piece, so that no half of a request waits for the other.
   private func exchange(_ request: [UInt8]) throws(Failure) -> Answer {
     var rest = request[...]
     while !rest.isEmpty {
@@ -70,6 +71,8 @@ final class ServiceConnection {
 
   // MARK: Connecting
 
+  /// Tries every address of the host in the resolver's order, so `localhost` works for both
+  /// families.
   private func connect() throws(Failure) {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -91,6 +94,7 @@ final class ServiceConnection {
     throw .unreachable
   }
 
+  /// A service that hangs must not hang the run.
   private func configure(_ opened: Int32) {
     var limit = timeval(tv_sec: Self.patience, tv_usec: 0)
     setsockopt(opened, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -108,6 +112,8 @@ final class ServiceConnection {
 
   // MARK: Answers
 
+  /// Reads one answer. Lenient where the front of the service is strict: it is the service that is
+  /// tested, not this reader.
   private func answer() throws(Failure) -> Answer {
     var end = headEnd()
     while end == nil {
@@ -146,6 +152,7 @@ final class ServiceConnection {
     return Array(buffer.prefix(length))
   }
 
+  /// Where the empty line begins that ends the head.
   private func headEnd() -> Int? {
     guard buffer.count >= 4 else { return nil }
     return (0...(buffer.count - 4)).first {

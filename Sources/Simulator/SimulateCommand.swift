@@ -18,7 +18,8 @@ public enum SimulateCommand {
   ///     `--output -` go to the descriptor itself.
   ///   - progress: takes what belongs on standard error.
   ///   - shouldStop: asked between deliveries, from several threads; true ends the run cleanly.
-  /// - Returns: the exit code: 0 good, 1 some deliveries refused or not made, 2 usage, 3 unavailable.
+  /// - Returns: the exit code: 0 good, 1 some deliveries refused or not made, 2 usage,
+  ///   3 unavailable.
   public static func run(
     arguments: [String], output: (String) -> Void, progress: @escaping @Sendable (String) -> Void,
     shouldStop: @escaping @Sendable () -> Bool = { false }
@@ -28,12 +29,13 @@ public enum SimulateCommand {
     } catch {
       progress("subledger simulate: \(error)")
       switch error {
-      case .usage: return Exit.usage.rawValue
-      case .file, .exists, .authority, .signing, .network, .shape: return Exit.unavailable.rawValue
+      case .usage, .exists: return Exit.usage.rawValue
+      case .file, .authority, .signing, .network: return Exit.unavailable.rawValue
       }
     }
   }
 
+  /// One subcommand a word. `--help` anywhere among the words wins over everything.
   private static func dispatch(
     _ arguments: [String], _ output: (String) -> Void,
     _ progress: @escaping @Sendable (String) -> Void, _ shouldStop: @escaping @Sendable () -> Bool
@@ -80,6 +82,7 @@ public enum SimulateCommand {
 
   // MARK: run
 
+  /// Everything that can be refused is refused before the first signature.
   private static func run(
     _ words: [String], _ output: (String) -> Void,
     _ progress: @escaping @Sendable (String) -> Void, _ shouldStop: @escaping @Sendable () -> Bool
@@ -88,7 +91,7 @@ public enum SimulateCommand {
     if case .file(let path) = options.target, path != "-", !options.replaces,
       OutputFile.exists(path)
     {
-      throw .exists(path: path)
+      throw .usage("\(path) exists and was left alone: name another file, or say --force")
     }
     let authority = try authority(options, progress)
     let notifications = notifications(options)
@@ -115,13 +118,12 @@ public enum SimulateCommand {
         deliveries, of: notifications, authority: authority, shouldStop: shouldStop,
         progress: { progress("\($0) of \(total) delivered") })
       output(Summary.sent(report, json: options.json))
-      if report.answered == 0 && report.unanswered > 0 {
-        throw .network("reach \(address.hostField)")
-      }
+      if report.isUnreachable { throw .network("reach \(address.hostField)") }
       return report.isGood ? .good : .findings
     }
   }
 
+  /// Several lifecycles are several customers, so their ids never meet.
   private static func notifications(_ options: RunOptions) -> [SimulatedNotification] {
     if let customers = options.fleet {
       return Fleet(
@@ -140,9 +142,8 @@ public enum SimulateCommand {
   private static func authority(
     _ options: RunOptions, _ progress: (String) -> Void
   ) throws(SimulatorError) -> SimulatedAuthority {
-    let folder =
-      options.authority ?? getenv("SUBLEDGER_AUTHORITY").map { String(cString: $0) }
-      ?? "subledger-authority"
+    let named = getenv("SUBLEDGER_AUTHORITY").map { String(cString: $0) } ?? ""
+    let folder = options.authority ?? (named.isEmpty ? "subledger-authority" : named)
     if OutputFile.exists(folder + "/leaf.key.pem") { return try .load(from: folder) }
     let authority = try SimulatedAuthority.create(at: folder)
     progress("made an authority in \(folder); services must trust \(folder)/root.der")

@@ -15,6 +15,7 @@ public struct SimulatedAuthority: Sendable {
   public let leafKey: SigningKey
   private let signer: JWSSigner
 
+  /// Needed only while the chain is made and written.
   private struct Keys {
     let root: SigningKey
     let intermediate: SigningKey
@@ -109,7 +110,9 @@ public struct SimulatedAuthority: Sendable {
   /// `appData.appTransaction` become `signedTransactionInfo`, `signedRenewalInfo` and
   /// `signedAppTransactionInfo`; everything else stays as it is.
   public func signedPayload(_ notification: JSONValue) throws(SigningError) -> [UInt8] {
-    guard case .object(let members) = notification else { return try sign(payload: notification.bytes) }
+    guard case .object(let members) = notification else {
+      return try signer.sign(notification.bytes)
+    }
     var signed: [(String, JSONValue)] = []
     for (name, value) in members {
       let isCarrier = name == "data" || name == "appData"
@@ -124,11 +127,13 @@ public struct SimulatedAuthority: Sendable {
     Array(#"{"signedPayload":""#.utf8) + (try signedPayload(notification)) + Array(#""}"#.utf8)
   }
 
+  /// Decoded part and its signed name.
   private static let parts = [
     "transaction": "signedTransactionInfo", "renewalInfo": "signedRenewalInfo",
     "appTransaction": "signedAppTransactionInfo",
   ]
 
+  /// Each part is signed on its own, as Apple does, before the whole is signed over them.
   private func signParts(of carrier: JSONValue) throws(SigningError) -> JSONValue {
     guard case .object(let members) = carrier else { return carrier }
     var signed: [(String, JSONValue)] = []

@@ -12,20 +12,18 @@ public enum SimulatorError: Error, Sendable, CustomStringConvertible {
   case authority(path: String, SigningError)
   case signing(SigningError)
   case network(_ attempt: String)
-  /// The notification is not of the shape that can be signed.
-  case shape(String)
 
   public var description: String {
     switch self {
     case .usage(let text): "\(text); see: subledger simulate --help"
     case .file(let attempt, let path, let code):
-      PlatformError.system("\(attempt) \(path)", code).description
-    case .exists(let path): "\(path) exists and was left alone; choose another name"
+      "\(PlatformError.system("\(attempt) \(path)", code)); check the path, who may use it, and "
+        + "the space left"
+    case .exists(let path): "\(path) exists and was left alone; name another one"
     case .authority(let path, let error):
       "\(path): \(error); make a new authority with: subledger simulate ca DIR"
     case .signing(let error): error.description
     case .network(let attempt): "could not \(attempt); is the daemon running there?"
-    case .shape(let text): text
     }
   }
 }

@@ -1,0 +1,93 @@
+import Foundation
+import StrictJSON
+import Synchronization
+import Testing
+
+@testable import Simulator
+
+@Suite struct DeliveryTests {
+  static let notifications = Fleet(
+    app: SimulatedApp(), customers: 200, days: 400, end: RunOptions.standardEnd, seed: 5
+  ).notifications()
+
+  static func plan(_ change: (inout DeliveryFaults) -> Void) -> [Delivery] {
+    var faults = DeliveryFaults()
+    change(&faults)
+    return faults.plan(notifications, seed: 5)
+  }
+
+  @Test func withoutFaultsEachArrivesOnceInOrder() {
+    #expect(Self.plan { _ in }.map(\.notification) == Array(Self.notifications.indices))
+  }
+
+  @Test func duplicatesAreRetriesOnAppleSchedule() {
+    let plan = Self.plan { $0.duplicate = 0.1 }
+    let byNotification = Dictionary(grouping: plan, by: \.notification)
+    #expect(byNotification.count == Self.notifications.count)
+    let share = Double(byNotification.values.count { $0.count > 1 }) / Double(byNotification.count)
+    #expect((0.05...0.16).contains(share))
+    let hours = Set(
+      plan.map { ($0.arrival - Self.notifications[$0.notification].signedDate) / 3_600_000 })
+    #expect(hours.isSubset(of: [0, 1, 13, 37, 85, 157]))
+  }
+
+  @Test func lateOnesLoseTheirFirstAttempt() {
+    let plan = Self.plan { $0.late = 0.2 }
+    #expect(plan.count == Self.notifications.count)
+    let share = Double(plan.count { $0.attempt > 0 }) / Double(plan.count)
+    #expect((0.14...0.27).contains(share))
+    #expect(plan.map(\.arrival) == plan.map(\.arrival).sorted())
+  }
+
+  @Test func droppedOnesNeverArrive() {
+    let share = Double(Self.plan { $0.drop = 0.3 }.count) / Double(Self.notifications.count)
+    #expect((0.62...0.78).contains(share))
+    #expect(Self.plan { $0.drop = 1 }.isEmpty)
+  }
+
+  @Test func shuffleKeepsEveryDelivery() {
+    let plain = Self.plan { $0.duplicate = 0.1 }
+    let shuffles = (0..<2).map { _ in
+      Self.plan {
+        $0.duplicate = 0.1
+        $0.shuffle = true
+      }
+    }
+    #expect(shuffles[0] != plain)
+    #expect(shuffles[0] == shuffles[1])
+    let sorted = [plain, shuffles[0]].map {
+      $0.sorted { ($0.notification, $0.attempt) < ($1.notification, $1.attempt) }
+    }
+    #expect(sorted[0] == sorted[1])
+  }
+
+  @Test func duplicateLinesAreTheSameBytes() throws {
+    let folder = try Scratch()
+    let deliveries = Self.plan {
+      $0.duplicate = 0.5
+      $0.shuffle = true
+    }
+    let path = folder.file("f.ndjson")
+    let written = try NotificationFile.write(
+      deliveries, of: Self.notifications, authority: .make(), to: path)
+    #expect(written == deliveries.count)
+    let lines = try #require(FileManager.default.contents(atPath: path)).split(separator: 0x0A)
+    #expect(lines.count == deliveries.count)
+    #expect(Set(lines).count == Self.notifications.count)
+    #expect(throws: SimulatorError.self) {
+      try NotificationFile.write(deliveries, of: Self.notifications, authority: .make(), to: path)
+    }
+  }
+
+  @Test func stoppedFileLeavesNothing() throws {
+    let folder = try Scratch()
+    let deliveries = Self.plan { _ in }
+    let asked = Atomic(0)
+    let written = try NotificationFile.write(
+      deliveries, of: Self.notifications, authority: .make(), to: folder.file("f.ndjson"),
+      shouldStop: { asked.add(1, ordering: .relaxed).newValue > 50 })
+    #expect(written == 50)
+    #expect(!FileManager.default.fileExists(atPath: folder.file("f.ndjson")))
+    #expect(!FileManager.default.fileExists(atPath: folder.file("f.ndjson.partial")))
+  }
+}

@@ -1,0 +1,172 @@
+import StrictJSON
+import Testing
+
+@testable import Simulator
+
+@Suite struct LifecycleTests {
+  static let end = RunOptions.standardEnd
+
+  static func played(_ lifecycle: Lifecycle, seed: UInt64 = 3) -> [SimulatedNotification] {
+    lifecycle.notifications(app: SimulatedApp(), seed: seed, endingAt: end)
+  }
+
+  static func name(_ notification: SimulatedNotification) -> String {
+    notification.type + (notification.subtype.map { "/" + $0 } ?? "")
+  }
+
+  @Test(
+    arguments: [
+      "cancel": [
+        "SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "DID_CHANGE_RENEWAL_STATUS/AUTO_RENEW_DISABLED",
+        "DID_CHANGE_RENEWAL_STATUS/AUTO_RENEW_ENABLED",
+        "DID_CHANGE_RENEWAL_STATUS/AUTO_RENEW_DISABLED", "EXPIRED/VOLUNTARY",
+      ],
+      "retry-recovered": [
+        "SUBSCRIBED/INITIAL_BUY", "DID_FAIL_TO_RENEW/GRACE_PERIOD", "GRACE_PERIOD_EXPIRED",
+        "DID_RENEW/BILLING_RECOVERY", "DID_RENEW",
+      ],
+      "family-revoke": [
+        "SUBSCRIBED/INITIAL_BUY", "SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "DID_RENEW", "REVOKE",
+        "DID_RENEW",
+      ],
+      "price-increase": [
+        "SUBSCRIBED/INITIAL_BUY", "PRICE_INCREASE/PENDING", "PRICE_INCREASE/ACCEPTED", "DID_RENEW",
+        "PRICE_INCREASE/PENDING", "EXPIRED/PRICE_INCREASE",
+      ],
+      "crossgrade": [
+        "SUBSCRIBED/INITIAL_BUY", "DID_CHANGE_RENEWAL_PREF/UPGRADE",
+        "DID_CHANGE_RENEWAL_PREF/DOWNGRADE", "DID_RENEW",
+      ],
+      "extension": [
+        "SUBSCRIBED/INITIAL_BUY", "RENEWAL_EXTENDED", "RENEWAL_EXTENSION/SUMMARY", "DID_RENEW",
+      ],
+    ]) func scriptsGiveTheSequencesOfApple(_ name: String, _ wanted: [String]) throws
+  {
+    #expect(try Self.played(#require(Lifecycle.named(name))).map(Self.name) == wanted)
+  }
+
+  /// What each type says about the state, and what its renewal information looks like.
+  struct Expected {
+    var status: ClosedRange<Int64> = 1...1
+    var autoRenew: Int64? = 1
+    var intent: Int64?
+    var isRetrying: Bool?
+  }
+
+  static let table: [String: Expected] = [
+    "SUBSCRIBED/INITIAL_BUY": Expected(),
+    "SUBSCRIBED/RESUBSCRIBE": Expected(),
+    "DID_RENEW": Expected(),
+    "DID_RENEW/BILLING_RECOVERY": Expected(),
+    "DID_CHANGE_RENEWAL_PREF": Expected(),
+    "DID_CHANGE_RENEWAL_PREF/UPGRADE": Expected(),
+    "DID_CHANGE_RENEWAL_PREF/DOWNGRADE": Expected(),
+    "DID_CHANGE_RENEWAL_STATUS/AUTO_RENEW_DISABLED": Expected(autoRenew: 0),
+    "DID_CHANGE_RENEWAL_STATUS/AUTO_RENEW_ENABLED": Expected(),
+    "OFFER_REDEEMED": Expected(),
+    "DID_FAIL_TO_RENEW/GRACE_PERIOD": Expected(status: 4...4, intent: 2, isRetrying: true),
+    "DID_FAIL_TO_RENEW": Expected(status: 3...3, intent: 2, isRetrying: true),
+    "GRACE_PERIOD_EXPIRED": Expected(status: 3...3, intent: 2, isRetrying: true),
+    "EXPIRED/VOLUNTARY": Expected(status: 2...2, autoRenew: 0, intent: 1, isRetrying: false),
+    "EXPIRED/BILLING_RETRY": Expected(status: 2...2, autoRenew: 0, intent: 2, isRetrying: false),
+    "EXPIRED/PRICE_INCREASE": Expected(status: 2...2, autoRenew: 0, intent: 3, isRetrying: false),
+    "PRICE_INCREASE/PENDING": Expected(),
+    "PRICE_INCREASE/ACCEPTED": Expected(),
+    "REFUND": Expected(status: 5...5, autoRenew: 0),
+    "REFUND_REVERSED": Expected(status: 1...2, autoRenew: 0),
+    "REFUND_DECLINED": Expected(autoRenew: nil),
+    "CONSUMPTION_REQUEST": Expected(autoRenew: nil),
+    "REVOKE": Expected(status: 5...5, autoRenew: 0),
+    "RENEWAL_EXTENDED": Expected(),
+  ]
+
+  static func check(_ notification: SimulatedNotification) throws {
+    let root = try JSONDocument(parsing: notification.payload.bytes).root
+    let name = name(notification)
+    #expect(root["signedDate"]?.integer == notification.signedDate)
+    #expect(root["notificationUUID"]?.string == notification.uuid)
+    guard let transaction = root["data"]?["transaction"] else {
+      #expect(["TEST", "RENEWAL_EXTENSION/SUMMARY"].contains(name))
+      return
+    }
+    let signed = try #require(transaction["signedDate"]?.integer)
+    #expect(signed < notification.signedDate && signed > notification.signedDate - 100)
+    guard transaction["type"]?.string == "Auto-Renewable Subscription" else {
+      #expect(root["data"]?["status"] == nil && root["data"]?["renewalInfo"] == nil)
+      #expect(transaction["expiresDate"] == nil)
+      return
+    }
+    let expected = try #require(table[name], "\(name) is not in the table")
+    let renewal = try #require(root["data"]?["renewalInfo"])
+    let status = try #require(root["data"]?["status"]?.integer)
+    #expect(expected.status.contains(status), "\(name) \(status)")
+    if let autoRenew = expected.autoRenew {
+      #expect(renewal["autoRenewStatus"]?.integer == autoRenew, "\(name)")
+    }
+    #expect(renewal["expirationIntent"]?.integer == expected.intent, "\(name)")
+    #expect(renewal["isInBillingRetryPeriod"]?.boolean == expected.isRetrying, "\(name)")
+    #expect((renewal["gracePeriodExpiresDate"] != nil) || status != 4)
+    #expect((transaction["revocationDate"] != nil) == (status == 5), "\(name)")
+    #expect(renewal["renewalDate"]?.integer == transaction["expiresDate"]?.integer)
+    #expect(
+      renewal["originalTransactionId"]?.string == transaction["originalTransactionId"]?.string)
+  }
+
+  @Test(arguments: Lifecycle.all.map(\.name)) func agreesWithTheTable(_ name: String) throws {
+    let lifecycle = try #require(Lifecycle.named(name))
+    for seed in UInt64(1)...5 {
+      let notifications = Self.played(lifecycle, seed: seed)
+      let last = try #require(notifications.last)
+      #expect(last.signedDate <= Self.end && last.signedDate > Self.end - 8 * CivilTime.day)
+      #expect(Set(notifications.map(\.uuid)).count == notifications.count)
+      for notification in notifications { try Self.check(notification) }
+    }
+  }
+
+  @Test func fleetAgreesWithTheTable() throws {
+    let fleet = Fleet(app: SimulatedApp(), customers: 300, days: 400, end: Self.end, seed: 11)
+    let notifications = fleet.notifications()
+    for notification in notifications {
+      try Self.check(notification)
+      #expect(notification.signedDate <= Self.end)
+    }
+    let types = Set(notifications.map(\.type))
+    for type in ["REFUND", "ONE_TIME_CHARGE", "DID_FAIL_TO_RENEW", "EXPIRED", "REVOKE"] {
+      #expect(types.contains(type))
+    }
+  }
+
+  @Test func sameSeedSamePayloads() {
+    let payloads = [7, 7, 8].map { seed in
+      Fleet(app: SimulatedApp(), customers: 40, days: 200, end: Self.end, seed: seed)
+        .notifications().map(\.payload.text)
+    }
+    #expect(payloads[0] == payloads[1])
+    #expect(payloads[0] != payloads[2])
+  }
+
+  @Test func sandboxPayloadsHaveNoAppAppleId() throws {
+    let app = SimulatedApp(environment: "Sandbox")
+    let test = try #require(
+      Lifecycle.named("test")?.notifications(app: app, seed: 1, endingAt: Self.end).first)
+    let data = try #require(JSONDocument(parsing: test.payload.bytes).root["data"])
+    #expect(data["appAppleId"] == nil)
+    #expect(data["environment"]?.string == "Sandbox")
+  }
+
+  @Test func monthsEndWhereTheCalendarEnds() {
+    for (text, months, later) in [
+      ("2024-01-31T10:00:00Z", 1, "2024-02-29T10:00:00Z"),
+      ("2024-01-31T10:00:00Z", 2, "2024-03-31T10:00:00Z"),
+      ("2024-02-29T00:00:00Z", 12, "2025-02-28T00:00:00Z"),
+      ("2025-11-30T23:59:59Z", 3, "2026-02-28T23:59:59Z"),
+    ] as [(String, Int64, String)] {
+      let start = CivilTime.parse(text)
+      let end = start.map { CivilTime(milliseconds: $0).adding(months: months).milliseconds }
+      #expect(end != nil && end == CivilTime.parse(later))
+    }
+    #expect(CivilTime.parse("2026-01-01T00:00:00Z") == RunOptions.standardEnd)
+    #expect(CivilTime.parse("2026-02-29T00:00:00Z") == nil)
+    #expect(CivilTime.parse("yesterday") == nil)
+  }
+}

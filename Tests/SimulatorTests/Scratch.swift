@@ -1,0 +1,52 @@
+import Foundation
+import SignedData
+import StrictJSON
+import Testing
+
+/// A folder that goes away with the test.
+final class Scratch {
+  private let folder: String
+
+  init() throws {
+    folder = NSTemporaryDirectory() + "simulator-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  func file(_ name: String) -> String { folder + "/" + name }
+
+  func write(_ name: String, _ bytes: [UInt8]) throws {
+    try Data(bytes).write(to: URL(fileURLWithPath: file(name)))
+  }
+}
+
+/// Standard output of the openssl tool, an independent reader of what we sign.
+func openssl(_ arguments: String...) throws -> String {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+  process.arguments = arguments
+  let output = Pipe()
+  process.standardOutput = output
+  try process.run()
+  let bytes = output.fileHandleForReading.readDataToEndOfFile()
+  process.waitUntilExit()
+  #expect(process.terminationStatus == 0)
+  return String(decoding: bytes, as: UTF8.self)
+}
+
+/// The payload of a compact JWS.
+func decoded(_ jws: String) throws -> JSONDocument {
+  let parts = jws.split(separator: ".")
+  return try JSONDocument(parsing: #require(Base64URL.decode(Array(parts[1].utf8))))
+}
+
+/// R ‖ S as the SEQUENCE of two INTEGERs that the openssl tool reads.
+func ecdsaDER(_ raw: [UInt8]) -> [UInt8] {
+  let numbers = [raw.prefix(32), raw.suffix(32)].map { half -> [UInt8] in
+    let digits = Array(half.drop { $0 == 0 })
+    let number = (digits.first.map { $0 >= 0x80 } ?? true) ? [0] + digits : digits
+    return [2, UInt8(number.count)] + number
+  }
+  return [0x30, UInt8(numbers[0].count + numbers[1].count)] + numbers[0] + numbers[1]
+}
