@@ -34,7 +34,8 @@ public struct CertificateExtension: Sendable, Equatable {
   ) -> CertificateExtension {
     let parts =
       (ca ? DERWriter.boolean(true) : []) + (pathLength.map { DERWriter.integer([$0]) } ?? [])
-    return CertificateExtension(oid: "2.5.29.19", critical: critical, der: DERWriter.sequence(parts))
+    return CertificateExtension(
+      oid: "2.5.29.19", critical: critical, der: DERWriter.sequence(parts))
   }
 
   public static func keyUsage(

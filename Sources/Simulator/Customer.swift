@@ -51,11 +51,13 @@ struct Customer {
     generator = SeededGenerator(seed: seed, stream: UInt64(number))
     let picked = generator.pick(weighted: Storefront.all)
     storefront = owner ?? picked
-    appTransactionId = "70" + String(generator.number(in: 1_000_000_000_000_000...9_999_999_999_999_999))
+    appTransactionId =
+      "70" + String(generator.number(in: 1_000_000_000_000_000...9_999_999_999_999_999))
     let token = generator.uuid()
     appAccountToken = generator.chance(0.67) && !isMember ? token : nil
     var range = SeededGenerator(seed: seed)
-    nextId = 400_000_000_000_000 + range.number(in: 0...89_999) * 1_000_000_000 + Int64(number) * 1000
+    nextId =
+      400_000_000_000_000 + range.number(in: 0...89_999) * 1_000_000_000 + Int64(number) * 1000
   }
 
   mutating func perform(_ step: Step) {

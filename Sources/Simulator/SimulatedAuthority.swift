@@ -109,7 +109,9 @@ public struct SimulatedAuthority: Sendable {
   /// `appData.appTransaction` become `signedTransactionInfo`, `signedRenewalInfo` and
   /// `signedAppTransactionInfo`; everything else stays as it is.
   public func signedPayload(_ notification: JSONValue) throws(SigningError) -> [UInt8] {
-    guard case .object(let members) = notification else { return try sign(payload: notification.bytes) }
+    guard case .object(let members) = notification else {
+      return try sign(payload: notification.bytes)
+    }
     var signed: [(String, JSONValue)] = []
     for (name, value) in members {
       let isCarrier = name == "data" || name == "appData"
