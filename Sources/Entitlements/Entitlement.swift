@@ -117,7 +117,8 @@ private struct Moment {
     if hasGap { return (renewal?.renewalDate ?? .min) > time ? .active : .expired }
     if let revocation = head.revocation, revocation <= time { return .revoked }
     if isInGrace { return .gracePeriod }
-    if renewal?.isInBillingRetryPeriod == true, time < expires.advanced(orBoundBy: retryBound(head)) {
+    if renewal?.isInBillingRetryPeriod == true, time < expires.advanced(orBoundBy: retryBound(head))
+    {
       return .billingRetry
     }
     return .expired

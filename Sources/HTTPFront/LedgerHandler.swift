@@ -46,7 +46,8 @@ public final class LedgerHandler: RequestHandler {
 
   /// JSON in UTF-8, not compressed. A missing type is let pass: what is not JSON shows soon enough.
   private func mediaProblem(_ headers: HTTPHeaders) -> HTTPResponse? {
-    let problem = Problem.response(415, "media_type", "Send application/json in UTF-8, uncompressed.")
+    let problem = Problem.response(
+      415, "media_type", "Send application/json in UTF-8, uncompressed.")
     let encodings = headers.all("Content-Encoding").map { $0.lowercased() }
     guard encodings.allSatisfy({ $0 == "identity" }) else { return problem }
     let types = headers.all("Content-Type")
@@ -66,11 +67,13 @@ public final class LedgerHandler: RequestHandler {
     case .notifications: return receive(request, through: answer)
     case .entitlements: return read(request, allowed: EntitlementRoutes.listNames, list)
     case .entitlement(let id):
-      return read(request, allowed: EntitlementRoutes.rowNames) { (query, token, reader) throws(LedgerReader.Failure) in
+      return read(request, allowed: EntitlementRoutes.rowNames) {
+        (query, token, reader) throws(LedgerReader.Failure) in
         try EntitlementRoutes.row(id, query, token, reader)
       }
     case .history(let id):
-      return read(request, allowed: EntitlementRoutes.rowNames) { (query, token, reader) throws(LedgerReader.Failure) in
+      return read(request, allowed: EntitlementRoutes.rowNames) {
+        (query, token, reader) throws(LedgerReader.Failure) in
         try EntitlementRoutes.history(id, query, token, reader)
       }
     case .healthz: return Self.json([("status", .string("alive"))])

@@ -24,7 +24,9 @@ public final class Counters: Sendable {
     var family = ""
     for (name, value) in sorted {
       let base = String(name.prefix { $0 != "{" })
-      if base != family { text += "# TYPE \(base) \(base.hasSuffix("_total") ? "counter" : "gauge")\n" }
+      if base != family {
+        text += "# TYPE \(base) \(base.hasSuffix("_total") ? "counter" : "gauge")\n"
+      }
       family = base
       text += "\(name) \(value)\n"
     }

@@ -9,7 +9,9 @@ public enum Hexadecimal {
 
   /// Nil unless there are two digits, in either case, for every byte.
   public static func decode(_ text: String) -> [UInt8]? {
-    let digits = text.utf8.map { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 ? $0 &- 48 : letter($0) }
+    let digits = text.utf8.map {
+      UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 ? $0 &- 48 : letter($0)
+    }
     guard digits.count % 2 == 0, !digits.contains(255) else { return nil }
     return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }

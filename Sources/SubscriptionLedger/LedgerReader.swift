@@ -218,7 +218,8 @@ public final class LedgerReader {
   private func match(
     _ row: ProjectedRow, _ filter: Filter, _ question: Question
   ) throws(Failure) -> RowDocument? {
-    guard question.covers(row.key), filter.environment ?? row.key.environment == row.key.environment,
+    guard question.covers(row.key),
+      filter.environment ?? row.key.environment == row.key.environment,
       filter.bundleId ?? row.key.bundleId == row.key.bundleId,
       let document = try document(row.key, question)
     else { return nil }

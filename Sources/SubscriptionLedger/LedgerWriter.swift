@@ -75,8 +75,11 @@ final class LedgerWriter {
   private func perform(_ job: LedgerJob) {
     switch job {
     case .submit: break
-    case .drop(let id, let then): then(attempt { () throws(StoreError) in
-      try journal.removeQuarantined(id) } ?? false)
+    case .drop(let id, let then):
+      then(
+        attempt { () throws(StoreError) in
+          try journal.removeQuarantined(id)
+        } ?? false)
     case .adopt(let building, let then): then(adopt(building))
     case .takeRows(let then):
       takeRows()

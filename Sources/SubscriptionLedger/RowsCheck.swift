@@ -19,7 +19,8 @@ enum RowsCheck {
     case .otherJournal: findings.add(7, nil, "the rows are of another journal")
     case .otherFold: findings.add(7, nil, "the rows were made by another fold; run rebuild")
     case .ahead(let through):
-      findings.add(1, head + 1, "the rows know events up to seq \(through): the journal's end is gone")
+      findings.add(
+        1, head + 1, "the rows know events up to seq \(through): the journal's end is gone")
     case .diverged(let through):
       findings.add(5, through, "the rows were folded from another history")
     }

@@ -36,6 +36,8 @@ public enum RowsDigest {
 
   private static func length(_ part: [UInt8]) -> [UInt8] {
     let count = UInt32(part.count)
-    return stride(from: UInt32(24), through: 0, by: -8).map { UInt8(truncatingIfNeeded: count >> $0) }
+    return stride(from: UInt32(24), through: 0, by: -8).map {
+      UInt8(truncatingIfNeeded: count >> $0)
+    }
   }
 }

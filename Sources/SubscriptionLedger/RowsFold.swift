@@ -98,7 +98,9 @@ final class RowsFold {
   private func load(_ key: StreamKey, journal: JournalReader) throws(StoreError) -> Entry {
     if let entry = states[key] { return entry }
     guard let row = try projection.state(of: key) else { return Entry(state: StreamState()) }
-    if let state = StreamState(decoding: row.bytes) { return Entry(state: state, broken: row.broken) }
+    if let state = StreamState(decoding: row.bytes) {
+      return Entry(state: state, broken: row.broken)
+    }
     let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
     return Entry(state: refolded.state, broken: refolded.broken)
   }

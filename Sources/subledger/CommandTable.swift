@@ -84,7 +84,8 @@ enum CommandTable {
       example: "subledger serve --config /etc/subledger/config.json", action: ServeCommand.run),
     Command(
       name: "ingest",
-      summary: "Journals notifications from NDJSON, one POST body a line, through the same door as\n"
+      summary:
+        "Journals notifications from NDJSON, one POST body a line, through the same door as\n"
         + "the network; lines {\"received_at_ms\":…,\"body\":{…}} keep their receive time. Works\n"
         + "beside a running daemon too. Stops at the first bad line and names it.",
       usage: "FILE|-", flags: [.init("--skip-bad", "go on behind bad lines"), .json],

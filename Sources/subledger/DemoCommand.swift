@@ -81,7 +81,9 @@ enum DemoCommand {
 
   private static func authority(_ folder: String) throws(CommandError) -> SimulatedAuthority {
     do throws(SimulatorError) {
-      if access(folder + "/root.der", F_OK) == 0 { return try SimulatedAuthority.load(from: folder) }
+      if access(folder + "/root.der", F_OK) == 0 {
+        return try SimulatedAuthority.load(from: folder)
+      }
       return try SimulatedAuthority.create(at: folder)
     } catch {
       throw .unavailable("\(error)")

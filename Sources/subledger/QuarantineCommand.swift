@@ -48,7 +48,8 @@ enum QuarantineCommand {
 
   // MARK: Through the daemon, or by ourselves where there is none
 
-  private static func admit(_ id: Int64, _ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  private static func admit(_ id: Int64, _ words: CommandLineWords) throws(CommandError) -> ExitCode
+  {
     let configuration = try words.configuration()
     let folder = words.folder(configuration)
     if let daemon = ControlClient(folder) {
@@ -68,14 +69,16 @@ enum QuarantineCommand {
     case .submitted: break
     }
     switch done.takeAll()?.first {
-    case .accepted(let seq), .duplicate(let seq): Terminal.print("\(id) is in the journal: seq \(seq)")
+    case .accepted(let seq), .duplicate(let seq):
+      Terminal.print("\(id) is in the journal: seq \(seq)")
     case .conflict: throw .findings("another notification has its uuid; it stays in quarantine")
     default: throw .unavailable("the journal took nothing; try again")
     }
     return .good
   }
 
-  private static func drop(_ id: Int64, _ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  private static func drop(_ id: Int64, _ words: CommandLineWords) throws(CommandError) -> ExitCode
+  {
     let folder = words.folder(try words.configuration())
     if let daemon = ControlClient(folder) {
       return try report(daemon.post("/control/quarantine/\(id)/drop"), id)

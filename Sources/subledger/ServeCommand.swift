@@ -1,6 +1,6 @@
 import HTTPFront
-import StrictJSON
 import Platform
+import StrictJSON
 import SubscriptionLedger
 
 enum ServeCommand {
