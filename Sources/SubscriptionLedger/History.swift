@@ -65,7 +65,8 @@ public struct History: Sendable {
       let after = Self.fields(key, state, at: clock, durations)
       entries.append(
         Entry(
-          event: event, transactionId: step?.transactions.max {
+          event: event,
+          transactionId: step?.transactions.max {
             ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
           }?.transactionId,
           changes: Self.difference(before, after), isLate: isLate))
