@@ -29,7 +29,9 @@ let package = Package(
   targets: [
     .executableTarget(
       name: "subledger",
-      dependencies: ["HTTPFront", "Simulator", "SubscriptionLedger", "Platform", "StrictJSON"],
+      dependencies: [
+        "HTTPFront", "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
+      ],
       swiftSettings: strict),
     room("HTTPFront", ["SubscriptionLedger", "Platform", "StrictJSON"]),
     room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),

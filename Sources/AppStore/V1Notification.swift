@@ -45,8 +45,13 @@ public struct V1Notification: Sendable {
 
   // MARK: The top
 
+  /// V1's names of the environments, and ours.
+  public static let environments = [
+    "PROD": "Production", "Production": "Production", "Sandbox": "Sandbox",
+  ]
+
   private static func environment(_ root: JSONElement) throws(PayloadFault) -> String {
-    let names = ["PROD": "Production", "Production": "Production", "Sandbox": "Sandbox"]
+    let names = environments
     let receipt = root["unified_receipt"]
     let top = try root.scalar("environment")
     var inner: String?

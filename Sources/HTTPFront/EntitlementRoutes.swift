@@ -6,7 +6,8 @@ import SubscriptionLedger
 enum EntitlementRoutes {
   static let rowNames: Set<String> = ["environment", "bundle_id", "as_of", "known_at"]
   static let listNames: Set<String> = [
-    "app_account_token", "product_id", "status", "environment", "bundle_id", "limit", "after",
+    "app_account_token", "app_transaction_id", "product_id", "status", "environment", "bundle_id",
+    "limit", "after",
   ]
   static let badQuery = Problem.response(
     400, "query", "A query parameter is unknown, occurs twice, or has a value that cannot be.")
@@ -39,6 +40,7 @@ enum EntitlementRoutes {
     var filter = LedgerReader.Filter()
     // Account tokens are UUIDs, and Apple writes them in lower case.
     filter.appAccountToken = query["app_account_token"]?.lowercased()
+    filter.appTransactionId = query["app_transaction_id"]
     filter.productId = query["product_id"]
     filter.bundleId = query["bundle_id"]
     filter.environment = query["environment"]

@@ -58,6 +58,7 @@ public final class LedgerService: Sendable {
 
   private func count(outcome: String, _ received: Receiver.Received) {
     counters.add("subledger_notifications_total{outcome=\"\(outcome)\"}")
+    if received.isUnknownType { counters.add("subledger_unknown_types_total") }
     if received.isAheadOfClock { counters.add("subledger_signed_ahead_total") }
   }
 

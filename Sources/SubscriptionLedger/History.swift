@@ -8,12 +8,15 @@ public struct History: Sendable {
   /// One event and its effect.
   public struct Entry: Sendable {
     public let event: StoredEvent
-    public let transactionId: String?
+    /// The transaction it is about; of a V1 body, the newest of its stream.
+    let transaction: Transaction?
     /// Fields of the row that differ before and after it, both evaluated at the newest date Apple
     /// had signed by then: what passed by itself is not this event's doing.
     public let changes: [(field: String, before: JSONValue, after: JSONValue)]
     /// Apple signed a later event that had arrived before it.
     public let isLate: Bool
+
+    public var transactionId: String? { transaction?.transactionId }
 
     public var json: JSONValue {
       .object([
@@ -21,9 +24,11 @@ public struct History: Sendable {
         ("notification_uuid", .string(event.notificationUUID)),
         ("source", .string(event.source)),
         ("notification_type", .string(event.notificationType)),
-        ("subtype", .optional(event.subtype)), ("transaction_id", .optional(transactionId)),
+        ("subtype", .optional(event.subtype)),
+        ("transaction_id", .optional(transactionId)),
         ("signed_date", .integer(event.signedDate)),
         ("received_at", .integer(event.receivedAt)), ("late", .boolean(isLate)),
+        ("money", transaction.map(Self.money) ?? .null),
         (
           "changes",
           .object(
@@ -31,6 +36,24 @@ public struct History: Sendable {
               (change.field, .object([("before", change.before), ("after", change.after)]))
             })
         ),
+      ])
+    }
+
+    /// What was paid and given back for that transaction, exactly as Apple says it: milliunits of
+    /// the currency, milli-percent. Amounts of several transactions are never added up here: Apple's
+    /// prices are not for accounting, and currencies differ.
+    private static func money(_ transaction: Transaction) -> JSONValue {
+      .object([
+        ("price", .optional(transaction.price)), ("currency", .optional(transaction.currency)),
+        ("quantity", .optional(transaction.quantity)),
+        ("offer_type", .optional(transaction.offerType)),
+        ("offer_identifier", .optional(transaction.offerIdentifier)),
+        ("offer_discount_type", .optional(transaction.offerDiscountType)),
+        ("offer_period", .optional(transaction.offerPeriod)),
+        ("revocation_date", .optional(transaction.revocationDate)),
+        ("revocation_reason", .optional(transaction.revocationReason)),
+        ("revocation_type", .optional(transaction.revocationType)),
+        ("revocation_percentage", .optional(transaction.revocationPercentage)),
       ])
     }
   }
@@ -66,9 +89,9 @@ public struct History: Sendable {
       entries.append(
         Entry(
           event: event,
-          transactionId: step?.transactions.max {
+          transaction: step?.transactions.max {
             ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
-          }?.transactionId,
+          },
           changes: Self.difference(before, after), isLate: isLate))
     }
     self.entries = entries

@@ -171,6 +171,7 @@ public final class LedgerReader {
   /// Which rows to list.
   public struct Filter: Sendable {
     public var appAccountToken: String?
+    public var appTransactionId: String?
     public var productId: String?
     public var status: Entitlement.Status?
     public var environment: String?
@@ -201,6 +202,9 @@ public final class LedgerReader {
       let piece = try store { () throws(StoreError) in
         if let token = filter.appAccountToken {
           return try projection.rows(withAppAccountToken: token, after: start, limit: wanted)
+        }
+        if let id = filter.appTransactionId {
+          return try projection.rows(withAppTransactionId: id, after: start, limit: wanted)
         }
         return try projection.rows(after: start, limit: wanted)
       }

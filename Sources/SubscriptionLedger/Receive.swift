@@ -20,6 +20,8 @@ public final class Receiver {
     public let notificationType: String?
     /// Signed ahead of our clock by more than five minutes: our clock is what is wrong.
     public let isAheadOfClock: Bool
+    /// Apple sends a type that this program has no rule for; it is kept and folded all the same.
+    public let isUnknownType: Bool
 
     /// Ahead of our clock by this many milliseconds is not counted: clocks differ.
     private static let clockTolerance: Int64 = 300_000
@@ -33,12 +35,14 @@ public final class Receiver {
       self.foldEvent = stream == nil ? nil : foldEvent
       refusal = nil
       notificationType = event.notificationType
+      let known = event.source == "v1" ? NotificationTypes.v1 : NotificationTypes.v2
+      isUnknownType = !known.contains(event.notificationType)
       isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Self.clockTolerance)
     }
 
     init(_ item: NewQuarantine, refusal: Refusal) {
       submission = .quarantine(item)
-      (stream, foldEvent, isAheadOfClock) = (nil, nil, false)
+      (stream, foldEvent, isAheadOfClock, isUnknownType) = (nil, nil, false, false)
       self.refusal = refusal
       notificationType = item.notificationType
     }

@@ -72,7 +72,8 @@ extension Receiver {
   ) -> Received {
     let item = NewQuarantine(
       reason: refusal.code, isForeign: false, source: "v1",
-      notificationUUID: body.uuid.description, environment: root["environment"]?.string,
+      notificationUUID: body.uuid.description,
+      environment: root["environment"]?.string.map { V1Notification.environments[$0] ?? $0 },
       bundleId: root["bid"]?.string, notificationType: root["notification_type"]?.string,
       signedDate: nil, receivedAt: now, body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
     return Received(item, refusal: refusal)
