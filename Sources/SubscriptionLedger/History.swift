@@ -126,8 +126,7 @@ extension LedgerReader {
     _ question: Question
   ) throws(Failure) -> History? {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
-    guard let key = keys.first else { return nil }
-    guard keys.count == 1 else { throw .ambiguous }
+    guard let key = try Self.only(keys) else { return nil }
     let events = try store { () throws(StoreError) in
       try journal.events(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
