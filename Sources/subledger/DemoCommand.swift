@@ -183,7 +183,9 @@ enum DemoCommand {
     _ address: String, _ token: String, _ notifications: [SimulatedNotification]
   ) {
     let id = busiest(notifications)
-    let read = "curl -s -H 'Authorization: Bearer \(token)' http://\(address)"
+    let tries = ["/\(id)", "/\(id)/history", "?status=grace_period"].map { path in
+      "  curl -s -H 'Authorization: Bearer \(token)' 'http://\(address)/v1/entitlements\(path)'"
+    }
     Terminal.print(
       """
 
@@ -191,10 +193,7 @@ enum DemoCommand {
 
       Try, in another terminal:
 
-        \(read)/v1/entitlements/\(id)
-        \(read)/v1/entitlements/\(id)/history
-        \(read)'/v1/entitlements?status=grace_period'
-        \(read)/metrics
+      \(tries.joined(separator: "\n"))
 
       ^C stops it.
       """)
