@@ -47,6 +47,12 @@ let package = Package(
       swiftSettings: strict),
     trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
     trial("HTTPFront", ["HTTPFront", "Platform"]),
+    trial("House"),
+    trial("StrictJSON", ["StrictJSON"]),
+    trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
+    trial("Entitlements", ["Entitlements", "AppStore"]),
+    trial(
+      "SubscriptionLedger", ["SubscriptionLedger", "JournalStore", "SignedData", "StrictJSON"]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
