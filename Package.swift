@@ -50,6 +50,12 @@ let package = Package(
     trial("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON"]),
     trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
     trial("HTTPFront", ["HTTPFront", "Platform"]),
+    trial("House"),
+    trial("StrictJSON", ["StrictJSON"]),
+    trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
+    trial("Entitlements", ["Entitlements", "AppStore"]),
+    trial(
+      "SubscriptionLedger", ["SubscriptionLedger", "JournalStore", "SignedData", "StrictJSON"]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),

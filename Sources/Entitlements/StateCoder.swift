@@ -56,7 +56,8 @@ extension StateCoder {
 
 struct StateWriter: StateCoder {
   private(set) var bytes: [UInt8] = []
-  private var strings: [String: Int64] = [:]
+  /// By their bytes: texts that Swift calls equal may differ in them (é, or e and an accent).
+  private var strings: [[UInt8]: Int64] = [:]
 
   mutating func integer(_ value: inout Int64) {
     var rest = UInt64(bitPattern: value << 1 ^ value >> 63)
@@ -69,11 +70,12 @@ struct StateWriter: StateCoder {
 
   mutating func string(_ value: inout String?) {
     guard let value else { return number(0) }
-    if let known = strings[value] { return number(known + 1) }
-    strings[value] = Int64(strings.count + 1)
+    let text = Array(value.utf8)
+    if let known = strings[text] { return number(known + 1) }
+    strings[text] = Int64(strings.count + 1)
     number(1)
-    number(Int64(value.utf8.count))
-    bytes += value.utf8
+    number(Int64(text.count))
+    bytes += text
   }
 
   mutating func uuid(_ value: inout NotificationUUID) {

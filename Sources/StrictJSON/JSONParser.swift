@@ -132,9 +132,11 @@ struct JSONParser {
       index = Int(nodes[index + 1].next)
     }
     if members > 32 || escaped {
-      var seen = Set<String>(minimumCapacity: members)
-      for name in names where !seen.insert(JSONText.string(nodes[name], in: bytes)).inserted {
-        throw failure(.duplicate)
+      // By bytes: Swift calls two spellings of the same letter equal, RFC 8259 section 8.3 does not.
+      var seen = Set<[UInt8]>(minimumCapacity: members)
+      for name in names {
+        let text = Array(JSONText.string(nodes[name], in: bytes).utf8)
+        guard seen.insert(text).inserted else { throw failure(.duplicate) }
       }
       return
     }
@@ -250,7 +252,7 @@ struct JSONParser {
       let exponent = at
       try digits()
       var size = 0
-      for index in exponent..<min(at, exponent + 8) { size = size * 10 + Int(bytes[index] & 15) }
+      for index in exponent..<at { size = min(size * 10 + Int(bytes[index] & 15), 1000) }
       guard size <= 300 else { throw failure(.number) }
     }
     guard at - start <= 64 else { throw failure(.number) }
