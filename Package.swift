@@ -48,6 +48,12 @@ let package = Package(
     trial("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON"]),
     trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
     trial("HTTPFront", ["HTTPFront", "Platform"]),
+    trial(
+      "Door",
+      [
+        "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore", "Simulator",
+        "SignedData", "Platform", "StrictJSON",
+      ], fixtures: true),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
