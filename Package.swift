@@ -56,6 +56,12 @@ let package = Package(
     trial("Entitlements", ["Entitlements", "AppStore"]),
     trial(
       "SubscriptionLedger", ["SubscriptionLedger", "JournalStore", "SignedData", "StrictJSON"]),
+    trial(
+      "Door",
+      [
+        "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore", "Simulator",
+        "SignedData", "Platform", "StrictJSON",
+      ], fixtures: true),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),

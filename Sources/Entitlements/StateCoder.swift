@@ -56,8 +56,17 @@ extension StateCoder {
 
 struct StateWriter: StateCoder {
   private(set) var bytes: [UInt8] = []
-  /// By their bytes: texts that Swift calls equal may differ in them (é, or e and an accent).
-  private var strings: [[UInt8]: Int64] = [:]
+  private var strings: [Spelling: Int64] = [:]
+
+  /// A string by its bytes: what `String` takes for equal may be written in two ways, and which one
+  /// came first must not show (promise 6).
+  private struct Spelling: Hashable {
+    let text: String
+
+    static func == (one: Spelling, other: Spelling) -> Bool {
+      one.text.utf8.elementsEqual(other.text.utf8)
+    }
+  }
 
   mutating func integer(_ value: inout Int64) {
     var rest = UInt64(bitPattern: value << 1 ^ value >> 63)
@@ -70,12 +79,11 @@ struct StateWriter: StateCoder {
 
   mutating func string(_ value: inout String?) {
     guard let value else { return number(0) }
-    let text = Array(value.utf8)
-    if let known = strings[text] { return number(known + 1) }
-    strings[text] = Int64(strings.count + 1)
+    if let known = strings[Spelling(text: value)] { return number(known + 1) }
+    strings[Spelling(text: value)] = Int64(strings.count + 1)
     number(1)
-    number(Int64(text.count))
-    bytes += text
+    number(Int64(value.utf8.count))
+    bytes += value.utf8
   }
 
   mutating func uuid(_ value: inout NotificationUUID) {

@@ -26,7 +26,8 @@ extension StreamState {
     } catch {
       return nil
     }
-    guard reader.isAtEnd else { return nil }
+    // A count that the next event could not raise is nobody's.
+    guard reader.isAtEnd, (0..<Int64.max).contains(eventCount) else { return nil }
   }
 
   private mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {

@@ -11,15 +11,21 @@ public struct StreamKey: Sendable, Hashable, Comparable {
     self.originalTransactionId = originalTransactionId
   }
 
+  /// By UTF-8 bytes as in SQL: `String` also takes two spellings of one accent for the same, and
+  /// one customer's state must never be another's.
+  public static func == (left: StreamKey, right: StreamKey) -> Bool {
+    left.originalTransactionId.utf8.elementsEqual(right.originalTransactionId.utf8)
+      && left.environment.utf8.elementsEqual(right.environment.utf8)
+      && left.bundleId.utf8.elementsEqual(right.bundleId.utf8)
+  }
+
   /// Key order: original transaction id, environment, bundle id, each by UTF-8 bytes as in SQL.
   public static func < (left: StreamKey, right: StreamKey) -> Bool {
-    if left.originalTransactionId != right.originalTransactionId {
-      return precedes(left.originalTransactionId, right.originalTransactionId)
+    for part in [\StreamKey.originalTransactionId, \.environment, \.bundleId] {
+      if precedes(left[keyPath: part], right[keyPath: part]) { return true }
+      if precedes(right[keyPath: part], left[keyPath: part]) { return false }
     }
-    if left.environment != right.environment {
-      return precedes(left.environment, right.environment)
-    }
-    return precedes(left.bundleId, right.bundleId)
+    return false
   }
 
   private static func precedes(_ left: String, _ right: String) -> Bool {

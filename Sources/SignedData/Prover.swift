@@ -90,7 +90,8 @@ public final class Prover {
     return ProvenChain(header: Array(segment), key: try VerifyingKey(of: leaf), window: window)
   }
 
+  /// Rounds down, and for any number at all: an unproven date gets this far.
   private static func floorSeconds(_ milliseconds: Int64) -> Int64 {
-    milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
+    milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
   }
 }
