@@ -47,6 +47,12 @@ let package = Package(
       swiftSettings: strict),
     trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
     trial("HTTPFront", ["HTTPFront", "Platform"]),
+    trial(
+      "Subledger",
+      [
+        "subledger", "Simulator", "SubscriptionLedger", "SignedData", "JournalStore", "StrictJSON",
+        "Platform",
+      ], fixtures: true),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
