@@ -18,13 +18,18 @@ final class Installation {
   var root: URL { folder.appending(path: "root.der") }
   var journal: URL { data.appending(path: "journal.sqlite") }
 
-  /// - Parameter authority: the one of another installation, to share its notifications.
-  init(authority: SimulatedAuthority? = nil) throws {
+  /// - Parameters:
+  ///   - authority: the one of another installation, to share its notifications.
+  ///   - files: what is in the data folder already.
+  init(authority: SimulatedAuthority? = nil, files: [String: Data] = [:]) throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "sl-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.authority = try authority ?? SimulatedAuthority.make()
     try Data(self.authority.root).write(to: root)
     try configure()
+    guard !files.isEmpty else { return }
+    try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
+    for (name, bytes) in files { try bytes.write(to: data.appending(path: name)) }
   }
 
   deinit { try? FileManager.default.removeItem(at: folder) }
@@ -119,10 +124,7 @@ final class Installation {
 
   /// Another installation with a copy of this one's data.
   func copy() throws -> Installation {
-    let twin = try Installation(authority: authority)
-    try FileManager.default.createDirectory(at: twin.data, withIntermediateDirectories: true)
-    for (name, bytes) in try files() { try bytes.write(to: twin.data.appending(path: name)) }
-    return twin
+    try Installation(authority: authority, files: try files())
   }
 }
 
