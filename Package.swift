@@ -61,6 +61,11 @@ let package = Package(
       [
         "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore", "Simulator",
         "SignedData", "Platform", "StrictJSON",
+    trial(
+      "Subledger",
+      [
+        "subledger", "Simulator", "SubscriptionLedger", "SignedData", "JournalStore", "StrictJSON",
+        "Platform",
       ], fixtures: true),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
