@@ -33,6 +33,10 @@ let package = Package(
         "HTTPFront", "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
       ],
       swiftSettings: strict),
+    // Measures the release binary from outside: no part of it.
+    .executableTarget(
+      name: "subledger-bench", dependencies: ["Simulator", "Platform", "StrictJSON"],
+      path: "Sources/Bench", swiftSettings: strict),
     room("HTTPFront", ["SubscriptionLedger", "Platform", "StrictJSON"]),
     room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),
     room(
