@@ -56,7 +56,10 @@ extension StateCoder {
 
 struct StateWriter: StateCoder {
   private(set) var bytes: [UInt8] = []
-  private var strings: [String: Int64] = [:]
+  /// With room for a usual customer's: growing hashes all of them again.
+  private var strings = [String: Int64](minimumCapacity: 64)
+
+  init() { bytes.reserveCapacity(1024) }
 
   mutating func integer(_ value: inout Int64) {
     var rest = UInt64(bitPattern: value << 1 ^ value >> 63)
