@@ -56,7 +56,10 @@ extension StateCoder {
 
 struct StateWriter: StateCoder {
   private(set) var bytes: [UInt8] = []
-  private var strings: [Spelling: Int64] = [:]
+  /// With room for a usual customer's: growing hashes all of them again.
+  private var strings = [Spelling: Int64](minimumCapacity: 64)
+
+  init() { bytes.reserveCapacity(1024) }
 
   /// A string by its bytes: what `String` takes for equal may be written in two ways, and which one
   /// came first must not show (promise 6).

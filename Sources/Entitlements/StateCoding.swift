@@ -51,7 +51,8 @@ extension StreamState {
       var register =
         (index < ids.count ? transactions[ids[Int(index)]] : nil) ?? TransactionRegister()
       try register.visit(&coder)
-      transactions[register.transaction.transactionId] = register
+      // Only what a reader has filled: storing it again would copy the whole table at every write.
+      if index >= ids.count { transactions[register.transaction.transactionId] = register }
     }
   }
 }
