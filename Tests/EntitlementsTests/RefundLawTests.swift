@@ -33,9 +33,10 @@ import Testing
       var refund = FoldEvent(
         seq: 100, uuid: NotificationUUID(high: chance.next(), low: 100),
         notificationType: "REFUND", subtype: nil, signedDate: last + chance.below(9) * Moment.day,
-        status: state.status == nil ? nil : 5, transaction: transaction)
-      refund.transaction?.signedDate = refund.signedDate
-      refund.transaction?.revocationDate = refund.signedDate - chance.below(2) * Moment.day
+        status: state.status == nil ? nil : 5, transactions: [transaction])
+      let signed = refund.signedDate
+      refund.transaction?.signedDate = signed
+      refund.transaction?.revocationDate = signed - chance.below(2) * Moment.day
       let reversal = Self.reversal(of: transaction, after: refund, status: state.status?.status)
       for time in RandomHistory.clocks(events + [refund, reversal], &chance, count: 8) {
         let (before, after) = (hasAccess(events, time), hasAccess(events + [refund], time))
@@ -61,8 +62,9 @@ import Testing
     event.notificationType = "REFUND_REVERSED"
     event.signedDate = refund.signedDate + Moment.day
     event.status = status
+    let signed = event.signedDate
     event.transaction = transaction
-    event.transaction?.signedDate = event.signedDate
+    event.transaction?.signedDate = signed
     return event
   }
 
@@ -98,8 +100,9 @@ import Testing
         row.transaction?.expiresDate != nil
       else { continue }
       let isOver = event.notificationType == "EXPIRED"
+      let signed = event.signedDate
       event.transaction = row.transaction
-      event.transaction?.signedDate = event.signedDate
+      event.transaction?.signedDate = signed
       event.renewal = row.renewal
       event.renewal?.signedDate = event.signedDate
       event.renewal?.isInBillingRetryPeriod = !isOver

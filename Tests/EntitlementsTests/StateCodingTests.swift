@@ -94,7 +94,7 @@ import Testing
     folded([
       FoldEvent(
         seq: 1, uuid: NotificationUUID(high: 1, low: 2), notificationType: "X", subtype: nil,
-        signedDate: 5, transaction: transaction)
+        signedDate: 5, transactions: [transaction])
     ])
   }
 

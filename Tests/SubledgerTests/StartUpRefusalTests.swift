@@ -110,9 +110,10 @@ import Testing
 
   @Test func noData() throws {
     let installation = try Installation()
-    for words in [["verify"], ["rebuild"], ["events"], ["entitlement", "1"], ["history", "1"],
-      ["quarantine", "list"]]
-    {
+    for words in [
+      ["verify"], ["rebuild"], ["events"], ["entitlement", "1"], ["history", "1"],
+      ["quarantine", "list"],
+    ] {
       let finished = try installation.launch(
         words + ["--config", installation.config.path]
       ).finish(within: 10)
