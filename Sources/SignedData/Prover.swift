@@ -90,7 +90,9 @@ public final class Prover {
     return ProvenChain(header: Array(segment), key: try VerifyingKey(of: leaf), window: window)
   }
 
+  /// Of any number at all: the date comes from a payload that is not proven yet.
   private static func floorSeconds(_ milliseconds: Int64) -> Int64 {
-    milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
+    let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
+    return rest < 0 ? seconds - 1 : seconds
   }
 }
