@@ -11,8 +11,8 @@ struct CivilTime: Equatable {
   /// Milliseconds since midnight.
   var time: Int64
 
-  /// From milliseconds since 1970. Counts in eras of 400 years that begin in March, so that the leap
-  /// day is the last of its year.
+  /// From milliseconds since 1970. Counts in eras of 400 years that begin in March, so that the
+  /// leap day is the last of its year.
   init(milliseconds: Int64) {
     let days = (milliseconds - Self.modulo(milliseconds, Self.day)) / Self.day + 719_468
     time = Self.modulo(milliseconds, Self.day)

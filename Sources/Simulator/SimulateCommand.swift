@@ -18,7 +18,8 @@ public enum SimulateCommand {
   ///     `--output -` go to the descriptor itself.
   ///   - progress: takes what belongs on standard error.
   ///   - shouldStop: asked between deliveries, from several threads; true ends the run cleanly.
-  /// - Returns: the exit code: 0 good, 1 some deliveries refused or not made, 2 usage, 3 unavailable.
+  /// - Returns: the exit code: 0 good, 1 some deliveries refused or not made, 2 usage, 3
+  /// unavailable.
   public static func run(
     arguments: [String], output: (String) -> Void, progress: @escaping @Sendable (String) -> Void,
     shouldStop: @escaping @Sendable () -> Bool = { false }
