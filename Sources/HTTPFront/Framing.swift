@@ -11,8 +11,8 @@ enum Framing {
     else { throw .malformed }
   }
 
-  /// RFC 9112 section 6: one Content-Length, or one Transfer-Encoding that says `chunked` and nothing
-  /// else, or neither.
+  /// RFC 9112 section 6: one Content-Length, or one Transfer-Encoding that says `chunked` and
+  /// nothing else, or neither.
   static func framing(
     _ headers: HTTPHeaders, isVersion10: Bool
   ) throws(Flaw) -> RequestHead.Framing {

@@ -50,6 +50,26 @@ public struct StoredEvent: Sendable, Equatable {
   public let bodySHA256: [UInt8]
   public let hash: [UInt8]
 
+  package init(
+    seq: Int64, notificationUUID: String, source: String, environment: String, bundleId: String,
+    notificationType: String, subtype: String?, originalTransactionId: String?, signedDate: Int64,
+    receivedAt: Int64, body: [UInt8], bodySHA256: [UInt8], hash: [UInt8]
+  ) {
+    self.seq = seq
+    self.notificationUUID = notificationUUID
+    self.source = source
+    self.environment = environment
+    self.bundleId = bundleId
+    self.notificationType = notificationType
+    self.subtype = subtype
+    self.originalTransactionId = originalTransactionId
+    self.signedDate = signedDate
+    self.receivedAt = receivedAt
+    self.body = body
+    self.bodySHA256 = bodySHA256
+    self.hash = hash
+  }
+
   /// nil for an event that is about no transaction.
   public var streamKey: StreamKey? {
     originalTransactionId.map {

@@ -132,7 +132,8 @@ struct JSONParser {
       index = Int(nodes[index + 1].next)
     }
     if members > 32 || escaped {
-      // By bytes: Swift calls two spellings of the same letter equal, RFC 8259 section 8.3 does not.
+      // By bytes: Swift calls two spellings of the same letter equal, RFC 8259 section 8.3 does
+      // not.
       var seen = Set<[UInt8]>(minimumCapacity: members)
       for name in names {
         let text = Array(JSONText.string(nodes[name], in: bytes).utf8)

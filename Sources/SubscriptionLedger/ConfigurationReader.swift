@@ -128,6 +128,12 @@ struct ConfigurationReader {
   private func app(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.App {
     try known(entry, ["bundleId", "appAppleId", "environments", "v1SharedSecretFile"])
     let environments = try environments(entry) ?? ["Production", "Sandbox"]
+    guard !environments.isEmpty else {
+      throw wrong("environments is empty", "name one, or leave it out for both")
+    }
+    if let identifier = entry["appAppleId"], identifier.integer == nil {
+      throw wrong("appAppleId is no whole number", "give the digits without quotes")
+    }
     var app = Configuration.App(
       bundleId: try required(entry, "bundleId"), appAppleId: entry["appAppleId"]?.integer,
       environments: environments)
@@ -195,6 +201,7 @@ struct ConfigurationReader {
     _ root: JSONElement, into limits: inout Configuration.Limits
   ) throws(ConfigurationError) {
     guard let object = root["limits"] else { return }
+    guard object.kind == .object else { throw wrong("limits is no object", "write { … }") }
     let fields: [(String, WritableKeyPath<Configuration.Limits, Int>)] = [
       ("bodyBytes", \.bodyBytes), ("connections", \.connections),
       ("connectionsPerAddress", \.connectionsPerAddress), ("headerSeconds", \.headerSeconds),

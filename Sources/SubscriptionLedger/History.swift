@@ -73,7 +73,7 @@ public struct History: Sendable {
     "object", "as_of", "known_at", "event_count", "last_event", "succeeded_by",
   ]
 
-  init(_ key: StreamKey, _ events: [StoredEvent], durations: [String: Int64]) {
+  package init(_ key: StreamKey, _ events: [StoredEvent], durations: [String: Int64]) {
     self.key = key
     var state = StreamState()
     var before: [(String, JSONValue)] = []

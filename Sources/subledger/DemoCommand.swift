@@ -143,7 +143,8 @@ enum DemoCommand {
       let outcomes = report.byOutcome.sorted { $0.key < $1.key }
         .map { "\($0.value) \($0.key)" }.joined(separator: ", ")
       Terminal.progress(
-        "the App Store sent \(report.answered) deliveries about \(customers) customers: \(outcomes)",
+        "the App Store sent \(report.answered) deliveries about \(customers) customers: "
+          + outcomes,
         isLast: true)
     } catch {
       throw .unavailable("\(error)")

@@ -1,4 +1,5 @@
-/// Numbers that look random and are the same for the same seed: SplitMix64 (Steele, Lea, Flood 2014).
+/// Numbers that look random and are the same for the same seed: SplitMix64 (Steele, Lea, Flood
+/// 2014).
 struct Chance: RandomNumberGenerator {
   private var state: UInt64
 
