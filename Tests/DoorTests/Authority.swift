@@ -1,8 +1,9 @@
 import Foundation
-@testable import SignedData
 import Simulator
 import StrictJSON
 import Synchronization
+
+@testable import SignedData
 
 /// An authority with all its keys, so that every wrong chain can be made under the right root.
 struct Authority: Sendable {

@@ -1,7 +1,8 @@
 import Foundation
-@testable import SignedData
 import Simulator
 import StrictJSON
+
+@testable import SignedData
 
 /// Makes what Apple would sign, and what an attacker would.
 enum Forge {

@@ -44,8 +44,11 @@ import Testing
           #"{"signedPayload":"\#(good)""#, #"{"signedPayload" "\#(good)"}"#, "{\"signedPayload\":",
         ]
       ),
-      ("N12", ["SignedPayload", "signedpayload", "SIGNEDPAYLOAD", "signed_payload", "signedPayload "]
-        .map { "{\"\($0)\":\"\(good)\"}" }),
+      (
+        "N12",
+        ["SignedPayload", "signedpayload", "SIGNEDPAYLOAD", "signed_payload", "signedPayload "]
+          .map { "{\"\($0)\":\"\(good)\"}" }
+      ),
     ]
     for (row, bodies) in rows {
       for body in bodies { try door.refuses(Array(body.utf8), 400, ["json", "envelope"], row) }
@@ -72,7 +75,10 @@ import Testing
     let (door, authority) = try door()
     let rest = String(decoding: Forge.body(try authority.fresh()).dropFirst(), as: UTF8.self)
     let deep = [33, 1000, 100_000].map { String(repeating: "[", count: $0) }
-    var bad = deep + ["{\"a\":\(String(repeating: "[", count: 32) + String(repeating: "]", count: 32)),\(rest)"]
+    var bad =
+      deep + [
+        "{\"a\":\(String(repeating: "[", count: 32) + String(repeating: "]", count: 32)),\(rest)"
+      ]
     bad.append(String(repeating: "{\"a\":", count: 40_000))
     for body in bad { try door.refuses(Array(body.utf8), 400, ["json"], "N8") }
     let numbers = [
@@ -80,7 +86,8 @@ import Testing
       ".5", "+1", "0x10", "1e", "--1", "-", String(repeating: "9", count: 100_000),
     ]
     for number in numbers {
-      try door.refuses(Array("{\"a\":\(number),\(rest)".utf8), 400, ["json"], "N9 \(number.prefix(9))")
+      try door.refuses(
+        Array("{\"a\":\(number),\(rest)".utf8), 400, ["json"], "N9 \(number.prefix(9))")
     }
     let huge = "{\"a\":\(String(repeating: "9", count: 1_000_000)),\(rest)"
     try door.refuses(Array(huge.utf8), 413, ["too_large"], "N9")
@@ -91,10 +98,13 @@ import Testing
     let (door, authority) = try door()
     let good = String(decoding: try authority.fresh(), as: UTF8.self)
     for control in ["\n", "\t", "\u{0}", "\u{1F}"] {
-      try door.refuses(Array("{\"a\":\"\(control)\",\"signedPayload\":\"\(good)\"}".utf8), 400, ["json"], "N10")
+      try door.refuses(
+        Array("{\"a\":\"\(control)\",\"signedPayload\":\"\(good)\"}".utf8), 400, ["json"], "N10")
     }
     let nul = "nul_in_identifier"
-    for path in ["data.transaction.originalTransactionId", "data.renewalInfo.originalTransactionId"] {
+    for path in [
+      "data.transaction.originalTransactionId", "data.renewalInfo.originalTransactionId",
+    ] {
       let notification = Sample.notification()
         .with("data.transaction.originalTransactionId", .string("1\u{0}2"))
         .with("data.renewalInfo.originalTransactionId", .string("1\u{0}2"))

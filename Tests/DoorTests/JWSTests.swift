@@ -26,7 +26,8 @@ import Testing
       Forge.joined(header, payload, signature, payload, signature),
     ]
     for row in rows { try door.refuses(signedPayload: row, 400, [], "J1") }
-    try door.refuses(signedPayload: Forge.joined(header, [], signature), 400, ["jws_segments"], "J1")
+    try door.refuses(
+      signedPayload: Forge.joined(header, [], signature), 400, ["jws_segments"], "J1")
     // A missing signature is none at all, and not a matter of form.
     try door.refuses(signedPayload: Forge.joined(header, payload, []), 401, ["signature"], "J1")
   }
@@ -163,9 +164,12 @@ import Testing
     let chain = authority.chain
     let x5c = "[" + chain.map { "\"\(Forge.base64($0))\"" }.joined(separator: ",") + "]"
     let headers = [
-      #"{"alg":"none","alg":"ES256","x5c":\#(x5c)}"#, #"{"alg":"ES256","alg":"ES256","x5c":\#(x5c)}"#,
-      #"{"alg":"ES256","x5c":\#(x5c),"x5c":[]}"#, #"{"alg":"ES256","x5c":[],"\u0078\u0035c":\#(x5c)}"#,
-      #"["ES256"]"#, #""ES256""#, "null", "", "{", "{\"alg\":\"ES256\",\"x5c\":\(x5c)} x", "\u{FEFF}{}",
+      #"{"alg":"none","alg":"ES256","x5c":\#(x5c)}"#,
+      #"{"alg":"ES256","alg":"ES256","x5c":\#(x5c)}"#,
+      #"{"alg":"ES256","x5c":\#(x5c),"x5c":[]}"#,
+      #"{"alg":"ES256","x5c":[],"\u0078\u0035c":\#(x5c)}"#,
+      #"["ES256"]"#, #""ES256""#, "null", "", "{", "{\"alg\":\"ES256\",\"x5c\":\(x5c)} x",
+      "\u{FEFF}{}",
     ]
     for header in headers {
       let jws = try authority.fresh(header: Array(header.utf8))

@@ -1,8 +1,9 @@
 import Foundation
-@testable import SignedData
 import StrictJSON
 import SubscriptionLedger
 import Testing
+
+@testable import SignedData
 
 /// Rows J6 to J14, J21, J22: the 64 bytes of the signature.
 @Suite struct SignatureTests {
