@@ -45,12 +45,16 @@ final class Installation {
         "readTokens",
         .array([
           Self.token("backend", Self.token, []),
-          Self.token("other", Self.otherAppsToken, [
-            ("bundleIds", .array([.string("com.example.other")]))
-          ]),
-          Self.token("sandbox", Self.sandboxToken, [
-            ("environments", .array([.string("Sandbox")]))
-          ]),
+          Self.token(
+            "other", Self.otherAppsToken,
+            [
+              ("bundleIds", .array([.string("com.example.other")]))
+            ]),
+          Self.token(
+            "sandbox", Self.sandboxToken,
+            [
+              ("environments", .array([.string("Sandbox")]))
+            ]),
         ])
       ),
     ]

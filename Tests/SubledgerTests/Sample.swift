@@ -21,17 +21,19 @@ enum Sample {
       ("originalTransactionId", .string(otid)), ("environment", .string(environment)),
       ("productId", .string("pro.monthly")), ("signedDate", .integer(signed)),
     ]
-    let transaction: [(String, JSONValue)] = shared + [
-      ("transactionId", .string("\(otid)\(number)")), ("bundleId", .string(bundleId)),
-      ("purchaseDate", .integer(signed)), ("expiresDate", .integer(signed + 30 * day)),
-      ("type", .string("Auto-Renewable Subscription")),
-      ("inAppOwnershipType", .string("PURCHASED")), ("quantity", .integer(1)),
-      ("subscriptionGroupIdentifier", .string("21400001")),
-    ]
-    let renewal: [(String, JSONValue)] = shared + [
-      ("autoRenewStatus", .integer(1)), ("autoRenewProductId", .string("pro.monthly")),
-      ("renewalDate", .integer(signed + 30 * day)),
-    ]
+    let transaction: [(String, JSONValue)] =
+      shared + [
+        ("transactionId", .string("\(otid)\(number)")), ("bundleId", .string(bundleId)),
+        ("purchaseDate", .integer(signed)), ("expiresDate", .integer(signed + 30 * day)),
+        ("type", .string("Auto-Renewable Subscription")),
+        ("inAppOwnershipType", .string("PURCHASED")), ("quantity", .integer(1)),
+        ("subscriptionGroupIdentifier", .string("21400001")),
+      ]
+    let renewal: [(String, JSONValue)] =
+      shared + [
+        ("autoRenewStatus", .integer(1)), ("autoRenewProductId", .string("pro.monthly")),
+        ("renewalDate", .integer(signed + 30 * day)),
+      ]
     var data: [(String, JSONValue)] = [
       ("bundleId", .string(bundleId)), ("environment", .string(environment)),
       ("status", .integer(1)), ("transaction", .object(transaction)),

@@ -110,9 +110,10 @@ import Testing
 
   @Test func noData() throws {
     let installation = try Installation()
-    for words in [["verify"], ["rebuild"], ["events"], ["entitlement", "1"], ["history", "1"],
-      ["quarantine", "list"]]
-    {
+    for words in [
+      ["verify"], ["rebuild"], ["events"], ["entitlement", "1"], ["history", "1"],
+      ["quarantine", "list"],
+    ] {
       let finished = try installation.launch(
         words + ["--config", installation.config.path]
       ).finish(within: 10)
@@ -144,7 +145,7 @@ import Testing
     try installation.configure(apps: [Installation.app().setting("bundleID", .string("x"))])
     try expectComplaint(installation, "apps[0]", "unknown key \"bundleID\"")
     try installation.configure(with: [("limits", .object([("bodybytes", .integer(1))]))])
-    try expectComplaint(installation, "limits", "unknown key \"bodybytes\"")
+    try expectComplaint(installation, "unknown key \"limits.bodybytes\"")
   }
 
   @Test func aRootThatCannotBe() throws {

@@ -65,42 +65,60 @@ import Testing
     Case("all deleted", 1, "DELETE FROM event"),
     Case("two rows swapped", 4, swap(4, 8)),
     Case("neighbours swapped", 7, swap(7, 8)),
-    Case("renumbered from 7", 7, "UPDATE event SET seq = -seq WHERE seq >= 7; "
-      + "UPDATE event SET seq = 1 - seq WHERE seq < 0"),
-    Case("a hole closed", 6, "DELETE FROM event WHERE seq = 6; "
-      + "UPDATE event SET seq = -seq WHERE seq > 6; UPDATE event SET seq = -seq - 1 WHERE seq < 0"),
-    Case("a row before the first", nil, "INSERT INTO event SELECT 0, randomblob(16), source, "
-      + "stream_id, kind_id, dictionary_id, signed_date_ms, received_at_ms, body_sha256, hash, body "
-      + "FROM event WHERE seq = 1"),
-    Case("a row appended", 12, "INSERT INTO event SELECT 12, randomblob(16), source, stream_id, "
-      + "kind_id, dictionary_id, signed_date_ms, received_at_ms, body_sha256, hash, body FROM event "
-      + "WHERE seq = 11"),
+    Case(
+      "renumbered from 7", 7,
+      "UPDATE event SET seq = -seq WHERE seq >= 7; "
+        + "UPDATE event SET seq = 1 - seq WHERE seq < 0"),
+    Case(
+      "a hole closed", 6,
+      "DELETE FROM event WHERE seq = 6; "
+        + "UPDATE event SET seq = -seq WHERE seq > 6; UPDATE event SET seq = -seq - 1 WHERE seq < 0"
+    ),
+    Case(
+      "a row before the first", nil,
+      "INSERT INTO event SELECT 0, randomblob(16), source, "
+        + "stream_id, kind_id, dictionary_id, signed_date_ms, received_at_ms, body_sha256, hash, body "
+        + "FROM event WHERE seq = 1"),
+    Case(
+      "a row appended", 12,
+      "INSERT INTO event SELECT 12, randomblob(16), source, stream_id, "
+        + "kind_id, dictionary_id, signed_date_ms, received_at_ms, body_sha256, hash, body FROM event "
+        + "WHERE seq = 11"),
     Case("body, first byte", 5, flip("body", at: 1)),
     Case("body, tenth byte", 5, flip("body", at: 10)),
     Case("body, in the signature", 5, flip("body", at: 100)),
     Case("body emptied", 5, "UPDATE event SET body = x'' WHERE seq = 5"),
-    Case("body of another", 5,
+    Case(
+      "body of another", 5,
       "UPDATE event SET body = (SELECT body FROM event WHERE seq = 3) WHERE seq = 5"),
     Case("hash", 5, flip("hash", at: 3)),
     Case("body_sha256", 5, flip("body_sha256", at: 3)),
     Case("notification_uuid", 5, flip("notification_uuid", at: 3)),
     Case("source", 5, "UPDATE event SET source = 'v1' WHERE seq = 5"),
-    Case("signed_date_ms", 5,
+    Case(
+      "signed_date_ms", 5,
       "UPDATE event SET signed_date_ms = signed_date_ms + 1 WHERE seq = 5"),
-    Case("received_at_ms", 5,
+    Case(
+      "received_at_ms", 5,
       "UPDATE event SET received_at_ms = received_at_ms - 1 WHERE seq = 5"),
-    Case("stream_id", 5,
+    Case(
+      "stream_id", 5,
       "UPDATE event SET stream_id = (SELECT stream_id FROM event WHERE seq = 4) WHERE seq = 5"),
-    Case("kind_id", 5,
+    Case(
+      "kind_id", 5,
       "UPDATE event SET kind_id = (SELECT kind_id FROM event WHERE seq = 9) WHERE seq = 5"),
     Case("dictionary_id", 5, "UPDATE event SET dictionary_id = NULL WHERE seq = 5"),
-    Case("a stream renamed", 1,
+    Case(
+      "a stream renamed", 1,
       "UPDATE stream SET original_transaction_id = '999' WHERE original_transaction_id = '701'"),
-    Case("an app renamed", 10,
+    Case(
+      "an app renamed", 10,
       "UPDATE app SET bundle_id = 'com.example.b' WHERE environment = 'Sandbox'"),
-    Case("a type renamed", 9,
+    Case(
+      "a type renamed", 9,
       "UPDATE kind SET notification_type = 'RENEWED' WHERE notification_type = 'REFUND'"),
-    Case("a subtype added", 9,
+    Case(
+      "a subtype added", 9,
       "UPDATE kind SET subtype = 'VOLUNTARY' WHERE notification_type = 'REFUND'"),
     Case("the dictionary", 1, "UPDATE dictionary SET bytes = zeroblob(length(bytes))"),
     Case("quarantine", nil, "UPDATE quarantine SET body = zeroblob(length(body))"),
@@ -155,9 +173,11 @@ import Testing
     #expect(try installation.files() == before)
   }
 
-  @Test(arguments: ["DELETE FROM entitlement", "UPDATE entitlement SET state = x'00'",
+  @Test(arguments: [
+    "DELETE FROM entitlement", "UPDATE entitlement SET state = x'00'",
     "DELETE FROM entitlement WHERE id = 1",
-    "UPDATE entitlement SET original_transaction_id = '4'  WHERE id = 1"])
+    "UPDATE entitlement SET original_transaction_id = '4'  WHERE id = 1",
+  ])
   func rowsThatWereChanged(sql: String) throws {
     let installation = try copy()
     let name = try #require(
