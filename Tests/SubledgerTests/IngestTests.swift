@@ -101,7 +101,7 @@ import Testing
 
   @Test func endsInOrderOnAnInterruption() throws {
     let installation = try Installation()
-    let lines = try good(1...900, installation)
+    let lines = try good(1...600, installation)
     let file = try installation.file("long", lines)
     let running = try installation.launch([
       "ingest", file, "--json", "--config", installation.config.path,
@@ -116,10 +116,10 @@ import Testing
     #expect(finished.code == 3, "\(finished)")
     #expect(finished.errors.contains("stopped"))
     let accepted = try #require(try finished.lines().last?["accepted"]?.integer)
-    #expect(accepted > 0 && accepted < 900)
+    #expect(accepted > 0 && accepted < 600)
     #expect(try installation.events().count == Int(accepted))
     let again = try installation.run("ingest", file, "--json")
-    try expect(again, lines: 900, accepted: 900 - accepted, duplicates: accepted, refused: 0)
+    try expect(again, lines: 600, accepted: 600 - accepted, duplicates: accepted, refused: 0)
   }
 
   @Test func aFileThatIsNone() throws {

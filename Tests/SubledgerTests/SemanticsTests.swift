@@ -218,15 +218,15 @@ import Testing
 
   @Test func manyCustomersAtOnce() throws {
     let door = try Door()
-    let bodies = try (0..<400).map {
+    let bodies = try (0..<160).map {
       try door.installation.sign(Sample.notification($0, otid: "95\($0)"))
     }
     let (port, seqs) = (door.daemon.port, Seqs())
     together(8) { number in
       let client = Client(port: port)
-      for body in bodies[(number * 50)..<(number * 50 + 50)] { seqs.note(client.post(body)) }
+      for body in bodies[(number * 20)..<(number * 20 + 20)] { seqs.note(client.post(body)) }
     }
-    #expect(Set(seqs.all).count == 400 && seqs.accepted == 400)
-    try door.finish(events: 400, quarantined: 0)
+    #expect(Set(seqs.all).count == 160 && seqs.accepted == 160)
+    try door.finish(events: 160, quarantined: 0)
   }
 }
