@@ -104,6 +104,7 @@ public struct StoredQuarantine: Sendable, Equatable {
   public let notificationType: String?
   public let signedDate: Int64?
   public let receivedAt: Int64
+  /// Empty where it cannot be recovered.
   public let body: [UInt8]
   public let bodySHA256: [UInt8]
 }

@@ -67,10 +67,15 @@ struct ConfigurationReader {
 
   // MARK: Members
 
-  private func known(_ object: JSONElement, _ names: Set<String>) throws(ConfigurationError) {
-    guard object.kind == .object else { throw wrong("is no object", "see the README's example") }
+  /// - Parameter parent: how the object's keys begin in errors.
+  private func known(
+    _ object: JSONElement, _ names: Set<String>, parent: String = ""
+  ) throws(ConfigurationError) {
+    guard object.kind == .object else {
+      throw wrong("\(parent) is no object", "see the README's example")
+    }
     for member in object.members where !names.contains(member.name) {
-      throw wrong("unknown key \"\(member.name)\"", "keys are \(names.sorted())")
+      throw wrong("unknown key \"\(parent)\(member.name)\"", "keys are \(names.sorted())")
     }
   }
 
@@ -207,7 +212,7 @@ struct ConfigurationReader {
       ("connectionsPerAddress", \.connectionsPerAddress), ("headerSeconds", \.headerSeconds),
       ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds),
     ]
-    try known(object, Set(fields.map(\.0)))
+    try known(object, Set(fields.map(\.0)), parent: "limits.")
     for (name, field) in fields {
       guard let member = object[name] else { continue }
       guard let value = member.integer, (1...1_000_000_000).contains(value) else {

@@ -187,10 +187,46 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  @Test func dataAndListenFromFlagsAndVariables() throws {
+  /// Commands see whole states while the daemon writes, and it does not notice them.
+  @Test func commandsBesideALoadedDaemon() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let port = daemon.port
+    let bodies = try (0..<450).map {
+      try installation.sign(Sample.notification($0, otid: "70\($0 % 40)"))
+    }
+    let (stop, refused) = (Flag(), Flag())
+    let done = DispatchGroup()
+    for part in 0..<3 {
+      done.enter()
+      Thread.detachNewThread {
+        let client = Client(port: port)
+        for body in bodies[(part * 150)..<(part * 150 + 150)] where !stop.isSet {
+          if client.post(body)?.status != 200 { refused.set() }
+        }
+        done.leave()
+      }
+    }
+    while try installation.events("--limit", "20").count < 20 {}
+    for _ in 0..<2 {
+      let verified = try installation.run("verify")
+      #expect(verified.code == 0, "\(verified)")
+      let rebuilt = try installation.run("rebuild")
+      #expect(rebuilt.code == 0, "\(rebuilt)")
+      let row = try installation.run("entitlement", "703", "--json")
+      #expect(row.code == 0, "\(row)")
+      #expect(try installation.run("history", "703", "--json").code == 0)
+    }
+    stop.set()
+    done.wait()
+    #expect(!refused.isSet)
+    #expect(try daemon.stop().code == 0)
+    #expect(try installation.verify().code == 0)
+  }
+
+  @Test func aFlagWinsOverTheFile() throws {
     let installation = try filled()
     let elsewhere = installation.folder.appending(path: "elsewhere").path
-    let finished = try installation.run("events", "--data", elsewhere)
-    #expect(finished.code != 0, "the flag wins over the file")
+    #expect(try installation.run("events", "--data", elsewhere).code != 0)
   }
 }

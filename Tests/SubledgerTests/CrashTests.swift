@@ -16,7 +16,7 @@ import Testing
   private static let rounds =
     ProcessInfo.processInfo.environment["SUBLEDGER_KILL_ROUNDS"].flatMap { Int($0) } ?? 3
   private static let connections = 6
-  private static let eventsEach = 40
+  private static let eventsEach = 24
 
   /// Posts its part of a round's bodies, some of them again and some of the round before.
   private func load(
@@ -107,7 +107,9 @@ import Testing
     #expect(answered.all.count < work.count)
     try check(installation, answered)
     // In good order: nothing is left beside the files.
-    #expect(try installation.files().keys.allSatisfy { !$0.hasSuffix("-wal") })
+    for (name, bytes) in try installation.files() where name.hasSuffix("-wal") {
+      #expect(bytes.isEmpty, "\(name) has \(bytes.count) bytes")
+    }
   }
 
   @Test func aRequestUnderWayIsFinished() throws {

@@ -145,7 +145,7 @@ import Testing
     try installation.configure(apps: [Installation.app().setting("bundleID", .string("x"))])
     try expectComplaint(installation, "apps[0]", "unknown key \"bundleID\"")
     try installation.configure(with: [("limits", .object([("bodybytes", .integer(1))]))])
-    try expectComplaint(installation, "limits", "unknown key \"bodybytes\"")
+    try expectComplaint(installation, "unknown key \"limits.bodybytes\"")
   }
 
   @Test func aRootThatCannotBe() throws {
