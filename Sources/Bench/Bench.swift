@@ -3,6 +3,9 @@ import Platform
 import StrictJSON
 
 /// `subledger-bench`: measures the daemon on this machine, and what the cryptography alone costs.
+///
+/// It looks from outside: a process of its own, HTTP, `/proc`, file sizes, commands. So what it
+/// measures is the binary that is shipped, with every check and every sync in it (promises 1 and 3).
 @main
 enum Bench {
   static func main() {
@@ -27,6 +30,7 @@ enum Bench {
     }
   }
 
+  /// The folder goes whatever happens, and with it the daemon that an error left running.
   private static func measure(_ options: Options) throws(BenchError) {
     let folder = try RunFolder.make(options)
     defer { folder.clear() }
@@ -44,6 +48,7 @@ enum Bench {
   /// What goes on, on standard error.
   static func say(_ text: String) { write("subledger-bench: \(text)\n", to: STDERR_FILENO) }
 
+  /// Whole, or as far as a reader that went away lets it.
   private static func write(_ text: String, to descriptor: Int32) {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {

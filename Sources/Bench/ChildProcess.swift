@@ -31,6 +31,7 @@ struct ChildProcess: ~Copyable {
     return ChildProcess(pid: pid)
   }
 
+  /// Takes over a process that nobody else waits for.
   private init(pid: pid_t) { self.pid = pid }
 
   /// Asks it to end in order.
@@ -58,6 +59,8 @@ struct ChildProcess: ~Copyable {
     _ = Self.reap(pid)
   }
 
+  /// The raw status, as wait(2) packs it: the signal in the low seven bits, else the exit code in
+  /// the next eight.
   private static func reap(_ pid: pid_t) -> Int32 {
     var status: Int32 = 0
     while waitpid(pid, &status, 0) < 0 && errno == EINTR {}

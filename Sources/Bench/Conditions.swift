@@ -6,6 +6,7 @@ import StrictJSON
 struct Conditions {
   private(set) var all: [(name: String, value: String)] = []
 
+  /// Adds one; they are shown in the order they came.
   mutating func add(_ name: String, _ value: String) { all.append((name, value)) }
 
   /// What this machine and the measured binary say of themselves.
@@ -18,6 +19,9 @@ struct Conditions {
       field.withMemoryRebound(to: CChar.self, capacity: 65) { String(cString: $0) }
     }
     conditions.add("kernel", "Linux \(release)")
+    // Work of others weighs on every figure but the ratios, and on those too where it fills caches.
+    let load = try ProcessUsage.text("/proc/loadavg").split(separator: " ").first ?? "?"
+    conditions.add("load average before", String(load))
     conditions.add("file system", try fileSystem(run.path))
     let openssl = try run.run(["openssl", "version"]).output
     conditions.add("openssl speed", String(openssl.prefix { $0 != "\n" }))
@@ -29,6 +33,7 @@ struct Conditions {
     return conditions
   }
 
+  /// The model's name as the kernel has it; ARM kernels give none.
   private static func processor() throws(BenchError) -> String {
     let lines = try ProcessUsage.text("/proc/cpuinfo").split(separator: "\n")
     let model = lines.first { $0.hasPrefix("model name") || $0.hasPrefix("Processor") }

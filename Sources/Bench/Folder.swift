@@ -2,6 +2,7 @@ import Glibc
 
 /// A folder of this run, with everything in it.
 enum Folder {
+  /// Makes it for the owner alone; one that exists is an error, since its files are not ours.
   static func make(_ path: String) throws(BenchError) {
     guard mkdir(path, 0o700) == 0 else {
       throw .unmeasurable("could not make \(path): \(String(cString: strerror(errno)))")
@@ -28,6 +29,7 @@ enum Folder {
     rmdir(path)
   }
 
+  /// The names in it, without itself and its parent; none where it cannot be read.
   private static func entries(_ path: String) -> [String] {
     guard let folder = opendir(path) else { return [] }
     defer { closedir(folder) }

@@ -12,8 +12,11 @@ struct Input: Sendable {
   /// How many of the notifications each stream has.
   let streams: [String: Int]
 
+  /// How long ago the fleet's first customer came.
   static let days: Int64 = 400
+  /// 2026-01-01T00:00:00Z: the same payloads on every day the program runs.
   private static let end: Int64 = 1_767_225_600_000
+  /// Customers counted to learn how many notifications one has.
   private static let probe = 400
 
   /// Signs about `events` notifications of a fleet.
@@ -38,6 +41,7 @@ struct Input: Sendable {
       customers: customers, streams: streams)
   }
 
+  /// All of a fleet's that carry a transaction and a renewal, in the order of their signing.
   private static func notifications(of customers: Int) -> [SimulatedNotification] {
     let fleet = Fleet(app: SimulatedApp(), customers: customers, days: days, end: end, seed: 7)
     return fleet.notifications().filter { notification in

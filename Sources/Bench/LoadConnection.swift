@@ -3,16 +3,20 @@ import Platform
 
 /// One kept-alive connection of the load, non-blocking, with at most one request under way.
 final class LoadConnection {
+  /// What is looked at of an answer.
   struct Answer {
     let status: Int
     let hasMarker: Bool
   }
 
   let socket: Socket
+  /// The request under way, head and body.
   var request: [UInt8] = []
+  /// How many of its bytes the kernel has taken.
   var sent = 0
   /// When the request was begun, in monotonic nanoseconds.
   var start: Int64 = 0
+  /// Whether the kernel takes no more of the request now.
   var isBlocked = false
   /// The beginning of an answer that did not come in one piece.
   private var partial: [UInt8] = []
@@ -93,6 +97,7 @@ final class LoadConnection {
     return Answer(status: status, hasMarker: find(marker.span, in: body) != nil)
   }
 
+  /// The decimal number there, blanks before it skipped.
   private static func number(in bytes: Span<UInt8>, from start: Int) -> Int {
     var at = start
     var number = 0

@@ -8,13 +8,17 @@ import Platform
 /// of an answer only status, length and one marker are looked at.
 struct LoadGenerator: ~Copyable {
   private let requests: ArraySlice<[UInt8]>
+  /// Requests to send in all.
   private let total: Int
   private let marker: [UInt8]
   private var epoll: Epoll
+  /// By token of their events.
   private var connections: [LoadConnection] = []
+  /// Requests begun, and requests answered.
   private var next = 0
   private var answered = 0
   private var report = LoadReport()
+  /// All connections receive through it; answers are far shorter.
   private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
   /// Without an answer for so long, in milliseconds, there is nothing to measure.
@@ -46,6 +50,7 @@ struct LoadGenerator: ~Copyable {
     report.latencies.reserveCapacity(total)
   }
 
+  /// Connects before the clock starts: kept-alive connections are what is measured.
   private mutating func connect(_ count: Int, _ port: UInt16) throws(BenchError) {
     for token in 0..<count {
       let connection = try LoadConnection.open(port: port)
@@ -83,6 +88,7 @@ struct LoadGenerator: ~Copyable {
     try send(token)
   }
 
+  /// Sends what the kernel takes, and watches for room where it does not take all.
   private mutating func send(_ token: Int) throws(BenchError) {
     let connection = connections[token]
     let wasBlocked = connection.isBlocked
@@ -92,6 +98,7 @@ struct LoadGenerator: ~Copyable {
       connection.socket.descriptor, token: UInt64(token), connection.isBlocked ? .write : .read)
   }
 
+  /// Counts an answer that is complete and begins the next request at once.
   private mutating func react(to event: Epoll.Event) throws(BenchError) {
     let token = Int(event.token)
     let connection = connections[token]

@@ -1,5 +1,6 @@
 /// One row of the table: a figure, and what is asked of it.
 struct Measurement {
+  /// What is asked, bounds included.
   enum Target {
     case atLeast(Double)
     case atMost(Double)

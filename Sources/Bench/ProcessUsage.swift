@@ -2,6 +2,8 @@ import Glibc
 import Platform
 
 /// What /proc says of a running process (proc(5)).
+///
+/// The kernel counts for all threads, the softirq work done in their time included.
 struct ProcessUsage {
   let pid: Int32
 
@@ -22,6 +24,7 @@ struct ProcessUsage {
   /// The most bytes that were ever resident.
   func peakBytes() throws(BenchError) -> Int64 { try status("VmHWM:") }
 
+  /// A line of `status`, which counts in units of 1024 bytes and calls them kB.
   private func status(_ name: String) throws(BenchError) -> Int64 {
     for line in try Self.text("/proc/\(pid)/status").split(separator: "\n")
     where line.hasPrefix(name) {
@@ -31,6 +34,7 @@ struct ProcessUsage {
     throw .unmeasurable("/proc/\(pid)/status has no \(name)")
   }
 
+  /// A small file as text.
   static func text(_ path: String) throws(BenchError) -> String {
     do throws(PlatformError) {
       return String(decoding: try DurableFile.read(path, limit: 1 << 16), as: UTF8.self)

@@ -7,6 +7,7 @@ struct Report {
 
   // MARK: The table
 
+  /// Rows, a rule, conditions; columns are as wide as what is in them.
   var table: String {
     var rows = [["what", "value", "ratio", "target", ""]]
     for measurement in measurements { rows.append(Self.cells(measurement)) }
@@ -44,6 +45,7 @@ struct Report {
 
   // MARK: JSON
 
+  /// The same in full precision.
   var json: JSONValue {
     .object([
       ("conditions", .object(conditions.all.map { ($0.name, .string($0.value)) })),
@@ -73,6 +75,7 @@ struct Report {
     return .object(members)
   }
 
+  /// JSON has no infinities.
   private static func number(_ value: Double) -> JSONValue {
     value.isFinite ? .number("\(value)") : .null
   }

@@ -6,7 +6,9 @@ import StrictJSON
 /// The folder of one run: authority, configuration, the daemon's data, its log.
 struct RunFolder {
   let path: String
+  /// The binary under measurement.
   let subledger: String
+  /// Whether the folder was asked for by name, and stays.
   let isKept: Bool
 
   /// Only good for a daemon on loopback that trusts nobody but this run's authority.
@@ -42,6 +44,7 @@ struct RunFolder {
     return authority
   }
 
+  /// One app, one root, one token; all limits but those on connections are the daemon's own.
   private func configurationValue(_ connections: Int) -> JSONValue {
     let app = SimulatedApp()
     let admitted = JSONValue.object([
@@ -61,6 +64,7 @@ struct RunFolder {
     ])
   }
 
+  /// Paths in a configuration mean its folder, those of a command line the working directory.
   private func absolute(_ path: String) -> String {
     guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
     defer { free(folder) }
@@ -88,11 +92,13 @@ struct RunFolder {
     try run([subledger] + command + ["--config", configuration])
   }
 
+  /// What a program said last, for a message; it holds no body and no secret by the log's rules.
   func lastLine(of file: String) throws(BenchError) -> String {
     let lines = try ProcessUsage.text(file).split(separator: "\n")
     return lines.last.map(String.init) ?? "nothing"
   }
 
+  /// Removes the folder unless it is to stay.
   func clear() {
     guard !isKept else { return }
     Folder.remove(path)

@@ -4,6 +4,9 @@ import Simulator
 import StrictJSON
 
 /// One run: what is measured, in its order.
+///
+/// The verifications alone are measured right before and right after the load, so that what else
+/// the machine does at that time weighs on both sides of the ratio.
 struct Session {
   private let folder: RunFolder
   private let options: Options
@@ -13,6 +16,7 @@ struct Session {
 
   /// The share of the notifications that goes before the measured ones.
   private static let warmUpShare = 0.1
+  /// Rows read over HTTP; some seconds' worth.
   private static let reads = 60_000
   /// How many customers' rows are looked at after the load.
   private static let sample = 200
@@ -32,6 +36,10 @@ struct Session {
     report.conditions.add("connections", "\(options.connections)")
   }
 
+  /// Measures everything.
+  ///
+  /// - Throws: `unmeasurable` where any answer, row or count is not what it must be: figures of
+  ///   something that does not work would mean nothing.
   mutating func measure() throws(BenchError) -> Report {
     try measureCost()
     try measureDaemon()
@@ -81,6 +89,7 @@ struct Session {
     try daemon.stop()
   }
 
+  /// Sends notifications and requires that outcome of every one.
   @discardableResult
   private func load(
     _ requests: ArraySlice<[UInt8]>, _ port: UInt16, _ outcome: String
@@ -92,6 +101,7 @@ struct Session {
     return report
   }
 
+  /// The targets: 2,000 a second, and 1.6 times the processor time of the three verifications.
   private mutating func note(accepted: LoadReport, processorSeconds: Double) {
     let three = cost.threeSeconds
     add(
@@ -109,6 +119,7 @@ struct Session {
       accepted.milliseconds(at: 0.99), "ms")
   }
 
+  /// Opens the readers and fills the caches first.
   private mutating func measureReads(_ port: UInt16) throws(BenchError) {
     let requests = input.streams.keys.sorted().map { Input.read($0, token: RunFolder.token) }
     let warm = requests.prefix(1_000)
@@ -138,6 +149,8 @@ struct Session {
 
   // MARK: After it
 
+  /// Sizes, start, rebuild and verify on the files that the stopped daemon left. A verify that has
+  /// a finding fails the run: the load must not have broken a promise.
   private mutating func measureRest() throws(BenchError) {
     let events = Double(input.requests.count)
     let each = Double(Folder.size(folder.data)) / events
