@@ -54,7 +54,11 @@ let package = Package(
     trial("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON"]),
     trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
     trial("HTTPFront", ["HTTPFront", "Platform"]),
+    trial("House"),
     trial("StrictJSON", ["StrictJSON"]),
+    trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
+    trial(
+      "SubscriptionLedger", ["SubscriptionLedger", "JournalStore", "SignedData", "StrictJSON"]),
     trial("Entitlements", ["Entitlements", "AppStore"]),
     trial(
       "Door",
