@@ -130,8 +130,9 @@ import Testing
     }
     let root = try #require(CertificateMaker.der(pem: try file("root.pem")))
     let key = try SigningKey.read(pem: try file("leaf.key.pem"))
-    let receiver = try Receiver(
-      try Door.configuration(in: try Self.folder(), root: root))
+    let scratch = try Door.newFolder()
+    defer { try? FileManager.default.removeItem(atPath: scratch) }
+    let receiver = try Receiver(try Door.configuration(in: scratch, root: root))
     let rows = [
       ("rsa2048", nil), ("rsa1024", "chain_path"), ("md5", "certificate_signature"),
       ("sha1", "certificate_signature"),
@@ -154,8 +155,6 @@ import Testing
       #expect(refusal == code.map { .untrusted($0) }, "X14 \(name)")
     }
   }
-
-  private static func folder() throws -> String { try Door.newFolder() }
 
   // MARK: Dates
 

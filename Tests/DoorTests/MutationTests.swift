@@ -16,14 +16,18 @@ import Testing
   private let authority: Authority
   private let configuration: Configuration
   private let seed: UInt64
+  /// Thousandths of 20,000 attempts on the receiver: DOOR_ROUNDS=1000 is all of them.
+  private let share: Int
 
   init() throws {
     authority = try Authority.shared.get()
     let folder = try Door.newFolder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
     configuration = try Door.configuration(in: folder, root: authority.root)
-    let given = ProcessInfo.processInfo.environment["DOOR_SEED"].flatMap { UInt64($0) }
-    seed = given ?? 20_261_121
-    print("DOOR_SEED=\(seed)")
+    let environment = ProcessInfo.processInfo.environment
+    seed = environment["DOOR_SEED"].flatMap { UInt64($0) } ?? 20_261_121
+    share = environment["DOOR_ROUNDS"].flatMap { Int($0) } ?? 40
+    print("DOOR_SEED=\(seed) DOOR_ROUNDS=\(share)")
   }
 
   /// What the receiver journals of it; nil for any refusal.
@@ -42,7 +46,7 @@ import Testing
     let good = Forge.body(try authority.fresh())
     let original = try #require(journaled(receiver, good))
     var random = SeededGenerator(seed: seed)
-    for round in 0..<6000 {
+    for round in 0..<8 * share {
       let body = Self.mutated(good, &random, Int(random.number(in: 1...4)))
       guard let event = journaled(receiver, body) else { continue }
       // White space, or an escape that spells the same: what is journaled is what was signed.
@@ -57,7 +61,7 @@ import Testing
     let parts = Forge.parts(try authority.fresh())
     let decoded = try parts.map { try #require(Base64URL.decode($0)) }
     var random = SeededGenerator(seed: seed, stream: 1)
-    for round in 0..<4500 {
+    for round in 0..<6 * share {
       let place = round % 3
       var changed = decoded
       changed[place] = Self.mutated(decoded[place], &random, Int(random.number(in: 1...3)))
@@ -74,7 +78,7 @@ import Testing
     let chain = try forgery.chain()
     let payload = try CompactJWS(parsing: try authority.fresh()[...]).payload
     let prover = try Prover(roots: try TrustRoots(files: [authority.root]))
-    for round in 0..<4500 {
+    for round in 0..<4 * share {
       var changed = chain
       let place = round % 2
       changed[place] = Self.mutated(chain[place], &random, Int(random.number(in: 1...3)))
@@ -93,7 +97,7 @@ import Testing
     let chain = try forgery.chain()
     let payload = try CompactJWS(parsing: try authority.fresh()[...]).payload
     let prover = try Prover(roots: try TrustRoots(files: [authority.root]))
-    for round in 0..<1500 {
+    for round in 0..<2 * share {
       var changed = chain
       let place = round % 2
       let key = place == 0 ? forgery.intermediateKey : forgery.rootKey
@@ -127,7 +131,7 @@ import Testing
       "data.transaction.commitmentInfo.totalBillingPeriods",
     ]
     var state = StreamState()
-    for _ in 0..<1200 {
+    for _ in 0..<2 * share {
       var notification = Sample.notification()
         .with("data.transaction.commitmentInfo", .object([]))
         .with("data.renewalInfo.isInBillingRetryPeriod", .boolean(random.chance(0.5)))
@@ -177,7 +181,7 @@ import Testing
       try receiver.receive(signedPayload: try authority.fresh()[...], at: 0).foldEvent)
     let encoded = whole.encoded()
     #expect(StreamState(decoding: encoded) == whole)
-    for round in 0..<6000 {
+    for round in 0..<20 * share {
       let bytes =
         round % 3 == 0
         ? (0..<random.number(in: 0...60)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -199,7 +203,7 @@ import Testing
       environment: "Production", bundleId: "com.example.app", originalTransactionId: "a\u{1F}b")
     let good = PageCursor.text(key, for: token)
     #expect(PageCursor.key(good, for: token) == key)
-    for _ in 0..<5000 {
+    for _ in 0..<20 * share {
       let bytes = Self.mutated(Array(good.utf8), &random, 1)
       let text = String(decoding: bytes, as: UTF8.self)
       let found = PageCursor.key(text, for: token)
@@ -215,7 +219,7 @@ import Testing
     var random = SeededGenerator(seed: seed, stream: 7)
     let letters = Array("0123456789-+:.TtZz /eE\u{0}é".unicodeScalars).map(Character.init)
     let good = Array("2026-01-31T10:00:00.123+05:30")
-    for round in 0..<8000 {
+    for round in 0..<50 * share {
       var text = good
       if round % 2 == 0 { text = (0..<random.number(in: 0...30)).map { _ in random.pick(letters) } }
       for _ in 0..<random.number(in: 0...3) where !text.isEmpty {
@@ -243,7 +247,7 @@ import Testing
     let pieces = [
       "limit", "after", "=", "&", "%", "%2", "%41", "%C3%A9", "%ff", "%00", "+", "a", "==",
     ]
-    for _ in 0..<8000 {
+    for _ in 0..<50 * share {
       let text = (0..<random.number(in: 0...12)).map { _ in random.pick(pieces) }.joined()
       if let query = QueryString(text, allowed: ["limit", "after"]) {
         for name in ["limit", "after"] {
@@ -259,7 +263,7 @@ import Testing
       "{", "}", "[", "]", ":", ",", "\"a\"", "\"", "\\", "\\u00e9", "\\ud83d\\ude00", "1", "-", "0",
       "1e5", "true", "null", " ", "\u{E9}", "e\u{301}", "{\"a\":", "\"b\":1", "\u{0}",
     ]
-    for _ in 0..<20_000 {
+    for _ in 0..<100 * share {
       let text = (0..<random.number(in: 0...14)).map { _ in random.pick(pieces) }.joined()
       guard let document = try? JSONDocument(parsing: Array(text.utf8)) else { continue }
       let written = document.root.value.bytes
