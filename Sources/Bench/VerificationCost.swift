@@ -12,7 +12,7 @@ struct VerificationCost {
   /// Measures once more, for three seconds of signing and three of verifying.
   mutating func measure(in run: RunFolder) throws(BenchError) {
     let speed = try run.run(["openssl", "speed", "-seconds", "3", "-mr", "ecdsap256"])
-    // With -mr the sums come as "+F4:<number>:<bits>:<signatures a second>:<verifications a second>".
+    // With -mr the sums come as "+F4:<number>:<bits>:<signatures/s>:<verifications/s>".
     for line in speed.output.split(separator: "\n") where line.hasPrefix("+F4:") {
       let fields = line.split(separator: ":")
       if fields.count == 5, fields[2] == "256", let rate = Double(fields[4]), rate > 0 {

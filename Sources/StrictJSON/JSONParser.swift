@@ -196,8 +196,8 @@ struct JSONParser {
 
   /// Whether a quote, a backslash, a control character or a byte beyond ASCII is among the eight.
   ///
-  /// Subtracting a value from bytes below 0x80 sets the high bit of those that are smaller; a borrow
-  /// may set it in a byte above, which is then only looked at in vain.
+  /// Subtracting a value from bytes below 0x80 sets the high bit of those that are smaller; a
+  /// borrow may set it in a byte above, which is then only looked at in vain.
   private static func needsLook(_ word: UInt64) -> Bool {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))

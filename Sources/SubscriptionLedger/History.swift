@@ -40,7 +40,7 @@ public struct History: Sendable {
     }
 
     /// What was paid and given back for that transaction, exactly as Apple says it: milliunits of
-    /// the currency, milli-percent. Amounts of several transactions are never added up here: Apple's
+    /// the currency, milli-percent. Amounts of several transactions are never added up: Apple's
     /// prices are not for accounting, and currencies differ.
     private static func money(_ transaction: Transaction) -> JSONValue {
       .object([

@@ -119,6 +119,7 @@ final class LedgerWriter {
     case .duplicate(let seq): .duplicate(seq: seq)
     case .conflict(let seq): .conflict(seq: seq)
     case .receiveTimeBehind: .receiveTimeBehind
+    case .skipped: .skipped
     case .quarantined, .alreadyQuarantined, .quarantineFull: .quarantined
     }
   }

@@ -6,9 +6,9 @@ import Testing
   private static let system: Set = ["Glibc", "Synchronization"]
   private static let allowed: [String: Set<String>] = [
     "subledger": [
-      "HTTPFront", "Simulator", "SubscriptionLedger", "AppStore", "SignedData", "Entitlements",
-      "JournalStore", "Platform", "StrictJSON", "Migrations",
+      "HTTPFront", "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
     ],
+    "Bench": ["Simulator", "Platform", "StrictJSON"],
     "HTTPFront": ["SubscriptionLedger", "Platform", "StrictJSON"],
     "Simulator": ["AppStore", "SignedData", "Platform", "StrictJSON"],
     "SubscriptionLedger": [
