@@ -8,7 +8,7 @@ PACKAGES = git pkg-config libsqlite3-dev libssl-dev libzstd-dev
 RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
 
-.PHONY: help deps build run test check bench install format clean
+.PHONY: help deps build run test laws check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ run: build ## Shows the main job: a simulated App Store, the daemon, one custome
 
 test: deps ## Runs all tests
 	$(SWIFT) test
+
+laws: deps ## Holds the fold's laws over a hundred times as many random histories
+	SUBLEDGER_HISTORIES=2000000 $(SWIFT) test -c release -Xswiftc -enable-testing --filter EntitlementsTests
 
 check: deps ## Tests, formatting, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations

@@ -1,12 +1,16 @@
 import AppStore
 import Entitlements
+import Foundation
 import Testing
 
 /// Holds a law over many random histories; of a history that breaks it, finds a small part that
 /// still does, and prints that with the seed.
 struct Law {
-  var histories = 2000
-  var make: (inout Chance) -> [FoldEvent] = RandomHistory.wild
+  /// 20,000 as a rule; `SUBLEDGER_HISTORIES` makes it more, `make laws` a hundred times as many.
+  var histories =
+    ProcessInfo.processInfo.environment["SUBLEDGER_HISTORIES"].flatMap(Int.init)
+    ?? 20_000
+  var make: (inout Chance) -> [FoldEvent] = RandomHistory.mixed
 
   /// - Parameter broken: what is wrong with a history, nil where nothing is. It is handed the same
   ///   chances every time it is asked about parts of one history.
@@ -58,7 +62,8 @@ struct Law {
       "#\(event.seq) \(Moment.text(event.signedDate)) \(event.notificationType)",
       "status \(event.status.map(String.init) ?? "-")",
     ]
-    if let transaction = event.transaction {
+    if event.version == 0 { words.append("V1") }
+    for transaction in event.transactions {
       words.append(
         "tx \(transaction.transactionId) \(transaction.productId ?? "-")"
           + " \(transaction.purchaseDate)>\(transaction.expiresDate ?? -1)"

@@ -77,8 +77,9 @@ import Testing
       for event in events {
         let before = state.transactions
         state.evolve(event)
+        let ids = event.transactions.map(\.transactionId)
         for (id, register) in before
-        where id != event.transaction?.transactionId && state.transactions[id] != register {
+        where !ids.contains(id) && state.transactions[id] != register {
           return "#\(event.seq) changed \(id)"
         }
       }

@@ -22,9 +22,9 @@ struct PlainRow {
     self.events = events
     self.t = t
     self.durations = durations
-    ids = Array(Set(events.compactMap { $0.transaction?.transactionId }))
+    ids = Array(Set(events.flatMap { $0.transactions.map(\.transactionId) }))
     for id in ids {
-      sources[id] = about(id).max { isBehind($0, $1, { $0.transaction?.signedDate ?? 0 }) }
+      sources[id] = about(id).max { isBehind($0, $1, { carried($0, id) }) }
     }
     for id in ids { ends[id] = workedOutEnd(id) }
   }
@@ -32,23 +32,38 @@ struct PlainRow {
   // MARK: Registers
 
   private func about(_ id: Id) -> [FoldEvent] {
-    events.filter { $0.transaction?.transactionId == id }
+    events.filter { carried($0, id) != nil }
   }
 
-  private func isBehind(_ a: FoldEvent, _ b: FoldEvent, _ signed: (FoldEvent) -> Int64) -> Bool {
-    let revoked = { (event: FoldEvent) in event.transaction?.revocationDate == nil ? 0 : 1 }
-    let one = [signed(a), a.signedDate, Int64(revoked(a))]
-    let other = [signed(b), b.signedDate, Int64(revoked(b))]
-    return one == other ? a.uuid < b.uuid : one.lexicographicallyPrecedes(other)
+  private func carried(_ event: FoldEvent, _ id: Id) -> Transaction? {
+    event.transactions.first { $0.transactionId == id }
   }
 
-  func tx(_ id: Id) -> Transaction { sources[id]?.transaction ?? Transaction() }
+  /// (version, signed, notification, revoked): V1 has its evidence time, and how much it lists.
+  private func rank(_ event: FoldEvent, signed: Int64, isRevoked: Bool) -> [Int64] {
+    event.version == 1
+      ? [1, signed, event.signedDate, isRevoked ? 1 : 0]
+      : [0, event.signedDate, Int64(event.transactions.count), isRevoked ? 1 : 0]
+  }
+
+  private func isBehind(
+    _ a: FoldEvent, _ b: FoldEvent, _ transaction: (FoldEvent) -> Transaction?
+  ) -> Bool {
+    let ranks = [a, b].map { event in
+      rank(
+        event, signed: transaction(event)?.signedDate ?? 0,
+        isRevoked: transaction(event)?.revocationDate != nil)
+    }
+    return ranks[0] == ranks[1] ? a.uuid < b.uuid : ranks[0].lexicographicallyPrecedes(ranks[1])
+  }
+
+  func tx(_ id: Id) -> Transaction { sources[id].flatMap { carried($0, id) } ?? Transaction() }
 
   var ri: RenewalInfo? {
     let carriers = events.filter { $0.renewal != nil }
     return carriers.max { a, b in
-      let one = [a.renewal?.signedDate ?? 0, a.signedDate]
-      let other = [b.renewal?.signedDate ?? 0, b.signedDate]
+      let one = rank(a, signed: a.renewal?.signedDate ?? 0, isRevoked: false)
+      let other = rank(b, signed: b.renewal?.signedDate ?? 0, isRevoked: false)
       return one == other ? a.uuid < b.uuid : one.lexicographicallyPrecedes(other)
     }?.renewal
   }
@@ -59,18 +74,24 @@ struct PlainRow {
   }
 
   private func first(_ id: Id) -> Int64? {
-    about(id).compactMap { $0.transaction?.signedDate }.min()
+    about(id).filter { $0.version == 1 }.compactMap { carried($0, id)?.signedDate }.min()
   }
 
   private func clear(_ id: Id) -> Int64? {
-    about(id).filter { $0.notificationType == "REFUND_REVERSED" }
-      .compactMap { $0.transaction?.signedDate }.max()
+    about(id).filter { $0.version == 1 && $0.notificationType == "REFUND_REVERSED" }
+      .compactMap { carried($0, id)?.signedDate }.max()
+  }
+
+  private func cancel(_ id: Id) -> Int64? {
+    about(id).filter { $0.version == 0 }.compactMap { carried($0, id) }
+      .filter { !$0.isUpgraded }.compactMap(\.revocationDate).min()
   }
 
   // MARK: Derived
 
   func rev(_ id: Id) -> Int64? {
-    guard let date = tx(id).revocationDate else { return nil }
+    let isV2 = sources[id]?.version == 1
+    guard let date = isV2 ? tx(id).revocationDate : cancel(id) else { return nil }
     if let clear = clear(id), date <= clear { return nil }
     return date
   }
@@ -105,7 +126,12 @@ struct PlainRow {
   private func older(_ a: Id, _ b: Id) -> Bool {
     if tx(a).purchaseDate != tx(b).purchaseDate { return tx(a).purchaseDate < tx(b).purchaseDate }
     guard let one = sources[a], let other = sources[b] else { return a < b }
-    return isBehind(one, other) { $0.transaction?.signedDate ?? 0 }
+    let ranks = [(one, tx(a)), (other, tx(b))].map { event, transaction in
+      rank(
+        event, signed: transaction.signedDate, isRevoked: transaction.revocationDate != nil)
+    }
+    if ranks[0] != ranks[1] { return ranks[0].lexicographicallyPrecedes(ranks[1]) }
+    return one.uuid == other.uuid ? a < b : one.uuid < other.uuid
   }
 
   var head: Id? { ids.filter { !isVoid($0) }.max(by: older) ?? ids.max(by: older) }
@@ -144,7 +170,8 @@ struct PlainRow {
   }
 
   private var lasting: Int64? {
-    guard let head, tx(head).expiresDate == nil, tx(head).type == "Non-Renewing Subscription",
+    guard let head, tx(head).expiresDate == nil,
+      [nil, "Non-Renewing Subscription"].contains(tx(head).type),
       let product = tx(head).productId, let duration = durations[product]
     else { return nil }
     return tx(head).purchaseDate + duration

@@ -33,6 +33,29 @@ enum RandomHistory {
     }
   }
 
+  /// Some of it told by V1, of the same transactions: a customer whose app switched.
+  static func mixed(_ chance: inout Chance) -> [FoldEvent] {
+    wild(&chance).map { event in
+      guard chance.once(in: 3) else { return event }
+      var event = event
+      event.version = 0
+      event.status = nil
+      event.renewal?.signedDate = 0
+      event.renewal?.renewalDate = nil
+      let ids = ["1000", "1001", "1002", "1003"].prefix(Int(chance.below(5)))
+      event.transactions = ids.map { id in
+        var transaction = transaction(&chance, signed: event.signedDate, isOneTime: false)
+        transaction.transactionId = id
+        transaction.signedDate = event.signedDate
+        transaction.transactionReason = nil
+        transaction.billingPlanType = nil
+        if transaction.expiresDate == nil { transaction.type = nil }
+        return transaction
+      }
+      return event
+    }
+  }
+
   private static func transaction(
     _ chance: inout Chance, signed: Int64, isOneTime: Bool
   ) -> Transaction {
@@ -72,7 +95,7 @@ enum RandomHistory {
     var dates = [moment(&chance), start + 400 * Moment.day]
     for event in events {
       dates.append(event.signedDate)
-      if let transaction = event.transaction {
+      for transaction in event.transactions {
         dates += [transaction.purchaseDate, transaction.purchaseDate - Moment.day]
         dates += [transaction.expiresDate, transaction.revocationDate].compactMap { $0 }
         dates += transaction.expiresDate.map { [$0 + 60 * Moment.day, $0 + 90 * Moment.day] } ?? []

@@ -85,8 +85,8 @@ import Testing
     event.notificationType == "EXPIRED" || event.notificationType == "GRACE_PERIOD_EXPIRED"
   }
 
-  /// Apple sends renewal info and status together, and says EXPIRED of what has expired, with the
-  /// newest state of everything.
+  /// Apple sends renewal info and status together, and says EXPIRED of what has expired, no
+  /// grace period and no renewal date left, with the newest state of everything.
   private static func withTruthfulExpiry(_ wild: [FoldEvent]) -> [FoldEvent] {
     var events: [FoldEvent] = []
     for var event in wild {
@@ -97,7 +97,8 @@ import Testing
         continue
       }
       guard let row = asOf(events, event.signedDate), !row.givesAccess,
-        row.transaction?.expiresDate != nil
+        row.transaction?.expiresDate != nil, row.gracePeriodExpiresAt ?? .min <= event.signedDate,
+        row.renewal?.renewalDate ?? .min <= event.signedDate
       else { continue }
       let isOver = event.notificationType == "EXPIRED"
       let signed = event.signedDate
