@@ -24,7 +24,8 @@ public final class TrialLedger {
   ///   - secrets: the app's V1 secrets; none: it takes no V1.
   ///   - durations: what `nonRenewingDurations` says.
   public init(
-    secrets: [String] = [], apps: [String] = [], environments: [String] = ["Production", "Sandbox"],
+    secrets: [String] = [], apps: [String] = [],
+    environments: [String] = ["Production", "Sandbox"],
     durations: [String: String] = [:]
   ) throws {
     place = try Scratch()
