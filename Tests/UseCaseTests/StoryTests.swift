@@ -32,7 +32,10 @@ import TrialLedger
     let received = try bodies.map { try ledger.receive($0, at: 1_900_000_000_000) }
     let orders = Orders.all(story.events.count)
     try fold(story, received, orders)
-    for order in Orders.some(of: orders) { try deliver(story, received, order, try ledger.digest()) }
+    let digest = try ledger.digest()
+    for order in [orders.last, orders[orders.count / 2]].compactMap({ $0 }) {
+      try deliver(story, received, order, digest)
+    }
   }
 
   /// The row after each event, our clock being the newest date so far.
@@ -97,7 +100,7 @@ import TrialLedger
       #expect(count < order.count, "\(story.title): taken twice")
     }
     #expect(try ledger.digest() == digest, "\(story.title), arrival \(order)")
-    try ask(story, ledger, "arrival \(order)")
+    if order == Array(story.events.indices.reversed()) { try ask(story, ledger, "reversed") }
   }
 
   private func ask(_ story: Story, _ ledger: TrialLedger, _ how: String) throws {
@@ -119,11 +122,6 @@ enum Orders {
     var dice = Dice(state: UInt64(count))
     return count <= 5
       ? permutations(Array(0..<count)) : (0..<60).map { _ in (0..<count).shuffled(using: &dice) }
-  }
-
-  /// The last one, and two between.
-  static func some(of orders: [[Int]]) -> [[Int]] {
-    Set([orders.count - 1, orders.count / 2, orders.count / 3]).sorted().map { orders[$0] }
   }
 
   private static func permutations(_ items: [Int]) -> [[Int]] {
