@@ -54,13 +54,16 @@ public final class TrialLedger {
         try place.write(secrets.map { $0 + "\n" }.joined(), to: bundle + ".secret")
         members.append(("v1SharedSecretFile", .string(bundle + ".secret")))
       }
+      // The app's own, so that what an app says counts.
+      let durations = bundle == bundleId ? durations : [:]
+      members.append(
+        ("nonRenewingDurations", .object(durations.map { ($0.key, .string($0.value)) })))
       entries.append(.object(members))
     }
     try place.write(AppStoreStandIn.root, to: "root.der")
     let configuration = JSONValue.object([
       ("data", .string(place.path + "/data")), ("apps", .array(entries)),
       ("trustRoots", .array([.string("root.der")])),
-      ("nonRenewingDurations", .object(durations.map { ($0.key, .string($0.value)) })),
     ])
     return try place.write(configuration.bytes, to: "subledger.json")
   }

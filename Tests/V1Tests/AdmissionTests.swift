@@ -133,6 +133,22 @@ import TrialLedger
     #expect(try ledger.take(V1Mail.purchase, at: 4) == .duplicate(1))
   }
 
+  /// The secret told whose it is, and is gone when the notification is admitted.
+  @Test func admittedForTheAppWhoseSecretMatched() throws {
+    let ledger = try TrialLedger(
+      secrets: [V1Mail.secret], apps: ["com.example.other"], environments: ["Sandbox"])
+    let body = V1Mail.body(
+      "INITIAL_BUY", [V1Mail.entry("1000", "basic.m", "20-01-01", "20-02-01")], nil,
+      top: ["bid": JSONValue?.none, "password": .string("secret of com.example.other")])
+    #expect(try ledger.take(body, at: 1) == .quarantined("other_environment"))
+    let item = try #require(try ledger.quarantine().first)
+    #expect(item.bundleId == "com.example.other")
+    try ledger.mend(secrets: [V1Mail.secret], apps: ["com.example.other"])
+    #expect(ledger.admit(item.id, at: 2) == .accepted(1))
+    #expect(try ledger.events().first?.bundleId == "com.example.other")
+    #expect(try ledger.verify().findingCount == 0)
+  }
+
   /// Apple sends TEST in the form of version 2 even to an address set up for version 1.
   @Test func testsComeInTheFormOfVersion2() throws {
     let ledger = try V1Mail.ledger()
