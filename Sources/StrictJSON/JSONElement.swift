@@ -84,7 +84,7 @@ public struct JSONElement: Sendable {
     let name = document.nodes[at]
     return document.bytes.withUnsafeBufferPointer { bytes in
       if name.kind == .escapedString {
-        return JSONText.string(name, in: bytes) == String(decoding: wanted, as: UTF8.self)
+        return JSONText.string(name, in: bytes).utf8.elementsEqual(wanted)
       }
       guard wanted.count == Int(name.end - name.start) else { return false }
       let start = Int(name.start)

@@ -132,9 +132,11 @@ struct JSONParser {
       index = Int(nodes[index + 1].next)
     }
     if members > 32 || escaped {
-      var seen = Set<String>(minimumCapacity: members)
-      for name in names where !seen.insert(JSONText.string(nodes[name], in: bytes)).inserted {
-        throw failure(.duplicate)
+      // By bytes: names that Swift takes for equal because they look alike are two names.
+      var seen = Set<[UInt8]>(minimumCapacity: members)
+      for name in names {
+        let text = Array(JSONText.string(nodes[name], in: bytes).utf8)
+        guard seen.insert(text).inserted else { throw failure(.duplicate) }
       }
       return
     }

@@ -46,6 +46,18 @@ import TrialLedger
     #expect(Array(expected.utf8) == body)
   }
 
+  /// Two names that look alike are two names: text is bytes here, and nothing is normalised.
+  @Test func namesAreBytes() throws {
+    let ledger = try V1Mail.ledger()
+    for names in ["\"\u{E9}\":1,\"e\u{301}\":2,", "\"\\u00e9\":1,\"e\\u0301\":2,"] {
+      let body = V1Mail.purchase.replacingOccurrences(of: "{\"bid\"", with: "{\(names)\"bid\"")
+      #expect(body != V1Mail.purchase)
+      // The second is the first, escaped.
+      let answer = try ledger.take(body, at: 1)
+      #expect(answer == .accepted(1) || answer == .duplicate(1))
+    }
+  }
+
   @Test func layoutAndOrderOfMembersMakeNoOtherNotification() throws {
     let ledger = try V1Mail.ledger()
     let spaced = V1Mail.purchase.replacingOccurrences(of: ",\"", with: " ,\r\n\t\"")
