@@ -8,7 +8,9 @@ import TrialLedger
 /// Finding the rows of a customer, and customers by what they have.
 @Suite struct CustomerTests {
   private static let alice = "00000000-0000-4000-8000-00000000a11c"
-  private static let token = ["appAccountToken": alice, "appTransactionId": "700001"]
+  private static let token: [String: JSONValue] = [
+    "appAccountToken": .string(alice), "appTransactionId": .string("700001"),
+  ]
 
   /// Alice's two rows, a stranger's, and one of another app with the same id as hers.
   private func shop() throws -> Library {
@@ -22,11 +24,11 @@ import TrialLedger
       "4000 lifetime 25-01-01 bought of 4000 non-consumable", more: Self.token)
     try shop.send(
       "EXPIRED", signed: "25-01-08", came: came, "3000 basic.m 25-01-01→25-01-08 bought of 3000",
-      renewal: "ends basic.m 25-01-08", status: 2, more: ["appTransactionId": "700002"])
+      renewal: "ends basic.m 25-01-08", status: 2, more: ["appTransactionId": .string("700002")])
     try shop.send(
       "SUBSCRIBED", signed: "25-01-01", came: came, "1000 basic.m 25-01-01→25-02-01 bought",
       renewal: "renews basic.m 25-02-01", bundleId: "com.example.other",
-      more: ["appTransactionId": "700003"])
+      more: ["appTransactionId": .string("700003")])
     return shop
   }
 
@@ -99,7 +101,7 @@ import TrialLedger
         try $0.send(
           "MIGRATION", signed: "25-01-15", came: "25-01-16",
           "5000 ac.generic 25-01-15→25-02-01 bought of 5000", renewal: "renews ac.generic 25-02-01",
-          more: Self.token.merging(["previousOriginalTransactionId": "1000"]) { $1 })
+          more: Self.token.merging(["previousOriginalTransactionId": .string("1000")]) { $1 })
       },
     ]
     for step in isReversed ? steps.reversed() : steps { try step(&library) }

@@ -13,7 +13,7 @@ struct Library {
   /// Sends one; the rest is as `Words` says. The answer must be that it is taken.
   mutating func send(
     _ type: String, signed: String, came: String, _ transaction: String, renewal: String? = nil,
-    status: Int64 = 1, bundleId: String = TrialLedger.bundleId, more: [String: String] = [:]
+    status: Int64 = 1, bundleId: String = TrialLedger.bundleId, more: [String: JSONValue] = [:]
   ) throws {
     count += 1
     let transaction = try Words.Transaction(transaction)
@@ -33,7 +33,7 @@ struct Library {
 
   /// The same with another bundle id throughout, and more members in the transaction.
   private static func changed(
-    _ value: JSONValue, _ bundleId: String, _ more: [String: String], in name: String = ""
+    _ value: JSONValue, _ bundleId: String, _ more: [String: JSONValue], in name: String = ""
   ) -> JSONValue {
     guard case .object(let members) = value else { return value }
     let extra = name == "transaction" ? more.sorted { $0.key < $1.key } : []
@@ -43,7 +43,7 @@ struct Library {
           member,
           member == "bundleId" ? .string(bundleId) : changed(value, bundleId, more, in: member)
         )
-      } + extra.map { ($0.key, .string($0.value)) })
+      } + extra.map { ($0.key, $0.value) })
   }
 
   func row(
