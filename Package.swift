@@ -33,6 +33,10 @@ let package = Package(
         "HTTPFront", "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
       ],
       swiftSettings: strict),
+    // Measures the release binary from outside: no part of it.
+    .executableTarget(
+      name: "subledger-bench", dependencies: ["Simulator", "Platform", "StrictJSON"],
+      path: "Sources/Bench", swiftSettings: strict),
     room("HTTPFront", ["SubscriptionLedger", "Platform", "StrictJSON"]),
     room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),
     room(
@@ -66,6 +70,24 @@ let package = Package(
       [
         "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
         "StrictJSON",
+      ], fixtures: true),
+    trial("House"),
+    trial("StrictJSON", ["StrictJSON"]),
+    trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
+    trial(
+      "SubscriptionLedger", ["SubscriptionLedger", "JournalStore", "SignedData", "StrictJSON"]),
+    trial("Entitlements", ["Entitlements", "AppStore"]),
+    trial(
+      "Door",
+      [
+        "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore", "Simulator",
+        "SignedData", "Platform", "StrictJSON",
+      ], fixtures: true),
+    trial(
+      "Subledger",
+      [
+        "subledger", "Simulator", "SubscriptionLedger", "SignedData", "JournalStore", "StrictJSON",
+        "Platform",
       ], fixtures: true),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),

@@ -94,7 +94,7 @@ public struct V1Notification: Sendable {
     return found
   }
 
-  /// Before 2021 CANCEL had its date at the top, and the billing key of the transaction it is about.
+  /// Before 2021 CANCEL had its date at the top, and the billing key of its transaction.
   private static func applyTopLevelCancellation(
     _ root: JSONElement, to transactions: inout [Transaction]
   ) throws(PayloadFault) {

@@ -108,8 +108,8 @@ struct Periods {
   private static func supersedes(_ purchase: Transaction, _ register: Register) -> Bool {
     let (start, transaction) = (purchase.purchaseDate, register.transaction)
     guard purchase.transactionReason != nil else {
-      guard let expires = transaction.expiresDate else { return false }
-      return transaction.purchaseDate < start && start < expires.advanced(orBoundBy: -day)
+      let limit = transaction.expiresDate?.advanced(orBoundBy: -day) ?? .max
+      return transaction.purchaseDate < start && start < limit
     }
     return start > transaction.purchaseDate || register.first.map { $0 < start } ?? false
   }

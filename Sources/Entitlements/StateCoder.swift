@@ -56,7 +56,20 @@ extension StateCoder {
 
 struct StateWriter: StateCoder {
   private(set) var bytes: [UInt8] = []
-  private var strings: [String: Int64] = [:]
+  /// With room for a usual customer's: growing hashes all of them again.
+  private var strings = [Spelling: Int64](minimumCapacity: 64)
+
+  init() { bytes.reserveCapacity(1024) }
+
+  /// A string by its bytes: what `String` takes for equal may be written in two ways, and which one
+  /// came first must not show (promise 6).
+  private struct Spelling: Hashable {
+    let text: String
+
+    static func == (one: Spelling, other: Spelling) -> Bool {
+      one.text.utf8.elementsEqual(other.text.utf8)
+    }
+  }
 
   mutating func integer(_ value: inout Int64) {
     var rest = UInt64(bitPattern: value << 1 ^ value >> 63)
@@ -69,8 +82,8 @@ struct StateWriter: StateCoder {
 
   mutating func string(_ value: inout String?) {
     guard let value else { return number(0) }
-    if let known = strings[value] { return number(known + 1) }
-    strings[value] = Int64(strings.count + 1)
+    if let known = strings[Spelling(text: value)] { return number(known + 1) }
+    strings[Spelling(text: value)] = Int64(strings.count + 1)
     number(1)
     number(Int64(value.utf8.count))
     bytes += value.utf8

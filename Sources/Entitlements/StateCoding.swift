@@ -26,7 +26,8 @@ extension StreamState {
     } catch {
       return nil
     }
-    guard reader.isAtEnd else { return nil }
+    // A count that the next event could not raise is nobody's.
+    guard reader.isAtEnd, (0..<Int64.max).contains(eventCount) else { return nil }
   }
 
   private mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
@@ -50,7 +51,8 @@ extension StreamState {
       var register =
         (index < ids.count ? transactions[ids[Int(index)]] : nil) ?? TransactionRegister()
       try register.visit(&coder)
-      transactions[register.transaction.transactionId] = register
+      // Only what a reader has filled: storing it again would copy the whole table at every write.
+      if index >= ids.count { transactions[register.transaction.transactionId] = register }
     }
   }
 }

@@ -45,8 +45,8 @@ final class Census: Sendable {
     }
   }
 
-  /// The address to count by; nil for those who speak for many (a proxy) or are on this machine with
-  /// the right to write to the socket file.
+  /// The address to count by; nil for those who speak for many (a proxy) or are on this machine
+  /// with the right to write to the socket file.
   private func limitedAddress(_ peer: Peer) -> String? {
     guard case .address(let address) = peer, !trusted.contains(address) else { return nil }
     return address

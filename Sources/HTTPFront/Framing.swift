@@ -11,8 +11,8 @@ enum Framing {
     else { throw .malformed }
   }
 
-  /// RFC 9112 section 6: one Content-Length, or one Transfer-Encoding that says `chunked` and nothing
-  /// else, or neither.
+  /// RFC 9112 section 6: one Content-Length, or one Transfer-Encoding that says `chunked` and
+  /// nothing else, or neither.
   static func framing(
     _ headers: HTTPHeaders, isVersion10: Bool
   ) throws(Flaw) -> RequestHead.Framing {
@@ -25,7 +25,9 @@ enum Framing {
     case (1, 0): return .length(try length(lengths[0]))
     case (0, 1):
       // RFC 9112 section 6.1: HTTP/1.0 knows no Transfer-Encoding; its framing is faulty.
-      guard !isVersion10, codings[0].lowercased() == "chunked" else { throw .malformed }
+      // Letter case is that of ASCII: Unicode's takes the Kelvin sign for a k, a proxy does not.
+      let coding = codings[0].utf8.map(Octet.lowercased)
+      guard !isVersion10, coding.elementsEqual("chunked".utf8) else { throw .malformed }
       return .chunked
     default: throw .malformed
     }

@@ -22,7 +22,8 @@ public struct RequestHead: Sendable {
   }
 
   public let method: String
-  /// The path exactly as received: never decoded, never normalised, so that one spelling is one path.
+  /// The path exactly as received: never decoded, never normalised, so that one spelling is one
+  /// path.
   public let path: String
   /// What follows the first `?`, as received; nil where there is none.
   public let query: String?

@@ -23,9 +23,9 @@ public struct HTTPResponse: Sendable {
 
   /// Writes the answer (RFC 9112 section 4) behind what `output` holds.
   ///
-  /// `Date` is left out (RFC 9110 section 6.6.1 asks for it of origin servers with a clock; no client
-  /// of ours uses it, and the proxy in front adds its own). A header with a control character is left
-  /// out too: nothing that an answer carries may start a line of its own.
+  /// `Date` is left out (RFC 9110 section 6.6.1 asks for it of origin servers with a clock; no
+  /// client of ours uses it, and the proxy in front adds its own). A header with a control
+  /// character is left out too: nothing that an answer carries may start a line of its own.
   ///
   /// - Parameter toHead: the request was HEAD; the length is told, the body is not sent.
   package func serialise(into output: inout [UInt8], toHead: Bool, closing: Bool) {

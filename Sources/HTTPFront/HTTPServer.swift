@@ -126,8 +126,8 @@ public final class HTTPServer: Sendable {
     return listeners
   }
 
-  /// Stops accepting, finishes the requests in flight with `Connection: close`, and returns when all
-  /// is quiet or after `seconds`, whichever is first. Safe from any thread but a reactor's.
+  /// Stops accepting, finishes the requests in flight with `Connection: close`, and returns when
+  /// all is quiet or after `seconds`, whichever is first. Safe from any thread but a reactor's.
   public func drain(within seconds: Double) {
     shutdown.request(within: seconds)
     for inbox in inboxes { inbox.bell.ring() }

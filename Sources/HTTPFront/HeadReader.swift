@@ -127,8 +127,8 @@ extension HeadReader {
     blockStart = lineStart
   }
 
-  /// HTTP/1.1, and HTTP/1.0 because nginx speaks it to what it proxies unless told otherwise; such a
-  /// request gets no chunked body, no interim answer, and its connection closes.
+  /// HTTP/1.1, and HTTP/1.0 because nginx speaks it to what it proxies unless told otherwise; such
+  /// a request gets no chunked body, no interim answer, and its connection closes.
   private mutating func readVersion(_ place: Range<Int>) throws(Flaw) {
     let version = text[place]
     if version.elementsEqual("HTTP/1.1".utf8) {
@@ -149,8 +149,9 @@ extension HeadReader {
       && digits.contains(version[start + 7])
   }
 
-  /// Only origin-form. RFC 9112 section 3.2.2 wants servers to take absolute-form too, for a day when
-  /// clients use it; they do not, and a second place for the host is a second answer to who is asked.
+  /// Only origin-form. RFC 9112 section 3.2.2 wants servers to take absolute-form too, for a day
+  /// when clients use it; they do not, and a second place for the host is a second answer to who is
+  /// asked.
   private func checkTarget() throws(Flaw) {
     guard target.count <= limits.requestTarget else { throw .longTarget }
     guard !target.isEmpty, text[target.lowerBound] == UInt8(ascii: "/"),
@@ -189,8 +190,8 @@ extension HeadReader {
     "host", "te", "trailer", "transfer-encoding", "upgrade",
   ]
 
-  /// `name ":" OWS value OWS`; a line that starts with white space (obs-fold), has none of a name, or
-  /// white space in or after it, fails because its name is no token.
+  /// `name ":" OWS value OWS`; a line that starts with white space (obs-fold), has none of a name,
+  /// or white space in or after it, fails because its name is no token.
   private func splitField(
     _ line: Range<Int>
   ) throws(Flaw) -> (name: Range<Int>, value: Range<Int>) {

@@ -45,7 +45,8 @@ public final class LedgerService: Sendable {
       let refusal = received.refusal ?? .notAdmitted("quarantined")
       count(refusal: refusal, type: received.notificationType)
       return Problem.response(refusal)
-    case .receiveTimeBehind: return Problem.response(.malformed("received_at_ms"))
+    // Neither can happen to what came over the network: it has no kept time and is in no run.
+    case .receiveTimeBehind, .skipped: return Problem.response(.malformed("received_at_ms"))
     case .unavailable(let code):
       count(refusal: .unavailable(code), type: received.notificationType)
       return Problem.response(.unavailable(code))

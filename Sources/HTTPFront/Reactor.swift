@@ -3,11 +3,12 @@ import Synchronization
 
 /// One thread's share of the connections: waits for events, reads, lets the handler answer, writes.
 ///
-/// Every reactor watches the same listening sockets (EPOLLEXCLUSIVE: one is woken), and the one that
-/// accepts a connection gives it to the reactor that has the fewest. Neither way of sharing that the
-/// kernel offers balances connections that live long: EPOLLEXCLUSIVE alone favours the reactor that
-/// slept last, SO_REUSEPORT deals by hash (a proxy's few connections may all land on one), loses what
-/// waits in a closing listener's queue, and lets a second daemon take half of the port unnoticed.
+/// Every reactor watches the same listening sockets (EPOLLEXCLUSIVE: one is woken), and the one
+/// that accepts a connection gives it to the reactor that has the fewest. Neither way of sharing
+/// that the kernel offers balances connections that live long: EPOLLEXCLUSIVE alone favours the
+/// reactor that slept last, SO_REUSEPORT deals by hash (a proxy's few connections may all land on
+/// one), loses what waits in a closing listener's queue, and lets a second daemon take half of the
+/// port unnoticed.
 final class Reactor {
   /// What the reactors of one server have in common.
   struct Shared: Sendable {
@@ -39,7 +40,8 @@ final class Reactor {
   /// All connections read through this one buffer; nothing of it survives the round.
   var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
-  /// How exact deadlines are, in milliseconds. A scan of some thousand deadlines takes microseconds.
+  /// How exact deadlines are, in milliseconds. A scan of some thousand deadlines takes
+  /// microseconds.
   private static let tick: Int64 = 250
   /// Above every token of a connection, whose upper half is below 2^31.
   private static let bellToken = UInt64.max

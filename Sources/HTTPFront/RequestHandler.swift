@@ -11,8 +11,8 @@ public enum ConnectionChange: Sendable {
   case opened, closed
 }
 
-/// Decides what requests get. One instance a reactor thread, made and called on that thread only, so
-/// it may own things that are not `Sendable` (a read-only SQL connection, a cache).
+/// Decides what requests get. One instance a reactor thread, made and called on that thread only,
+/// so it may own things that are not `Sendable` (a read-only SQL connection, a cache).
 ///
 /// Nothing here may block: a handler that waits stops every connection of its thread.
 public protocol RequestHandler: AnyObject {
@@ -23,8 +23,8 @@ public protocol RequestHandler: AnyObject {
   /// exactly once, later, from any thread.
   func respond(to request: HTTPRequest, through answer: Answer) -> HTTPResponse?
 
-  /// The answer to what the transport refuses by itself (400, 408, 411, 413, 414, 417, 431, 503, 505),
-  /// so that all errors have one body format.
+  /// The answer to what the transport refuses by itself (400, 408, 411, 413, 414, 417, 431, 503,
+  /// 505), so that all errors have one body format.
   func refuse(status: Int) -> HTTPResponse
 
   /// Counts and logs a refusal of the transport; called once for each.
@@ -41,8 +41,8 @@ extension RequestHandler {
 
 /// Where a later answer goes: back to the reactor that owns the connection.
 ///
-/// An answer that comes twice, or after the connection has gone, is dropped. One that never comes is
-/// replaced by 503 after `ServerLimits.answerSeconds`.
+/// An answer that comes twice, or after the connection has gone, is dropped. One that never comes
+/// is replaced by 503 after `ServerLimits.answerSeconds`.
 public struct Answer: Sendable {
   let inbox: Inbox
   let slot: Int

@@ -28,10 +28,14 @@ extension Journal {
     guard let uuid = NotificationUUID.bytes(event.notificationUUID),
       event.bodySHA256.count == 32
     else { throw .sql("an event's uuid or hash is not in its one form") }
+    if let run = event.run, run.isEnded { return .skipped }
     if let twin = try twin(of: event, uuid, connection) { return twin }
     var receivedAt = event.receivedAt
     if let last = head.receivedAt, receivedAt < last {
-      if event.keepsReceiveTime { return .receiveTimeBehind(head: last) }
+      if event.keepsReceiveTime {
+        event.run?.end()
+        return .receiveTimeBehind(head: last)
+      }
       receivedAt = last
     }
     let hash = ChainHash.next(

@@ -1,3 +1,5 @@
+import SignedData
+
 /// Stores a body small, and gives it back byte for byte (promise 5).
 ///
 /// The first stored byte says how: 0 as it is; 1 a size and a zstd frame; 2 an unfolded JWS, its

@@ -65,9 +65,8 @@ extension JournalReader {
     """
 
   private func quarantineRow(_ row: Statement) throws(StoreError) -> StoredQuarantine {
-    guard let body = try body(row.bytes(11), row.optionalInt(12)) else {
-      throw .corrupt("the body of quarantine \(row.int(0))")
-    }
+    // Of one that cannot be recovered the rest still shows, and its hash says that it was changed.
+    let body = try body(row.bytes(11), row.optionalInt(12)) ?? []
     return StoredQuarantine(
       id: row.int(0), reason: row.text(1), isForeign: row.int(2) == 1, source: row.text(3),
       notificationUUID: row.optionalText(4), environment: row.optionalText(5),

@@ -24,6 +24,9 @@ public final class JournalReader {
     codec = BodyCodec(shelf: DictionaryShelf(connection))
   }
 
+  /// Ends it; nothing may be asked afterwards. What is not closed ends with the reader.
+  public func close() { connection.close() }
+
   public func beginSnapshot() throws(StoreError) { try connection.beginSnapshot() }
 
   public func endSnapshot() { connection.endSnapshot() }

@@ -11,15 +11,21 @@ public struct StreamKey: Sendable, Hashable, Comparable {
     self.originalTransactionId = originalTransactionId
   }
 
+  /// By UTF-8 bytes as in SQL: `String` also takes two spellings of one accent for the same, and
+  /// one customer's state must never be another's.
+  public static func == (left: StreamKey, right: StreamKey) -> Bool {
+    left.originalTransactionId.utf8.elementsEqual(right.originalTransactionId.utf8)
+      && left.environment.utf8.elementsEqual(right.environment.utf8)
+      && left.bundleId.utf8.elementsEqual(right.bundleId.utf8)
+  }
+
   /// Key order: original transaction id, environment, bundle id, each by UTF-8 bytes as in SQL.
   public static func < (left: StreamKey, right: StreamKey) -> Bool {
-    if left.originalTransactionId != right.originalTransactionId {
-      return precedes(left.originalTransactionId, right.originalTransactionId)
+    for part in [\StreamKey.originalTransactionId, \.environment, \.bundleId] {
+      if precedes(left[keyPath: part], right[keyPath: part]) { return true }
+      if precedes(right[keyPath: part], left[keyPath: part]) { return false }
     }
-    if left.environment != right.environment {
-      return precedes(left.environment, right.environment)
-    }
-    return precedes(left.bundleId, right.bundleId)
+    return false
   }
 
   private static func precedes(_ left: String, _ right: String) -> Bool {
@@ -43,6 +49,26 @@ public struct StoredEvent: Sendable, Equatable {
   public let body: [UInt8]
   public let bodySHA256: [UInt8]
   public let hash: [UInt8]
+
+  package init(
+    seq: Int64, notificationUUID: String, source: String, environment: String, bundleId: String,
+    notificationType: String, subtype: String?, originalTransactionId: String?, signedDate: Int64,
+    receivedAt: Int64, body: [UInt8], bodySHA256: [UInt8], hash: [UInt8]
+  ) {
+    self.seq = seq
+    self.notificationUUID = notificationUUID
+    self.source = source
+    self.environment = environment
+    self.bundleId = bundleId
+    self.notificationType = notificationType
+    self.subtype = subtype
+    self.originalTransactionId = originalTransactionId
+    self.signedDate = signedDate
+    self.receivedAt = receivedAt
+    self.body = body
+    self.bodySHA256 = bodySHA256
+    self.hash = hash
+  }
 
   /// nil for an event that is about no transaction.
   public var streamKey: StreamKey? {
@@ -78,6 +104,7 @@ public struct StoredQuarantine: Sendable, Equatable {
   public let notificationType: String?
   public let signedDate: Int64?
   public let receivedAt: Int64
+  /// Empty where it cannot be recovered.
   public let body: [UInt8]
   public let bodySHA256: [UInt8]
 }

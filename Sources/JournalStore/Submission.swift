@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What the writer is asked to keep.
 public enum Submission: Sendable {
   case event(NewEvent)
@@ -24,6 +26,8 @@ public struct NewEvent: Sendable {
   /// Whether `receivedAt` comes from a file and is kept as it is, or refused. A live one is raised
   /// to the head's where our clock went back.
   public var keepsReceiveTime: Bool
+  /// What ends a run of events at the first one that is refused; nil for events on their own.
+  public var run: EventRun?
   /// The exact bytes the chain covers.
   public var body: [UInt8]
   /// SHA-256 of `body`.
@@ -47,6 +51,17 @@ public struct NewEvent: Sendable {
     self.body = body
     self.bodySHA256 = bodySHA256
   }
+}
+
+/// Events that stand behind each other in a file: once one is refused, those behind it are not
+/// journaled, in this batch or in a later one.
+public final class EventRun: Sendable {
+  private let ended = Atomic<Bool>(false)
+
+  public init() {}
+
+  func end() { ended.store(true, ordering: .relaxed) }
+  var isEnded: Bool { ended.load(ordering: .relaxed) }
 }
 
 /// A genuine notification that is not admitted (promise 2). What could not be read is nil.
@@ -95,6 +110,8 @@ public enum AppendOutcome: Sendable, Equatable {
   case conflict(seq: Int64)
   /// A kept receive time lies before the head's; nothing was written.
   case receiveTimeBehind(head: Int64)
+  /// Behind a refused one of its run; nothing was written.
+  case skipped
   /// In quarantine under this id.
   case quarantined(id: Int64)
   /// Quarantine has it already.

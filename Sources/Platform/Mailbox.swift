@@ -31,7 +31,10 @@ public final class Mailbox<Item: Sendable>: Sendable {
   }
 
   /// Waits for items and takes them all, oldest first; nil once closed and empty.
-  public func takeAll() -> [Item]? {
+  ///
+  /// - Parameter milliseconds: lets others put theirs for so long before it looks.
+  public func takeAll(gathering milliseconds: Int32 = 0) -> [Item]? {
+    if milliseconds > 0, !isClosed { usleep(UInt32(milliseconds) * 1000) }
     while true {
       let (items, closed) = state.withLock { state in
         let items = state.items

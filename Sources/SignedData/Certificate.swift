@@ -1,7 +1,7 @@
 import COpenSSL
 
 /// An X.509 certificate (RFC 5280) held by OpenSSL. Stays on the thread that made it.
-final class Certificate {
+package final class Certificate {
   /// The longest certificate that is read; Apple's have about 1,100 bytes.
   static let maximumBytes = 8192
 
@@ -9,7 +9,7 @@ final class Certificate {
   let der: [UInt8]
 
   /// Reads exactly one certificate in strict DER.
-  init(der: [UInt8]) throws(ProofFailure) {
+  package init(der: [UInt8]) throws(ProofFailure) {
     guard der.count <= Self.maximumBytes, DERShape.isStrict(der[...]) else {
       throw .untrusted("certificate_der")
     }

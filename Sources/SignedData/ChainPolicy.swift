@@ -29,7 +29,10 @@ enum ChainPolicy {
         failure = .untrusted("chain_dates")
         continue
       }
-      if isPath(leaf, intermediate, root, seconds) { return window }
+      // To OpenSSL the last second is past (X509_cmp_time(3)); by RFC 5280 it belongs to the
+      // validity, and a chain must mean the same here as in the prover's cache.
+      let moment = min(seconds, window.upperBound - 1)
+      if isPath(leaf, intermediate, root, moment) { return window }
       failure = .untrusted("chain_path")
     }
     throw failure

@@ -20,9 +20,9 @@ public struct CompactJWS: Sendable {
   ///   first not empty.
   public init(parsing text: ArraySlice<UInt8>) throws(ProofFailure) {
     let dot = UInt8(ascii: ".")
-    guard let first = text.firstIndex(of: dot),
-      let second = text[(first + 1)...].firstIndex(of: dot),
-      !text[(second + 1)...].contains(dot)
+    guard let first = ByteSearch.first(dot, in: text),
+      let second = ByteSearch.first(dot, in: text, from: first + 1),
+      ByteSearch.first(dot, in: text, from: second + 1) == nil
     else { throw .malformed("jws_segments") }
     header = text[..<first]
     signingInput = text[..<second]

@@ -1,5 +1,3 @@
-import Glibc
-
 /// Proves compact JWS: a certificate chain to a trusted root, and the signature of its leaf.
 ///
 /// Keeps promise 3: what `prove` does not throw at was signed with a key that Apple (or a root the
@@ -59,21 +57,10 @@ public final class Prover {
   }
 
   private func recall(_ header: ArraySlice<UInt8>) -> ProvenChain? {
-    guard let index = chains.firstIndex(where: { Self.isSame($0.header, header) }) else {
-      return nil
-    }
+    let index = chains.firstIndex { ByteSearch.areEqual($0.header[...], header) }
+    guard let index else { return nil }
     if index > 0 { chains.insert(chains.remove(at: index), at: 0) }
     return chains[0]
-  }
-
-  /// memcmp, which compares 5 KB in a tenth of a microsecond where `==` needs several.
-  private static func isSame(_ one: [UInt8], _ other: ArraySlice<UInt8>) -> Bool {
-    one.count == other.count
-      && one.withUnsafeBytes { a in
-        other.withUnsafeBytes { b in
-          a.baseAddress.map { memcmp($0, b.baseAddress ?? $0, b.count) == 0 } ?? true
-        }
-      }
   }
 
   private func proveChain(
@@ -90,7 +77,8 @@ public final class Prover {
     return ProvenChain(header: Array(segment), key: try VerifyingKey(of: leaf), window: window)
   }
 
+  /// Rounds down, and for any number at all: an unproven date gets this far.
   private static func floorSeconds(_ milliseconds: Int64) -> Int64 {
-    milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
+    milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
   }
 }

@@ -1,11 +1,11 @@
 import COpenSSL
 
 /// A P-256 public key, ready to verify ES256 (RFC 7518 section 3.4). Stays on its thread.
-final class VerifyingKey {
+package final class VerifyingKey {
   private let context: OpaquePointer
 
   /// The key of a certificate that `ChainPolicy` has proven.
-  init(of certificate: Certificate) throws(ProofFailure) {
+  package init(of certificate: Certificate) throws(ProofFailure) {
     guard let key = X509_get0_pubkey(certificate.handle),
       let context = EVP_PKEY_CTX_new_from_pkey(nil, key, nil)
     else {
@@ -22,7 +22,7 @@ final class VerifyingKey {
   ///
   /// Exactly 1 is success: OpenSSL answers 0 for a wrong signature and negative values for some
   /// impossible ones (EVP_PKEY_verify(3)).
-  func verifies(_ signature: [UInt8], over digest: [UInt8]) -> Bool {
+  package func verifies(_ signature: [UInt8], over digest: [UInt8]) -> Bool {
     guard signature.count == 64 else { return false }
     let encoded = Self.derSignature(signature)
     let verdict = EVP_PKEY_verify(context, encoded, encoded.count, digest, digest.count)

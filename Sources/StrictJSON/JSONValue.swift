@@ -18,7 +18,7 @@ public enum JSONValue: Sendable {
   /// The member of that name of an object; nil where there is none, or no object.
   public subscript(_ name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
-    return members.first { $0.0 == name }?.1
+    return members.first { $0.0.utf8.elementsEqual(name.utf8) }?.1
   }
 
   /// The text in UTF-8, without white space.

@@ -1,3 +1,5 @@
+import Entitlements
+import JournalStore
 public import StrictJSON
 import Synchronization
 
@@ -48,6 +50,9 @@ public enum BatchReceive {
     return outcomes
   }
 
+  /// Milliseconds that a kept receive time may lie ahead of our clock: clocks differ.
+  private static let clockTolerance: Int64 = 300_000
+
   /// Lines of one batch at most.
   public static let maximumLines = 256
 
@@ -62,9 +67,11 @@ public enum BatchReceive {
   ) {
     var outcomes = [LineOutcome](repeating: .skipped, count: lines.count)
     var submissions: [(index: Int, received: Receiver.Received)] = []
+    let run = EventRun()
     for (index, line) in lines.enumerated() {
       do throws(Refusal) {
-        let received = try receive(line, receiver, at: now, limit: limit)
+        var received = try receive(line, receiver, at: now, limit: limit)
+        if !skipsBad { received.join(run) }
         submissions.append((index, received))
         if received.refusal == nil || skipsBad { continue }
         break
@@ -94,6 +101,10 @@ public enum BatchReceive {
     guard let kept = root["received_at_ms"]?.integer, kept >= 0 else {
       throw .malformed("received_at_ms")
     }
+    // Receive times never fall: one ahead of our clock would be every later event's too.
+    guard kept <= now.advanced(orBoundBy: clockTolerance) else {
+      throw .malformed("received_at_ms_ahead_of_clock")
+    }
     return try receiver.receive(body: body.text, at: kept, keepsReceiveTime: true)
   }
 
@@ -103,6 +114,7 @@ public enum BatchReceive {
     case .duplicate(let seq), .conflict(let seq): .duplicate(seq: seq)
     case .quarantined: .refused(refusal?.code ?? "quarantined")
     case .receiveTimeBehind: .refused("received_at_ms_behind_head")
+    case .skipped: .skipped
     case .unavailable(let code): .unavailable(code)
     }
   }

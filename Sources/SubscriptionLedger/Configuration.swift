@@ -22,6 +22,16 @@ public struct Configuration: Sendable {
     public var bundleIds: Set<String>?
     public var environments: Set<String>?
 
+    package init(
+      name: String, sha256: [UInt8], bundleIds: Set<String>? = nil,
+      environments: Set<String>? = nil
+    ) {
+      self.name = name
+      self.sha256 = sha256
+      self.bundleIds = bundleIds
+      self.environments = environments
+    }
+
     /// Whether rows of this app and environment are this token's to see.
     public func covers(environment: String, bundleId: String) -> Bool {
       bundleIds?.contains(bundleId) ?? true && environments?.contains(environment) ?? true

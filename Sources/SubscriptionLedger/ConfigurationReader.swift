@@ -68,10 +68,15 @@ struct ConfigurationReader {
 
   // MARK: Members
 
-  private func known(_ object: JSONElement, _ names: Set<String>) throws(ConfigurationError) {
-    guard object.kind == .object else { throw wrong("is no object", "see the README's example") }
+  /// - Parameter parent: how the object's keys begin in errors.
+  private func known(
+    _ object: JSONElement, _ names: Set<String>, parent: String = ""
+  ) throws(ConfigurationError) {
+    guard object.kind == .object else {
+      throw wrong("\(parent) is no object", "see the README's example")
+    }
     for member in object.members where !names.contains(member.name) {
-      throw wrong("unknown key \"\(member.name)\"", "keys are \(names.sorted())")
+      throw wrong("unknown key \"\(parent)\(member.name)\"", "keys are \(names.sorted())")
     }
   }
 
@@ -131,6 +136,12 @@ struct ConfigurationReader {
       entry,
       ["bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations"])
     let environments = try environments(entry) ?? ["Production", "Sandbox"]
+    guard !environments.isEmpty else {
+      throw wrong("environments is empty", "name one, or leave it out for both")
+    }
+    if let identifier = entry["appAppleId"], identifier.integer == nil {
+      throw wrong("appAppleId is no whole number", "give the digits without quotes")
+    }
     var app = Configuration.App(
       bundleId: try required(entry, "bundleId"), appAppleId: entry["appAppleId"]?.integer,
       environments: environments)
@@ -198,12 +209,13 @@ struct ConfigurationReader {
     _ root: JSONElement, into limits: inout Configuration.Limits
   ) throws(ConfigurationError) {
     guard let object = root["limits"] else { return }
+    guard object.kind == .object else { throw wrong("limits is no object", "write { … }") }
     let fields: [(String, WritableKeyPath<Configuration.Limits, Int>)] = [
       ("bodyBytes", \.bodyBytes), ("connections", \.connections),
       ("connectionsPerAddress", \.connectionsPerAddress), ("headerSeconds", \.headerSeconds),
       ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds),
     ]
-    try known(object, Set(fields.map(\.0)))
+    try known(object, Set(fields.map(\.0)), parent: "limits.")
     for (name, field) in fields {
       guard let member = object[name] else { continue }
       guard let value = member.integer, (1...1_000_000_000).contains(value) else {

@@ -19,11 +19,12 @@ public final class Counters: Sendable {
 
   /// Prometheus text exposition (prometheus.io/docs/instrumenting/exposition_formats), sorted.
   public var text: String {
-    let sorted = counts.withLock { $0 }.sorted { $0.key < $1.key }
+    let sorted = counts.withLock { $0 }
+      .map { (family: $0.key.prefix { $0 != "{" }, name: $0.key, value: $0.value) }
+      .sorted { ($0.family, $0.name) < ($1.family, $1.name) }
     var text = ""
-    var family = ""
-    for (name, value) in sorted {
-      let base = String(name.prefix { $0 != "{" })
+    var family: Substring = ""
+    for (base, name, value) in sorted {
       if base != family {
         text += "# TYPE \(base) \(base.hasSuffix("_total") ? "counter" : "gauge")\n"
       }

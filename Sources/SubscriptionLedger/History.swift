@@ -40,7 +40,7 @@ public struct History: Sendable {
     }
 
     /// What was paid and given back for that transaction, exactly as Apple says it: milliunits of
-    /// the currency, milli-percent. Amounts of several transactions are never added up here: Apple's
+    /// the currency, milli-percent. Amounts of several transactions are never added up: Apple's
     /// prices are not for accounting, and currencies differ.
     private static func money(_ transaction: Transaction) -> JSONValue {
       .object([
@@ -73,7 +73,7 @@ public struct History: Sendable {
     "object", "as_of", "known_at", "event_count", "last_event", "succeeded_by",
   ]
 
-  init(_ key: StreamKey, _ events: [StoredEvent], durations: [String: Int64]) {
+  package init(_ key: StreamKey, _ events: [StoredEvent], durations: [String: Int64]) {
     self.key = key
     var state = StreamState()
     var before: [(String, JSONValue)] = []
@@ -126,8 +126,7 @@ extension LedgerReader {
     _ question: Question
   ) throws(Failure) -> History? {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
-    guard let key = keys.first else { return nil }
-    guard keys.count == 1 else { throw .ambiguous }
+    guard let key = try Self.only(keys) else { return nil }
     let events = try store { () throws(StoreError) in
       try journal.events(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)

@@ -16,6 +16,8 @@ public final class Ledger: Sendable {
     case quarantined
     /// A kept receive time lies before the head's.
     case receiveTimeBehind
+    /// Behind a refused one of its run.
+    case skipped
     /// Not kept, and not refused: to be sent again.
     case unavailable(String)
   }

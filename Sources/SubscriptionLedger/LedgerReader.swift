@@ -88,13 +88,20 @@ public final class LedgerReader {
     _ originalTransactionId: String, environment: String, bundleId: String?,
     _ question: Question
   ) throws(Failure) -> RowDocument? {
-    let keys = try keys(originalTransactionId, environment, bundleId, question)
-    guard let key = keys.first else { return nil }
-    guard keys.count == 1 else { throw .ambiguous }
-    return try document(key, question)
+    if question.isAboutThePast {
+      let keys = try keys(originalTransactionId, environment, bundleId, question)
+      guard let key = try Self.only(keys) else { return nil }
+      return try document(key, try pastState(of: key, question), question)
+    }
+    let rows = try rows()
+    let all = try store { () throws(StoreError) in
+      try rows.rows(withOriginalTransactionId: originalTransactionId)
+    }
+    let found = all.filter { Self.isAskedFor($0.key, environment, bundleId, question) }
+    return try Self.only(found).flatMap { (row) throws(Failure) in try document(row, question) }
   }
 
-  /// The streams of an original transaction id that may be shown.
+  /// The streams of an original transaction id that may be shown, by the journal.
   func keys(
     _ originalTransactionId: String, _ environment: String?, _ bundleId: String?,
     _ question: Question
@@ -102,29 +109,39 @@ public final class LedgerReader {
     let all = try store { () throws(StoreError) in
       try journal.streams(withOriginalTransactionId: originalTransactionId)
     }
-    return all.filter { key in
-      (environment.map { $0 == key.environment } ?? true)
-        && (bundleId.map { $0 == key.bundleId } ?? true) && question.covers(key)
-    }
+    return all.filter { Self.isAskedFor($0, environment, bundleId, question) }
   }
 
-  private func document(_ key: StreamKey, _ question: Question) throws(Failure) -> RowDocument? {
-    guard let state = try state(of: key, question),
-      let entitlement = Entitlement(state, at: question.time, durations: durations)
-    else { return nil }
+  private static func isAskedFor(
+    _ key: StreamKey, _ environment: String?, _ bundleId: String?, _ question: Question
+  ) -> Bool {
+    (environment.map { $0 == key.environment } ?? true)
+      && (bundleId.map { $0 == key.bundleId } ?? true) && question.covers(key)
+  }
+
+  /// The only one of several; nil of none.
+  static func only<Element>(_ found: [Element]) throws(Failure) -> Element? {
+    guard found.count <= 1 else { throw .ambiguous }
+    return found.first
+  }
+
+  private func document(
+    _ row: ProjectedRow, _ question: Question
+  ) throws(Failure) -> RowDocument? {
+    let state = try store { () throws(StoreError) in try Self.state(row, journal) }
+    return try document(row.key, state, question)
+  }
+
+  private func document(
+    _ key: StreamKey, _ state: StreamState, _ question: Question
+  ) throws(Failure) -> RowDocument? {
+    guard let entitlement = Entitlement(state, at: question.time, durations: durations) else {
+      return nil
+    }
     return RowDocument(
       key: key, entitlement: entitlement, eventCount: state.eventCount,
       lastEvent: state.lastEvent, succeededBy: try successor(of: key, question),
       knownAt: question.knownAt)
-  }
-
-  private func state(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState? {
-    if question.isAboutThePast { return try pastState(of: key, question) }
-    let rows = try rows()
-    return try store { () throws(StoreError) in
-      guard let row = try rows.row(of: key) else { return nil }
-      return try Self.state(row, journal)
-    }
   }
 
   private static func state(
@@ -156,8 +173,11 @@ public final class LedgerReader {
     var newest: (signed: Int64, id: String)?
     for row in candidates
     where row.key.environment == key.environment && row.key.bundleId == key.bundleId {
-      guard let state = try state(of: row.key, question),
-        state.previousOriginalTransactionId == key.originalTransactionId,
+      let state =
+        question.isAboutThePast
+        ? try pastState(of: row.key, question)
+        : try store { () throws(StoreError) in try Self.state(row, journal) }
+      guard state.previousOriginalTransactionId == key.originalTransactionId,
         let signed = state.lastEvent?.signedDate
       else { continue }
       let candidate = (signed, row.key.originalTransactionId)
@@ -225,7 +245,7 @@ public final class LedgerReader {
     guard question.covers(row.key),
       filter.environment ?? row.key.environment == row.key.environment,
       filter.bundleId ?? row.key.bundleId == row.key.bundleId,
-      let document = try document(row.key, question)
+      let document = try document(row, question)
     else { return nil }
     if let product = filter.productId, document.entitlement.productId != product { return nil }
     if let status = filter.status, document.entitlement.status != status { return nil }

@@ -7,8 +7,8 @@ public import StrictJSON
 public enum Log {
   public enum Level: String, Sendable { case info, warning, error }
 
-  /// The longest line, in bytes: what does not fit is cut, so that nobody can flood the log with
-  /// one request.
+  /// About the longest value, in bytes: what does not fit is cut, so that nobody can flood the log
+  /// with one request.
   private static let maximumValue = 256
 
   public static func write(
@@ -33,7 +33,7 @@ public enum Log {
 
   /// Control characters and those that turn the direction of text are shown by number, so that a
   /// log line looks like what it is on any terminal.
-  static func escaped(_ text: String) -> String {
+  package static func escaped(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars {
       guard shown.utf8.count < maximumValue else { return shown + "…" }

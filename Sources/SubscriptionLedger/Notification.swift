@@ -74,6 +74,9 @@ struct Notification {
     }
   }
 
+  /// Bytes of an original transaction id.
+  private static let maximumIdentifier = 128
+
   private static func stream(
     _ transaction: JSONElement?, _ renewal: JSONElement?
   ) throws(Refusal) -> String? {
@@ -82,6 +85,10 @@ struct Notification {
         continue
       }
       guard !identifier.utf8.contains(0) else { throw .malformed("nul_in_identifier") }
+      // Apple's have 16 digits; one that no route and no page could name is looked at by people.
+      guard identifier.utf8.count <= maximumIdentifier else {
+        throw .notAdmitted("original_transaction_id")
+      }
       return identifier
     }
     return nil
@@ -95,12 +102,12 @@ struct Notification {
     if let renewal {
       guard renewal.kind == .object else { throw .notAdmitted("nested_payload") }
       // Renewal info has no bundleId: the original transaction id binds it.
-      guard renewal["environment"]?.string == payload.environment else {
+      guard isSame(renewal["environment"]?.string, payload.environment) else {
         throw .notAdmitted("nested_environment")
       }
     }
     if let one = transaction?["originalTransactionId"]?.string,
-      let other = renewal?["originalTransactionId"]?.string, one != other
+      let other = renewal?["originalTransactionId"]?.string, !isSame(one, other)
     {
       throw .notAdmitted("nested_original_transaction_id")
     }
@@ -110,12 +117,17 @@ struct Notification {
     _ nested: JSONElement, _ payload: NotificationPayload, environment member: String
   ) throws(Refusal) {
     guard nested.kind == .object else { throw .notAdmitted("nested_payload") }
-    guard nested["bundleId"]?.string == payload.bundleId else {
+    guard isSame(nested["bundleId"]?.string, payload.bundleId) else {
       throw .notAdmitted("nested_bundle_id")
     }
-    guard nested[member]?.string == payload.environment else {
+    guard isSame(nested[member]?.string, payload.environment) else {
       throw .notAdmitted("nested_environment")
     }
+  }
+
+  /// By bytes: to `String` two spellings of one accent are equal, to SQL and to Apple they are not.
+  private static func isSame(_ one: String?, _ other: String) -> Bool {
+    one.map { $0.utf8.elementsEqual(other.utf8) } ?? false
   }
 }
 

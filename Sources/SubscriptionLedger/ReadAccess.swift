@@ -44,7 +44,8 @@ extension LedgerReader.Question {
 /// made up or given to somebody else is noticed.
 public enum PageCursor {
   public static func text(_ key: StreamKey, for token: Configuration.ReadToken) -> String {
-    let fields = [key.originalTransactionId, key.environment, key.bundleId]
+    // The id last: it is the one that may hold the separator.
+    let fields = [key.environment, key.bundleId, key.originalTransactionId]
     let place = Array(fields.joined(separator: "\u{1F}").utf8)
     return Hexadecimal.encode(seal(place, token) + place)
   }
@@ -57,10 +58,11 @@ public enum PageCursor {
     let place = Array(bytes.dropFirst(8))
     guard seal(place, token) == Array(bytes.prefix(8)) else { return nil }
     let fields = String(decoding: place, as: UTF8.self)
-      .split(separator: "\u{1F}", omittingEmptySubsequences: false).map(String.init)
+      .split(separator: "\u{1F}", maxSplits: 2, omittingEmptySubsequences: false)
+      .map(String.init)
     guard fields.count == 3 else { return nil }
     return StreamKey(
-      environment: fields[1], bundleId: fields[2], originalTransactionId: fields[0])
+      environment: fields[0], bundleId: fields[1], originalTransactionId: fields[2])
   }
 
   private static func seal(_ place: [UInt8], _ token: Configuration.ReadToken) -> [UInt8] {

@@ -11,7 +11,7 @@ import StrictJSON
 public final class Receiver {
   /// What came through the door.
   public struct Received: Sendable {
-    public let submission: Submission
+    public private(set) var submission: Submission
     /// For events of a stream: where and what to fold once it is journaled.
     public let stream: StreamKey?
     public let foldEvent: FoldEvent?
@@ -38,6 +38,13 @@ public final class Receiver {
       let known = event.source == "v1" ? NotificationTypes.v1 : NotificationTypes.v2
       isUnknownType = !known.contains(event.notificationType)
       isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Self.clockTolerance)
+    }
+
+    /// Makes it one of several of which none is journaled behind a refused one.
+    mutating func join(_ run: EventRun) {
+      guard case .event(var event) = submission else { return }
+      event.run = run
+      submission = .event(event)
     }
 
     init(_ item: NewQuarantine, refusal: Refusal) {

@@ -42,7 +42,8 @@ final class RowsFold {
     var changed: [StreamKey: Entry] = [:]
     for step in steps {
       var entry: Entry
-      if let known = changed[step.stream] {
+      // Taken out, not copied: a state that two tables hold is copied whole when it evolves.
+      if let known = changed.removeValue(forKey: step.stream) {
         entry = known
       } else {
         entry = try load(step.stream, journal: journal)
@@ -96,7 +97,7 @@ final class RowsFold {
   }
 
   private func load(_ key: StreamKey, journal: JournalReader) throws(StoreError) -> Entry {
-    if let entry = states[key] { return entry }
+    if let entry = states.removeValue(forKey: key) { return entry }
     guard let row = try projection.state(of: key) else { return Entry(state: StreamState()) }
     if let state = StreamState(decoding: row.bytes) {
       return Entry(state: state, broken: row.broken)

@@ -143,7 +143,8 @@ enum DemoCommand {
       let outcomes = report.byOutcome.sorted { $0.key < $1.key }
         .map { "\($0.value) \($0.key)" }.joined(separator: ", ")
       Terminal.progress(
-        "the App Store sent \(report.answered) deliveries about \(customers) customers: \(outcomes)",
+        "the App Store sent \(report.answered) deliveries about \(customers) customers: "
+          + outcomes,
         isLast: true)
     } catch {
       throw .unavailable("\(error)")
@@ -183,7 +184,9 @@ enum DemoCommand {
     _ address: String, _ token: String, _ notifications: [SimulatedNotification]
   ) {
     let id = busiest(notifications)
-    let read = "curl -s -H 'Authorization: Bearer \(token)' http://\(address)"
+    let tries = ["/\(id)", "/\(id)/history", "?status=grace_period"].map { path in
+      "  curl -s -H 'Authorization: Bearer \(token)' 'http://\(address)/v1/entitlements\(path)'"
+    }
     Terminal.print(
       """
 
@@ -191,10 +194,7 @@ enum DemoCommand {
 
       Try, in another terminal:
 
-        \(read)/v1/entitlements/\(id)
-        \(read)/v1/entitlements/\(id)/history
-        \(read)'/v1/entitlements?status=grace_period'
-        \(read)/metrics
+      \(tries.joined(separator: "\n"))
 
       ^C stops it.
       """)

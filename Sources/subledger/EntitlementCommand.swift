@@ -43,7 +43,8 @@ enum HistoryCommand {
     let event = entry.event
     let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: " / ")
     var lines = [
-      "#\(event.seq)  \(Timestamp.text(event.signedDate))  \(type)\(entry.isLate ? "  (late)" : "")",
+      "#\(event.seq)  \(Timestamp.text(event.signedDate))  \(type)"
+        + (entry.isLate ? "  (late)" : ""),
       "      received \(Timestamp.text(event.receivedAt))"
         + (entry.transactionId.map { "  transaction \($0)" } ?? ""),
     ]

@@ -62,7 +62,7 @@ enum IngestCommand {
         throw .unavailable("the daemon is of another version; restart it")
       }
       let goesOn = try count(outcomes, into: &tally, skipsBad)
-      pace.show(Int64(tally.lines), of: Int64(tally.lines))
+      pace.show(Int64(tally.lines), of: nil)
       guard goesOn else { break }
     }
     return tally

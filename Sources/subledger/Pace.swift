@@ -15,7 +15,8 @@ final class Pace: Sendable {
     interval = ProcessLimits.isTerminal(2) ? 200_000_000 : 5_000_000_000
   }
 
-  func show(_ done: Int64, of all: Int64) {
+  /// - Parameter all: how many there are; nil where nobody knows.
+  func show(_ done: Int64, of all: Int64?) {
     let now = Clock.monotonicNanoseconds()
     let isDue = last.withLock { last in
       guard now - last >= interval else { return false }
@@ -24,6 +25,7 @@ final class Pace: Sendable {
     }
     guard isDue else { return }
     let rate = rate(done, now)
+    guard let all else { return Terminal.progress("\(what): \(done) lines, \(rate)/s") }
     let left = rate > 0 ? (all - done) / rate : 0
     Terminal.progress("\(what): \(done) of \(all) events, \(rate)/s, \(left) s left")
   }

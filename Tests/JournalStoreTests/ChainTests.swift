@@ -3,7 +3,8 @@ import SignedData
 import Testing
 
 /// Promise 5. The constants were made by another program in another language, from the formula:
-/// SHA-256("subledger.journal.v1" 00, previous, be64 seq, be64 received, lp uuid, lp source, body's).
+/// SHA-256("subledger.journal.v1" 00, previous, be64 seq, be64 received, lp uuid, lp source,
+/// body's).
 @Suite struct ChainTests {
   static let first = "68e09da76eb6f24cc02a2550a8927b072649656525049f41053f753ed3b3a9bc"
   static let second = "374fcd1423e163faf93716119fffc8e84eddc296745e6de6d11267b61a799a88"

@@ -1,10 +1,12 @@
 import Glibc
 
-/// memchr and memcmp on slices: bodies are searched and compared at every append, and a loop over
-/// a Swift collection costs ten times as much.
-enum ByteSearch {
+/// memchr and memcmp on slices: bodies are searched and compared at every proof and append, and a
+/// loop over a Swift collection costs ten times as much.
+public enum ByteSearch {
   /// The index of the first such byte at or after `from`, in the slice's own indices.
-  static func first(_ byte: UInt8, in bytes: ArraySlice<UInt8>, from: Int? = nil) -> Int? {
+  public static func first(
+    _ byte: UInt8, in bytes: ArraySlice<UInt8>, from: Int? = nil
+  ) -> Int? {
     let skipped = (from ?? bytes.startIndex) - bytes.startIndex
     return bytes.withUnsafeBytes { buffer -> Int? in
       guard let start = buffer.baseAddress, skipped < buffer.count,
@@ -14,7 +16,8 @@ enum ByteSearch {
     }
   }
 
-  static func areEqual(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Bool {
+  /// Whether both are the same bytes.
+  public static func areEqual(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Bool {
     guard left.count == right.count else { return false }
     return left.withUnsafeBytes { left in
       right.withUnsafeBytes { right in

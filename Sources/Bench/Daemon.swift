@@ -1,0 +1,70 @@
+import Glibc
+import Platform
+import StrictJSON
+
+/// The daemon under measurement, in its own process.
+struct Daemon: ~Copyable {
+  let port: UInt16
+  /// Seconds from its start until it takes notifications and answers reads.
+  let secondsToReady: Double
+  let usage: ProcessUsage
+  private let process: ChildProcess
+
+  private static let patience: Int64 = 120_000_000_000
+
+  /// Starts `subledger serve` and waits until it is ready.
+  static func start(_ run: RunFolder) throws(BenchError) -> Daemon {
+    let start = Clock.monotonicNanoseconds()
+    let log = run.path + "/daemon.log"
+    let process = try ChildProcess.start(
+      [run.subledger, "serve", "--config", run.configuration], output: "/dev/null", errors: log)
+    while Clock.monotonicNanoseconds() - start < patience {
+      if let port = port(in: try ProcessUsage.text(log)), try isReady(port, run) {
+        let seconds = Double(Clock.monotonicNanoseconds() - start) / 1e9
+        return Daemon(
+          port: port, secondsToReady: seconds, usage: ProcessUsage(pid: process.pid),
+          process: process)
+      }
+      if process.hasEnded { break }
+      usleep(1_000)
+    }
+    let last = try run.lastLine(of: log)
+    throw .unmeasurable("the daemon did not get ready; its last words: \(last)")
+  }
+
+  private init(
+    port: UInt16, secondsToReady: Double, usage: ProcessUsage, process: consuming ChildProcess
+  ) {
+    self.port = port
+    self.secondsToReady = secondsToReady
+    self.usage = usage
+    self.process = process
+  }
+
+  private static func port(in log: String) -> UInt16? {
+    for line in log.split(separator: "\n") {
+      guard let entry = try? JSONDocument(parsing: Array(line.utf8)).root,
+        entry["event"]?.string == "listening", let port = entry["port"]?.integer
+      else { continue }
+      return UInt16(exactly: port)
+    }
+    return nil
+  }
+
+  /// A read of a customer nobody knows is answered 404 once rows can be read, 503 before.
+  private static func isReady(_ port: UInt16, _ run: RunFolder) throws(BenchError) -> Bool {
+    let request = Input.read("0", token: RunFolder.token)
+    let report = try LoadGenerator.run(
+      [request], total: 1, connections: 1, port: port, marker: "")
+    return report.others[404] == 1
+  }
+
+  /// Stops it in order and waits.
+  consuming func stop() throws(BenchError) {
+    process.terminate()
+    let code = process.wait()
+    guard code == 0 else {
+      throw .unmeasurable("the daemon ended with \(code.map { "\($0)" } ?? "a signal")")
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import Glibc
+import Platform
+import Simulator
+import StrictJSON
+
+/// One run: what is measured, in its order.
+///
+/// The verifications alone are measured right before and right after the load, so that what else
+/// the machine does at that time weighs on both sides of the ratio.
+struct Session {
+  private let folder: RunFolder
+  private let options: Options
+  private let input: Input
+  private var cost = VerificationCost()
+  private var report: Report
+
+  /// The share of the notifications that goes before the measured ones.
+  private static let warmUpShare = 0.1
+  /// Rows read over HTTP; some seconds' worth.
+  private static let reads = 60_000
+  /// How many customers' rows are looked at after the load.
+  private static let sample = 200
+
+  /// Signs the input.
+  init(_ folder: RunFolder, _ options: Options) throws(BenchError) {
+    self.folder = folder
+    self.options = options
+    report = Report(conditions: try .ofMachine(folder))
+    let authority = try folder.prepare(connections: options.connections)
+    Bench.say("signing about \(options.events) notifications")
+    input = try Input.make(about: options.events, authority)
+    report.conditions.add(
+      "notifications",
+      "\(input.requests.count) of \(input.customers) customers over \(Input.days) days,"
+        + " \(Decimal.text(input.bodyBytes)) bytes each, three signatures")
+    report.conditions.add("connections", "\(options.connections)")
+  }
+
+  /// Measures everything.
+  ///
+  /// - Throws: `unmeasurable` where any answer, row or count is not what it must be: figures of
+  ///   something that does not work would mean nothing.
+  mutating func measure() throws(BenchError) -> Report {
+    try measureCost()
+    try measureDaemon()
+    report.conditions.add(
+      "three P-256 verifications",
+      cost.rates.map { Decimal.text(3e6 / $0) + " µs" }.joined(separator: " before, ") + " after")
+    try measureRest()
+    return report
+  }
+
+  private mutating func measureCost() throws(BenchError) {
+    Bench.say("openssl speed, one core")
+    try cost.measure(in: folder)
+  }
+
+  private mutating func add(
+    _ name: String, _ what: String, _ value: Double, _ unit: String,
+    ratio: (value: Double, of: String)? = nil,
+    target: (Measurement.Target, Measurement.Subject)? = nil
+  ) {
+    report.measurements.append(
+      Measurement(name, what, value, unit, ratio: ratio, target: target))
+  }
+
+  // MARK: While the daemon runs
+
+  private mutating func measureDaemon() throws(BenchError) {
+    let daemon = try Daemon.start(folder)
+    let idle = try daemon.usage.residentBytes()
+    let warmUp = Int(Double(input.requests.count) * Self.warmUpShare)
+    Bench.say("warming up with \(warmUp)")
+    try load(input.requests[..<warmUp], daemon.port, "accepted")
+    Bench.say("sending \(input.requests.count - warmUp)")
+    let before = try daemon.usage.processorSeconds()
+    let accepted = try load(input.requests[warmUp...], daemon.port, "accepted")
+    let used = try daemon.usage.processorSeconds() - before
+    try measureCost()
+    note(accepted: accepted, processorSeconds: used)
+    try check(daemon.port)
+    Bench.say("sending them again, then reading")
+    let duplicates = try load(input.requests[warmUp...], daemon.port, "duplicate")
+    add("duplicates", "duplicates", duplicates.rate, "/s")
+    try measureReads(daemon.port)
+    add("resident_idle", "resident memory, idle", Double(idle) / 1e6, "MB")
+    let peak = try daemon.usage.peakBytes()
+    add("resident_peak", "resident memory, at most", Double(peak) / 1e6, "MB")
+    try daemon.stop()
+  }
+
+  /// Sends notifications and requires that outcome of every one.
+  @discardableResult
+  private func load(
+    _ requests: ArraySlice<[UInt8]>, _ port: UInt16, _ outcome: String
+  ) throws(BenchError) -> LoadReport {
+    let report = try LoadGenerator.run(
+      requests, total: requests.count, connections: options.connections, port: port,
+      marker: #""outcome":"\#(outcome)""#)
+    try report.requireAllGood(outcome)
+    return report
+  }
+
+  /// The targets: 2,000 a second, and 1.6 times the processor time of the three verifications.
+  private mutating func note(accepted: LoadReport, processorSeconds: Double) {
+    let three = cost.threeSeconds
+    add(
+      "accepted", "accepted notifications, \(options.connections) connections", accepted.rate,
+      "/s", ratio: (accepted.rate * three, "× one core's proofs"),
+      target: (.atLeast(2_000), .value))
+    let each = processorSeconds / Double(max(1, accepted.good))
+    add(
+      "processor_time", "processor time of the daemon per notification", each * 1e6, "µs",
+      ratio: (each / three, "× three verifications"), target: (.atMost(1.6), .ratio))
+    add("verifications", "three P-256 verifications alone", three * 1e6, "µs")
+    add("latency_median", "time to the answer, median", accepted.milliseconds(at: 0.5), "ms")
+    add(
+      "latency_slowest", "time to the answer, slowest hundredth",
+      accepted.milliseconds(at: 0.99), "ms")
+  }
+
+  /// Opens the readers and fills the caches first.
+  private mutating func measureReads(_ port: UInt16) throws(BenchError) {
+    let requests = input.streams.keys.sorted().map { Input.read($0, token: RunFolder.token) }
+    let warm = requests.prefix(1_000)
+    for (requests, total) in [(warm, warm.count), (requests[...], Self.reads)] {
+      let reads = try LoadGenerator.run(
+        requests, total: total, connections: options.connections, port: port,
+        marker: #""object":"entitlement""#)
+      try reads.requireAllGood("reads")
+      if total == Self.reads { add("reads", "reads of one row", reads.rate, "/s") }
+    }
+  }
+
+  /// Reads a sample of the rows back: each must have folded just the events its customer was sent.
+  private func check(_ port: UInt16) throws(BenchError) {
+    let streams = input.streams.sorted { $0.key < $1.key }
+    let step = max(1, streams.count / Self.sample)
+    for place in stride(from: 0, to: streams.count, by: step) {
+      let (id, count) = streams[place]
+      let report = try LoadGenerator.run(
+        [Input.read(id, token: RunFolder.token)], total: 1, connections: 1, port: port,
+        marker: #""event_count":\#(count),"#)
+      guard report.good == 1 else {
+        throw .unmeasurable("the row of \(id) has not folded its \(count) accepted events")
+      }
+    }
+  }
+
+  // MARK: After it
+
+  /// Sizes, start, rebuild and verify on the files that the stopped daemon left. A verify that has
+  /// a finding fails the run: the load must not have broken a promise.
+  private mutating func measureRest() throws(BenchError) {
+    let events = Double(input.requests.count)
+    let each = Double(Folder.size(folder.data)) / events
+    add(
+      "disk", "bytes on disk per event", each, "B",
+      ratio: (each / input.bodyBytes, "× its body on the wire"), target: (.atMost(900), .value))
+    Bench.say("starting again")
+    let daemon = try Daemon.start(folder)
+    add("start", "start to ready", daemon.secondsToReady * 1e3, "ms")
+    try daemon.stop()
+    for command in ["rebuild", "verify"] {
+      Bench.say(command)
+      let run = try folder.subledger([command, "--json"])
+      try requireAll(run.output, command)
+      add(command, command, events / run.seconds, "events/s")
+    }
+  }
+
+  /// The command must have seen every event that was accepted, once.
+  private func requireAll(_ output: String, _ command: String) throws(BenchError) {
+    let root = try? JSONDocument(parsing: Array(output.utf8)).root
+    guard root?["events"]?.integer == Int64(input.requests.count) else {
+      throw .unmeasurable("\(command) does not count \(input.requests.count) events")
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import AppStore
+import Entitlements
+
+/// Histories made by somebody who knows Apple's field names and none of the fold's rules: all
+/// values come from small pools, so that dates collide, keys tie, and nonsense happens often.
+enum RandomHistory {
+  static let start = Moment.parse("25-01-01")
+  private static let hour: Int64 = 3_600_000
+  private static let types = [
+    "SUBSCRIBED", "DID_RENEW", "DID_RENEW", "DID_CHANGE_RENEWAL_PREF", "DID_FAIL_TO_RENEW",
+    "EXPIRED", "GRACE_PERIOD_EXPIRED", "REFUND", "REFUND", "REFUND_REVERSED", "SOMETHING_NEW",
+  ]
+  private static let products = ["basic", "pro", "season", nil]
+
+  /// A moment of the first eight weeks: mostly whole weeks, often a day or an hour beside one.
+  static func moment(_ chance: inout Chance) -> Int64 {
+    start + chance.below(8) * 7 * Moment.day
+      + chance.pick([0, 0, 0, Moment.day, -Moment.day, hour, -hour, Moment.day - 1, Moment.day + 1])
+  }
+
+  static func wild(_ chance: inout Chance) -> [FoldEvent] {
+    let isOneTime = chance.once(in: 5)
+    return (0..<chance.below(7) + 1).map { number in
+      var event = FoldEvent(
+        seq: number + 1, uuid: NotificationUUID(high: chance.next(), low: UInt64(number)),
+        notificationType: chance.pick(types), subtype: chance.pick([nil, "VOLUNTARY"]),
+        signedDate: moment(&chance), status: chance.pick([nil, 1, 1, 1, 2, 3, 4, 4, 5, 9]))
+      if !chance.once(in: 8) {
+        event.transaction = transaction(&chance, signed: event.signedDate, isOneTime: isOneTime)
+      }
+      if !chance.once(in: 4) { event.renewal = renewal(&chance, signed: event.signedDate) }
+      return event
+    }
+  }
+
+  private static func transaction(
+    _ chance: inout Chance, signed: Int64, isOneTime: Bool
+  ) -> Transaction {
+    var transaction = Transaction()
+    transaction.transactionId = chance.pick(["1000", "1001", "1002", "1003"])
+    transaction.productId = chance.pick(products)
+    transaction.type = isOneTime ? "Non-Renewing Subscription" : "Auto-Renewable Subscription"
+    transaction.purchaseDate = moment(&chance)
+    transaction.signedDate = chance.once(in: 4) ? moment(&chance) : signed
+    transaction.transactionReason = chance.pick(["PURCHASE", "RENEWAL", "RENEWAL", "GIFT", nil])
+    transaction.isUpgraded = chance.once(in: 10)
+    if !isOneTime && !chance.once(in: 20) {
+      transaction.expiresDate =
+        chance.once(in: 6)
+        ? moment(&chance) : transaction.purchaseDate + chance.pick([7, 14, 28]) * Moment.day
+    }
+    if chance.once(in: 4) { transaction.revocationDate = moment(&chance) }
+    if chance.once(in: 6) { transaction.billingPlanType = "MONTHLY" }
+    return transaction
+  }
+
+  private static func renewal(_ chance: inout Chance, signed: Int64) -> RenewalInfo {
+    var renewal = RenewalInfo()
+    renewal.signedDate = chance.once(in: 4) ? moment(&chance) : signed
+    renewal.productId = chance.pick(products)
+    renewal.autoRenewProductId = chance.pick(products)
+    renewal.autoRenewStatus = chance.pick([0, 1, 1, nil])
+    renewal.renewalDate = chance.once(in: 5) ? nil : moment(&chance)
+    renewal.isInBillingRetryPeriod = chance.pick([true, false, nil])
+    renewal.gracePeriodExpiresDate = chance.once(in: 2) ? nil : moment(&chance)
+    renewal.expirationIntent = chance.pick([nil, 1, 2])
+    return renewal
+  }
+
+  /// Moments worth asking about: beside every date of the history, and far after all of them.
+  static func clocks(_ events: [FoldEvent], _ chance: inout Chance, count: Int) -> [Int64] {
+    var dates = [moment(&chance), start + 400 * Moment.day]
+    for event in events {
+      dates.append(event.signedDate)
+      if let transaction = event.transaction {
+        dates += [transaction.purchaseDate, transaction.purchaseDate - Moment.day]
+        dates += [transaction.expiresDate, transaction.revocationDate].compactMap { $0 }
+        dates += transaction.expiresDate.map { [$0 + 60 * Moment.day, $0 + 90 * Moment.day] } ?? []
+      }
+      dates += [event.renewal?.renewalDate, event.renewal?.gracePeriodExpiresDate].compactMap { $0 }
+    }
+    return (0..<count).map { _ in chance.pick(dates) + chance.pick([-1, 0, 0, 1]) }
+  }
+}

@@ -1,0 +1,102 @@
+import StrictJSON
+import Testing
+
+/// What is written is read again as it was, and always in the same bytes.
+@Suite struct WriteTests {
+  @Test(arguments: [
+    ("a\"b\\c/d", #""a\"b\\c/d""#), ("\u{8}\u{C}\n\r\t", #""\b\f\n\r\t""#),
+    ("\u{0}\u{1}\u{B}\u{1F}", #""\u0000\u0001\u000b\u001f""#),
+    ("\u{7F}\u{2028}é😀", "\"\u{7F}\u{2028}é😀\""),
+    ("", #""""#),
+  ])
+  func escapesOnlyWhatItMust(_ string: String, _ text: String) {
+    #expect(JSONValue.string(string).text == text)
+    #expect(JSONValue.object([(string, .null)]).text == "{\(text):null}")
+  }
+
+  @Test func everyCharacterComesBack() throws {
+    var string = ""
+    for value in UInt32(0)...0x10FFFF where value < 0x3000 || value % 97 == 0 {
+      if let scalar = Unicode.Scalar(value) { string.unicodeScalars.append(scalar) }
+    }
+    let read = try JSONDocument(parsing: JSONValue.string(string).bytes).root.string
+    #expect(read.map { Array($0.utf8) } == Array(string.utf8))
+  }
+
+  @Test func writesEveryKind() {
+    let value = JSONValue.object([
+      ("z", .integer(.min)), ("a", .array([.null, .boolean(true), .boolean(false)])),
+      ("n", .number("1.50")), ("o", .object([])), ("e", .array([])),
+      ("s", .optional("x")), ("none", .optional(nil as String?)),
+    ])
+    let text =
+      #"{"z":-9223372036854775808,"a":[null,true,false],"n":1.50,"o":{},"e":[],"s":"x","none":null}"#
+    #expect(value.text == text)
+    #expect(value["n"]?.text == "1.50" && value["missing"] == nil)
+  }
+
+  @Test func prettyTextIsTheSameValue() throws {
+    let value = JSONValue.object([("a", .array([.integer(1), .object([])])), ("b", .string("x"))])
+    #expect(value.prettyText == "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": \"x\"\n}")
+    let read = try JSONDocument(parsing: Array(value.prettyText.utf8))
+    #expect(read.root.value.text == value.text)
+  }
+
+  /// Random values: written, read, written again.
+  @Test func roundTrips() throws {
+    var chance = SystemRandomNumberGenerator()
+    for _ in 0..<500 {
+      let value = Self.random(depth: 0, &chance)
+      let document = try JSONDocument(parsing: value.bytes)
+      #expect(document.root.value.bytes == value.bytes, "\(value.text)")
+      let pretty = try JSONDocument(parsing: Array(value.prettyText.utf8))
+      #expect(pretty.root.value.bytes == value.bytes, "\(value.text)")
+    }
+  }
+
+  private static func random(
+    depth: Int, _ chance: inout some RandomNumberGenerator
+  ) -> JSONValue {
+    let pool = ["", "a", "\"", "\\u0041", "\u{0}\n", "é", "e\u{301}", "😀", "/"]
+    switch Int.random(in: 0..<(depth > 4 ? 5 : 7), using: &chance) {
+    case 0: return .null
+    case 1: return .boolean(Bool.random(using: &chance))
+    case 2: return .integer(Int64.random(in: .min ... .max, using: &chance))
+    case 3: return .number("\(Int.random(in: -9...9, using: &chance)).5e-3")
+    case 4: return .string((0..<3).map { _ in pool.randomElement(using: &chance) ?? "" }.joined())
+    case 5: return .array((0..<3).map { _ in random(depth: depth + 1, &chance) })
+    default:
+      return .object(pool.map { ($0, random(depth: depth + 2, &chance)) })
+    }
+  }
+}
+
+/// Texts made to be slow.
+@Suite(.serialized) struct EffortTests {
+  private func milliseconds(_ work: () throws -> Void) rethrows -> Int64 {
+    let clock = ContinuousClock()
+    let taken = try clock.measure(work)
+    return taken.components.seconds * 1000 + taken.components.attoseconds / 1_000_000_000_000_000
+  }
+
+  /// In a debug build on a busy machine; quadratic work would take minutes.
+  @Test func manyMembers() throws {
+    let text = "{" + (0..<100_000).map { "\"k\($0)\":\($0)" }.joined(separator: ",") + "}"
+    var document: JSONDocument?
+    let taken = try milliseconds { document = try JSONDocument(parsing: Array(text.utf8)) }
+    #expect(taken < 5000)
+    #expect(document?.root["k99999"]?.integer == 99_999)
+  }
+
+  @Test func longStringsAndManyElements() throws {
+    let long = "\"" + String(repeating: "\\u00e9x", count: 40_000) + "\""
+    let wide = "[" + String(repeating: "1,", count: 100_000) + "1]"
+    var counts: [Int?] = []
+    let taken = try milliseconds {
+      counts.append(try JSONDocument(parsing: Array(long.utf8)).root.string?.utf8.count)
+      counts.append(try JSONDocument(parsing: Array(wide.utf8)).root.elements.count)
+    }
+    #expect(counts == [120_000, 100_001])
+    #expect(taken < 5000)
+  }
+}

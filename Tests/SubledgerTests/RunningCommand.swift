@@ -1,0 +1,136 @@
+import Foundation
+import StrictJSON
+
+/// How a command ended.
+struct Finished: CustomStringConvertible {
+  let code: Int32
+  let output: String
+  let errors: String
+
+  var description: String { "exit \(code)\n\(output.suffix(2000))\n\(errors.suffix(2000))" }
+
+  /// Standard output as JSON, an object a line.
+  func lines() throws -> [JSONElement] {
+    try output.split(separator: "\n").map { try JSONDocument(parsing: Array($0.utf8)).root }
+  }
+
+  var firstLine: String { output.split(separator: "\n").first.map(String.init) ?? "" }
+}
+
+/// The built program with some words, its output in files so that no pipe can fill up.
+final class RunningCommand {
+  private let process = Process()
+  private let output: URL
+  private let errors: URL
+
+  /// The program lies where the tests were built.
+  static let program: URL = {
+    let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }
+    let running = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+    let folders = (bundles.map { URL(filePath: $0) } + [running]).map {
+      $0.deletingLastPathComponent()
+    }
+    let found = folders.map { $0.appending(path: "subledger") }.first {
+      FileManager.default.isExecutableFile(atPath: $0.path)
+    }
+    return found ?? URL(filePath: ".build/debug/subledger")
+  }()
+
+  init(_ words: [String], in folder: URL) throws {
+    let name = UUID().uuidString
+    output = folder.appending(path: "\(name).out")
+    errors = folder.appending(path: "\(name).err")
+    for file in [output, errors] { try Data().write(to: file) }
+    process.executableURL = Self.program
+    process.arguments = words
+    process.currentDirectoryURL = folder
+    process.environment = ["PATH": "/usr/bin:/bin"]
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = try FileHandle(forWritingTo: output)
+    process.standardError = try FileHandle(forWritingTo: errors)
+    try process.run()
+  }
+
+  deinit { if process.isRunning { signal(SIGKILL) } }
+
+  var isRunning: Bool { process.isRunning }
+
+  func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+  func outputSoFar() -> String { Self.text(output) }
+
+  func errorsSoFar() -> String { Self.text(errors) }
+
+  private static func text(_ file: URL) -> String {
+    String(decoding: (try? Data(contentsOf: file)) ?? Data(), as: UTF8.self)
+  }
+
+  /// Waits for its end; what takes longer is killed, and that is a failure.
+  @discardableResult
+  func finish(within seconds: Double = 60) throws -> Finished {
+    try wait(seconds, "\(process.arguments ?? []) to end") { !self.process.isRunning }
+    return Finished(
+      code: process.terminationReason == .exit
+        ? process.terminationStatus : 128 + process.terminationStatus,
+      output: outputSoFar(), errors: errorsSoFar())
+  }
+
+  /// Looks again and again until something holds.
+  func wait(_ seconds: Double, _ what: String, _ holds: () throws -> Bool) throws {
+    let end = Date(timeIntervalSinceNow: seconds)
+    while try !holds() {
+      guard Date() < end else {
+        signal(SIGKILL)
+        throw Trouble("waited for \(what)\n\(outputSoFar())\n\(errorsSoFar())")
+      }
+      usleep(5_000)
+    }
+  }
+}
+
+/// `subledger serve`, listening.
+final class RunningDaemon {
+  let command: RunningCommand
+  let port: UInt16
+
+  init(_ installation: Installation) throws {
+    let command = try installation.launch(["serve", "--config", installation.config.path])
+    var found: UInt16?
+    try command.wait(20, "the daemon to listen") {
+      found = Self.port(in: command.errorsSoFar())
+      guard found != nil || command.isRunning else {
+        throw Trouble("the daemon ended: \(command.errorsSoFar())")
+      }
+      return found != nil
+    }
+    self.command = command
+    port = found ?? 0
+  }
+
+  private static func port(in log: String) -> UInt16? {
+    for line in log.split(separator: "\n") {
+      guard let entry = try? JSONDocument(parsing: Array(line.utf8)).root,
+        entry["event"]?.string == "listening"
+      else { continue }
+      return entry["port"]?.integer.map { UInt16($0) }
+    }
+    return nil
+  }
+
+  var log: String { command.errorsSoFar() }
+
+  func client() -> Client { Client(port: port) }
+
+  /// Asks it to end in good order.
+  @discardableResult
+  func stop() throws -> Finished {
+    command.signal(SIGTERM)
+    return try command.finish(within: 20)
+  }
+
+  /// Ends it as a crash does.
+  func crash() throws {
+    command.signal(SIGKILL)
+    try command.finish(within: 10)
+  }
+}
