@@ -154,7 +154,7 @@ public final class TrialLedger {
     return reader
   }
 
-  /// A row; with `signed`, of what Apple had signed by then, with `known`, of what had come by then.
+  /// A row: `asOf`, of what Apple had signed by then; `knownAt`, of what had come by then.
   public func row(
     _ originalTransactionId: String, asOf signed: Int64? = nil, knownAt known: Int64? = nil,
     now: Int64 = 0, environment: String = "Production"

@@ -114,7 +114,7 @@ import TrialLedger
     }
   }
 
-  /// The older place and the newer one name the same transaction: its cancellation counts in either.
+  /// Two places name the same transaction: its cancellation counts in either.
   @Test func aTransactionListedTwice() throws {
     let cancelled = V1Mail.entry(
       "1000", "basic.m", "20-01-01", "20-02-01", ["cancellation_date_ms": Self.ms("20-01-10")])
