@@ -54,6 +54,23 @@ let package = Package(
     trial("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON"]),
     trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
     trial("HTTPFront", ["HTTPFront", "Platform"]),
+    // A ledger in the test's own process, for the trials that need a whole one.
+    .target(
+      name: "TrialLedger",
+      dependencies: [
+        "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
+      ],
+      path: "Tests/TrialLedger", swiftSettings: strict),
+    trial(
+      "UseCase",
+      ["TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "StrictJSON"],
+      fixtures: true),
+    trial(
+      "V1",
+      [
+        "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
+        "StrictJSON",
+      ], fixtures: true),
     trial("House"),
     trial("StrictJSON", ["StrictJSON"]),
     trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),

@@ -5,7 +5,7 @@ public import StrictJSON
 /// Source: developer.apple.com/documentation/appstoreservernotifications/responsebodyv1 (deprecated
 /// 2023-06-05) and what apps of 2017 to 2021 were sent. Values are strings, numbers or absent from
 /// one year to the next, so every one is taken in either form, and an empty string is none. Of each
-/// date only the milliseconds are read.
+/// date the milliseconds are read, where there are any.
 public struct V1Notification: Sendable {
   public let notificationType: String
   /// `Production` or `Sandbox`; V1 itself says PROD at the top and Production further down.
@@ -38,7 +38,7 @@ public struct V1Notification: Sendable {
     try Self.applyTopLevelCancellation(root, to: &own)
     let pending = Self.pending(root, stream, newest: own.max(by: Self.isOlder))
     renewal = try Self.renewal(root, pending)
-    evidenceDate = Self.evidence(root, own, renewal)
+    evidenceDate = try Self.evidence(root, own, renewal)
     for index in own.indices { own[index].signedDate = evidenceDate }
     transactions = own
   }
@@ -79,10 +79,16 @@ public struct V1Notification: Sendable {
     var found: [Transaction] = []
     for place in places.compactMap({ $0 }) {
       for entry in place.kind == .array ? place.elements : [place] {
-        guard let transaction = try Transaction(v1: entry),
-          !found.contains(where: { $0.transactionId == transaction.transactionId })
-        else { continue }
-        found.append(transaction)
+        guard let transaction = try Transaction(v1: entry) else { continue }
+        let known = found.firstIndex { $0.transactionId == transaction.transactionId }
+        guard let known else {
+          found.append(transaction)
+          continue
+        }
+        // Listed twice: the first place counts, and a cancellation in either.
+        if found[known].revocationDate == nil, transaction.revocationDate != nil {
+          found[known] = transaction
+        }
       }
     }
     return found
@@ -92,14 +98,16 @@ public struct V1Notification: Sendable {
   private static func applyTopLevelCancellation(
     _ root: JSONElement, to transactions: inout [Transaction]
   ) throws(PayloadFault) {
-    guard let date = root.date("cancellation_date") else { return }
+    guard let date = try root.date("cancellation_date") else { return }
     let item = try root.scalar("web_order_line_item_id")
-    let matching = transactions.indices.filter {
-      item == nil || transactions[$0].webOrderLineItemId == item
+    // Where either names no key, the newest is meant; another key is another transaction's: an
+    // upgrade cancelled the old one, and the body may list the new one alone.
+    let candidates = transactions.indices.filter {
+      item == nil || transactions[$0].webOrderLineItemId ?? item == item
     }
-    let index = matching.isEmpty && transactions.count == 1 ? 0 : matching.first
-    guard let index, transactions[index].revocationDate == nil else { return }
-    transactions[index].revocationDate = date
+    let newest = candidates.max { Self.isOlder(transactions[$0], transactions[$1]) }
+    guard let newest, transactions[newest].revocationDate == nil else { return }
+    transactions[newest].revocationDate = date
   }
 
   // MARK: Renewal
@@ -126,7 +134,7 @@ public struct V1Notification: Sendable {
       renewal.autoRenewStatus = pending.flag("auto_renew_status")
       renewal.expirationIntent = pending.number("expiration_intent")
       renewal.isInBillingRetryPeriod = pending.flag("is_in_billing_retry_period").map { $0 == 1 }
-      renewal.gracePeriodExpiresDate = pending.date("grace_period_expires_date")
+      renewal.gracePeriodExpiresDate = try pending.date("grace_period_expires_date")
       renewal.priceIncreaseStatus =
         pending.flag("price_increase_status") ?? pending.flag("price_consent_status")
       return renewal
@@ -144,9 +152,9 @@ public struct V1Notification: Sendable {
   /// to renew.
   private static func evidence(
     _ root: JSONElement, _ transactions: [Transaction], _ renewal: RenewalInfo
-  ) -> Int64 {
+  ) throws(PayloadFault) -> Int64 {
     var dates = transactions.map(\.purchaseDate) + transactions.compactMap(\.revocationDate)
-    if let changed = root.date("auto_renew_status_change_date") { dates.append(changed) }
+    if let changed = try root.date("auto_renew_status_change_date") { dates.append(changed) }
     if renewal.isInBillingRetryPeriod == true {
       dates += transactions.filter { $0.productId == renewal.productId }.compactMap(\.expiresDate)
     }
@@ -161,7 +169,7 @@ extension Transaction {
   /// expires renews by itself, since non-renewing subscriptions have no expiry here.
   init?(v1 entry: JSONElement) throws(PayloadFault) {
     guard let identifier = try entry.scalar("transaction_id"),
-      let purchased = entry.date("purchase_date")
+      let purchased = try entry.date("purchase_date")
     else { return nil }
     self.init()
     transactionId = identifier
@@ -172,10 +180,10 @@ extension Transaction {
     appAccountToken = try entry.scalar("app_account_token")
     inAppOwnershipType = try entry.scalar("in_app_ownership_type")
     purchaseDate = purchased
-    expiresDate = entry.date("expires_date")
+    expiresDate = try entry.date("expires_date")
     type = expiresDate == nil ? nil : "Auto-Renewable Subscription"
     quantity = entry.number("quantity")
-    revocationDate = entry.date("cancellation_date")
+    revocationDate = try entry.date("cancellation_date")
     revocationReason = entry.number("cancellation_reason")
     isUpgraded = entry.flag("is_upgraded") == 1
     try readV1Offer(entry)
@@ -216,7 +224,14 @@ extension JSONElement {
   }
 
   /// A date by its milliseconds: in `name_ms`, or, in objects of before 2021, in `name` itself.
-  func date(_ name: String) -> Int64? {
-    number(name + "_ms") ?? number(name)
+  /// Bodies of before 2018 have the readable form alone.
+  ///
+  /// - Throws: where there is one that cannot be read. Without its end a subscription would be a
+  ///   product that has none, and give access for ever (promise 8).
+  func date(_ name: String) throws(PayloadFault) -> Int64? {
+    let readable = try scalar(name)
+    guard let text = try scalar(name + "_ms") ?? readable else { return nil }
+    guard let date = Int64(text) ?? V1Date.milliseconds(text) else { throw .shape("date") }
+    return date
   }
 }

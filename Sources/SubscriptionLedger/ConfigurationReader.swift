@@ -25,6 +25,7 @@ struct ConfigurationReader {
     for (index, entry) in try list(root, "apps").enumerated() {
       place = "apps[\(index)]"
       let app = try app(entry)
+      try durations(entry, into: &configuration)
       guard configuration.apps.updateValue(app, forKey: app.bundleId) == nil else {
         throw wrong("bundleId occurs twice", "give each app once")
       }
@@ -131,7 +132,9 @@ struct ConfigurationReader {
   // MARK: Parts
 
   private func app(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.App {
-    try known(entry, ["bundleId", "appAppleId", "environments", "v1SharedSecretFile"])
+    try known(
+      entry,
+      ["bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations"])
     let environments = try environments(entry) ?? ["Production", "Sandbox"]
     guard !environments.isEmpty else {
       throw wrong("environments is empty", "name one, or leave it out for both")
@@ -226,12 +229,17 @@ struct ConfigurationReader {
     _ root: JSONElement, into configuration: inout Configuration
   ) throws(ConfigurationError) {
     guard let object = root["nonRenewingDurations"] else { return }
-    guard object.kind == .object else { throw wrong("nonRenewingDurations is no object", "see it") }
+    guard object.kind == .object else {
+      throw wrong("nonRenewingDurations is no object", "write { \"season.pass\": \"P90D\" }")
+    }
     for (product, member) in object.members {
       guard let text = member.string, let length = Self.milliseconds(text) else {
         throw wrong("nonRenewingDurations.\(product)", "give days or weeks: \"P90D\", \"P12W\"")
       }
-      configuration.nonRenewingDurations[product] = length
+      let known = configuration.nonRenewingDurations.updateValue(length, forKey: product)
+      guard known ?? length == length else {
+        throw wrong("nonRenewingDurations.\(product) is given twice", "give each product once")
+      }
     }
   }
 

@@ -91,7 +91,7 @@ public final class Receiver {
   /// Receives a body as quarantine keeps it, once the configuration was mended.
   func readmit(_ item: StoredQuarantine, at now: Int64) throws(Refusal) -> Received {
     item.source == "v1"
-      ? try receive(v1Canonical: item.body, at: now)
+      ? try receive(v1Canonical: item.body, of: item.bundleId, at: now)
       : try receive(signedPayload: item.body[...], at: now)
   }
 

@@ -16,10 +16,14 @@ extension Receiver {
     return try receive(v1: V1Body(root), owners: owners, at: now, keepsReceiveTime)
   }
 
-  /// Receives a canonical V1 body that was authentic once, as quarantine keeps them.
-  func receive(v1Canonical body: [UInt8], at now: Int64) throws(Refusal) -> Received {
+  /// Receives a canonical V1 body that was authentic once, as quarantine keeps them, with the app
+  /// it is for.
+  func receive(
+    v1Canonical body: [UInt8], of bundleId: String?, at now: Int64
+  ) throws(Refusal) -> Received {
     guard let root = try? JSONDocument(parsing: body).root else { throw .malformed("json") }
-    let owners = Set(apps.values.filter { !$0.v1SecretDigests.isEmpty }.map(\.bundleId))
+    var owners = Set(apps.values.filter { !$0.v1SecretDigests.isEmpty }.map(\.bundleId))
+    if let bundleId { owners.formIntersection([bundleId]) }
     return try receive(v1: V1Body(root), owners: owners, at: now, false)
   }
 
@@ -35,7 +39,7 @@ extension Receiver {
       return accept(notification, body, bundleId, at: now, keepsReceiveTime)
     } catch {
       guard case .notAdmitted = error else { throw error }
-      return quarantine(error, document.root, body, at: now)
+      return quarantine(error, document.root, body, owners, at: now)
     }
   }
 
@@ -68,13 +72,15 @@ extension Receiver {
   }
 
   private func quarantine(
-    _ refusal: Refusal, _ root: JSONElement, _ body: V1Body, at now: Int64
+    _ refusal: Refusal, _ root: JSONElement, _ body: V1Body, _ owners: Set<String>, at now: Int64
   ) -> Received {
+    // Where it names no app, the secret did: nobody can ask the secret again.
+    let bundleId = root["bid"]?.string ?? (owners.count == 1 ? owners.first : nil)
     let item = NewQuarantine(
       reason: refusal.code, isForeign: false, source: "v1",
       notificationUUID: body.uuid.description,
       environment: root["environment"]?.string.map { V1Notification.environments[$0] ?? $0 },
-      bundleId: root["bid"]?.string, notificationType: root["notification_type"]?.string,
+      bundleId: bundleId, notificationType: root["notification_type"]?.string,
       signedDate: nil, receivedAt: now, body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
     return Received(item, refusal: refusal)
   }
