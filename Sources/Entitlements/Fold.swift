@@ -91,6 +91,17 @@ extension StreamState {
       register.cancel = min(register.cancel ?? .max, date)
     }
     transactions[id] = register
+    if let previous = transaction.previousOriginalTransactionId { remember(previous: previous) }
+  }
+
+  private mutating func remember(previous id: String) {
+    let place =
+      previousOriginalTransactionIds.firstIndex { !$0.utf8.lexicographicallyPrecedes(id.utf8) }
+      ?? previousOriginalTransactionIds.endIndex
+    let isKnown =
+      place < previousOriginalTransactionIds.endIndex
+      && previousOriginalTransactionIds[place].utf8.elementsEqual(id.utf8)
+    if !isKnown { previousOriginalTransactionIds.insert(id, at: place) }
   }
 
   private mutating func fold(_ info: RenewalInfo, of event: FoldEvent) {

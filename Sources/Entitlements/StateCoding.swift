@@ -44,6 +44,14 @@ extension StreamState {
     try coder.part(&renewal, RenewalRegister()) { (renewal, coder) throws(StateDamage) in
       try renewal.visit(&coder)
     }
+    var previous = Int64(previousOriginalTransactionIds.count)
+    try coder.integer(&previous)
+    for index in 0..<max(0, previous) {
+      let isKnown = index < previousOriginalTransactionIds.count
+      var id = isKnown ? previousOriginalTransactionIds[Int(index)] : ""
+      try coder.text(&id)
+      if !isKnown { previousOriginalTransactionIds.append(id) }
+    }
     let ids = transactions.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     var count = Int64(ids.count)
     try coder.integer(&count)

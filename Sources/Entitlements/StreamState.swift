@@ -76,6 +76,9 @@ public struct StreamState: Sendable, Equatable {
   /// How many events of the stream were folded.
   public internal(set) var eventCount: Int64 = 0
   public internal(set) var lastEvent: LastEvent?
+  /// Every original transaction id that the stream ever named as the one it replaced (MIGRATION),
+  /// sorted by bytes: the answer about a moment in the past needs also those named no longer.
+  public internal(set) var previousOriginalTransactionIds: [String] = []
 
   public init() {}
 

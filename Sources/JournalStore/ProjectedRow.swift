@@ -5,28 +5,31 @@ public struct ProjectedRow: Sendable, Equatable {
   public var state: [UInt8]
   public var appAccountTokens: [String]
   public var appTransactionIds: [String]
-  /// The id this one succeeds, where Apple named one.
-  public var previousOriginalTransactionId: String?
+  /// The ids this one ever said to succeed.
+  public var previousOriginalTransactionIds: [String]
   /// Why a fold failed, where one did (promise 9).
   public var broken: String?
 
   public init(
     key: StreamKey, state: [UInt8], appAccountTokens: [String] = [],
-    appTransactionIds: [String] = [], previousOriginalTransactionId: String? = nil,
+    appTransactionIds: [String] = [], previousOriginalTransactionIds: [String] = [],
     broken: String? = nil
   ) {
     self.key = key
     self.state = state
     self.appAccountTokens = appAccountTokens
     self.appTransactionIds = appTransactionIds
-    self.previousOriginalTransactionId = previousOriginalTransactionId
+    self.previousOriginalTransactionIds = previousOriginalTransactionIds
     self.broken = broken
   }
 
-  /// Both lists, each text with its length before it.
+  /// What a row is found by, in the order of the token table's kinds.
+  var lists: [[String]] { [appAccountTokens, appTransactionIds, previousOriginalTransactionIds] }
+
+  /// The lists, each text with its length before it.
   var tokens: [UInt8] {
     var bytes: [UInt8] = []
-    for list in [appAccountTokens, appTransactionIds] {
+    for list in lists {
       VarInt.append(list.count, to: &bytes)
       for token in list {
         VarInt.append(token.utf8.count, to: &bytes)
@@ -40,7 +43,7 @@ public struct ProjectedRow: Sendable, Equatable {
   static func lists(_ tokens: [UInt8]) -> [[String]]? {
     var rest = tokens[...]
     var lists: [[String]] = []
-    for _ in 0..<2 {
+    for _ in 0..<3 {
       guard let count = VarInt.take(&rest), count <= rest.count else { return nil }
       var list: [String] = []
       for _ in 0..<count {

@@ -96,25 +96,23 @@ public final class Projection {
       "SELECT id, tokens FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
     ).bind(1, row.key.originalTransactionId).bind(2, app)
       .first { (id: $0.int(0), tokens: $0.bytes(1)) }
-    let tokens = row.appAccountTokens.isEmpty && row.appTransactionIds.isEmpty ? nil : row.tokens
+    let tokens = row.lists.allSatisfy(\.isEmpty) ? nil : row.tokens
     let statement: Statement
     if let known {
       statement = try connection.statement(
         """
-        UPDATE entitlement SET state = ?1, tokens = ?2, previous_original_transaction_id = ?3,
-          broken = ?4 WHERE id = ?5
+        UPDATE entitlement SET state = ?1, tokens = ?2, broken = ?3 WHERE id = ?4
         """
-      ).bind(5, known.id)
+      ).bind(4, known.id)
     } else {
       statement = try connection.statement(
         """
-        INSERT INTO entitlement (state, tokens, previous_original_transaction_id, broken, app_id,
-          original_transaction_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        INSERT INTO entitlement (state, tokens, broken, app_id, original_transaction_id)
+        VALUES (?1, ?2, ?3, ?4, ?5)
         """
-      ).bind(5, app).bind(6, row.key.originalTransactionId)
+      ).bind(4, app).bind(5, row.key.originalTransactionId)
     }
-    statement.bind(1, row.state).bind(2, tokens).bind(3, row.previousOriginalTransactionId)
-      .bind(4, row.broken)
+    statement.bind(1, row.state).bind(2, tokens).bind(3, row.broken)
     try statement.run()
     guard known.map({ $0.tokens }) ?? [] != tokens ?? [] else { return }
     let old = known.flatMap { ProjectedRow.lists($0.tokens) }
@@ -131,7 +129,7 @@ public final class Projection {
         ).bind(1, Int64(place + 1)).bind(2, token).bind(3, id).run()
       }
     }
-    for (place, list) in [row.appAccountTokens, row.appTransactionIds].enumerated() {
+    for (place, list) in row.lists.enumerated() {
       for token in list {
         try connection.statement(
           "INSERT OR IGNORE INTO token (kind, value, entitlement_id) VALUES (?, ?, ?)"

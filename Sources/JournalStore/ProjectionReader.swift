@@ -71,11 +71,11 @@ public final class ProjectionReader {
     try rows("WHERE original_transaction_id = ? ORDER BY \(Self.keyOrder)", id)
   }
 
-  /// The rows that succeed this id, in key order.
+  /// The rows that ever named this id as the one they succeed, in key order.
   public func rows(
     withPreviousOriginalTransactionId id: String
   ) throws(StoreError) -> [ProjectedRow] {
-    try rows("WHERE previous_original_transaction_id = ? ORDER BY \(Self.keyOrder)", id)
+    try rows(kind: 3, id, after: nil, Self.maximumSuccessors)
   }
 
   /// The rows of an app account, in key order, past a key.
@@ -132,11 +132,13 @@ public final class ProjectionReader {
     }
   }
 
+  /// Apple moves a customer once or twice.
+  private static let maximumSuccessors = 100
+
   private static let keyOrder = "original_transaction_id, environment, bundle_id"
 
   private static let select = """
-    SELECT environment, bundle_id, original_transaction_id, previous_original_transaction_id,
-      broken, tokens, state
+    SELECT environment, bundle_id, original_transaction_id, broken, tokens, state
     FROM entitlement e JOIN app ON app.id = e.app_id
 
     """
@@ -150,14 +152,14 @@ public final class ProjectionReader {
   }
 
   private static func row(_ row: Statement) throws(StoreError) -> ProjectedRow {
-    let tokens = row.optionalBytes(5)
-    guard let lists = tokens.map(ProjectedRow.lists) ?? [[], []] else {
+    let tokens = row.optionalBytes(4)
+    guard let lists = tokens.map(ProjectedRow.lists) ?? [[], [], []] else {
       throw .corrupt("the tokens of a projected row")
     }
     return ProjectedRow(
       key: StreamKey(
         environment: row.text(0), bundleId: row.text(1), originalTransactionId: row.text(2)),
-      state: row.bytes(6), appAccountTokens: lists[0], appTransactionIds: lists[1],
-      previousOriginalTransactionId: row.optionalText(3), broken: row.optionalText(4))
+      state: row.bytes(5), appAccountTokens: lists[0], appTransactionIds: lists[1],
+      previousOriginalTransactionIds: lists[2], broken: row.optionalText(3))
   }
 }

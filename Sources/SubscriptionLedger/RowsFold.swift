@@ -126,6 +126,6 @@ final class RowsFold {
     ProjectedRow(
       key: key, state: state.encoded(), appAccountTokens: state.accountTokens,
       appTransactionIds: state.appTransactionIds,
-      previousOriginalTransactionId: state.previousOriginalTransactionId, broken: broken)
+      previousOriginalTransactionIds: state.previousOriginalTransactionIds, broken: broken)
   }
 }

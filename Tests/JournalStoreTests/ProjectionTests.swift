@@ -22,7 +22,7 @@ import Testing
       ProjectedRow(
         key: key(number), state: Array("state \(number)".utf8),
         appAccountTokens: ["t\(number % 3)"], appTransactionIds: ["a\(number)"],
-        previousOriginalTransactionId: number == 4 ? "999" : nil,
+        previousOriginalTransactionIds: number == 4 ? ["999"] : [],
         broken: number == 5 ? "why" : nil)
     }
     rows.append(ProjectedRow(key: key(0, "com.another"), state: [0, 255]))

@@ -117,6 +117,31 @@ import TrialLedger
     #expect(before != nil && before?.succeededBy == nil)
   }
 
+  /// A successor that later names another predecessor changes no answer about the time before.
+  @Test func aSuccessorThatChangesItsMind() throws {
+    var library = try Library()
+    let previous = { (id: String) in
+      Self.token.merging(["previousOriginalTransactionId": .string(id)]) { $1 }
+    }
+    for id in ["1000", "2000"] {
+      try library.send(
+        "SUBSCRIBED", signed: "25-01-01", came: "25-01-16",
+        "\(id) basic.m 25-01-01→25-02-01 bought of \(id)", more: Self.token)
+    }
+    try library.send(
+      "MIGRATION", signed: "25-01-15", came: "25-01-16",
+      "5000 ac.generic 25-01-15→25-02-01 bought of 5000", more: previous("1000"))
+    let asOf = try Words.date("25-01-16")
+    #expect(try library.ledger.row("1000", asOf: asOf)?.succeededBy == "5000")
+    try library.send(
+      "MIGRATION", signed: "25-01-17", came: "25-01-17",
+      "5000 ac.generic 25-01-15→25-02-01 bought of 5000", more: previous("2000"))
+    #expect(try library.ledger.row("1000", asOf: asOf)?.succeededBy == "5000")
+    let now = try Words.date("25-01-20")
+    #expect(try library.ledger.row("1000", now: now)?.succeededBy == nil)
+    #expect(try library.ledger.row("2000", now: now)?.succeededBy == "5000")
+  }
+
   /// Apple moved transactions between original ids, and back: each row keeps what it was told.
   @Test(arguments: [[0, 1, 2], [2, 1, 0], [1, 2, 0]]) func aTransactionMoves(_ order: [Int]) throws
   {

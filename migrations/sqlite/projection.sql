@@ -13,13 +13,12 @@ CREATE TABLE app (
   UNIQUE (bundle_id, environment)
 ) STRICT;
 
--- state: the fold's own bytes. tokens: both lists as they were when the token rows were written.
+-- state: the fold's own bytes. tokens: the lists as they were when the token rows were written.
 -- broken: why a fold failed (promise 9).
 CREATE TABLE entitlement (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
   original_transaction_id TEXT NOT NULL,
-  previous_original_transaction_id TEXT,
   broken TEXT,
   tokens BLOB,
   state BLOB NOT NULL
@@ -27,14 +26,11 @@ CREATE TABLE entitlement (
 
 CREATE UNIQUE INDEX entitlement_key ON entitlement (original_transaction_id, app_id);
 
-CREATE INDEX entitlement_previous ON entitlement (previous_original_transaction_id)
-WHERE previous_original_transaction_id IS NOT NULL;
-
 CREATE INDEX entitlement_broken ON entitlement (id) WHERE broken IS NOT NULL;
 
--- kind: 1 an appAccountToken, 2 an appTransactionId.
+-- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
 CREATE TABLE token (
-  kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
+  kind INTEGER NOT NULL CHECK (kind IN (1, 2, 3)),
   value TEXT NOT NULL,
   entitlement_id INTEGER NOT NULL,
   PRIMARY KEY (kind, value, entitlement_id)
