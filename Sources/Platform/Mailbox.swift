@@ -1,4 +1,3 @@
-import Glibc
 import Synchronization
 
 /// A bounded queue between threads: many may put, one takes all that waits.
@@ -31,10 +30,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
   }
 
   /// Waits for items and takes them all, oldest first; nil once closed and empty.
-  ///
-  /// - Parameter milliseconds: lets others put theirs for so long before it looks.
-  public func takeAll(gathering milliseconds: Int32 = 0) -> [Item]? {
-    if milliseconds > 0, !isClosed { usleep(UInt32(milliseconds) * 1000) }
+  public func takeAll() -> [Item]? {
     while true {
       let (items, closed) = state.withLock { state in
         let items = state.items

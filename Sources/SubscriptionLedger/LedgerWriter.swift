@@ -46,15 +46,8 @@ final class LedgerWriter {
     ledger.note(seq: journal.head.seq)
   }
 
-  /// A commit costs as much for sixty as for six: where many came at once, the next commit waits
-  /// a moment for more. One client alone never waits.
-  private static let gatherMilliseconds: Int32 = 2
-  private static let busyCount = 8
-
   private func serve() {
-    var isBusy = false
-    while let jobs = ledger.jobs.takeAll(gathering: isBusy ? Self.gatherMilliseconds : 0) {
-      isBusy = jobs.count >= Self.busyCount
+    while let jobs = ledger.jobs.takeAll() {
       var batch: [(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)] = []
       for job in jobs {
         if case .submit(let received, let then) = job {
