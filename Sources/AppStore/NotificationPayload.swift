@@ -103,7 +103,12 @@ extension JSONElement {
 
   /// A member that may be a string without NUL; nil where it is absent, empty or something else.
   func identifier(_ name: String) throws(PayloadFault) -> String? {
-    guard let text = self[name]?.string, !text.isEmpty else { return nil }
+    try self[name]?.identifier()
+  }
+
+  /// A string without NUL; nil where it is empty or something else.
+  func identifier() throws(PayloadFault) -> String? {
+    guard let text = string, !text.isEmpty else { return nil }
     return try checked(text)
   }
 

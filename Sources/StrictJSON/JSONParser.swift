@@ -92,17 +92,18 @@ struct JSONParser {
     append(.object, from: at, to: at)
     at += 1
     skipSpace()
-    var members = 0
+    var names = Names(object: node)
     if current != UInt8(ascii: "}") {
       while true {
         skipSpace()
         guard current == UInt8(ascii: "\"") else { throw failure(.syntax) }
+        let name = nodes.count
         try string()
+        try refuseDuplicate(name, &names)
         skipSpace()
         try take(UInt8(ascii: ":"))
         skipSpace()
         try value(depth: depth)
-        members += 1
         skipSpace()
         guard current == UInt8(ascii: ",") else { break }
         at += 1
@@ -110,7 +111,7 @@ struct JSONParser {
     }
     try take(UInt8(ascii: "}"))
     close(node)
-    try refuseDuplicates(in: node, members: members)
+    if names.isOdd || names.count > Self.maximumPairs { try refuseDuplicates(names) }
   }
 
   private mutating func close(_ node: Int) {
@@ -118,44 +119,68 @@ struct JSONParser {
     nodes[node].next = UInt32(nodes.count)
   }
 
-  /// Pairs for the few members that Apple's objects have; a set, whose hashing is seeded anew in
-  /// every process, for the many that somebody else's may have.
-  private func refuseDuplicates(in object: Int, members: Int) throws(JSONError) {
-    guard members > 1 else { return }
-    var names: [Int] = []
-    names.reserveCapacity(members)
-    var escaped = false
-    var index = object + 1
-    for _ in 0..<members {
-      names.append(index)
-      escaped = escaped || nodes[index].kind == .escapedString
+  /// What is known of the members of an object that is being read.
+  private struct Names {
+    let object: Int
+    var count = 0
+    /// Some name has escapes.
+    var isOdd = false
+    /// A bit for each hash that occurred: most names are new, and seen to be so at once.
+    var hashes: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+
+    init(object: Int) { self.object = object }
+
+    /// Whether a name of that hash came before.
+    mutating func insert(_ hash: UInt8) -> Bool {
+      let bit: UInt64 = 1 &<< UInt64(hash & 63)
+      switch hash >> 6 {
+      case 0: return Self.insert(bit, &hashes.0)
+      case 1: return Self.insert(bit, &hashes.1)
+      case 2: return Self.insert(bit, &hashes.2)
+      default: return Self.insert(bit, &hashes.3)
+      }
+    }
+
+    private static func insert(_ bit: UInt64, _ word: inout UInt64) -> Bool {
+      defer { word |= bit }
+      return word & bit != 0
+    }
+  }
+
+  /// Members up to which names are compared in pairs: as many as Apple's objects have.
+  private static let maximumPairs = 32
+
+  /// Compares a name with those before it, where their hashes do not tell it from all of them.
+  private func refuseDuplicate(_ name: Int, _ names: inout Names) throws(JSONError) {
+    names.count += 1
+    let node = nodes[name]
+    if node.kind == .escapedString { names.isOdd = true }
+    guard !names.isOdd, names.count <= Self.maximumPairs else { return }
+    let key = NameKey(bytes, from: Int(node.start), to: Int(node.end))
+    guard names.insert(key.hash) else { return }
+    var index = names.object + 1
+    while index < name {
+      if sameText(nodes[index], node) { throw failure(.duplicate) }
       index = Int(nodes[index + 1].next)
     }
-    if members > 32 || escaped {
-      // By bytes: Swift calls two spellings of the same letter equal, RFC 8259 section 8.3 does
-      // not.
-      var seen = Set<[UInt8]>(minimumCapacity: members)
-      for name in names {
-        let text = Array(JSONText.string(nodes[name], in: bytes).utf8)
-        guard seen.insert(text).inserted else { throw failure(.duplicate) }
-      }
-      return
-    }
-    for first in 1..<members {
-      for second in 0..<first where sameText(nodes[names[first]], nodes[names[second]]) {
-        throw failure(.duplicate)
-      }
+  }
+
+  /// A set, whose hashing is seeded anew in every process, for the many members that somebody
+  /// else's objects may have, and for names with escapes.
+  private func refuseDuplicates(_ names: Names) throws(JSONError) {
+    // By bytes: Swift calls two spellings of the same letter equal, RFC 8259 section 8.3 does not.
+    var seen = Set<[UInt8]>(minimumCapacity: names.count)
+    var index = names.object + 1
+    for _ in 0..<names.count {
+      let text = Array(JSONText.string(nodes[index], in: bytes).utf8)
+      guard seen.insert(text).inserted else { throw failure(.duplicate) }
+      index = Int(nodes[index + 1].next)
     }
   }
 
   private func sameText(_ one: Node, _ other: Node) -> Bool {
-    let count = Int(one.end - one.start)
-    guard count == Int(other.end - other.start) else { return false }
-    for offset in 0..<count
-    where bytes[Int(one.start) + offset] != bytes[Int(other.start) + offset] {
-      return false
-    }
-    return true
+    let text = UnsafeBufferPointer(rebasing: bytes[Int(other.start)..<Int(other.end)])
+    return JSONText.isText(one, text, in: bytes)
   }
 
   // MARK: Strings
