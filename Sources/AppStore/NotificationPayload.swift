@@ -97,8 +97,8 @@ public enum PayloadFault: Error, Sendable, Equatable {
 extension JSONElement {
   /// A member that must be a string without NUL, and not empty.
   func text(_ name: String, required code: String) throws(PayloadFault) -> String {
-    guard let text = self[name]?.string, !text.isEmpty else { throw .shape(code) }
-    return try checked(text)
+    guard let text = try identifier(name) else { throw .shape(code) }
+    return text
   }
 
   /// A member that may be a string without NUL; nil where it is absent, empty or something else.
@@ -109,11 +109,7 @@ extension JSONElement {
   /// A string without NUL; nil where it is empty or something else.
   func identifier() throws(PayloadFault) -> String? {
     guard let text = string, !text.isEmpty else { return nil }
-    return try checked(text)
-  }
-
-  private func checked(_ text: String) throws(PayloadFault) -> String {
-    guard !text.utf8.contains(0) else { throw .forbiddenCharacter }
+    guard !hasEscapes || !text.utf8.contains(0) else { throw .forbiddenCharacter }
     return text
   }
 

@@ -24,6 +24,9 @@ public struct JSONElement: Sendable {
     return document.bytes.withUnsafeBufferPointer { JSONText.string(node, in: $0) }
   }
 
+  /// Whether a string was written with escapes: no other can hold a control character.
+  public var hasEscapes: Bool { node.kind == .escapedString }
+
   public var boolean: Bool? {
     switch node.kind {
     case .yes: true

@@ -38,6 +38,7 @@ struct JSONParser {
     at += 1
   }
 
+  @inline(__always)
   private mutating func append(_ kind: Node.Kind, from start: Int, to end: Int) {
     let next = UInt32(nodes.count + 1)
     nodes.append(Node(kind: kind, start: UInt32(start), end: UInt32(end), next: next))
@@ -214,21 +215,26 @@ struct JSONParser {
     guard let start = bytes.baseAddress else { return }
     while at + 8 <= bytes.count {
       let word = UnsafeRawPointer(start + at).loadUnaligned(as: UInt64.self)
-      guard !Self.needsLook(word) else { return }
+      let marks = Self.marks(UInt64(littleEndian: word))
+      guard marks == 0 else {
+        at += marks.trailingZeroBitCount / 8
+        return
+      }
       at += 8
     }
   }
 
-  /// Whether a quote, a backslash, a control character or a byte beyond ASCII is among the eight.
+  /// The high bit of the first of eight bytes that is a quote, a backslash, a control character or
+  /// beyond ASCII; those above it may be marked in vain.
   ///
-  /// Subtracting a value from bytes below 0x80 sets the high bit of those that are smaller; a
-  /// borrow may set it in a byte above, which is then only looked at in vain.
-  private static func needsLook(_ word: UInt64) -> Bool {
+  /// Subtracting a value from bytes below 0x80 sets the high bit of those that are smaller, and
+  /// only they borrow from the byte above.
+  private static func marks(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
     let backslashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
     let found = (word &- ones &* 0x20) | (quotes &- ones) | (backslashes &- ones) | word
-    return found & (ones &* 0x80) != 0
+    return found & (ones &* 0x80)
   }
 
   private mutating func escape() throws(JSONError) {
