@@ -37,6 +37,7 @@ public struct JournaledPayload: Sendable {
   /// The outer payload exactly as it was signed: where a nested JWS is no whole value of a member
   /// that is opened, its number must not be taken for what was signed.
   public var exactPayload: [UInt8]? {
+    if case .unreadable = content { return nil }
     guard let unfolded else {
       guard case .jws(let payload, _) = content else { return nil }
       return payload
