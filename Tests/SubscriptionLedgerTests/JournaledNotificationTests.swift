@@ -37,9 +37,9 @@ import TrialLedger
   @Test func everyLifecycle() throws {
     let ledger = try TrialLedger()
     var taken = 0
-    for lifecycle in Lifecycle.all {
+    for (place, lifecycle) in Lifecycle.all.enumerated() {
       let played = lifecycle.notifications(
-        app: SimulatedApp(), seed: 5, endingAt: Self.end)
+        app: SimulatedApp(), seed: 5 + UInt64(place), endingAt: Self.end, customer: place)
       for notification in played {
         let answer = try ledger.take(
           try AppStoreStandIn.sign(notification.payload), at: Self.end)
