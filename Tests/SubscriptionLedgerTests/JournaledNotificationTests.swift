@@ -141,7 +141,7 @@ import TrialLedger
     let event = try #require(try ledger.events().first)
     let whole = try #require(UnfoldedJWS(event.body))
     var read = 0
-    for round in 0..<2_000 {
+    for round in 0..<250 {
       var jws = whole
       for _ in 0...Int.random(in: 0..<3, using: &dice) {
         jws.text[Int.random(in: jws.text.indices, using: &dice)] =
@@ -162,7 +162,7 @@ import TrialLedger
       #expect(text(payload) == found, "seed \(seed), round \(round)")
       if found != nil { read += 1 }
     }
-    #expect(read > 200)
+    #expect(read > 20)
   }
 
   /// Those that mean something to JSON and to a JWS, and some that do not.
