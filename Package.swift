@@ -75,7 +75,11 @@ let package = Package(
     trial("StrictJSON", ["StrictJSON"]),
     trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
     trial(
-      "SubscriptionLedger", ["SubscriptionLedger", "JournalStore", "SignedData", "StrictJSON"]),
+      "SubscriptionLedger",
+      [
+        "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "Simulator",
+        "SignedData", "StrictJSON",
+      ]),
     trial("Entitlements", ["Entitlements", "AppStore"]),
     trial(
       "Door",

@@ -97,18 +97,19 @@ public enum PayloadFault: Error, Sendable, Equatable {
 extension JSONElement {
   /// A member that must be a string without NUL, and not empty.
   func text(_ name: String, required code: String) throws(PayloadFault) -> String {
-    guard let text = self[name]?.string, !text.isEmpty else { throw .shape(code) }
-    return try checked(text)
+    guard let text = try identifier(name) else { throw .shape(code) }
+    return text
   }
 
   /// A member that may be a string without NUL; nil where it is absent, empty or something else.
   func identifier(_ name: String) throws(PayloadFault) -> String? {
-    guard let text = self[name]?.string, !text.isEmpty else { return nil }
-    return try checked(text)
+    try self[name]?.identifier()
   }
 
-  private func checked(_ text: String) throws(PayloadFault) -> String {
-    guard !text.utf8.contains(0) else { throw .forbiddenCharacter }
+  /// A string without NUL; nil where it is empty or something else.
+  func identifier() throws(PayloadFault) -> String? {
+    guard let text = string, !text.isEmpty else { return nil }
+    guard !hasEscapes || !text.utf8.contains(0) else { throw .forbiddenCharacter }
     return text
   }
 

@@ -10,20 +10,20 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
 
   /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` (RFC 9562 section 4), letters in either case.
   public init?(_ text: String) {
-    let bytes = Array(text.utf8)
-    guard bytes.count == 36 else { return nil }
-    var halves: [UInt64] = [0, 0]
-    var digits = 0
-    for (index, byte) in bytes.enumerated() {
-      if [8, 13, 18, 23].contains(index) {
+    var (high, low): (UInt64, UInt64) = (0, 0)
+    var place = 0
+    for byte in text.utf8 {
+      defer { place += 1 }
+      if place == 8 || place == 13 || place == 18 || place == 23 {
         guard byte == UInt8(ascii: "-") else { return nil }
         continue
       }
       guard let digit = Self.value(byte) else { return nil }
-      halves[digits / 16] = halves[digits / 16] << 4 | UInt64(digit)
-      digits += 1
+      // The first half ends with the second hyphen.
+      if place < 18 { high = high << 4 | UInt64(digit) } else { low = low << 4 | UInt64(digit) }
     }
-    self.init(high: halves[0], low: halves[1])
+    guard place == 36 else { return nil }
+    self.init(high: high, low: low)
   }
 
   /// The text in lower case.

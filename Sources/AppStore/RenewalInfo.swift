@@ -28,18 +28,45 @@ public struct RenewalInfo: Sendable, Equatable {
   /// - Parameter outerSignedDate: stands in for a missing signedDate.
   /// - Throws: `PayloadFault.forbiddenCharacter` for NUL in an identifier.
   public init(_ object: JSONElement, outerSignedDate: Int64) throws(PayloadFault) {
-    originalTransactionId = try object.identifier("originalTransactionId")
-    productId = object["productId"]?.string
-    autoRenewProductId = object["autoRenewProductId"]?.string
-    autoRenewStatus = object["autoRenewStatus"]?.integer
-    renewalDate = object["renewalDate"]?.truncatedInteger
-    expirationIntent = object["expirationIntent"]?.integer
-    isInBillingRetryPeriod = object["isInBillingRetryPeriod"]?.boolean
-    gracePeriodExpiresDate = object["gracePeriodExpiresDate"]?.truncatedInteger
-    priceIncreaseStatus = object["priceIncreaseStatus"]?.integer
-    commitmentAutoRenewStatus = object["commitmentInfo"]?["commitmentAutoRenewStatus"]?.integer
-    appAccountToken = object["appAccountToken"]?.string
-    appTransactionId = object["appTransactionId"]?.string
-    signedDate = object["signedDate"]?.truncatedInteger ?? outerSignedDate
+    var original: JSONElement?
+    var signed: Int64?
+    let fields = Field.all
+    object.forEachMember(in: Field.names) { place, value in
+      switch fields[place] {
+      case .originalTransactionId: original = value
+      case .signedDate: signed = value.truncatedInteger
+      case let field: read(field, value)
+      }
+    }
+    originalTransactionId = try original?.identifier()
+    signedDate = signed ?? outerSignedDate
+  }
+
+  /// What is read, in Apple's spelling.
+  private enum Field: String, CaseIterable {
+    case originalTransactionId, signedDate, productId, autoRenewProductId, autoRenewStatus
+    case renewalDate, expirationIntent, isInBillingRetryPeriod, gracePeriodExpiresDate
+    case priceIncreaseStatus, commitmentInfo, appAccountToken, appTransactionId
+
+    static let all = allCases
+    static let names = JSONNames(all.map(\.rawValue))
+  }
+
+  private mutating func read(_ field: Field, _ value: JSONElement) {
+    switch field {
+    case .originalTransactionId, .signedDate: break
+    case .productId: productId = value.string
+    case .autoRenewProductId: autoRenewProductId = value.string
+    case .autoRenewStatus: autoRenewStatus = value.integer
+    case .renewalDate: renewalDate = value.truncatedInteger
+    case .expirationIntent: expirationIntent = value.integer
+    case .isInBillingRetryPeriod: isInBillingRetryPeriod = value.boolean
+    case .gracePeriodExpiresDate: gracePeriodExpiresDate = value.truncatedInteger
+    case .priceIncreaseStatus: priceIncreaseStatus = value.integer
+    case .commitmentInfo:
+      commitmentAutoRenewStatus = value["commitmentAutoRenewStatus"]?.integer
+    case .appAccountToken: appAccountToken = value.string
+    case .appTransactionId: appTransactionId = value.string
+    }
   }
 }

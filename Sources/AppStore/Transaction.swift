@@ -58,54 +58,78 @@ public struct Transaction: Sendable, Equatable {
   /// - Parameter outerSignedDate: stands in for a missing signedDate.
   /// - Throws: `PayloadFault.forbiddenCharacter` for NUL in an identifier.
   public init?(_ object: JSONElement, outerSignedDate: Int64) throws(PayloadFault) {
-    originalTransactionId = try object.identifier("originalTransactionId")
-    guard let identifier = try object.identifier("transactionId"),
-      let purchased = object["purchaseDate"]?.truncatedInteger
-    else { return nil }
+    var (identifier, original): (JSONElement?, JSONElement?)
+    var (purchased, signed): (Int64?, Int64?)
+    let fields = Field.all
+    object.forEachMember(in: Field.names) { place, value in
+      switch fields[place] {
+      case .transactionId: identifier = value
+      case .originalTransactionId: original = value
+      case .purchaseDate: purchased = value.truncatedInteger
+      case .signedDate: signed = value.truncatedInteger
+      case let field: read(field, value)
+      }
+    }
+    originalTransactionId = try original?.identifier()
+    guard let identifier = try identifier?.identifier(), let purchased else { return nil }
     transactionId = identifier
     purchaseDate = purchased
-    expiresDate = object["expiresDate"]?.truncatedInteger
-    signedDate = object["signedDate"]?.truncatedInteger ?? outerSignedDate
-    readIdentity(object)
-    readMoney(object)
-    readRevocation(object)
-    commitment = Self.commitment(object["commitmentInfo"])
+    signedDate = signed ?? outerSignedDate
   }
 
-  private mutating func readIdentity(_ object: JSONElement) {
-    previousOriginalTransactionId = object["previousOriginalTransactionId"]?.string
-    webOrderLineItemId = object["webOrderLineItemId"]?.string
-    appTransactionId = object["appTransactionId"]?.string
-    appAccountToken = object["appAccountToken"]?.string
-    productId = object["productId"]?.string
-    subscriptionGroupIdentifier = object["subscriptionGroupIdentifier"]?.string
-    type = object["type"]?.string
-    inAppOwnershipType = object["inAppOwnershipType"]?.string
-    transactionReason = object["transactionReason"]?.string
-    isUpgraded = object["isUpgraded"]?.boolean ?? false
-    billingPlanType = object["billingPlanType"]?.string
+  /// What is read, in Apple's spelling.
+  private enum Field: String, CaseIterable {
+    case transactionId, originalTransactionId, purchaseDate, signedDate
+    case previousOriginalTransactionId, webOrderLineItemId, appTransactionId, appAccountToken
+    case productId, subscriptionGroupIdentifier, type, inAppOwnershipType, transactionReason
+    case expiresDate, isUpgraded, billingPlanType, commitmentInfo
+    case quantity, price, currency, storefront
+    case offerType, offerIdentifier, offerDiscountType, offerPeriod
+    case revocationDate, revocationReason, revocationType, revocationPercentage
+
+    static let all = allCases
+    static let names = JSONNames(all.map(\.rawValue))
   }
 
-  private mutating func readMoney(_ object: JSONElement) {
-    quantity = object["quantity"]?.integer
-    price = object["price"]?.integer
-    currency = object["currency"]?.string
-    storefront = object["storefront"]?.string
-    offerType = object["offerType"]?.integer
-    offerIdentifier = object["offerIdentifier"]?.string
-    offerDiscountType = object["offerDiscountType"]?.string
-    offerPeriod = object["offerPeriod"]?.string
+  private mutating func read(_ field: Field, _ value: JSONElement) {
+    switch field {
+    case .previousOriginalTransactionId: previousOriginalTransactionId = value.string
+    case .webOrderLineItemId: webOrderLineItemId = value.string
+    case .appTransactionId: appTransactionId = value.string
+    case .appAccountToken: appAccountToken = value.string
+    case .productId: productId = value.string
+    case .subscriptionGroupIdentifier: subscriptionGroupIdentifier = value.string
+    case .type: type = value.string
+    case .inAppOwnershipType: inAppOwnershipType = value.string
+    case .transactionReason: transactionReason = value.string
+    case .expiresDate: expiresDate = value.truncatedInteger
+    case .isUpgraded: isUpgraded = value.boolean ?? false
+    case .billingPlanType: billingPlanType = value.string
+    case .commitmentInfo: commitment = Self.commitment(value)
+    default: readMoney(field, value)
+    }
   }
 
-  private mutating func readRevocation(_ object: JSONElement) {
-    revocationDate = object["revocationDate"]?.truncatedInteger
-    revocationReason = object["revocationReason"]?.integer
-    revocationType = object["revocationType"]?.string
-    revocationPercentage = object["revocationPercentage"]?.integer
+  private mutating func readMoney(_ field: Field, _ value: JSONElement) {
+    switch field {
+    case .quantity: quantity = value.integer
+    case .price: price = value.integer
+    case .currency: currency = value.string
+    case .storefront: storefront = value.string
+    case .offerType: offerType = value.integer
+    case .offerIdentifier: offerIdentifier = value.string
+    case .offerDiscountType: offerDiscountType = value.string
+    case .offerPeriod: offerPeriod = value.string
+    case .revocationDate: revocationDate = value.truncatedInteger
+    case .revocationReason: revocationReason = value.integer
+    case .revocationType: revocationType = value.string
+    case .revocationPercentage: revocationPercentage = value.integer
+    default: break
+    }
   }
 
-  private static func commitment(_ object: JSONElement?) -> Commitment? {
-    guard let object, let period = object["billingPeriodNumber"]?.integer,
+  private static func commitment(_ object: JSONElement) -> Commitment? {
+    guard let period = object["billingPeriodNumber"]?.integer,
       let periods = object["totalBillingPeriods"]?.integer
     else { return nil }
     return Commitment(

@@ -4,7 +4,7 @@
 /// `beginSnapshot` and `endSnapshot`.
 public final class JournalReader {
   let connection: Connection
-  private let codec: BodyCodec
+  let codec: BodyCodec
 
   /// Opens a folder's journal, beside a running daemon or at rest. Creates no file where nobody
   /// holds the folder and no -wal is left.
@@ -66,7 +66,7 @@ public final class JournalReader {
     }
   }
 
-  private static let pieceCount = 500
+  static let pieceCount = 500
 
   /// As `forEach`, for those who doubt the file: a body that cannot be recovered is no error.
   public func forEachRaw(
@@ -89,19 +89,6 @@ public final class JournalReader {
   public func events(
     of key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
   ) throws(StoreError) -> [StoredEvent] {
-    try events(
-      of: key, signedThrough: signedThrough, receivedThrough: receivedThrough, read: readable)
-  }
-
-  /// As `events(of:)`, for those who doubt the file: a body that cannot be recovered is no error.
-  public func rawEvents(of key: StreamKey) throws(StoreError) -> [RawEvent] {
-    try events(of: key, signedThrough: .max, receivedThrough: .max, read: raw)
-  }
-
-  private func events<Event>(
-    of key: StreamKey, signedThrough: Int64, receivedThrough: Int64,
-    read: (Statement) throws(StoreError) -> Event
-  ) throws(StoreError) -> [Event] {
     try connection.statement(
       EventRow.select + """
         WHERE e.stream_id = (
@@ -110,7 +97,7 @@ public final class JournalReader {
         AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
         """
     ).bind(1, key.originalTransactionId).bind(2, key.environment).bind(3, key.bundleId)
-      .bind(4, signedThrough).bind(5, receivedThrough).all(read)
+      .bind(4, signedThrough).bind(5, receivedThrough).all(readable)
   }
 
   /// How many streams have an event up to a seq: as many rows a projection folded so far has.

@@ -31,6 +31,17 @@ enum NotificationUUID {
     }
   }
 
+  /// The 16 bytes as two big-endian numbers; nil for any other length.
+  static func halves(_ bytes: [UInt8]) -> (high: UInt64, low: UInt64)? {
+    guard bytes.count == 16 else { return nil }
+    var (high, low): (UInt64, UInt64) = (0, 0)
+    for place in 0..<8 {
+      high = high << 8 | UInt64(bytes[place])
+      low = low << 8 | UInt64(bytes[place + 8])
+    }
+    return (high, low)
+  }
+
   private static let digits = Array("0123456789abcdef".utf8)
 
   static func text(_ bytes: [UInt8]) -> String {

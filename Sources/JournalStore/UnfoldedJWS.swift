@@ -5,7 +5,7 @@ import SignedData
 /// Base64url hides repetition and a signature has none. So headers stay as they are (the same text
 /// in every notification), the payload and the payloads of the JWS strings in it are decoded, and
 /// the signatures are kept apart. Base64url is strict, so folding gives back the same bytes.
-struct UnfoldedJWS: Equatable {
+struct UnfoldedJWS: Equatable, Sendable {
   /// The header segment, then for each nested JWS what comes before it, its header segment, and its
   /// payload; then the rest.
   var text: [UInt8] = []
@@ -15,7 +15,7 @@ struct UnfoldedJWS: Equatable {
   var nested: [Nested] = []
   var tailCount = 0
 
-  struct Nested: Equatable {
+  struct Nested: Equatable, Sendable {
     var gapCount: Int
     var headerCount: Int
     var payloadCount: Int
@@ -94,7 +94,20 @@ extension UnfoldedJWS {
 
   /// The body again, nil where the counts do not fit the text.
   func folded() -> [UInt8]? {
-    guard signatures.count == nested.count + 1, textCount == text.count else { return nil }
+    guard let payload = payload() else { return nil }
+    var body: [UInt8] = []
+    body.reserveCapacity(headerCount + payload.count * 4 / 3 + 128)
+    body += header
+    body.append(Self.dot)
+    Base64URL.append(encoding: payload[...], to: &body)
+    body.append(Self.dot)
+    Base64URL.append(encoding: signatures[nested.count][...], to: &body)
+    return body
+  }
+
+  /// The outer payload again, nil where the counts do not fit the text.
+  func payload() -> [UInt8]? {
+    guard isWhole else { return nil }
     var payload: [UInt8] = []
     payload.reserveCapacity(text.count * 2)
     var at = headerCount
@@ -108,28 +121,28 @@ extension UnfoldedJWS {
       Base64URL.append(encoding: signatures[place][...], to: &payload)
     }
     payload += text[at...]
-    var body: [UInt8] = []
-    body.reserveCapacity(headerCount + payload.count * 4 / 3 + 128)
-    body += header
-    body.append(Self.dot)
-    Base64URL.append(encoding: payload[...], to: &body)
-    body.append(Self.dot)
-    Base64URL.append(encoding: signatures[nested.count][...], to: &body)
-    return body
+    return payload
   }
+
+  /// Whether counts, text and signatures belong together.
+  var isWhole: Bool { signatures.count == nested.count + 1 && textCount == text.count }
 
   /// What the counts add up to; nil where that is absurd.
   var textCount: Int? {
-    var sum = 0
-    for count in [headerCount, tailCount]
-      + nested.flatMap({
-        [$0.gapCount, $0.headerCount, $0.payloadCount]
-      })
-    {
-      guard count >= 0, count <= Self.maximumText else { return nil }
-      sum += count
+    guard var sum = Self.sum(headerCount, tailCount) else { return nil }
+    for part in nested {
+      guard let counts = Self.sum(part.gapCount, part.headerCount, part.payloadCount) else {
+        return nil
+      }
+      sum += counts
     }
     return sum <= Self.maximumText ? sum : nil
+  }
+
+  private static func sum(_ one: Int, _ two: Int, _ three: Int = 0) -> Int? {
+    let bounds = 0...maximumText
+    guard bounds.contains(one), bounds.contains(two), bounds.contains(three) else { return nil }
+    return one + two + three
   }
 
   /// Counts and signatures as stored before the compressed text.

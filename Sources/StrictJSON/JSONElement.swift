@@ -24,6 +24,9 @@ public struct JSONElement: Sendable {
     return document.bytes.withUnsafeBufferPointer { JSONText.string(node, in: $0) }
   }
 
+  /// Whether a string was written with escapes: no other can hold a control character.
+  public var hasEscapes: Bool { node.kind == .escapedString }
+
   public var boolean: Bool? {
     switch node.kind {
     case .yes: true
@@ -35,15 +38,14 @@ public struct JSONElement: Sendable {
   /// A number written without fraction or exponent that fits 64 bits; nil for all others.
   public var integer: Int64? {
     guard node.kind == .number else { return nil }
-    return Int64(numberText)
+    return document.bytes.withUnsafeBufferPointer { JSONText.integer(node, in: $0) }
   }
 
   /// A number with its fraction cut off towards zero, as Apple's Xcode-signed dates need.
   public var truncatedInteger: Int64? {
     guard node.kind == .number else { return nil }
-    let text = numberText
-    if let exact = Int64(text) { return exact }
-    guard let value = Double(text), value.magnitude < 9e15 else { return nil }
+    if let integer { return integer }
+    guard let value = Double(numberText), value.magnitude < 9e15 else { return nil }
     return Int64(value)
   }
 
@@ -65,33 +67,69 @@ public struct JSONElement: Sendable {
   /// The value's text as it was written; a string's without its quotes.
   public var text: [UInt8] { Array(document.bytes[byteRange]) }
 
-  /// The member of that name of an object; nil where there is none, or no object.
-  public subscript(_ name: String) -> JSONElement? {
-    guard node.kind == .object else { return nil }
-    let end = Int(node.next)
-    var at = index + 1
-    var name = name
-    return name.withUTF8 { wanted in
-      while at < end {
-        if named(wanted, at) { return JSONElement(document: document, index: at + 1) }
-        at = Int(document.nodes[at + 1].next)
-      }
-      return nil
+  /// Whether this is a string of these very bytes: to `String` two spellings of one accent are
+  /// equal.
+  public func isString(_ text: String) -> Bool {
+    guard node.kind == .string else { return string?.utf8.elementsEqual(text.utf8) ?? false }
+    var text = text
+    return text.withUTF8 { wanted in
+      document.bytes.withUnsafeBufferPointer { JSONText.isText(node, wanted, in: $0) }
     }
   }
 
-  private func named(_ wanted: UnsafeBufferPointer<UInt8>, _ at: Int) -> Bool {
+  /// The member of that name of an object; nil where there is none, or no object.
+  public subscript(_ name: String) -> JSONElement? {
+    var name = name
+    let found = name.withUTF8 { wanted in
+      place { node, bytes in
+        guard node.kind == .escapedString else { return JSONText.isText(node, wanted, in: bytes) }
+        return JSONText.string(node, in: bytes).utf8.elementsEqual(wanted)
+      }
+    }
+    return found.map { JSONElement(document: document, index: $0) }
+  }
+
+  /// The index of the value of the first member whose name is wanted.
+  private func place(
+    where isWanted: (Node, UnsafeBufferPointer<UInt8>) -> Bool
+  ) -> Int? {
+    document.nodes.withUnsafeBufferPointer { nodes in
+      guard nodes[index].kind == .object else { return nil }
+      let end = Int(nodes[index].next)
+      return document.bytes.withUnsafeBufferPointer { bytes in
+        var at = index + 1
+        while at < end {
+          if isWanted(nodes[at], bytes) { return at + 1 }
+          at = Int(nodes[at + 1].next)
+        }
+        return nil
+      }
+    }
+  }
+
+  /// The members of an object whose names are among `names`, in the order they were written, each
+  /// with its name's place there; none of any other kind.
+  public func forEachMember(in names: JSONNames, _ body: (Int, JSONElement) -> Void) {
+    guard node.kind == .object else { return }
+    let end = Int(node.next)
+    var at = index + 1
+    while at < end {
+      if let place = place(ofName: at, in: names) {
+        body(place, JSONElement(document: document, index: at + 1))
+      }
+      at = Int(document.nodes[at + 1].next)
+    }
+  }
+
+  private func place(ofName at: Int, in names: JSONNames) -> Int? {
     let name = document.nodes[at]
     return document.bytes.withUnsafeBufferPointer { bytes in
-      if name.kind == .escapedString {
-        return JSONText.string(name, in: bytes).utf8.elementsEqual(wanted)
+      guard name.kind == .escapedString else {
+        return names.place(bytes, from: Int(name.start), to: Int(name.end))
       }
-      guard wanted.count == Int(name.end - name.start) else { return false }
-      let start = Int(name.start)
-      for offset in 0..<wanted.count where bytes[start + offset] != wanted[offset] {
-        return false
+      return Array(JSONText.string(name, in: bytes).utf8).withUnsafeBufferPointer {
+        names.place($0, from: 0, to: $0.count)
       }
-      return true
     }
   }
 

@@ -38,6 +38,7 @@ struct JSONParser {
     at += 1
   }
 
+  @inline(__always)
   private mutating func append(_ kind: Node.Kind, from start: Int, to end: Int) {
     let next = UInt32(nodes.count + 1)
     nodes.append(Node(kind: kind, start: UInt32(start), end: UInt32(end), next: next))
@@ -92,17 +93,18 @@ struct JSONParser {
     append(.object, from: at, to: at)
     at += 1
     skipSpace()
-    var members = 0
+    var names = Names(object: node)
     if current != UInt8(ascii: "}") {
       while true {
         skipSpace()
         guard current == UInt8(ascii: "\"") else { throw failure(.syntax) }
+        let name = nodes.count
         try string()
+        try refuseDuplicate(name, &names)
         skipSpace()
         try take(UInt8(ascii: ":"))
         skipSpace()
         try value(depth: depth)
-        members += 1
         skipSpace()
         guard current == UInt8(ascii: ",") else { break }
         at += 1
@@ -110,7 +112,7 @@ struct JSONParser {
     }
     try take(UInt8(ascii: "}"))
     close(node)
-    try refuseDuplicates(in: node, members: members)
+    if names.isOdd || names.count > Self.maximumPairs { try refuseDuplicates(names) }
   }
 
   private mutating func close(_ node: Int) {
@@ -118,44 +120,68 @@ struct JSONParser {
     nodes[node].next = UInt32(nodes.count)
   }
 
-  /// Pairs for the few members that Apple's objects have; a set, whose hashing is seeded anew in
-  /// every process, for the many that somebody else's may have.
-  private func refuseDuplicates(in object: Int, members: Int) throws(JSONError) {
-    guard members > 1 else { return }
-    var names: [Int] = []
-    names.reserveCapacity(members)
-    var escaped = false
-    var index = object + 1
-    for _ in 0..<members {
-      names.append(index)
-      escaped = escaped || nodes[index].kind == .escapedString
+  /// What is known of the members of an object that is being read.
+  private struct Names {
+    let object: Int
+    var count = 0
+    /// Some name has escapes.
+    var isOdd = false
+    /// A bit for each hash that occurred: most names are new, and seen to be so at once.
+    var hashes: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+
+    init(object: Int) { self.object = object }
+
+    /// Whether a name of that hash came before.
+    mutating func insert(_ hash: UInt8) -> Bool {
+      let bit: UInt64 = 1 &<< UInt64(hash & 63)
+      switch hash >> 6 {
+      case 0: return Self.insert(bit, &hashes.0)
+      case 1: return Self.insert(bit, &hashes.1)
+      case 2: return Self.insert(bit, &hashes.2)
+      default: return Self.insert(bit, &hashes.3)
+      }
+    }
+
+    private static func insert(_ bit: UInt64, _ word: inout UInt64) -> Bool {
+      defer { word |= bit }
+      return word & bit != 0
+    }
+  }
+
+  /// Members up to which names are compared in pairs: as many as Apple's objects have.
+  private static let maximumPairs = 32
+
+  /// Compares a name with those before it, where their hashes do not tell it from all of them.
+  private func refuseDuplicate(_ name: Int, _ names: inout Names) throws(JSONError) {
+    names.count += 1
+    let node = nodes[name]
+    if node.kind == .escapedString { names.isOdd = true }
+    guard !names.isOdd, names.count <= Self.maximumPairs else { return }
+    let key = NameKey(bytes, from: Int(node.start), to: Int(node.end))
+    guard names.insert(key.hash) else { return }
+    var index = names.object + 1
+    while index < name {
+      if sameText(nodes[index], node) { throw failure(.duplicate) }
       index = Int(nodes[index + 1].next)
     }
-    if members > 32 || escaped {
-      // By bytes: Swift calls two spellings of the same letter equal, RFC 8259 section 8.3 does
-      // not.
-      var seen = Set<[UInt8]>(minimumCapacity: members)
-      for name in names {
-        let text = Array(JSONText.string(nodes[name], in: bytes).utf8)
-        guard seen.insert(text).inserted else { throw failure(.duplicate) }
-      }
-      return
-    }
-    for first in 1..<members {
-      for second in 0..<first where sameText(nodes[names[first]], nodes[names[second]]) {
-        throw failure(.duplicate)
-      }
+  }
+
+  /// A set, whose hashing is seeded anew in every process, for the many members that somebody
+  /// else's objects may have, and for names with escapes.
+  private func refuseDuplicates(_ names: Names) throws(JSONError) {
+    // By bytes: Swift calls two spellings of the same letter equal, RFC 8259 section 8.3 does not.
+    var seen = Set<[UInt8]>(minimumCapacity: names.count)
+    var index = names.object + 1
+    for _ in 0..<names.count {
+      let text = Array(JSONText.string(nodes[index], in: bytes).utf8)
+      guard seen.insert(text).inserted else { throw failure(.duplicate) }
+      index = Int(nodes[index + 1].next)
     }
   }
 
   private func sameText(_ one: Node, _ other: Node) -> Bool {
-    let count = Int(one.end - one.start)
-    guard count == Int(other.end - other.start) else { return false }
-    for offset in 0..<count
-    where bytes[Int(one.start) + offset] != bytes[Int(other.start) + offset] {
-      return false
-    }
-    return true
+    let text = UnsafeBufferPointer(rebasing: bytes[Int(other.start)..<Int(other.end)])
+    return JSONText.isText(one, text, in: bytes)
   }
 
   // MARK: Strings
@@ -189,21 +215,26 @@ struct JSONParser {
     guard let start = bytes.baseAddress else { return }
     while at + 8 <= bytes.count {
       let word = UnsafeRawPointer(start + at).loadUnaligned(as: UInt64.self)
-      guard !Self.needsLook(word) else { return }
+      let marks = Self.marks(UInt64(littleEndian: word))
+      guard marks == 0 else {
+        at += marks.trailingZeroBitCount / 8
+        return
+      }
       at += 8
     }
   }
 
-  /// Whether a quote, a backslash, a control character or a byte beyond ASCII is among the eight.
+  /// The high bit of the first of eight bytes that is a quote, a backslash, a control character or
+  /// beyond ASCII; those above it may be marked in vain.
   ///
-  /// Subtracting a value from bytes below 0x80 sets the high bit of those that are smaller; a
-  /// borrow may set it in a byte above, which is then only looked at in vain.
-  private static func needsLook(_ word: UInt64) -> Bool {
+  /// Subtracting a value from bytes below 0x80 sets the high bit of those that are smaller, and
+  /// only they borrow from the byte above.
+  private static func marks(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
     let backslashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
     let found = (word &- ones &* 0x20) | (quotes &- ones) | (backslashes &- ones) | word
-    return found & (ones &* 0x80) != 0
+    return found & (ones &* 0x80)
   }
 
   private mutating func escape() throws(JSONError) {

@@ -9,6 +9,37 @@ enum JSONText {
     }
   }
 
+  /// A number's value; nil with a fraction or an exponent, and beyond 64 bits.
+  static func integer(_ node: Node, in bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
+    var at = Int(node.start)
+    let end = Int(node.end)
+    let isNegative = bytes[at] == UInt8(ascii: "-")
+    if isNegative { at += 1 }
+    // Downwards: the least value has no opposite.
+    var value: Int64 = 0
+    while at < end {
+      let digit = bytes[at] &- UInt8(ascii: "0")
+      guard digit < 10 else { return nil }
+      let (tens, isTooMuch) = value.multipliedReportingOverflow(by: 10)
+      let (next, isTooLow) = tens.subtractingReportingOverflow(Int64(digit))
+      if isTooMuch || isTooLow { return nil }
+      value = next
+      at += 1
+    }
+    if isNegative { return value }
+    return value == .min ? nil : -value
+  }
+
+  /// Whether a string without escapes is this text.
+  static func isText(
+    _ node: Node, _ wanted: UnsafeBufferPointer<UInt8>, in bytes: UnsafeBufferPointer<UInt8>
+  ) -> Bool {
+    let start = Int(node.start)
+    guard wanted.count == Int(node.end) - start else { return false }
+    for offset in 0..<wanted.count where bytes[start + offset] != wanted[offset] { return false }
+    return true
+  }
+
   /// The string of a node that the parser has accepted.
   static func string(_ node: Node, in bytes: UnsafeBufferPointer<UInt8>) -> String {
     let text = UnsafeBufferPointer(rebasing: bytes[Int(node.start)..<Int(node.end)])

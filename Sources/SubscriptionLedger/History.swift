@@ -83,7 +83,7 @@ public struct History: Sendable {
       let isLate = event.signedDate < clock
       clock = max(clock, event.signedDate)
       before = Self.fields(key, state, at: clock, durations)
-      let step = try? JournaledNotification.foldEvent(event)
+      let step = try? JournaledNotification.foldEvent(JournaledPayload(event))
       if let step { state.evolve(step) }
       let after = Self.fields(key, state, at: clock, durations)
       entries.append(

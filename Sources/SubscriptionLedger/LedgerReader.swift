@@ -154,11 +154,12 @@ public final class LedgerReader {
 
   private func pastState(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState {
     try store { () throws(StoreError) in
-      let events = try journal.events(
+      let payloads = try journal.payloads(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
       var state = StreamState()
-      for event in events {
-        if let step = try? JournaledNotification.foldEvent(event) { state.evolve(step) }
+      for payload in payloads {
+        if payload.content == .unreadable { throw .corrupt("the body of seq \(payload.seq)") }
+        if let step = try? JournaledNotification.foldEvent(payload) { state.evolve(step) }
       }
       return state
     }

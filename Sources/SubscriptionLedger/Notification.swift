@@ -102,12 +102,12 @@ struct Notification {
     if let renewal {
       guard renewal.kind == .object else { throw .notAdmitted("nested_payload") }
       // Renewal info has no bundleId: the original transaction id binds it.
-      guard isSame(renewal["environment"]?.string, payload.environment) else {
+      guard isSame(renewal["environment"], payload.environment) else {
         throw .notAdmitted("nested_environment")
       }
     }
     if let one = transaction?["originalTransactionId"]?.string,
-      let other = renewal?["originalTransactionId"]?.string, !isSame(one, other)
+      let other = renewal?["originalTransactionId"], other.kind == .string, !isSame(other, one)
     {
       throw .notAdmitted("nested_original_transaction_id")
     }
@@ -117,17 +117,17 @@ struct Notification {
     _ nested: JSONElement, _ payload: NotificationPayload, environment member: String
   ) throws(Refusal) {
     guard nested.kind == .object else { throw .notAdmitted("nested_payload") }
-    guard isSame(nested["bundleId"]?.string, payload.bundleId) else {
+    guard isSame(nested["bundleId"], payload.bundleId) else {
       throw .notAdmitted("nested_bundle_id")
     }
-    guard isSame(nested[member]?.string, payload.environment) else {
+    guard isSame(nested[member], payload.environment) else {
       throw .notAdmitted("nested_environment")
     }
   }
 
   /// By bytes: to `String` two spellings of one accent are equal, to SQL and to Apple they are not.
-  private static func isSame(_ one: String?, _ other: String) -> Bool {
-    one.map { $0.utf8.elementsEqual(other.utf8) } ?? false
+  private static func isSame(_ one: JSONElement?, _ other: String) -> Bool {
+    one?.isString(other) ?? false
   }
 }
 

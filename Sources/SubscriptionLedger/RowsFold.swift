@@ -75,9 +75,13 @@ final class RowsFold {
       steps.removeAll(keepingCapacity: true)
       var last: (seq: Int64, hash: [UInt8])?
       let first = projection.foldedThrough + 1
-      try journal.forEachRaw(from: first, through: min(head, first + Self.piece - 1)) { raw in
-        last = (raw.event.seq, raw.event.hash)
-        if let step = Self.step(raw) { steps.append(step) }
+      let end = min(head, first + Self.piece - 1)
+      try journal.forEachPayload(from: first, through: end) { stream, hash, payload in
+        last = (payload.seq, hash)
+        if let stream {
+          let event = try? JournaledNotification.foldEvent(payload)
+          steps.append(Step(stream: stream, seq: payload.seq, event: event))
+        }
         return true
       }
       guard let last else { return }
@@ -88,13 +92,6 @@ final class RowsFold {
   }
 
   private static let piece: Int64 = 5000
-
-  private static func step(_ raw: RawEvent) -> Step? {
-    guard let stream = raw.event.streamKey else { return nil }
-    let event =
-      raw.isBodyReadable ? try? JournaledNotification.foldEvent(raw.event) : nil
-    return Step(stream: stream, seq: raw.event.seq, event: event)
-  }
 
   private func load(_ key: StreamKey, journal: JournalReader) throws(StoreError) -> Entry {
     if let entry = states.removeValue(forKey: key) { return entry }
@@ -112,11 +109,11 @@ final class RowsFold {
   ) throws(StoreError) -> (state: StreamState, broken: String?) {
     var state = StreamState()
     var broken: String?
-    for raw in try journal.rawEvents(of: key) where raw.event.seq <= seq {
-      if let event = step(raw)?.event {
+    for payload in try journal.payloads(of: key) where payload.seq <= seq {
+      if let event = try? JournaledNotification.foldEvent(payload) {
         state.evolve(event)
       } else {
-        broken = broken ?? "the body of seq \(raw.event.seq) cannot be read"
+        broken = broken ?? "the body of seq \(payload.seq) cannot be read"
       }
     }
     return (state, broken)

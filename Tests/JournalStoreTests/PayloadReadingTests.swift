@@ -1,0 +1,112 @@
+import JournalStore
+import Testing
+
+/// The ways to go through payloads: by seq, by stream, of one stream.
+@Suite struct PayloadReadingTests {
+  /// Forty events of four streams, dealt out in turn; every tenth is about no transaction, and one
+  /// stream belongs to another app.
+  private func journal() throws -> (Scratch, Opened, [NewEvent]) {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    let events = (0..<40).map { number in
+      var event = Sample.event(
+        number, bundleId: number % 4 == 3 ? "com.example.two" : "com.example.app",
+        id: "id \(number % 4)")
+      if number % 10 == 5 { event.originalTransactionId = nil }
+      return event
+    }
+    _ = try opened.journal.append(events.map { .event($0) })
+    return (scratch, opened, events)
+  }
+
+  @Test func bySeqInPieces() throws {
+    let (scratch, _, events) = try journal()
+    let reader = try JournalReader.open(scratch.folder)
+    var seqs: [Int64] = []
+    try reader.forEachPayload(from: 3, through: 38) { key, hash, payload in
+      seqs.append(payload.seq)
+      let event = events[Int(payload.seq) - 1]
+      #expect(key?.originalTransactionId == event.originalTransactionId)
+      #expect(key == nil || key?.bundleId == event.bundleId && key?.environment == "Production")
+      #expect((try? reader.hash(at: payload.seq)) == hash)
+      return payload.seq < 30
+    }
+    #expect(seqs == Array(3...30))
+    try reader.forEachPayload(from: 41, through: .max) { _, _, _ in
+      Issue.record("there is nothing")
+      return true
+    }
+  }
+
+  @Test func morePiecesThanOne() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    for first in [0, 600] {
+      _ = try opened.journal.append(
+        (first..<first + 600).map { .event(Sample.event($0, body: Array("\($0)".utf8))) })
+    }
+    let reader = try JournalReader.open(scratch.folder)
+    var seqs: [Int64] = []
+    try reader.forEachPayload(from: 1, through: .max) { _, _, payload in
+      seqs.append(payload.seq)
+      return true
+    }
+    #expect(seqs == Array(1...1200))
+  }
+
+  @Test func byStream() throws {
+    let (scratch, _, events) = try journal()
+    let reader = try JournalReader.open(scratch.folder)
+    let last = try reader.lastStreamId()
+    var found: [(stream: Int64, seq: Int64)] = []
+    try reader.forEachPayload(ofStreams: 1...last, through: 35) { stream, payload in
+      found.append((stream, payload.seq))
+    }
+    #expect(zip(found, found.dropFirst()).allSatisfy { $0 < $1 })
+    for (stream, seq) in found {
+      let event = events[Int(seq) - 1]
+      let key = try #require(try reader.streamKey(stream))
+      #expect(key.originalTransactionId == event.originalTransactionId)
+      #expect(key.bundleId == event.bundleId && key.environment == event.environment)
+    }
+    let wanted = events.indices.filter { $0 < 35 && events[$0].originalTransactionId != nil }
+    #expect(found.map(\.seq).sorted() == wanted.map { Int64($0) + 1 })
+    // Ranges put together are the whole.
+    var again: [Int64] = []
+    for id in 1...last {
+      try reader.forEachPayload(ofStreams: id...id, through: 35) { again.append($1.seq) }
+    }
+    #expect(again == found.map(\.seq))
+    #expect(try reader.streamKey(last + 1) == nil)
+  }
+
+  @Test func ofOneStream() throws {
+    let (scratch, _, events) = try journal()
+    let reader = try JournalReader.open(scratch.folder)
+    let key = StreamKey(
+      environment: "Production", bundleId: "com.example.app", originalTransactionId: "id 2")
+    let seqs = try reader.events(of: key).map(\.seq)
+    #expect(try reader.payloads(of: key).map(\.seq) == seqs && seqs.count == 10)
+    let middle = events[Int(seqs[4]) - 1]
+    #expect(
+      try reader.payloads(of: key, signedThrough: middle.signedDate).map(\.seq)
+        == Array(seqs[0...4]))
+    #expect(
+      try reader.payloads(of: key, receivedThrough: middle.receivedAt - 1).map(\.seq)
+        == Array(seqs[0...3]))
+    #expect(try reader.hasEvents(of: key, after: 0))
+    #expect(try reader.hasEvents(of: key, after: seqs[9] - 1))
+    #expect(try !reader.hasEvents(of: key, after: seqs[9]))
+    let other = StreamKey(
+      environment: "Sandbox", bundleId: "com.example.app", originalTransactionId: "id 2")
+    #expect(try !reader.hasEvents(of: other, after: 0) && reader.payloads(of: other).isEmpty)
+  }
+
+  @Test func anEmptyJournal() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    let reader = try JournalReader.open(scratch.folder)
+    #expect(try reader.lastStreamId() == 0 && reader.streamKey(1) == nil)
+    withExtendedLifetime(opened) {}
+  }
+}

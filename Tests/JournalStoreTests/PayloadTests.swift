@@ -1,0 +1,96 @@
+import SignedData
+import Testing
+
+@testable import JournalStore
+
+/// What the fold reads is what decoding the exact body gives.
+@Suite struct PayloadTests {
+  private func read(_ reader: JournalReader, through last: Int64) throws -> [JournaledPayload] {
+    var found: [JournaledPayload] = []
+    try reader.forEachPayload(from: 1, through: last) { _, _, payload in
+      found.append(payload)
+      return true
+    }
+    return found
+  }
+
+  /// What was signed, as whoever takes the body apart finds it.
+  private func exact(_ body: [UInt8]) throws -> [UInt8] {
+    try CompactJWS(parsing: body[...]).payload
+  }
+
+  @Test func aNotificationsPayloads() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    _ = try opened.journal.append((0..<3).map { .event(Sample.event($0)) })
+    let payloads = try read(try JournalReader.open(scratch.folder), through: 9)
+    #expect(payloads.map(\.seq) == [1, 2, 3])
+    let uuid = try #require(payloads[1].uuid)
+    #expect(Sample.uuid(1).replacing("-", with: "").hasPrefix(String(uuid.high, radix: 16)))
+    guard case .jws(let payload, let nested) = payloads[1].content else {
+      Issue.record("\(payloads[1].content)")
+      return
+    }
+    let text = String(decoding: payload, as: UTF8.self)
+    #expect(text.contains(#""signedTransactionInfo":"0","signedRenewalInfo":"1","status":1}"#))
+    #expect(nested.map { payload[$0.place] } == Array("01".utf8))
+    #expect(String(decoding: nested[0].payload, as: UTF8.self).contains(#""webOrderLineItemId""#))
+    #expect(String(decoding: nested[1].payload, as: UTF8.self).contains(#""autoRenewStatus""#))
+    #expect(try payloads[1].exactPayload == exact(Sample.body(1)))
+  }
+
+  @Test func bodiesOfEveryForm() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    let long = String(repeating: "a", count: 300)
+    let v1 = Array(#"{"notification_type":"DID_RENEW","\#(long)":1}"#.utf8)
+    let bodies = BodyCodecTests.odd.map { ($0, "v2", Array($0.utf8)) } + [("v1", "v1", v1)]
+    let events = bodies.enumerated().map { Sample.event($0, body: $1.2, source: $1.1) }
+    _ = try opened.journal.append(events.map { .event($0) })
+    let payloads = try read(try JournalReader.open(scratch.folder), through: .max)
+    #expect(payloads.count == bodies.count)
+    for (payload, (text, source, body)) in zip(payloads, bodies) {
+      guard source == "v2" else {
+        #expect(payload.content == .json(body))
+        continue
+      }
+      #expect(payload.exactPayload == (try? exact(body)), "\(text)")
+      #expect((payload.content == .unreadable) == (payload.exactPayload == nil), "\(text)")
+    }
+  }
+
+  /// Neither the stored bytes nor what is decompressed from them can make a reader trap, or read
+  /// anything but what the body it folds to says.
+  @Test func tamperedBytesAreUnreadableOrTheSame() throws {
+    let seed = UInt64.random(in: 0...9_999)
+    print("tampered payloads: seed \(seed)")
+    var dice = Dice(state: seed)
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    _ = try opened.journal.append((1...2).map { .event(Sample.event($0)) })
+    let connection = try Connection.open(scratch.folder.journal, .read)
+    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    let stored = try codec.encode(Sample.body(2), mayLearn: false)
+    #expect(stored.dictionary == 1)
+    var unreadable = 0
+    for round in 0..<2_000 {
+      var bytes = stored.bytes
+      let (from, to) = round % 2 == 0 ? (0, bytes.count) : (0, 24)
+      for _ in 0...Int.random(in: 0..<3, using: &dice) {
+        bytes[Int.random(in: from..<to, using: &dice)] = UInt8.random(in: 0...255, using: &dice)
+      }
+      bytes.removeLast(Int.random(in: 0..<40, using: &dice) / 10)
+      let (content, unfolded) = try codec.payload(bytes, dictionary: 1, source: "v2")
+      let payload = JournaledPayload(
+        seq: 1, source: "v2", uuid: nil, content: content, unfolded: unfolded)
+      let body = try codec.decode(bytes, dictionary: 1)
+      #expect(payload.exactPayload == body.flatMap { try? exact($0) }, "seed \(seed), \(round)")
+      if content == .unreadable { unreadable += 1 }
+    }
+    #expect(unreadable > 1_000)
+    #expect(try codec.payload(stored.bytes, dictionary: 9, source: "v2").content == .unreadable)
+    #expect(try codec.payload([], dictionary: nil, source: "v2").content == .unreadable)
+    #expect(try codec.payload([9], dictionary: nil, source: "v1").content == .unreadable)
+    connection.close()
+  }
+}
