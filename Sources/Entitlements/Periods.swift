@@ -33,6 +33,11 @@ struct Periods {
 
   /// Sorted by (purchase date, register key, transaction id).
   let all: [Period]
+  /// Place of the newest transaction that counts; of all, where none counts.
+  let head: Int?
+  /// How far paid time reaches without a hole for one who has the first so many periods: from any
+  /// moment at which all of them have begun.
+  private let reach: [Int64]
 
   init(_ state: StreamState) {
     let registers = state.transactions.values.sorted(by: Self.isEarlier)
@@ -41,36 +46,62 @@ struct Periods {
       let isVoid = revocation.map { $0 <= register.transaction.purchaseDate } ?? false
       return isVoid || register.transaction.transactionReason == "RENEWAL" ? nil : register
     }
-    all = zip(registers, revocations).map { register, revocation in
+    let all = zip(registers, revocations).map { register, revocation in
       Period(
         register: register, revocation: revocation,
         end: Self.end(of: register, revocation, among: purchases))
     }
+    self.all = all
+    head = all.lastIndex { !$0.isVoid } ?? all.indices.last
+    reach = Self.reach(all)
   }
 
-  /// The newest transaction that counts; of all, where none counts.
-  var head: Period? { all.last { !$0.isVoid } ?? all.last }
+  var headPeriod: Period? { head.map { all[$0] } }
+
+  /// From when the row is revoked: as its newest transaction is; one-time products all at once.
+  var revokedAt: Int64? {
+    guard let head = headPeriod else { return nil }
+    guard head.transaction.expiresDate == nil else { return head.revocation }
+    return all.compactMap(\.revocation).min()
+  }
 
   /// The period that covers `time`: of those still running the one begun last. Where nothing of the
   /// row has begun, one that begins within a day: Apple charges a renewal up to 24 hours early.
-  func covering(_ time: Int64) -> Period? {
-    let running = all.filter { $0.isLive && time < $0.end }
-    if all.contains(where: { $0.start <= time }) { return running.last { $0.start <= time } }
-    return running.first { $0.start <= time.advanced(orBoundBy: Self.day) }
+  func covering(_ time: Int64) -> Int? {
+    let begun = Self.begun(all, by: time)
+    if begun > 0 { return all[..<begun].lastIndex { $0.isLive && time < $0.end } }
+    let early = time.advanced(orBoundBy: Self.day)
+    return all.firstIndex { $0.isLive && time < $0.end && $0.start <= early }
   }
 
-  /// Until when paid periods follow each other without a hole, starting with `period`.
-  func paidThrough(from period: Period) -> Int64 {
-    var end = period.end
-    var isGrowing = true
-    while isGrowing {
-      isGrowing = false
-      for next in all where next.isLive && next.start <= end && next.end > end {
-        end = next.end
-        isGrowing = true
-      }
+  /// Until when paid periods follow each other without a hole, starting with the one at a place.
+  func paidThrough(from place: Int) -> Int64 {
+    max(all[place].end, reach[Self.begun(all, by: all[place].end)])
+  }
+
+  /// How many begin at `time` or before.
+  private static func begun(_ all: [Period], by time: Int64) -> Int {
+    var low = 0
+    var high = all.count
+    while low < high {
+      let middle = (low + high) / 2
+      if all[middle].start <= time { low = middle + 1 } else { high = middle }
     }
-    return end
+    return low
+  }
+
+  /// From the back: what the first so many reach to may let further ones join.
+  private static func reach(_ all: [Period]) -> [Int64] {
+    var latest: [Int64] = [.min]
+    for period in all {
+      latest.append(max(latest[latest.count - 1], period.isLive ? period.end : .min))
+    }
+    var reach = latest
+    for count in stride(from: all.count, through: 1, by: -1) {
+      let further = begun(all, by: latest[count])
+      if further > count { reach[count] = reach[further] }
+    }
+    return reach
   }
 
   private static func isEarlier(_ one: Register, _ other: Register) -> Bool {

@@ -37,6 +37,21 @@ extension StateCoder {
     value = optional ?? ""
   }
 
+  /// Any number of something; `blank` is what a reader fills.
+  mutating func list<Part>(
+    _ values: inout [Part], _ blank: @autoclosure () -> Part,
+    _ visit: (inout Part, inout Self) throws(StateDamage) -> Void
+  ) throws(StateDamage) {
+    var count = Int64(values.count)
+    try integer(&count)
+    for index in 0..<max(0, count) {
+      let isKnown = index < values.count
+      var part = isKnown ? values[Int(index)] : blank()
+      try visit(&part, &self)
+      if !isKnown { values.append(part) }
+    }
+  }
+
   /// Something that may be absent; `blank` is what a reader fills.
   mutating func part<Part>(
     _ value: inout Part?, _ blank: @autoclosure () -> Part,

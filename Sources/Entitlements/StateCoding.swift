@@ -2,23 +2,76 @@ import AppStore
 
 /// A state as bytes, for a projection: the same state is always the same bytes.
 ///
+/// First what the world is shown, so that it can be read alone; then what only the fold needs, the
+/// keys of the registers. The place of the last event in the journal is left out: nothing else in a
+/// state depends on the order of arrival (promise 6).
+///
 /// One description serves both directions: a coder is handed every member by reference and either
 /// writes it or fills it. Dates of a transaction are relative to its purchase.
 extension StreamState {
-  /// Changes whenever the description below does.
-  private static let format: Int64 = 1
-
+  /// With its row, which follows from it.
   public func encoded() -> [UInt8] {
+    var row = EntitlementRow(self)
     var state = self
     var writer = StateWriter()
     // A writer has nothing to object to.
-    try? state.visit(&writer)
+    try? row.visit(&writer)
+    try? state.visitRegisters(of: row, &writer)
     return writer.bytes
   }
 
-  /// Nil where the bytes were not made by `encoded()` of this format: the projection is damaged,
-  /// and is rebuilt (promise 7).
-  public init?(decoding bytes: [UInt8]) {
+  /// Nil where the bytes were not made by `encoded()` of this format: the projection is damaged, or
+  /// another fold's.
+  ///
+  /// - Parameter seq: where the last event is in the journal.
+  public init?(decoding bytes: [UInt8], lastSeq seq: Int64? = nil) {
+    self.init()
+    var reader = StateReader(bytes: bytes)
+    var row = EntitlementRow()
+    do throws(StateDamage) {
+      try row.visit(&reader)
+      eventCount = row.eventCount
+      lastEvent = row.lastEvent
+      lastEvent?.seq = seq ?? 0
+      try visitRegisters(of: row, &reader)
+    } catch {
+      return nil
+    }
+    guard reader.isAtEnd else { return nil }
+  }
+
+  private mutating func visitRegisters(
+    of row: EntitlementRow, _ coder: inout some StateCoder
+  ) throws(StateDamage) {
+    try coder.part(&status, StatusRegister()) { (status, coder) throws(StateDamage) in
+      try status.visit(&coder)
+    }
+    if let info = row.renewal {
+      var register = renewal ?? RenewalRegister(key: Key(), renewal: info)
+      try register.key.visit(&coder)
+      renewal = register
+    }
+    try coder.list(&previousOriginalTransactionIds, "") { (id, coder) throws(StateDamage) in
+      try coder.text(&id)
+    }
+    for transaction in row.transactions {
+      let known = transactions[transaction.transactionId]
+      var register = known ?? TransactionRegister(key: Key(), transaction: transaction)
+      try register.visitKeys(&coder)
+      // Only what a reader has filled: storing it again would copy the whole table at every write.
+      if known == nil { transactions[transaction.transactionId] = register }
+    }
+  }
+}
+
+extension EntitlementRow {
+  /// Changes whenever the description below does.
+  private static let format: Int64 = 2
+
+  /// Reads the row of what `StreamState.encoded` wrote; nil where the bytes are something else.
+  ///
+  /// - Parameter seq: where the last event is in the journal.
+  public init?(decoding bytes: [UInt8], lastSeq seq: Int64?) {
     self.init()
     var reader = StateReader(bytes: bytes)
     do throws(StateDamage) {
@@ -26,42 +79,84 @@ extension StreamState {
     } catch {
       return nil
     }
-    // A count that the next event could not raise is nobody's.
-    guard reader.isAtEnd, (0..<Int64.max).contains(eventCount) else { return nil }
+    lastEvent?.seq = seq ?? 0
   }
 
-  private mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
+  fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
     var format = Self.format
     try coder.integer(&format)
     guard format == Self.format else { throw StateDamage() }
     try coder.integer(&eventCount)
-    try coder.part(&lastEvent, LastEvent()) { (last, coder) throws(StateDamage) in
+    // A count that the next event could not raise is nobody's.
+    guard (0..<Int64.max).contains(eventCount) else { throw StateDamage() }
+    try coder.part(&lastEvent, StreamState.LastEvent()) { (last, coder) throws(StateDamage) in
       try last.visit(&coder)
     }
-    try coder.part(&status, StatusRegister()) { (status, coder) throws(StateDamage) in
-      try status.visit(&coder)
-    }
-    try coder.part(&renewal, RenewalRegister()) { (renewal, coder) throws(StateDamage) in
+    try coder.part(&renewal, RenewalInfo()) { (renewal, coder) throws(StateDamage) in
       try renewal.visit(&coder)
     }
-    var previous = Int64(previousOriginalTransactionIds.count)
-    try coder.integer(&previous)
-    for index in 0..<max(0, previous) {
-      let isKnown = index < previousOriginalTransactionIds.count
-      var id = isKnown ? previousOriginalTransactionIds[Int(index)] : ""
-      try coder.text(&id)
-      if !isKnown { previousOriginalTransactionIds.append(id) }
+    try coder.string(&previousOriginalTransactionId)
+    try coder.optional(&revokedAt, from: lastEvent?.signedDate ?? 0)
+    try coder.list(&transactions, Transaction()) { (transaction, coder) throws(StateDamage) in
+      try transaction.visit(&coder)
     }
-    let ids = transactions.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-    var count = Int64(ids.count)
-    try coder.integer(&count)
-    for index in 0..<max(0, count) {
-      var register =
-        (index < ids.count ? transactions[ids[Int(index)]] : nil) ?? TransactionRegister()
-      try register.visit(&coder)
-      // Only what a reader has filled: storing it again would copy the whole table at every write.
-      if index >= ids.count { transactions[register.transaction.transactionId] = register }
+    try Self.visit(place: &head, in: transactions, &coder)
+    let shown = transactions
+    var last: Int64?
+    let base = lastEvent?.signedDate ?? 0
+    try coder.list(&spans, Span()) { (span, coder) throws(StateDamage) in
+      // The first begins before everything.
+      if last != nil { try coder.integer(&span.from, from: last == .min ? base : last ?? base) }
+      last = span.from
+      try Self.visit(&span, of: shown, &coder)
     }
+  }
+
+  private static func visit(
+    _ span: inout Span, of transactions: [Transaction], _ coder: inout some StateCoder
+  ) throws(StateDamage) {
+    var answer = span.answer
+    try coder.integer(&answer)
+    guard span.take(answer: answer) else { throw StateDamage() }
+    try visit(place: &span.transaction, in: transactions, &coder)
+    let shown = span.transaction.map { transactions[$0] }
+    try coder.optional(&span.expiresAt, from: shown?.expiresDate ?? 0)
+    try coder.string(&span.productId)
+  }
+
+  private static func visit(
+    place: inout Int?, in transactions: [Transaction], _ coder: inout some StateCoder
+  ) throws(StateDamage) {
+    var number = Int64(place.map { $0 + 1 } ?? 0)
+    try coder.integer(&number)
+    guard (0...Int64(transactions.count)).contains(number) else { throw StateDamage() }
+    place = number == 0 ? nil : Int(number - 1)
+  }
+}
+
+extension EntitlementRow.Span {
+  fileprivate init() {
+    self.init(from: .min, status: .expired, isPending: false, hasGap: false)
+  }
+
+  private static let statuses: [Entitlement.Status] = [
+    .active, .gracePeriod, .billingRetry, .expired, .revoked,
+  ]
+
+  /// Status and flags in one small number.
+  fileprivate var answer: Int64 {
+    let status = Self.statuses.firstIndex(of: status) ?? 0
+    return Int64(status) << 2 | (isPending ? 2 : 0) | (hasGap ? 1 : 0)
+  }
+
+  /// False where no status has that number.
+  fileprivate mutating func take(answer: Int64) -> Bool {
+    let place = answer >> 2
+    guard Self.statuses.indices.contains(Int(place)) else { return false }
+    status = Self.statuses[Int(place)]
+    isPending = answer & 2 != 0
+    hasGap = answer & 1 != 0
+    return true
   }
 }
 
@@ -88,7 +183,6 @@ extension StreamState.LastEvent {
   }
 
   fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
-    try coder.integer(&seq)
     try coder.uuid(&uuid)
     try coder.text(&notificationType)
     try coder.string(&subtype)
@@ -108,21 +202,9 @@ extension StreamState.StatusRegister {
   }
 }
 
-extension StreamState.RenewalRegister {
-  fileprivate init() { self.init(key: StreamState.Key(), renewal: RenewalInfo()) }
-
-  fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
-    try key.visit(&coder)
-    try renewal.visit(&coder)
-  }
-}
-
 extension StreamState.TransactionRegister {
-  fileprivate init() { self.init(key: StreamState.Key(), transaction: Transaction()) }
-
-  fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
+  fileprivate mutating func visitKeys(_ coder: inout some StateCoder) throws(StateDamage) {
     try key.visit(&coder)
-    try transaction.visit(&coder)
     try coder.optional(&first, from: key.signed)
     try coder.optional(&clear, from: key.signed)
     try coder.optional(&cancel, from: key.signed)

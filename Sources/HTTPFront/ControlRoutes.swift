@@ -9,7 +9,7 @@ extension LedgerHandler {
   ) -> HTTPResponse? {
     switch route {
     case .controlIngest: ingest(request, through: answer)
-    case .controlAdopt: adopt(through: answer)
+    case .controlRows(let order): return rows(order, request, through: answer)
     case .controlQuarantine(let id, let isAdmission):
       if isAdmission { admitQuarantined(id, through: answer) } else { drop(id, through: answer) }
     default: return Problem.notFound
@@ -30,12 +30,44 @@ extension LedgerHandler {
     }
   }
 
-  private func adopt(through answer: Answer) {
-    let ledger = service.ledger
-    ledger.adopt(Rebuild.buildingPath(ledger.folder)) { error in
-      answer.send(
-        error.map { _ in Problem.response(.unavailable("adopt")) }
-          ?? Self.json([("outcome", .string("live"))]))
+  private func rows(
+    _ order: Route.RowsOrder, _ request: HTTPRequest, through answer: Answer
+  ) -> HTTPResponse? {
+    let allowed: Set<String> = ["fingerprint", "keep", "id"]
+    guard let query = QueryString(request.query, allowed: allowed) else {
+      return Problem.response(.malformed("query"))
+    }
+    let kept = query["keep"].flatMap { Int($0) } ?? Rebuild.keptByDefault
+    switch order {
+    case .adopt:
+      guard query["fingerprint"] == FoldIdentity.fingerprint else {
+        return Problem.response(409, "other_fold", "This daemon has another fold.")
+      }
+      service.ledger.adopt(keeping: kept) { answer.send(Self.answer(to: $0)) }
+    case .rollback:
+      service.ledger.rollBack { answer.send(Self.answer(to: $0)) }
+    case .refold:
+      service.ledger.refold(only: query["id"] ?? "") { counts in
+        let members = counts.map { counts in
+          [
+            ("streams", JSONValue.integer(Int64(counts.streams))),
+            ("changed", .integer(Int64(counts.changed))),
+          ]
+        }
+        let others = Problem.response(409, "other_fold", "The live rows are of another fold.")
+        answer.send(members.map { Self.json($0) } ?? others)
+      }
+    case .prune:
+      service.ledger.prune(keeping: kept) { answer.send(Self.answer(to: $0)) }
+    }
+    return nil
+  }
+
+  private static func answer(to outcome: Ledger.RowsOutcome) -> HTTPResponse {
+    switch outcome {
+    case .done: json([("outcome", .string("done"))])
+    case .nothing: Problem.notFound
+    case .failed: Problem.response(.unavailable("rows"))
     }
   }
 

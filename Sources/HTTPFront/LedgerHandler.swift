@@ -78,9 +78,9 @@ public final class LedgerHandler: RequestHandler {
       }
     case .healthz: return Self.json([("status", .string("alive"))])
     case .readyz: return ready()
-    case .version: return Self.json(service.version)
+    case .version: return Self.json(service.version + [("digest", .optional(digest))])
     case .metrics: return metrics()
-    case .controlIngest, .controlAdopt, .controlQuarantine:
+    case .controlIngest, .controlRows, .controlQuarantine:
       return control(route, request, through: answer)
     }
   }
@@ -148,6 +148,11 @@ public final class LedgerHandler: RequestHandler {
     if service.isDraining { return Problem.response(.unavailable("shutting_down")) }
     if service.ledger.failure != nil { return Problem.response(.unavailable("journal")) }
     return Self.json([("status", .string("ready"))])
+  }
+
+  /// Of the live rows, as far as they are folded; nil while there are none.
+  private var digest: String? {
+    (try? ledgerReader().digest()).flatMap { $0 }
   }
 
   private func metrics() -> HTTPResponse {

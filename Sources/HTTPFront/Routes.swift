@@ -7,14 +7,17 @@ enum Route: Equatable {
   case healthz, readyz, metrics, version
   /// Only over the unix socket in the data folder.
   case controlIngest
-  case controlAdopt
+  case controlRows(RowsOrder)
   case controlQuarantine(id: Int64, isAdmission: Bool)
+
+  /// What to do with the projections of the folder.
+  enum RowsOrder: String { case adopt, rollback, refold, prune }
 
   init?(_ path: String) {
     let fixed: [String: Route] = [
       "/v1/notifications": .notifications, "/v1/entitlements": .entitlements,
       "/healthz": .healthz, "/readyz": .readyz, "/metrics": .metrics, "/version": .version,
-      "/control/ingest": .controlIngest, "/control/adopt": .controlAdopt,
+      "/control/ingest": .controlIngest,
     ]
     if let route = fixed[path] {
       self = route
@@ -26,6 +29,9 @@ enum Route: Equatable {
       self = .entitlement(parts[3])
     case (5, ["v1", "entitlements"]) where Self.isIdentifier(parts[3]) && parts[4] == "history":
       self = .history(parts[3])
+    case (4, ["control", "rows"]):
+      guard let order = RowsOrder(rawValue: parts[3]) else { return nil }
+      self = .controlRows(order)
     case (5, ["control", "quarantine"]) where parts[4] == "admit" || parts[4] == "drop":
       guard let id = Int64(parts[3]) else { return nil }
       self = .controlQuarantine(id: id, isAdmission: parts[4] == "admit")
@@ -48,7 +54,7 @@ enum Route: Equatable {
 
   var methods: [String] {
     switch self {
-    case .notifications, .controlIngest, .controlAdopt, .controlQuarantine: ["POST"]
+    case .notifications, .controlIngest, .controlRows, .controlQuarantine: ["POST"]
     default: ["GET", "HEAD"]
     }
   }
@@ -56,7 +62,7 @@ enum Route: Equatable {
   /// Whether it may be asked for only by a process on this machine that may open the socket.
   var isLocal: Bool {
     switch self {
-    case .controlIngest, .controlAdopt, .controlQuarantine: true
+    case .controlIngest, .controlRows, .controlQuarantine: true
     default: false
     }
   }

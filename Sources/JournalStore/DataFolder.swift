@@ -17,15 +17,16 @@ public struct DataFolder: Sendable, Hashable {
   public var lockFile: String { path + "/lock" }
   public var controlSocket: String { path + "/control.sock" }
 
-  /// The projection folded by this fold version.
-  public func projection(_ foldVersion: Int) -> String {
-    "\(path)/entitlements-\(foldVersion).sqlite"
+  /// A projection of this folder, by its file's name.
+  public func projection(named name: String) -> String { "\(path)/\(name)" }
+
+  /// Where this fold version's rows are built, beside the live ones.
+  public func buildingProjection(_ foldVersion: Int) -> String {
+    "\(path)/entitlements-\(foldVersion).sqlite.building"
   }
 
-  /// A projection that is being built beside the live one.
-  public func buildingProjection(_ foldVersion: Int) -> String {
-    projection(foldVersion) + ".building"
-  }
+  /// Says which projection is live: `ProjectionList`.
+  public var projectionList: String { path + "/projections" }
 
   /// Makes the folder with mode 0700 where there is none, durably.
   public func create() throws(StoreError) {

@@ -30,9 +30,11 @@ struct FileHeader {
       throw .foreign("\(name) is not an SQLite file")
     }
     guard bigEndian(at: 68) == mark else { throw .foreign("\(name) is another program's file") }
-    let version = Int(Int32(bitPattern: bigEndian(at: 60)))
     guard version <= known else { throw .newer(found: version, known: known) }
   }
+
+  /// The user_version: which schema it has.
+  var version: Int { Int(Int32(bitPattern: bigEndian(at: 60))) }
 
   private func bigEndian(at place: Int) -> UInt32 {
     bytes[place..<(place + 4)].reduce(0) { $0 << 8 | UInt32($1) }

@@ -9,6 +9,12 @@ struct Meta {
     case fingerprint
     case foldedThrough = "folded_through"
     case hash
+    case digest
+    case buildThrough = "build_through"
+    case buildHash = "build_hash"
+    case buildNext = "build_next"
+    case buildEvents = "build_events"
+    case buildBoot = "build_boot"
   }
 
   let connection: Connection
@@ -21,6 +27,10 @@ struct Meta {
   func bytes(_ key: Key) throws(StoreError) -> [UInt8]? {
     try connection.statement("SELECT value FROM meta WHERE key = ?").bind(1, key.rawValue)
       .first { $0.bytes(0) }
+  }
+
+  func remove(_ key: Key) throws(StoreError) {
+    try connection.statement("DELETE FROM meta WHERE key = ?").bind(1, key.rawValue).run()
   }
 
   func set(_ key: Key, _ value: Int64) throws(StoreError) {
@@ -38,5 +48,13 @@ struct Meta {
       ON CONFLICT (key) DO UPDATE SET value = excluded.value
       """
     ).bind(1, key.rawValue)
+  }
+
+  /// Of a projection: what its rows were folded by.
+  func identity() throws(StoreError) -> ProjectionIdentity {
+    ProjectionIdentity(
+      foldVersion: Int(try int(.foldVersion) ?? 0),
+      fingerprint: String(decoding: try bytes(.fingerprint) ?? [], as: UTF8.self),
+      journalId: try bytes(.journalId) ?? [])
   }
 }

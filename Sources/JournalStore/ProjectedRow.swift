@@ -1,8 +1,10 @@
 /// One entitlement on its way into a projection.
 public struct ProjectedRow: Sendable, Equatable {
   public var key: StreamKey
-  /// The fold's own bytes.
+  /// The fold's own bytes, the same in every order of arrival.
   public var state: [UInt8]
+  /// The place in the journal of the event that the state calls the last.
+  public var lastSeq: Int64?
   public var appAccountTokens: [String]
   public var appTransactionIds: [String]
   /// The ids this one ever said to succeed.
@@ -11,12 +13,13 @@ public struct ProjectedRow: Sendable, Equatable {
   public var broken: String?
 
   public init(
-    key: StreamKey, state: [UInt8], appAccountTokens: [String] = [],
+    key: StreamKey, state: [UInt8], lastSeq: Int64? = nil, appAccountTokens: [String] = [],
     appTransactionIds: [String] = [], previousOriginalTransactionIds: [String] = [],
     broken: String? = nil
   ) {
     self.key = key
     self.state = state
+    self.lastSeq = lastSeq
     self.appAccountTokens = appAccountTokens
     self.appTransactionIds = appTransactionIds
     self.previousOriginalTransactionIds = previousOriginalTransactionIds
@@ -25,6 +28,11 @@ public struct ProjectedRow: Sendable, Equatable {
 
   /// What a row is found by, in the order of the token table's kinds.
   var lists: [[String]] { [appAccountTokens, appTransactionIds, previousOriginalTransactionIds] }
+
+  /// Whether it is found by the same ids, and broken or not alike.
+  public func isFound(as other: ProjectedRow) -> Bool {
+    lists == other.lists && broken == other.broken
+  }
 
   /// The lists, each text with its length before it.
   var tokens: [UInt8] {

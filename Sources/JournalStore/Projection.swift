@@ -7,8 +7,12 @@ import Platform
 /// `foldedThrough`, which commits with them, says from where to catch up (promise 7).
 public final class Projection {
   public let path: String
-  /// The last seq in the rows.
-  public private(set) var foldedThrough: Int64
+  /// The last seq in the rows; 0 while they are being built.
+  public internal(set) var foldedThrough: Int64
+  /// Of all rows.
+  public internal(set) var digest: RowsDigest
+  /// How far it has been built, where it has not been to the end.
+  public internal(set) var build: Build?
 
   private let live: Connection
   private var ending: StoreError?
@@ -18,13 +22,16 @@ public final class Projection {
   public static func open(_ path: String) throws(StoreError) -> Projection {
     let connection = try Connection.open(path, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
-    let through = try Meta(connection: connection).int(.foldedThrough)
-    return Projection(path, connection, through ?? 0)
+    let projection = try Projection(path, connection)
+    if projection.build != nil { try connection.execute("PRAGMA synchronous=OFF") }
+    return projection
   }
 
   /// Makes an empty projection, in place of whatever has that name.
+  ///
+  /// - Parameter build: what is to be built into it; nil for rows that begin with the journal.
   public static func create(
-    _ path: String, _ identity: ProjectionIdentity
+    _ path: String, _ identity: ProjectionIdentity, toBuild build: Build? = nil
   ) throws(StoreError) -> Projection {
     try ProjectionFile.remove(path)
     try platform { () throws(PlatformError) in try DurableFile.create(path) }
@@ -40,19 +47,28 @@ public final class Projection {
       try meta.set(.fingerprint, Array(identity.fingerprint.utf8))
       try meta.set(.foldedThrough, 0)
       try meta.set(.hash, ChainHash.origin)
+      try meta.set(.digest, RowsDigest().bytes)
+      if let build { try build.write(meta) }
     }
     // The file's header must show its mark without the -wal.
     try connection.checkpointPassive()
-    return Projection(path, connection, 0)
+    if build != nil { try connection.execute("PRAGMA synchronous=OFF") }
+    return try Projection(path, connection)
   }
 
-  private init(_ path: String, _ connection: Connection, _ foldedThrough: Int64) {
+  private init(_ path: String, _ connection: Connection) throws(StoreError) {
     self.path = path
     live = connection
-    self.foldedThrough = foldedThrough
+    let meta = Meta(connection: connection)
+    foldedThrough = try meta.int(.foldedThrough) ?? 0
+    guard let digest = RowsDigest(try meta.bytes(.digest) ?? []) else {
+      throw .corrupt("the digest of \(path)")
+    }
+    self.digest = digest
+    build = try Build(meta)
   }
 
-  private func connection() throws(StoreError) -> Connection {
+  func connection() throws(StoreError) -> Connection {
     if let ending { throw ending }
     return live
   }
@@ -60,13 +76,24 @@ public final class Projection {
   /// The bytes kept for a key and why its fold failed, if it did; nil where there is no row.
   public func state(
     of key: StreamKey
-  ) throws(StoreError) -> (bytes: [UInt8], broken: String?)? {
+  ) throws(StoreError) -> StoredState? {
     let connection = try connection()
     guard let app = try appId(key, connection, adding: false) else { return nil }
     return try connection.statement(
-      "SELECT state, broken FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, app)
-      .first { (bytes: $0.bytes(0), broken: $0.optionalText(1)) }
+      """
+      SELECT state, last_seq, broken FROM entitlement
+      WHERE original_transaction_id = ? AND app_id = ?
+      """
+    ).bind(1, key.originalTransactionId).bind(2, app).first {
+      StoredState(bytes: $0.bytes(0), lastSeq: $0.optionalInt(1), broken: $0.optionalText(2))
+    }
+  }
+
+  /// What the fold keeps in a row.
+  public struct StoredState: Sendable {
+    public let bytes: [UInt8]
+    public let lastSeq: Int64?
+    public let broken: String?
   }
 
   /// Writes rows and how far they go in one SQL transaction.
@@ -75,44 +102,63 @@ public final class Projection {
   public func commit(
     rows: [ProjectedRow], foldedThrough: Int64, hash: [UInt8]
   ) throws(StoreError) {
+    try atomically { (connection, meta) throws(StoreError) in
+      for row in rows { try write(row, connection) }
+      try meta.set(.foldedThrough, foldedThrough)
+      try meta.set(.hash, hash)
+    }
+    self.foldedThrough = foldedThrough
+  }
+
+  /// Writes one row anew; how far all are folded stays.
+  public func replace(_ row: ProjectedRow) throws(StoreError) {
+    try atomically { (connection, _) throws(StoreError) in try write(row, connection) }
+  }
+
+  /// One SQL transaction that also writes the digest: all of it, or all is as it was.
+  func atomically(
+    _ body: (Connection, Meta) throws(StoreError) -> Void
+  ) throws(StoreError) {
     let connection = try connection()
+    let before = digest
     do {
       try connection.atomically { () throws(StoreError) in
-        for row in rows { try write(row, connection) }
         let meta = Meta(connection: connection)
-        try meta.set(.foldedThrough, foldedThrough)
-        try meta.set(.hash, hash)
+        try body(connection, meta)
+        if digest != before { try meta.set(.digest, digest.bytes) }
       }
-      self.foldedThrough = foldedThrough
     } catch {
+      digest = before
       apps.removeAll()
       throw error
     }
   }
 
-  private func write(_ row: ProjectedRow, _ connection: Connection) throws(StoreError) {
+  func write(_ row: ProjectedRow, _ connection: Connection) throws(StoreError) {
     let app = try appId(row.key, connection, adding: true)
     let known = try connection.statement(
-      "SELECT id, tokens FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
+      "SELECT id, tokens, state FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
     ).bind(1, row.key.originalTransactionId).bind(2, app)
-      .first { (id: $0.int(0), tokens: $0.bytes(1)) }
+      .first { (id: $0.int(0), tokens: $0.bytes(1), state: $0.bytes(2)) }
+    if let known { digest.remove(key: row.key, state: known.state) }
+    digest.add(row)
     let tokens = row.lists.allSatisfy(\.isEmpty) ? nil : row.tokens
     let statement: Statement
     if let known {
       statement = try connection.statement(
         """
-        UPDATE entitlement SET state = ?1, tokens = ?2, broken = ?3 WHERE id = ?4
+        UPDATE entitlement SET state = ?1, tokens = ?2, broken = ?3, last_seq = ?4 WHERE id = ?5
         """
-      ).bind(4, known.id)
+      ).bind(5, known.id)
     } else {
       statement = try connection.statement(
         """
-        INSERT INTO entitlement (state, tokens, broken, app_id, original_transaction_id)
-        VALUES (?1, ?2, ?3, ?4, ?5)
+        INSERT INTO entitlement (state, tokens, broken, last_seq, app_id, original_transaction_id)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """
-      ).bind(4, app).bind(5, row.key.originalTransactionId)
+      ).bind(5, app).bind(6, row.key.originalTransactionId)
     }
-    statement.bind(1, row.state).bind(2, tokens).bind(3, row.broken)
+    statement.bind(1, row.state).bind(2, tokens).bind(3, row.broken).bind(4, row.lastSeq)
     try statement.run()
     guard known.map({ $0.tokens }) ?? [] != tokens ?? [] else { return }
     let old = known.flatMap { ProjectedRow.lists($0.tokens) }

@@ -15,27 +15,31 @@ public struct ProjectionIdentity: Sendable, Equatable {
   }
 }
 
-/// Whether a projection's file can be gone on with. Anything but `usable` is put aside and folded
-/// again: rows are never trusted over the journal.
+/// Whether a projection's file can be gone on with. Rows are never trusted over the journal: what
+/// is neither usable nor another fold's is put aside and folded again.
 public enum ProjectionCondition: Sendable, Equatable {
   case absent
   /// Complete up to this seq; catch up from there.
   case usable(foldedThrough: Int64)
+  /// Complete, and not to be gone on with: another fold's rows, to be read until others are live.
+  case otherFold(foldedThrough: Int64)
+  /// Of this fold and journal, and cut off while it was built.
+  case unfinished
   /// Not readable as a projection.
   case damaged
   case otherJournal
-  case otherFold
   /// Folded further than the journal goes, as after a restore.
   case ahead(foldedThrough: Int64)
   /// Folded from another history of the same journal.
   case diverged(foldedThrough: Int64)
 }
 
-/// The files of projections, as files. Only under the folder's lock.
+/// The files of projections, as files. What changes them is called only under the folder's lock, or
+/// on one that is being built under that lock.
 public enum ProjectionFile {
   /// `SUBE`: says in the file's header that it is a projection.
   static let mark: UInt32 = 0x5355_4245
-  static let schema = 1
+  static let schema = 2
   private static let companions = ["", "-wal", "-shm"]
 
   /// - Parameter hashAt: hash[seq] by the journal, nil past its head.
@@ -46,31 +50,55 @@ public enum ProjectionFile {
     guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
       return .absent
     }
-    let foldedThrough: Int64
-    let hash: [UInt8]
+    let found: Facts?
     do throws(StoreError) {
-      try FileHeader.read(path).check(mark: mark, known: schema)
-      let meta = Meta(connection: try Connection.open(path, .read))
-      guard try meta.bytes(.journalId) == identity.journalId else { return .otherJournal }
-      guard try meta.int(.foldVersion) == Int64(identity.foldVersion),
-        try meta.bytes(.fingerprint) == Array(identity.fingerprint.utf8)
-      else { return .otherFold }
-      guard let through = try meta.int(.foldedThrough), let chained = try meta.bytes(.hash) else {
-        return .damaged
-      }
-      foldedThrough = through
-      hash = chained
+      found = try Facts(path)
     } catch {
       switch error {
       case .busy, .locked, .full, .io: throw error
-      default: return .damaged
+      default: found = nil
       }
     }
-    guard let expected = try hashAt(foldedThrough) else {
-      return .ahead(foldedThrough: foldedThrough)
+    guard let found else { return .damaged }
+    guard found.identity.journalId == identity.journalId else { return .otherJournal }
+    if let build = found.build {
+      let boot = try platform { () throws(PlatformError) in try Boot.id() }
+      guard build.boot == boot else { return .damaged }
+      guard let expected = try hashAt(build.through) else {
+        return .ahead(foldedThrough: build.through)
+      }
+      guard expected == build.hash else { return .diverged(foldedThrough: build.through) }
+      return found.identity == identity ? .unfinished : .damaged
     }
-    return expected == hash
-      ? .usable(foldedThrough: foldedThrough) : .diverged(foldedThrough: foldedThrough)
+    guard let expected = try hashAt(found.foldedThrough) else {
+      return .ahead(foldedThrough: found.foldedThrough)
+    }
+    guard expected == found.hash else { return .diverged(foldedThrough: found.foldedThrough) }
+    return found.identity == identity
+      ? .usable(foldedThrough: found.foldedThrough) : .otherFold(foldedThrough: found.foldedThrough)
+  }
+
+  /// What a projection says of itself.
+  private struct Facts {
+    let identity: ProjectionIdentity
+    let foldedThrough: Int64
+    let hash: [UInt8]
+    let build: Projection.Build?
+
+    /// Nil where something of it is missing, or the layout is another.
+    init?(_ path: String) throws(StoreError) {
+      let header = try FileHeader.read(path)
+      try header.check(mark: mark, known: schema)
+      guard header.version == schema else { return nil }
+      let meta = Meta(connection: try Connection.open(path, .read))
+      guard let through = try meta.int(.foldedThrough), let hash = try meta.bytes(.hash),
+        try meta.bytes(.digest)?.count == 32
+      else { return nil }
+      identity = try meta.identity()
+      foldedThrough = through
+      self.hash = hash
+      build = try Projection.Build(meta)
+    }
   }
 
   /// Removes a projection and its companions; a missing one is no error.
@@ -93,23 +121,64 @@ public enum ProjectionFile {
     }
   }
 
-  /// Makes a built projection the live one, by one atomic rename. Both are closed by everyone who
-  /// writes; readers of the old file keep reading it until they open anew.
+  /// Makes a built projection the live one: first its name, then the list that says so, each by one
+  /// atomic rename; the second decides. The one that was live is kept as it is, and readers of it
+  /// keep reading it until they open anew. Closed before by everyone who writes.
   ///
-  /// `Projection.close` left the built one without a -wal. The old live one's is removed before,
-  /// since it would be taken for the new file's; after a crash between the two the old file is
-  /// merely behind.
-  public static func goLive(_ building: String, as path: String) throws(StoreError) {
+  /// - Parameter kept: how many of those that were live stay for a rollback.
+  /// - Returns: the path of what is live now.
+  @discardableResult
+  public static func goLive(
+    _ building: String, in folder: DataFolder, foldVersion: Int, keeping kept: Int
+  ) throws(StoreError) -> String {
+    let list = try ProjectionList.read(folder)
+    let name = list.freshName(foldVersion: foldVersion)
+    let path = folder.projection(named: name)
     try platform { () throws(PlatformError) in
       if let left = try DurableFile.size(building + "-wal"), left > 0 {
         throw .system("make \(building) live before it was closed", 16)
       }
       try DurableFile.sync(building)
+      // No list names what lies here; its -wal would be taken for the new file's.
       for suffix in ["-wal", "-shm"] {
         try DurableFile.remove(building + suffix)
         try DurableFile.remove(path + suffix)
       }
       try DurableFile.rename(building, to: path)
     }
+    try list.with(live: name).write(folder)
+    try prune(folder, keeping: kept)
+    return path
+  }
+
+  /// Makes the one live again that was before, and keeps the one that was live.
+  ///
+  /// - Returns: its path; nil where none is kept.
+  public static func rollBack(_ folder: DataFolder) throws(StoreError) -> String? {
+    let list = try ProjectionList.read(folder)
+    guard let before = list.kept.first else { return nil }
+    let path = folder.projection(named: before)
+    guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
+      try list.without(before).write(folder)
+      return try rollBack(folder)
+    }
+    try list.with(live: before, isHeld: true).write(folder)
+    return path
+  }
+
+  /// Removes the kept ones past the first so many, the oldest.
+  ///
+  /// - Returns: the names of what was removed.
+  @discardableResult
+  public static func prune(
+    _ folder: DataFolder, keeping kept: Int
+  ) throws(StoreError) -> [String] {
+    let list = try ProjectionList.read(folder)
+    let removed = Array(list.kept.dropFirst(kept))
+    guard !removed.isEmpty else { return [] }
+    // Named no longer, then gone: a name in the list is a file that is there.
+    try list.keeping(kept).write(folder)
+    for name in removed { try remove(folder.projection(named: name)) }
+    return removed
   }
 }

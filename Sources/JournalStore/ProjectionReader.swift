@@ -6,20 +6,27 @@ import Platform
 public final class ProjectionReader {
   private let connection: Connection
 
-  /// - Throws: `foreign` where there is no projection of that fold version.
-  public static func open(
-    _ folder: DataFolder, foldVersion: Int
-  ) throws(StoreError) -> ProjectionReader {
-    try open(folder, path: folder.projection(foldVersion))
+  /// Opens the live projection.
+  ///
+  /// - Throws: `foreign` where none is.
+  public static func open(_ folder: DataFolder) throws(StoreError) -> ProjectionReader {
+    guard let name = try ProjectionList.read(folder).live else {
+      throw .foreign("there are no rows in \(folder.path); run `subledger rebuild --apply`")
+    }
+    return try open(folder, path: folder.projection(named: name))
   }
 
-  /// Opens any projection in the folder, such as one that is being built.
+  /// Opens any projection of the folder, such as one that was built and is not live.
   public static func open(_ folder: DataFolder, path: String) throws(StoreError) -> ProjectionReader
   {
     guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
-      throw .foreign("there is no \(path); run `subledger rebuild`")
+      throw .foreign("there is no \(path); run `subledger rebuild --apply`")
     }
-    try FileHeader.read(path).check(mark: ProjectionFile.mark, known: ProjectionFile.schema)
+    let header = try FileHeader.read(path)
+    try header.check(mark: ProjectionFile.mark, known: ProjectionFile.schema)
+    guard header.version == ProjectionFile.schema else {
+      throw .foreign("\(path) has an older layout; run `subledger rebuild --apply`")
+    }
     return ProjectionReader(try Connection.open(path, try folder.readingMode(path)))
   }
 
@@ -41,11 +48,17 @@ public final class ProjectionReader {
   }
 
   public func identity() throws(StoreError) -> ProjectionIdentity {
-    let meta = Meta(connection: connection)
-    return ProjectionIdentity(
-      foldVersion: Int(try meta.int(.foldVersion) ?? 0),
-      fingerprint: String(decoding: try meta.bytes(.fingerprint) ?? [], as: UTF8.self),
-      journalId: try meta.bytes(.journalId) ?? [])
+    try Meta(connection: connection).identity()
+  }
+
+  /// What the writer of the rows says of all of them; nil where that is not there.
+  public func digest() throws(StoreError) -> RowsDigest? {
+    RowsDigest(try Meta(connection: connection).bytes(.digest) ?? [])
+  }
+
+  /// Whether nothing is left to build into it.
+  public func isWhole() throws(StoreError) -> Bool {
+    try Projection.Build(Meta(connection: connection)) == nil
   }
 
   public func count() throws(StoreError) -> Int64 {
@@ -138,7 +151,7 @@ public final class ProjectionReader {
   private static let keyOrder = "original_transaction_id, environment, bundle_id"
 
   private static let select = """
-    SELECT environment, bundle_id, original_transaction_id, broken, tokens, state
+    SELECT environment, bundle_id, original_transaction_id, broken, tokens, state, last_seq
     FROM entitlement e JOIN app ON app.id = e.app_id
 
     """
@@ -159,7 +172,8 @@ public final class ProjectionReader {
     return ProjectedRow(
       key: StreamKey(
         environment: row.text(0), bundleId: row.text(1), originalTransactionId: row.text(2)),
-      state: row.bytes(5), appAccountTokens: lists[0], appTransactionIds: lists[1],
+      state: row.bytes(5), lastSeq: row.optionalInt(6), appAccountTokens: lists[0],
+      appTransactionIds: lists[1],
       previousOriginalTransactionIds: lists[2], broken: row.optionalText(3))
   }
 }

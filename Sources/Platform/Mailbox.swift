@@ -43,6 +43,19 @@ public final class Mailbox<Item: Sendable>: Sendable {
     }
   }
 
+  /// Waits for the oldest item and takes it; nil once closed and empty. For one taker, as
+  /// `takeAll`.
+  public func take() -> Item? {
+    while true {
+      let (item, closed) = state.withLock { state in
+        (state.items.isEmpty ? nil : state.items.removeFirst(), state.closed)
+      }
+      if let item { return item }
+      if closed { return nil }
+      bell.wait()
+    }
+  }
+
   /// No further items are taken in; the taker gets what waits, then nil.
   public func close() {
     state.withLock { $0.closed = true }

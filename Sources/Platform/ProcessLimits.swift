@@ -11,6 +11,12 @@ public enum ProcessLimits {
     setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
   }
 
+  /// From here on the calling thread runs when nobody else wants the processor (setpriority(2): on
+  /// Linux a thread has a niceness of its own, and threads it starts inherit it).
+  public static func yieldToOthers() {
+    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
+  }
+
   /// Processors this process may use.
   public static var processors: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 

@@ -1,4 +1,3 @@
-import Entitlements
 import JournalStore
 import SignedData
 
@@ -6,7 +5,8 @@ import SignedData
 public enum ComponentVersions {
   public static var all: [(name: String, version: String)] {
     [
-      ("fold", String(Fold.version)), ("sqlite", StoreLibraries.sqlite),
+      ("fold", String(FoldIdentity.version)), ("fingerprint", FoldIdentity.fingerprint),
+      ("sqlite", StoreLibraries.sqlite),
       ("zstd", StoreLibraries.zstd), ("openssl", CryptographyLibrary.version),
     ]
   }

@@ -58,7 +58,7 @@ public final class Ledger: Sendable {
     _ folder: DataFolder, now: Int64, onFailure: @escaping @Sendable (StoreError) -> Void
   ) throws(StoreError) -> Ledger {
     let ledger = Ledger(folder: folder)
-    let opened = Mailbox<Result<Void, StoreError>>(capacity: 1)
+    let opened = Mailbox<Result<RowsBuilder.Found, StoreError>>(capacity: 1)
     let ending = Ending()
     ledger.state.withLock { $0.writer = ending }
     do throws(PlatformError) {
@@ -69,8 +69,8 @@ public final class Ledger: Sendable {
     } catch {
       throw .platform(attempt: "start the writer", code: 11)
     }
-    try opened.takeAll()?.first?.get()
-    ledger.startRows()
+    let found = try opened.take()?.get()
+    ledger.startRows(found ?? .none)
     return ledger
   }
 
@@ -87,9 +87,37 @@ public final class Ledger: Sendable {
     if !jobs.put(.drop(id, then)) { then(false) }
   }
 
-  /// Makes a built projection the live one; `then` gets whether that worked.
-  public func adopt(_ building: String, then: @escaping @Sendable (StoreError?) -> Void) {
-    if !jobs.put(.adopt(building, then)) { then(.busy) }
+  /// What became of an order about projections.
+  public enum RowsOutcome: Sendable {
+    case done
+    /// There is none to do it to.
+    case nothing
+    /// The log says why; what was live is live.
+    case failed
+  }
+
+  /// Makes what was built the live projection, and keeps so many of those that were live before.
+  public func adopt(keeping kept: Int, then: @escaping @Sendable (RowsOutcome) -> Void) {
+    if !jobs.put(.adopt(keeping: kept, then)) { then(.failed) }
+  }
+
+  /// Makes the projection live again that was so before.
+  public func rollBack(then: @escaping @Sendable (RowsOutcome) -> Void) {
+    if !jobs.put(.rollBack(then)) { then(.failed) }
+  }
+
+  /// Removes kept projections past the first so many.
+  public func prune(keeping kept: Int, then: @escaping @Sendable (RowsOutcome) -> Void) {
+    if !jobs.put(.prune(keeping: kept, then)) { then(.failed) }
+  }
+
+  /// Folds one customer's streams anew; `then` gets how many there are and how many rows changed,
+  /// nil where this fold's rows are not the live ones.
+  public func refold(
+    only originalTransactionId: String,
+    then: @escaping @Sendable ((streams: Int, changed: Int)?) -> Void
+  ) {
+    if !jobs.put(.refold(originalTransactionId, then)) { then(nil) }
   }
 
   /// The last seq that was journaled, as far as this process knows.
@@ -114,15 +142,24 @@ public final class Ledger: Sendable {
   func note(seq: Int64) { state.withLock { $0.seq = seq } }
   func note(failure: StoreError) { state.withLock { $0.failure = failure } }
 
-  /// Builds or catches up the rows on a thread of their own, then has the writer take them over.
+  /// Catches up or builds the rows on a thread of their own, then has the writer take them over.
   /// Waits for that a moment, so that a start with rows at hand has them when it is ready.
-  private func startRows() {
+  private func startRows(_ found: RowsBuilder.Found) {
     let ready = Bell()
     let ledger = self
     _ = try? Thread.start("rows") {
-      RowsBuilder.prepare(ledger.folder, stop: { ledger.jobs.isClosed })
-      let isTaken = ledger.jobs.put(.takeRows { ready.ring() })
-      if !isTaken { ready.ring() }
+      switch found {
+      case .own(let path):
+        RowsStart.catchUp(path, ledger)
+        if !ledger.jobs.put(.takeRows(then: { ready.ring() })) { ready.ring() }
+      case .another(let path):
+        if !ledger.jobs.put(.showRows(path, then: { ready.ring() })) { ready.ring() }
+        RowsStart.build(ledger, isHurried: false, then: {})
+      case .heldBack(let path):
+        if !ledger.jobs.put(.showRows(path, then: { ready.ring() })) { ready.ring() }
+      case .none:
+        RowsStart.build(ledger, isHurried: true, then: { ready.ring() })
+      }
     }
     ready.wait(milliseconds: 2000)
   }
@@ -132,6 +169,12 @@ public final class Ledger: Sendable {
 enum LedgerJob: Sendable {
   case submit(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)
   case drop(Int64, @Sendable (Bool) -> Void)
-  case adopt(String, @Sendable (StoreError?) -> Void)
-  case takeRows(@Sendable () -> Void)
+  case adopt(keeping: Int, @Sendable (Ledger.RowsOutcome) -> Void)
+  case rollBack(@Sendable (Ledger.RowsOutcome) -> Void)
+  case prune(keeping: Int, @Sendable (Ledger.RowsOutcome) -> Void)
+  case refold(String, @Sendable ((streams: Int, changed: Int)?) -> Void)
+  /// This fold's rows are live and nearly caught up.
+  case takeRows(then: @Sendable () -> Void)
+  /// Another fold's rows are live: they are read, and not gone on with.
+  case showRows(String, then: @Sendable () -> Void)
 }

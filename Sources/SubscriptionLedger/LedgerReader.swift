@@ -40,7 +40,7 @@ public final class LedgerReader {
   public let journal: JournalReader
   let durations: [String: Int64]
   private let source: Source
-  private var live: (reader: ProjectionReader, generation: Int)?
+  private var live: LiveRows.Opened?
 
   /// Where rows come from: the running ledger of this process, or the files of a folder.
   private enum Source {
@@ -62,16 +62,17 @@ public final class LedgerReader {
     source = .atRest(folder)
   }
 
-  /// The live projection, opened anew after a swap.
+  /// The live projection, opened anew after a switch.
   public func rows() throws(Failure) -> ProjectionReader {
     do throws(StoreError) {
       switch source {
       case .running(let rows):
         if let live, live.generation == rows.current { return live.reader }
-        live = try rows.open(foldVersion: RowsBuilder.foldVersion)
+        live = try rows.open()
       case .atRest(let folder):
         if live == nil {
-          live = (try ProjectionReader.open(folder, foldVersion: RowsBuilder.foldVersion), 0)
+          live = LiveRows.Opened(
+            reader: try ProjectionReader.open(folder), generation: 0, isFollowed: false)
         }
       }
     } catch {
@@ -79,6 +80,24 @@ public final class LedgerReader {
     }
     guard let live else { throw .notReady }
     return live.reader
+  }
+
+  /// `RowsDigest` of the live rows in lower-case hexadecimal, as far as they are folded.
+  public func digest() throws(Failure) -> String? {
+    let rows = try rows()
+    return try store { () throws(StoreError) in
+      try rows.digest().map { Hexadecimal.encode($0.bytes) }
+    }
+  }
+
+  /// Whether events of a stream came after the rows were folded: nobody folds into rows of another
+  /// fold, nor into any while no daemon runs. Such a stream is answered from the journal.
+  private func isBehind(_ key: StreamKey) throws(Failure) -> Bool {
+    let rows = try rows()
+    guard let live, !live.isFollowed else { return false }
+    return try store { () throws(StoreError) in
+      try journal.hasEvents(of: key, after: try rows.foldedThrough())
+    }
   }
 
   // MARK: One customer
@@ -91,14 +110,18 @@ public final class LedgerReader {
     if question.isAboutThePast {
       let keys = try keys(originalTransactionId, environment, bundleId, question)
       guard let key = try Self.only(keys) else { return nil }
-      return try document(key, try pastState(of: key, question), question)
+      return try document(key, try pastRow(of: key, question), question)
     }
     let rows = try rows()
     let all = try store { () throws(StoreError) in
       try rows.rows(withOriginalTransactionId: originalTransactionId)
     }
     let found = all.filter { Self.isAskedFor($0.key, environment, bundleId, question) }
-    return try Self.only(found).flatMap { (row) throws(Failure) in try document(row, question) }
+    if let row = try Self.only(found) { return try document(row, question) }
+    guard let live, !live.isFollowed else { return nil }
+    let keys = try keys(originalTransactionId, environment, bundleId, question)
+    guard let key = try Self.only(keys) else { return nil }
+    return try document(key, try pastRow(of: key, question), question)
   }
 
   /// The streams of an original transaction id that may be shown, by the journal.
@@ -128,40 +151,46 @@ public final class LedgerReader {
   private func document(
     _ row: ProjectedRow, _ question: Question
   ) throws(Failure) -> RowDocument? {
-    let state = try store { () throws(StoreError) in try Self.state(row, journal) }
-    return try document(row.key, state, question)
+    try document(row.key, try self.row(row, question), question)
   }
 
   private func document(
-    _ key: StreamKey, _ state: StreamState, _ question: Question
+    _ key: StreamKey, _ row: EntitlementRow, _ question: Question
   ) throws(Failure) -> RowDocument? {
-    guard let entitlement = Entitlement(state, at: question.time, durations: durations) else {
+    guard let entitlement = row.entitlement(at: question.time, durations: durations) else {
       return nil
     }
     return RowDocument(
-      key: key, entitlement: entitlement, eventCount: state.eventCount,
-      lastEvent: state.lastEvent, succeededBy: try successor(of: key, question),
-      knownAt: question.knownAt)
+      key: key, entitlement: entitlement, eventCount: row.eventCount, lastEvent: row.lastEvent,
+      succeededBy: try successor(of: key, question), knownAt: question.knownAt)
   }
 
-  private static func state(
-    _ row: ProjectedRow, _ journal: JournalReader
-  ) throws(StoreError) -> StreamState {
-    if let state = StreamState(decoding: row.state) { return state }
-    // Damaged bytes: the rows are never trusted over the journal.
-    return try RowsFold.refold(row.key, through: .max, journal).state
+  /// Rows are never trusted over the journal: of damaged bytes, and of streams of which something
+  /// came since, the journal is asked.
+  private func row(_ row: ProjectedRow, _ question: Question) throws(Failure) -> EntitlementRow {
+    guard try !isBehind(row.key),
+      let known = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq)
+    else { return try pastRow(of: row.key, question) }
+    return known
   }
 
-  private func pastState(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState {
+  /// From the journal. A row that could not be folded whole is shown and marked, as in a
+  /// projection; an answer about the past that lacks an event is none.
+  private func pastRow(
+    of key: StreamKey, _ question: Question
+  ) throws(Failure) -> EntitlementRow {
     try store { () throws(StoreError) in
       let payloads = try journal.payloads(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
       var state = StreamState()
       for payload in payloads {
-        if payload.content == .unreadable { throw .corrupt("the body of seq \(payload.seq)") }
-        if let step = try? JournaledNotification.foldEvent(payload) { state.evolve(step) }
+        if let step = try? JournaledNotification.foldEvent(payload) {
+          state.evolve(step)
+        } else if question.isAboutThePast {
+          throw .corrupt("the body of seq \(payload.seq)")
+        }
       }
-      return state
+      return EntitlementRow(state)
     }
   }
 
@@ -172,17 +201,16 @@ public final class LedgerReader {
       try rows.rows(withPreviousOriginalTransactionId: key.originalTransactionId)
     }
     var newest: (signed: Int64, id: String)?
-    for row in candidates
-    where row.key.environment == key.environment && row.key.bundleId == key.bundleId {
-      let state =
+    for candidate in candidates
+    where candidate.key.environment == key.environment && candidate.key.bundleId == key.bundleId {
+      let row =
         question.isAboutThePast
-        ? try pastState(of: row.key, question)
-        : try store { () throws(StoreError) in try Self.state(row, journal) }
-      guard state.previousOriginalTransactionId == key.originalTransactionId,
-        let signed = state.lastEvent?.signedDate
+        ? try pastRow(of: candidate.key, question) : try self.row(candidate, question)
+      guard row.previousOriginalTransactionId == key.originalTransactionId,
+        let signed = row.lastEvent?.signedDate
       else { continue }
-      let candidate = (signed, row.key.originalTransactionId)
-      if newest.map({ $0 < candidate }) ?? true { newest = candidate }
+      let found = (signed, candidate.key.originalTransactionId)
+      if newest.map({ $0 < found }) ?? true { newest = found }
     }
     return newest?.id
   }

@@ -1,6 +1,7 @@
 import Entitlements
 import JournalStore
 import Platform
+import StrictJSON
 
 /// The writer thread: the only one that writes the journal and the live rows (promise 10).
 ///
@@ -18,7 +19,7 @@ final class LedgerWriter {
 
   /// The thread's whole life: lock, open, serve, close.
   static func run(
-    _ ledger: Ledger, now: Int64, opened: Mailbox<Result<Void, StoreError>>,
+    _ ledger: Ledger, now: Int64, opened: Mailbox<Result<RowsBuilder.Found, StoreError>>,
     onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     do throws(StoreError) {
@@ -27,7 +28,7 @@ final class LedgerWriter {
       let journal = try Journal.open(ledger.folder, lock: lock, now: now)
       let writer = LedgerWriter(
         ledger, journal, try JournalReader.open(ledger.folder), onFailure)
-      _ = opened.put(.success(()))
+      _ = opened.put(.success(try RowsBuilder.look(ledger.folder, writer.reader)))
       writer.serve()
       withExtendedLifetime(lock) {}
     } catch {
@@ -79,9 +80,22 @@ final class LedgerWriter {
         attempt { () throws(StoreError) in
           try journal.removeQuarantined(id)
         } ?? false)
-    case .adopt(let building, let then): then(adopt(building))
+    case .adopt(let kept, let then):
+      then(order { () throws(StoreError) in try adopt(keeping: kept) })
+    case .rollBack(let then): then(order { () throws(StoreError) in try rollBack() })
+    case .refold(let id, let then):
+      then(attempt { () throws(StoreError) in try rows?.refold(only: id, reader) } ?? nil)
+    case .prune(let kept, let then):
+      then(
+        order { () throws(StoreError) in
+          try ProjectionFile.prune(ledger.folder, keeping: kept)
+          return .done
+        })
     case .takeRows(let then):
       takeRows()
+      then()
+    case .showRows(let path, let then):
+      show(path)
       then()
     }
   }
@@ -170,34 +184,93 @@ final class LedgerWriter {
   }
 
   private func recoverRows() {
-    let path = ledger.folder.projection(RowsBuilder.foldVersion)
     do throws(StoreError) {
-      try ledger.rows.swap { () throws(StoreError) in
-        let fold = RowsFold(try Projection.open(path))
-        try fold.catchUp(reader)
-        rows = fold
+      try ledger.rows.switchOver { () throws(StoreError) in
+        guard let name = try ProjectionList.read(ledger.folder).live else {
+          throw .foreign("no rows are live")
+        }
+        return try follow(ledger.folder.projection(named: name))
       }
     } catch {
       rows = nil
     }
   }
 
-  private func adopt(_ building: String) -> StoreError? {
+  /// From here on every event is folded into these rows before it is answered.
+  private func follow(_ path: String) throws(StoreError) -> (path: String, isFollowed: Bool) {
+    guard case .usable = try RowsBuilder.condition(path, reader) else {
+      throw .foreign("the rows of \(path) are of another fold")
+    }
+    let fold = RowsFold(try Projection.open(path))
+    try fold.catchUp(reader)
+    rows = fold
+    ownsRows = true
+    return (path, true)
+  }
+
+  /// Another fold's rows: readers see how far they go, and fold what came later themselves.
+  private func show(_ path: String) {
+    ownsRows = false
+    _ = try? ledger.rows.switchOver { () throws(StoreError) in (path, false) }
+  }
+
+  private func closeRows() throws(StoreError) {
+    let closing = rows
+    rows = nil
     do throws(StoreError) {
-      let path = ledger.folder.projection(RowsBuilder.foldVersion)
-      let built = RowsFold(try Projection.open(building))
-      try built.catchUp(reader)
-      try built.projection.close()
-      try ledger.rows.swap { () throws(StoreError) in
-        try rows?.projection.close()
-        rows = nil
-        try ProjectionFile.goLive(building, as: path)
-        rows = RowsFold(try Projection.open(path))
+      try closing?.projection.close()
+    } catch .busy {
+      // Somebody still reads the -wal; it stays beside the file, which is only read from now on.
+    }
+  }
+
+  /// What was built is caught up while the live rows still answer; the switch itself is a rename.
+  private func adopt(keeping kept: Int) throws(StoreError) -> Ledger.RowsOutcome {
+    let lock = try ledger.folder.lockRebuild()
+    defer { withExtendedLifetime(lock) {} }
+    let building = Rebuild.buildingPath(ledger.folder)
+    guard case .usable = try RowsBuilder.condition(building, reader) else { return .nothing }
+    let built = RowsFold(try Projection.open(building))
+    try built.catchUp(reader)
+    try built.projection.close()
+    try ledger.rows.switchOver { () throws(StoreError) in
+      try closeRows()
+      return try follow(
+        try ProjectionFile.goLive(
+          building, in: ledger.folder, foldVersion: FoldIdentity.version, keeping: kept))
+    }
+    Log.write(.info, "rows_live", [("seq", .integer(journal.head.seq))])
+    return .done
+  }
+
+  private func rollBack() throws(StoreError) -> Ledger.RowsOutcome {
+    guard !(try ProjectionList.read(ledger.folder).kept.isEmpty) else { return .nothing }
+    var outcome = Ledger.RowsOutcome.done
+    try ledger.rows.switchOver { () throws(StoreError) in
+      try closeRows()
+      guard let before = try Rebuild.rollBack(ledger.folder, reader) else {
+        outcome = .nothing
+        let live = try ProjectionList.read(ledger.folder).live ?? ""
+        return try follow(ledger.folder.projection(named: live))
       }
-      return nil
+      if before.isOwn { return try follow(before.path) }
+      ownsRows = false
+      return (before.path, false)
+    }
+    Log.write(.info, "rows_rolled_back", [("outcome", .string("\(outcome)"))])
+    return outcome
+  }
+
+  /// What goes wrong with rows is told, and the journal goes on.
+  private func order(
+    _ step: () throws(StoreError) -> Ledger.RowsOutcome
+  ) -> Ledger.RowsOutcome {
+    do throws(StoreError) {
+      return try step()
     } catch {
-      if rows == nil { recoverRows() }
-      return error
+      Log.write(.error, "rows_order_failed", [("error", .string(error.description))])
+      if rows == nil && ownsRows { recoverRows() }
+      return .failed
     }
   }
 }

@@ -1,46 +1,69 @@
 import JournalStore
 import Synchronization
 
-/// Which projection is live, for the readers of this process: whether there is one, and a number
-/// that grows with every swap so that they open the new file.
+/// Which projection is live, for the readers of this process: where it is, and a number that grows
+/// with every switch so that they open the new file.
 public final class LiveRows: Sendable {
-  private let generation = Mutex<Int?>(nil)
+  private struct Live {
+    var generation = 0
+    /// Nil while rows are being built for the first time, or lag behind what was answered.
+    var path: String?
+    /// Whether the writer folds every event into them before it answers.
+    var isFollowed = false
+  }
+
+  /// Live rows, opened by one reader.
+  struct Opened {
+    let reader: ProjectionReader
+    let generation: Int
+    let isFollowed: Bool
+  }
+
+  private let live = Mutex(Live())
   let folder: DataFolder
 
   init(folder: DataFolder) { self.folder = folder }
 
-  /// Nil while rows are being built for the first time, or lag behind what was answered.
-  public var current: Int? { generation.withLock { $0 } }
+  /// Nil while there are no live rows.
+  public var current: Int? {
+    live.withLock { live in live.path.map { _ in live.generation } }
+  }
 
-  /// Opens the live projection; nil while there is none. No swap happens meanwhile.
-  func open(foldVersion: Int) throws(StoreError) -> (reader: ProjectionReader, generation: Int)? {
-    let opened = generation.withLock {
-      generation -> Result<(ProjectionReader, Int)?, StoreError> in
-      guard let generation else { return .success(nil) }
+  /// Opens the live projection; nil while there is none. No switch happens meanwhile.
+  func open() throws(StoreError) -> Opened? {
+    let opened = live.withLock { live -> Result<Opened?, StoreError> in
+      guard let path = live.path else { return .success(nil) }
       do throws(StoreError) {
-        return .success((try ProjectionReader.open(folder, foldVersion: foldVersion), generation))
+        return .success(
+          Opened(
+            reader: try ProjectionReader.open(folder, path: path), generation: live.generation,
+            isFollowed: live.isFollowed))
       } catch {
         return .failure(error)
       }
     }
-    return try opened.get().map { (reader: $0.0, generation: $0.1) }
+    return try opened.get()
   }
 
-  /// Runs a change of the live file; no reader opens it meanwhile. Readers are live afterwards.
-  func swap(_ change: () throws(StoreError) -> Void) throws(StoreError) {
-    let outcome = generation.withLock { generation -> Result<Void, StoreError> in
+  /// Runs a change of what is live; no reader opens it meanwhile.
+  ///
+  /// - Parameter change: gives the path of what is live then, and whether the writer follows it.
+  func switchOver(
+    _ change: () throws(StoreError) -> (path: String, isFollowed: Bool)
+  ) throws(StoreError) {
+    let outcome = live.withLock { live -> Result<Void, StoreError> in
+      live.generation += 1
       do throws(StoreError) {
-        try change()
-        generation = (generation ?? 0) + 1
+        (live.path, live.isFollowed) = try change()
         return .success(())
       } catch {
-        generation = nil
+        live.path = nil
         return .failure(error)
       }
     }
     try outcome.get()
   }
 
-  /// Reads answer 503 until the next swap.
-  func close() { generation.withLock { $0 = nil } }
+  /// Reads answer 503 until the next switch.
+  func close() { live.withLock { $0.path = nil } }
 }

@@ -1,31 +1,44 @@
 import Entitlements
 import JournalStore
+import Platform
 
-/// Makes the rows of this binary's fold ready: examines what is there, puts aside what cannot be
-/// gone on with, and folds what is missing (promise 7).
+/// What a start finds of rows, and what is to be done about it (promise 7).
 enum RowsBuilder {
-  static var foldVersion: Int { Int(Fold.version) }
+  enum Found: Equatable {
+    /// This fold's rows are live, and can be caught up.
+    case own(String)
+    /// Another fold's rows are live. They answer until this fold's are built and caught up.
+    case another(String)
+    /// Another fold's rows are live because somebody went back to them: they stay.
+    case heldBack(String)
+    /// Nothing usable is live.
+    case none
+  }
 
-  /// Leaves a projection at the live path that is usable and close to the journal's head. What goes
-  /// wrong here is met again, and reported, by whoever opens the rows.
-  static func prepare(_ folder: DataFolder, stop: () -> Bool) {
-    let path = folder.projection(foldVersion)
-    do throws(StoreError) {
-      let journal = try JournalReader.open(folder)
-      let identity = RowsFold.identity(journalId: try journal.journalId())
-      let condition = try ProjectionFile.examine(path, identity) { (seq) throws(StoreError) in
-        try journal.hash(at: seq)
-      }
-      let projection: Projection
-      switch condition {
-      case .usable: projection = try Projection.open(path)
-      case .absent: projection = try Projection.create(path, identity)
-      case .damaged, .otherJournal, .otherFold, .ahead, .diverged:
-        try ProjectionFile.putAside(path)
-        projection = try Projection.create(path, identity)
-      }
-      try RowsFold(projection).catchUp(journal) { _, _ in !stop() }
-      try projection.close()
-    } catch {}
+  /// Puts aside what is damaged, ahead of the journal, or of another one; only under the folder's
+  /// lock.
+  static func look(_ folder: DataFolder, _ journal: JournalReader) throws(StoreError) -> Found {
+    let list = try ProjectionList.read(folder)
+    guard let live = list.live else { return .none }
+    let path = folder.projection(named: live)
+    switch try condition(path, journal) {
+    case .usable: return .own(path)
+    case .otherFold: return list.isHeld ? .heldBack(path) : .another(path)
+    case .absent: break
+    case .unfinished, .damaged, .otherJournal, .ahead, .diverged:
+      try ProjectionFile.putAside(path)
+    }
+    try list.without(live).write(folder)
+    // One that was live before it must not come back by itself.
+    return .none
+  }
+
+  static func condition(
+    _ path: String, _ journal: JournalReader
+  ) throws(StoreError) -> ProjectionCondition {
+    let identity = FoldIdentity.of(journalId: try journal.journalId())
+    return try ProjectionFile.examine(path, identity) { (seq) throws(StoreError) in
+      try journal.hash(at: seq)
+    }
   }
 }

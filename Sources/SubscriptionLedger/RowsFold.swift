@@ -7,11 +7,6 @@ import JournalStore
 /// row and stops nothing else). Lives on the thread that owns the projection.
 final class RowsFold {
   let projection: Projection
-  /// What the binary's fold is: a projection of another one is put aside and folded again.
-  static func identity(journalId: [UInt8]) -> ProjectionIdentity {
-    ProjectionIdentity(
-      foldVersion: Int(Fold.version), fingerprint: "registers 1", journalId: journalId)
-  }
 
   /// States of streams that were folded lately; a customer's notifications come in bursts.
   private var states: [StreamKey: Entry] = [:]
@@ -51,7 +46,7 @@ final class RowsFold {
       if let event = step.event {
         entry.state.evolve(event)
       } else {
-        entry.broken = entry.broken ?? "the body of seq \(step.seq) cannot be read"
+        entry.broken = entry.broken ?? Self.unreadable(step.seq)
       }
       changed[step.stream] = entry
     }
@@ -63,20 +58,22 @@ final class RowsFold {
 
   /// Folds everything between the projection and the journal's head, as it is now.
   ///
+  /// - Parameter end: goes no further than this seq.
   /// - Parameter progress: called after every piece with the last seq folded and the head; false
   ///   stops, and what was folded stays.
   func catchUp(
-    _ journal: JournalReader, progress: (Int64, Int64) -> Bool = { _, _ in true }
+    _ journal: JournalReader, through end: Int64 = .max,
+    progress: (Int64, Int64) -> Bool = { _, _ in true }
   ) throws(StoreError) {
-    let head = try journal.head().seq
+    let head = min(end, try journal.head().seq)
     var steps: [Step] = []
     var goesOn = true
     while goesOn, projection.foldedThrough < head {
       steps.removeAll(keepingCapacity: true)
       var last: (seq: Int64, hash: [UInt8])?
       let first = projection.foldedThrough + 1
-      let end = min(head, first + Self.piece - 1)
-      try journal.forEachPayload(from: first, through: end) { stream, hash, payload in
+      let pieceEnd = min(head, first + Self.piece - 1)
+      try journal.forEachPayload(from: first, through: pieceEnd) { stream, hash, payload in
         last = (payload.seq, hash)
         if let stream {
           let event = try? JournaledNotification.foldEvent(payload)
@@ -96,12 +93,15 @@ final class RowsFold {
   private func load(_ key: StreamKey, journal: JournalReader) throws(StoreError) -> Entry {
     if let entry = states.removeValue(forKey: key) { return entry }
     guard let row = try projection.state(of: key) else { return Entry(state: StreamState()) }
-    if let state = StreamState(decoding: row.bytes) {
+    if let state = StreamState(decoding: row.bytes, lastSeq: row.lastSeq) {
       return Entry(state: state, broken: row.broken)
     }
     let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
     return Entry(state: refolded.state, broken: refolded.broken)
   }
+
+  /// Why a row is broken: the first event of its stream, by seq, that could not be read.
+  static func unreadable(_ seq: Int64) -> String { "the body of seq \(seq) cannot be read" }
 
   /// One stream from the journal alone.
   static func refold(
@@ -113,15 +113,38 @@ final class RowsFold {
       if let event = try? JournaledNotification.foldEvent(payload) {
         state.evolve(event)
       } else {
-        broken = broken ?? "the body of seq \(payload.seq) cannot be read"
+        broken = broken ?? unreadable(payload.seq)
       }
     }
     return (state, broken)
   }
 
+  /// Folds the streams of one original transaction id anew, as far as all rows are folded.
+  ///
+  /// - Returns: how many there are, and how many rows were other ones.
+  func refold(
+    only originalTransactionId: String, _ journal: JournalReader
+  ) throws(StoreError) -> (streams: Int, changed: Int) {
+    let keys = try journal.streams(withOriginalTransactionId: originalTransactionId)
+    var changed = 0
+    for key in keys where try refold(key, journal) { changed += 1 }
+    return (keys.count, changed)
+  }
+
+  private func refold(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Bool {
+    states[key] = nil
+    let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
+    let row = Self.row(key, refolded.state, refolded.broken)
+    let before = try projection.state(of: key)
+    try projection.replace(row)
+    return before?.bytes != row.state || before?.broken != row.broken
+      || before?.lastSeq != row.lastSeq
+  }
+
   static func row(_ key: StreamKey, _ state: StreamState, _ broken: String?) -> ProjectedRow {
     ProjectedRow(
-      key: key, state: state.encoded(), appAccountTokens: state.accountTokens,
+      key: key, state: state.encoded(), lastSeq: state.lastEvent?.seq,
+      appAccountTokens: state.accountTokens,
       appTransactionIds: state.appTransactionIds,
       previousOriginalTransactionIds: state.previousOriginalTransactionIds, broken: broken)
   }

@@ -19,6 +19,8 @@ public enum Verify {
     public var rows: Int64 = 0
     /// `RowsDigest` of the live rows; nil where there are none.
     public var digest: String?
+    /// Whether the rows were folded again and compared: another fold's can only be counted.
+    public var areRowsCompared = true
     /// Lowest place first; at most `maximumFindings`.
     public var findings: [Finding] = []
     /// How many there are, kept or not.
@@ -50,7 +52,9 @@ public enum Verify {
     if !work.isStopped {
       try VerifyError.store { () throws(StoreError) in
         try QuarantineCheck.run(journal, configuration, findings)
-        (report.rows, report.digest) = try RowsCheck.run(folder, journal, head: head, findings)
+        let rows = try RowsCheck.run(folder, journal, head: head, findings)
+        (report.rows, report.digest, report.areRowsCompared) =
+          (rows.rows, rows.digest, rows.isCompared)
       }
     }
     (report.findings, report.findingCount) = findings.sorted

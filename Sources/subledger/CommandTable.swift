@@ -107,8 +107,12 @@ enum CommandTable {
       action: EventsCommand.run),
     Command(
       name: "rebuild",
-      summary: "Folds the whole journal into new rows beside the live ones, then makes them live.",
-      usage: "", flags: [.json], example: "subledger rebuild --data /var/lib/subledger",
+      summary:
+        "Folds the whole journal into new rows beside the live ones. --diff says whom that\n"
+        + "changes, --apply makes them live, --rollback goes back; readers never wait.",
+      usage: "[--diff | --apply | --rollback | --list | --prune | --only OTID]",
+      flags: RebuildCommand.flags,
+      example: "subledger rebuild --diff --output changes.csv --fail-on lost-access",
       action: RebuildCommand.run),
     Command(
       name: "verify",

@@ -39,6 +39,9 @@ enum VerifyCommand {
     let more = report.findingCount - lines.count
     if more > 0 { lines.append("and \(more) more") }
     lines.append("\(report.events) events, \(report.rows) rows, digest \(report.digest ?? "–")")
+    if !report.areRowsCompared {
+      lines.append("the rows are of another fold: only the program that made them can compare them")
+    }
     lines.append(report.findingCount == 0 ? "every promise holds" : "the data is not as promised")
     return lines.joined(separator: "\n")
   }
@@ -46,7 +49,7 @@ enum VerifyCommand {
   private static func json(_ report: Verify.Report) -> JSONValue {
     .object([
       ("events", .integer(report.events)), ("rows", .integer(report.rows)),
-      ("digest", .optional(report.digest)),
+      ("digest", .optional(report.digest)), ("rows_compared", .boolean(report.areRowsCompared)),
       ("findings", .array(report.findings.map(json))),
       ("finding_count", .integer(Int64(report.findingCount))),
     ])

@@ -8,7 +8,7 @@ import Testing
     for seed in 1...1500 {
       var chance = Chance(seed: UInt64(seed))
       let state = folded((0..<chance.below(5)).map { Self.event($0, &chance) })
-      #expect(StreamState(decoding: state.encoded()) == state, "seed \(seed)")
+      #expect(Self.reread(state) == state, "seed \(seed)")
     }
   }
 
@@ -23,7 +23,7 @@ import Testing
         #expect(less != full, "\(name)")
         let (one, other) = (Self.state(full), Self.state(less))
         #expect(one.encoded() != other.encoded(), "\(name)")
-        #expect(StreamState(decoding: other.encoded()) == other, "\(name)")
+        #expect(Self.reread(other) == other, "\(name)")
       }
     }
   }
@@ -34,8 +34,8 @@ import Testing
       let bytes = (0..<chance.below(120)).map { _ in UInt8(truncatingIfNeeded: chance.next()) }
       Self.readAndUse(bytes)
       // The format's number first, so that more than the first byte is read.
-      Self.readAndUse([2] + bytes)
-      Self.readAndUse([2] + bytes.map { $0 & 3 })
+      Self.readAndUse([4] + bytes)
+      Self.readAndUse([4] + bytes.map { $0 & 3 })
     }
   }
 
@@ -65,7 +65,7 @@ import Testing
       transaction.revocationDate = .min
       transaction.price = extreme
       let state = Self.state(transaction)
-      #expect(StreamState(decoding: state.encoded()) == state)
+      #expect(Self.reread(state) == state)
       for clock in [Int64.min, 0, .max] { _ = Entitlement(state, at: clock) }
     }
   }
@@ -82,9 +82,24 @@ import Testing
     #expect(back.currency.map { Array($0.utf8) } == Array("cafe\u{301}".utf8))
   }
 
+  /// The row stands before the registers and can be read alone.
+  @Test func theRowIsReadAlone() {
+    for seed in 1...500 {
+      var chance = Chance(seed: UInt64(seed))
+      let state = folded((0..<chance.below(5)).map { Self.event($0, &chance) })
+      let row = EntitlementRow(decoding: state.encoded(), lastSeq: state.lastEvent?.seq)
+      #expect(row == EntitlementRow(state), "seed \(seed)")
+    }
+  }
+
   // MARK: Making
 
+  private static func reread(_ state: StreamState) -> StreamState? {
+    StreamState(decoding: state.encoded(), lastSeq: state.lastEvent?.seq)
+  }
+
   private static func readAndUse(_ bytes: [UInt8]) {
+    _ = EntitlementRow(decoding: bytes, lastSeq: nil)?.entitlement(at: 0)
     guard let state = StreamState(decoding: bytes) else { return }
     #expect(StreamState(decoding: state.encoded()) == state)
     _ = Entitlement(state, at: 0)

@@ -12,12 +12,16 @@ import Testing
       environment: "Production", bundleId: bundleId, originalTransactionId: "\(1_000 + number)")
   }
 
+  private func path(_ scratch: Scratch, _ name: String = "entitlements-1.sqlite") -> String {
+    scratch.folder.projection(named: name)
+  }
+
   private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
 
   @Test func rowsComeBack() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
-    let projection = try Projection.create(scratch.folder.projection(1), identity)
+    let projection = try Projection.create(path(scratch), identity)
     var rows = (0..<50).map { number in
       ProjectedRow(
         key: key(number), state: Array("state \(number)".utf8),
@@ -29,7 +33,7 @@ import Testing
     try projection.commit(rows: rows, foldedThrough: 9, hash: hash(9))
     #expect(try projection.state(of: key(3))?.bytes == Array("state 3".utf8))
     #expect(try projection.state(of: key(300)) == nil)
-    let reader = try ProjectionReader.open(scratch.folder, foldVersion: 1)
+    let reader = try ProjectionReader.open(scratch.folder, path: path(scratch))
     let ordered = rows.sorted { $0.key < $1.key }
     #expect(try reader.rows(after: nil, limit: 100) == ordered)
     #expect(try reader.rows(after: ordered[0].key, limit: 2) == Array(ordered[1...2]))
@@ -56,11 +60,11 @@ import Testing
   @Test func tokensFollowTheRow() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
-    let projection = try Projection.create(scratch.folder.projection(1), identity)
+    let projection = try Projection.create(path(scratch), identity)
     for tokens in [["a", "b"], ["b", "c"], [], ["a"]] {
       let row = ProjectedRow(key: key(1), state: [1], appAccountTokens: tokens)
       try projection.commit(rows: [row], foldedThrough: 1, hash: hash(1))
-      let reader = try ProjectionReader.open(scratch.folder, foldVersion: 1)
+      let reader = try ProjectionReader.open(scratch.folder, path: path(scratch))
       for token in ["a", "b", "c"] {
         let found = try reader.rows(withAppAccountToken: token, limit: 9)
         #expect(found.isEmpty != tokens.contains(token))
@@ -69,55 +73,27 @@ import Testing
     _ = lock.path
   }
 
-  @Test func theConditionOfAFile() throws {
+  /// The digest is that of the rows that are there, whatever was written before and in what order.
+  @Test func theDigestFollowsTheRows() throws {
     let scratch = try Scratch()
-    let lock = try scratch.folder.lock()
-    let path = scratch.folder.projection(1)
-    func condition(
-      _ identity: ProjectionIdentity, head: Int64 = 9, salt: UInt8 = 0
-    ) throws -> ProjectionCondition {
-      try ProjectionFile.examine(path, identity) { seq in
-        seq > head ? nil : self.hash(seq).map { $0 ^ salt }
-      }
+    let one = try Projection.create(path(scratch, "one"), identity)
+    let other = try Projection.create(path(scratch, "other"), identity)
+    let rows = (0..<20).map { ProjectedRow(key: key($0), state: [UInt8($0)], lastSeq: Int64($0)) }
+    try one.commit(rows: rows, foldedThrough: 1, hash: hash(1))
+    for row in rows.reversed() {
+      let draft = ProjectedRow(key: row.key, state: [200, 1])
+      try other.commit(rows: [draft], foldedThrough: 1, hash: hash(1))
+      let elsewhere = ProjectedRow(key: row.key, state: row.state, lastSeq: 99)
+      try other.commit(rows: [elsewhere], foldedThrough: 2, hash: hash(2))
     }
-    #expect(try condition(identity) == .absent)
-    let projection = try Projection.create(path, identity)
-    try projection.commit(rows: [], foldedThrough: 5, hash: hash(5))
-    #expect(try condition(identity) == .usable(foldedThrough: 5))
-    #expect(try condition(identity, head: 4) == .ahead(foldedThrough: 5))
-    #expect(try condition(identity, salt: 1) == .diverged(foldedThrough: 5))
-    let other = ProjectionIdentity(foldVersion: 1, fingerprint: "f1", journalId: hash(1))
-    #expect(try condition(other) == .otherJournal)
-    for (version, fingerprint) in [(2, "f1"), (1, "f2")] {
-      let other = ProjectionIdentity(
-        foldVersion: version, fingerprint: fingerprint, journalId: identity.journalId)
-      #expect(try condition(other) == .otherFold)
-    }
-    try projection.close()
-    #expect(try Projection.open(path).foldedThrough == 5)
-    try Data("nothing".utf8).write(to: URL(filePath: path))
-    #expect(try condition(identity) == .damaged)
-    try ProjectionFile.putAside(path)
-    #expect(try condition(identity) == .absent)
-    _ = lock.path
-  }
-
-  @Test func aBuiltOneGoesLive() throws {
-    let scratch = try Scratch()
-    let lock = try scratch.folder.lock()
-    let path = scratch.folder.projection(1)
-    let building = scratch.folder.buildingProjection(1)
-    let old = try Projection.create(path, identity)
-    try old.commit(rows: [], foldedThrough: 1, hash: hash(1))
-    let new = try Projection.create(building, identity)
-    try new.commit(
-      rows: [ProjectedRow(key: key(1), state: [1])], foldedThrough: 2, hash: hash(2))
-    #expect(throws: StoreError.self) { try ProjectionFile.goLive(building, as: path) }
-    try new.close()
-    try old.close()
-    try ProjectionFile.goLive(building, as: path)
-    #expect(try scratch.files().keys.sorted() == ["entitlements-1.sqlite", "lock"])
-    #expect(try ProjectionReader.open(scratch.folder, foldVersion: 1).foldedThrough() == 2)
-    _ = lock.path
+    #expect(one.digest == other.digest && one.digest != RowsDigest())
+    try other.commit(
+      rows: [ProjectedRow(key: key(0), state: [7])], foldedThrough: 3, hash: hash(3))
+    #expect(one.digest != other.digest)
+    var sum = RowsDigest()
+    for row in rows { sum.add(row) }
+    #expect(sum == one.digest)
+    try one.close()
+    #expect(try Projection.open(path(scratch, "one")).digest == sum)
   }
 }

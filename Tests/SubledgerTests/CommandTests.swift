@@ -172,7 +172,7 @@ import Testing
       }
     }
     for _ in 0..<3 {
-      let rebuilt = try installation.run("rebuild", "--json")
+      let rebuilt = try installation.run("rebuild", "--apply", "--json")
       #expect(rebuilt.code == 0, "\(rebuilt)")
       #expect(try rebuilt.lines().last?["digest"]?.string == before)
     }
@@ -211,7 +211,7 @@ import Testing
     for _ in 0..<2 {
       let verified = try installation.run("verify")
       #expect(verified.code == 0, "\(verified)")
-      let rebuilt = try installation.run("rebuild")
+      let rebuilt = try installation.run("rebuild", "--apply")
       #expect(rebuilt.code == 0, "\(rebuilt)")
       let row = try installation.run("entitlement", "703", "--json")
       #expect(row.code == 0, "\(row)")

@@ -56,7 +56,7 @@ import Testing
     #expect(report["events"]?.integer == accepted)
     let digest = try #require(report["digest"]?.string)
     #expect(digest.count == 64 && digest == otherReport["digest"]?.string)
-    let rebuilt = try two.run("rebuild", "--json")
+    let rebuilt = try two.run("rebuild", "--apply", "--json")
     #expect(try rebuilt.lines().last?["digest"]?.string == digest)
   }
 

@@ -188,7 +188,7 @@ import Testing
     connection.close()
     let verified = try installation.run("verify")
     #expect(verified.code == 1 && verified.firstLine.hasPrefix("promise 7 broken"), "\(verified)")
-    let rebuilt = try installation.run("rebuild")
+    let rebuilt = try installation.run("rebuild", "--apply")
     #expect(rebuilt.code == 0, "\(rebuilt)")
     #expect(try installation.verify().code == 0)
   }

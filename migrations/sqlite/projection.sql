@@ -13,12 +13,15 @@ CREATE TABLE app (
   UNIQUE (bundle_id, environment)
 ) STRICT;
 
--- state: the fold's own bytes. tokens: the lists as they were when the token rows were written.
--- broken: why a fold failed (promise 9).
+-- state: the fold's own bytes. last_seq: the place in the journal of the event that state calls the
+-- last; apart from it because all else is the same in every order of arrival (promise 6).
+-- tokens: the lists as they were when the token rows were written. broken: why a fold failed
+-- (promise 9).
 CREATE TABLE entitlement (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
   original_transaction_id TEXT NOT NULL,
+  last_seq INTEGER,
   broken TEXT,
   tokens BLOB,
   state BLOB NOT NULL

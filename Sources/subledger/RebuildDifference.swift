@@ -1,0 +1,169 @@
+import JournalStore
+import Platform
+import StrictJSON
+import SubscriptionLedger
+
+/// `rebuild --diff`: whom the new rows would give access, and whom they would take it.
+enum RebuildDifference {
+  /// Differences of each kind that are shown on the terminal.
+  private static let samples = 10
+
+  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    let configuration = try words.configuration()
+    let failure = try Failure(words["--fail-on"])
+    let output = try words["--output"].map { (path) throws(CommandError) in try Output(path) }
+    var plan = try RebuildCommand.plan(words)
+    plan.isFromScratch = false
+    let at = try words.time("--at") ?? Clock.now()
+    let watch = RebuildWatch()
+    var shown: [RowDifference] = []
+    let summary = try CommandError.store { () throws(StoreError) in
+      try RowsComparison.run(
+        words.folder(configuration), plan, at: at, durations: configuration.nonRenewingDurations,
+        progress: watch.goesOn
+      ) { (difference) throws(StoreError) in
+        try output?.write(difference)
+        let alike = shown.filter { $0.access == difference.access }
+        if alike.count < samples { shown.append(difference) }
+      }
+    }
+    guard let summary else { throw RebuildWatch.stopped }
+    try CommandError.store { () throws(StoreError) in try output?.finish() }
+    if words.has("--json") {
+      Terminal.print(json(summary, at: at).text)
+    } else {
+      Terminal.print(text(summary, shown, at: at))
+    }
+    return failure.isMet(by: summary) ? .findings : .good
+  }
+
+  /// What makes the exit code 1.
+  private enum Failure: String {
+    case any
+    case lostAccess = "lost-access"
+    case gainedAccess = "gained-access"
+
+    init(_ text: String?) throws(CommandError) {
+      guard let text else {
+        self = .any
+        return
+      }
+      guard let known = Failure(rawValue: text) else {
+        throw .usage("--fail-on takes any, lost-access or gained-access")
+      }
+      self = known
+    }
+
+    func isMet(by summary: RowsComparison.Summary) -> Bool {
+      switch self {
+      case .any: summary.differing > 0
+      case .lostAccess: summary.losing > 0
+      case .gainedAccess: summary.gaining > 0
+      }
+    }
+  }
+
+  // MARK: On the terminal
+
+  private static func text(
+    _ summary: RowsComparison.Summary, _ shown: [RowDifference], at: Int64
+  ) -> String {
+    var lines = [
+      "\(summary.equal) rows equal, \(summary.changed) changed, \(summary.added) added, "
+        + "\(summary.gone) gone"
+    ]
+    if summary.equalButRegisters > 0 {
+      lines.append("\(summary.equalButRegisters) of the equal ones keep other registers")
+    }
+    let moment = Timestamp.text(at)
+    lines.append("at \(moment) \(summary.losing) lose access, \(summary.gaining) gain it")
+    lines += groups("lose", summary.lost, shown.filter { $0.access == .lost })
+    lines += groups("gain", summary.gained, shown.filter { $0.access == .gained })
+    let others = shown.filter { $0.access == .same }
+    if !others.isEmpty { lines.append("same access, another row:") }
+    lines += others.map(sample)
+    return lines.joined(separator: "\n")
+  }
+
+  private static func groups(
+    _ verb: String, _ groups: [RowsComparison.Summary.Group: Int], _ shown: [RowDifference]
+  ) -> [String] {
+    let sorted = groups.sorted {
+      ($1.value, $0.key.reason, $0.key.productId ?? "")
+        < ($0.value, $1.key.reason, $1.key.productId ?? "")
+    }
+    return sorted.map { group, count in
+      "\(verb): \(count)".padded(to: 14) + group.reason.padded(to: 32) + (group.productId ?? "–")
+    } + shown.map(sample)
+  }
+
+  private static func sample(_ difference: RowDifference) -> String {
+    let fields =
+      difference.fields.isEmpty ? "" : "  (\(difference.fields.joined(separator: ", ")))"
+    return "  \(difference.key.originalTransactionId)  \(difference.key.environment)  "
+      + "\(difference.kind.rawValue)  \(difference.reason)\(fields)"
+  }
+
+  private static func json(_ summary: RowsComparison.Summary, at: Int64) -> JSONValue {
+    func list(_ groups: [RowsComparison.Summary.Group: Int]) -> JSONValue {
+      let sorted = groups.sorted {
+        ($0.key.reason, $0.key.productId ?? "") < ($1.key.reason, $1.key.productId ?? "")
+      }
+      return .array(
+        sorted.map { group, count in
+          .object([
+            ("reason", .string(group.reason)), ("product_id", .optional(group.productId)),
+            ("customers", .integer(Int64(count))),
+          ])
+        })
+    }
+    return .object([
+      ("object", .string("comparison")), ("at", .integer(at)),
+      ("equal", .integer(Int64(summary.equal))),
+      ("equal_but_registers", .integer(Int64(summary.equalButRegisters))),
+      ("changed", .integer(Int64(summary.changed))), ("added", .integer(Int64(summary.added))),
+      ("gone", .integer(Int64(summary.gone))), ("lose_access", .integer(Int64(summary.losing))),
+      ("gain_access", .integer(Int64(summary.gaining))), ("lost", list(summary.lost)),
+      ("gained", list(summary.gained)),
+    ])
+  }
+
+  /// Every difference as data: the name of the file says in which form.
+  private final class Output {
+    private let file: StreamedFile
+    private let isJSON: Bool
+    private var count = 0
+
+    init(_ path: String) throws(CommandError) {
+      isJSON = path.hasSuffix(".json")
+      guard isJSON || path.hasSuffix(".csv") else {
+        throw .usage("--output takes a file whose name ends in .csv or .json")
+      }
+      do throws(PlatformError) {
+        file = try StreamedFile(path)
+        try file.write(isJSON ? "{\"object\":\"list\",\"items\":[" : RowDifference.columns + "\r\n")
+      } catch {
+        throw .unavailable(error.description)
+      }
+    }
+
+    func write(_ difference: RowDifference) throws(StoreError) {
+      count += 1
+      let separator = count > 1 ? ",\n" : "\n"
+      try step { () throws(PlatformError) in
+        try file.write(isJSON ? separator + difference.json.text : difference.csv + "\r\n")
+      }
+    }
+
+    func finish() throws(StoreError) {
+      try step { () throws(PlatformError) in
+        if isJSON { try file.write("\n]}\n") }
+        try file.finish()
+      }
+    }
+
+    private func step(_ body: () throws(PlatformError) -> Void) throws(StoreError) {
+      do throws(PlatformError) { try body() } catch { throw StoreError(error) }
+    }
+  }
+}

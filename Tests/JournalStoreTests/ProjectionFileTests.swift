@@ -1,0 +1,130 @@
+import Foundation
+import JournalStore
+import Platform
+import Testing
+
+/// Projections as files: which one is live, what is kept, and in what condition they are.
+@Suite struct ProjectionFileTests {
+  private let identity = ProjectionIdentity(
+    foldVersion: 1, fingerprint: "f1", journalId: [UInt8](repeating: 7, count: 16))
+
+  private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
+
+  private func row(_ number: Int, _ state: [UInt8]) -> ProjectedRow {
+    ProjectedRow(
+      key: StreamKey(
+        environment: "Production", bundleId: "com.example.app", originalTransactionId: "\(number)"),
+      state: state)
+  }
+
+  private func condition(
+    _ path: String, _ identity: ProjectionIdentity, head: Int64 = 9, salt: UInt8 = 0
+  ) throws -> ProjectionCondition {
+    try ProjectionFile.examine(path, identity) { seq in
+      seq > head ? nil : self.hash(seq).map { $0 ^ salt }
+    }
+  }
+
+  @Test func theConditionOfAFile() throws {
+    let scratch = try Scratch()
+    let lock = try scratch.folder.lock()
+    let path = scratch.folder.projection(named: "entitlements-1.sqlite")
+    #expect(try condition(path, identity) == .absent)
+    let projection = try Projection.create(path, identity)
+    try projection.commit(rows: [], foldedThrough: 5, hash: hash(5))
+    #expect(try condition(path, identity) == .usable(foldedThrough: 5))
+    #expect(try condition(path, identity, head: 4) == .ahead(foldedThrough: 5))
+    #expect(try condition(path, identity, salt: 1) == .diverged(foldedThrough: 5))
+    let other = ProjectionIdentity(foldVersion: 1, fingerprint: "f1", journalId: hash(1))
+    #expect(try condition(path, other) == .otherJournal)
+    for (version, fingerprint) in [(2, "f1"), (1, "f2")] {
+      let other = ProjectionIdentity(
+        foldVersion: version, fingerprint: fingerprint, journalId: identity.journalId)
+      #expect(try condition(path, other) == .otherFold(foldedThrough: 5))
+      #expect(try condition(path, other, head: 4) == .ahead(foldedThrough: 5))
+    }
+    try projection.close()
+    #expect(try Projection.open(path).foldedThrough == 5)
+    try Data("nothing".utf8).write(to: URL(filePath: path))
+    #expect(try condition(path, identity) == .damaged)
+    try ProjectionFile.putAside(path)
+    #expect(try condition(path, identity) == .absent)
+    _ = lock.path
+  }
+
+  @Test func aBuildGoesOnWhereItWasCutOff() throws {
+    let scratch = try Scratch()
+    let path = scratch.folder.buildingProjection(1)
+    let build = try Projection.Build(through: 7, hash: hash(7))
+    let first = try Projection.create(path, identity, toBuild: build)
+    try first.add(built: [row(1, [1])], before: 2, events: 3)
+    #expect(throws: StoreError.self) { try ProjectionReader.open(scratch.folder) }
+    #expect(try condition(path, identity) == .unfinished)
+    #expect(try condition(path, identity, head: 6) == .ahead(foldedThrough: 7))
+    #expect(try condition(path, identity, salt: 1) == .diverged(foldedThrough: 7))
+    let other = ProjectionIdentity(foldVersion: 2, fingerprint: "", journalId: identity.journalId)
+    #expect(try condition(path, other) == .damaged)
+    try first.close()
+    let second = try Projection.open(path)
+    #expect(second.build?.nextStream == 2 && second.build?.events == 3)
+    #expect(second.foldedThrough == 0)
+    try second.add(built: [row(2, [2])], before: 3, events: 4)
+    try second.finishBuilding()
+    #expect(second.foldedThrough == 7 && second.build == nil)
+    try second.close()
+    #expect(try condition(path, identity) == .usable(foldedThrough: 7))
+    #expect(try ProjectionReader.open(scratch.folder, path: path).count() == 2)
+  }
+
+  @Test func oneRenameMakesLiveAndOneGoesBack() throws {
+    let scratch = try Scratch()
+    let folder = scratch.folder
+    let lock = try folder.lock()
+    func release(_ state: UInt8, _ version: Int) throws {
+      let building = folder.buildingProjection(version)
+      let built = try Projection.create(building, identity)
+      try built.commit(rows: [row(1, [state])], foldedThrough: 2, hash: hash(2))
+      #expect(throws: StoreError.self) {
+        try ProjectionFile.goLive(building, in: folder, foldVersion: version, keeping: 2)
+      }
+      try built.close()
+      try ProjectionFile.goLive(building, in: folder, foldVersion: version, keeping: 2)
+    }
+    func live() throws -> [UInt8]? {
+      try ProjectionReader.open(folder).rows(withOriginalTransactionId: "1").first?.state
+    }
+    try release(1, 1)
+    #expect(try live() == [1])
+    #expect(try ProjectionFile.rollBack(folder) == nil)
+    try release(2, 1)
+    try release(3, 2)
+    #expect(
+      try ProjectionList.read(folder).names == [
+        "entitlements-2.sqlite", "entitlements-1.2.sqlite", "entitlements-1.sqlite",
+      ])
+    let old = try ProjectionReader.open(folder)
+    #expect(try ProjectionFile.rollBack(folder) != nil)
+    #expect(try ProjectionList.read(folder).isHeld)
+    #expect(try live() == [2] && old.row(of: row(1, []).key)?.state == [3])
+    // To go back again is to go forth.
+    #expect(try ProjectionFile.rollBack(folder) != nil && live() == [3])
+    #expect(try ProjectionFile.prune(folder, keeping: 1) == ["entitlements-1.sqlite"])
+    #expect(
+      try scratch.files().keys.filter { $0.hasSuffix(".sqlite") }.sorted() == [
+        "entitlements-1.2.sqlite", "entitlements-2.sqlite",
+      ])
+    try release(4, 1)
+    #expect(try !ProjectionList.read(folder).isHeld)
+    #expect(try live() == [4] && ProjectionList.read(folder).names.count == 3)
+    _ = lock.path
+  }
+
+  /// What stands in the list is used as a name in the folder, and as nothing else.
+  @Test func theListNamesProjectionsOnly() throws {
+    let scratch = try Scratch()
+    for text in ["../entitlements-1.sqlite", "entitlements-/../1.sqlite", "journal.sqlite", "\0"] {
+      try Data(text.utf8).write(to: URL(filePath: scratch.folder.projectionList))
+      #expect(try ProjectionList.read(scratch.folder).names.isEmpty)
+    }
+  }
+}
