@@ -10,7 +10,7 @@ import StrictJSON
 /// the decoders and the fold, and the rows they give are hashed. They are made by chance and know
 /// no rule: a change that none of them shows changes no row of theirs.
 enum Touchstone {
-  private static let histories = 96
+  private static let histories = 160
   private static let events = 6
 
   /// The first 16 bytes of a SHA-256 over all rows, in lower-case hexadecimal.
@@ -19,8 +19,10 @@ enum Touchstone {
     var hash = SHA256()
     for history in 0..<histories {
       var state = StreamState()
+      // Before June 2023 nobody was told a status.
+      let hasStatus = !dice.once(in: 3)
       for place in 0..<1 + Int(dice.below(Int64(events))) {
-        let event = dice.once(in: 4) ? v1(&dice, history, place) : v2(&dice, history, place)
+        let event = dice.once(in: 4) ? v1(&dice, history, place) : v2(&dice, place, hasStatus)
         if let event { state.evolve(event) }
       }
       hash.update(state.encoded())
@@ -30,13 +32,13 @@ enum Touchstone {
 
   // MARK: Notifications
 
-  private static func v2(_ dice: inout Dice, _ history: Int, _ place: Int) -> FoldEvent? {
+  private static func v2(_ dice: inout Dice, _ place: Int, _ hasStatus: Bool) -> FoldEvent? {
     let signed = dice.time()
     let types = ["DID_RENEW", "SUBSCRIBED", "EXPIRED", "REFUND", "REFUND_REVERSED", "OTHER"]
     var data: [(String, JSONValue)] = [
       ("bundleId", .string("app")), ("environment", .string("Production")),
     ]
-    if !dice.once(in: 4) { data.append(("status", .integer(dice.below(7)))) }
+    if hasStatus { data.append(("status", .integer(dice.below(7)))) }
     var nested: [[UInt8]] = []
     if !dice.once(in: 6) {
       data.append(("signedTransactionInfo", .string("0")))
@@ -75,14 +77,14 @@ enum Touchstone {
     ]
     let isSubscription = !dice.once(in: 8)
     if isSubscription {
-      members.append(("expiresDate", .integer(start + (1 + dice.below(40)) * Dice.day)))
+      members.append(("expiresDate", .integer(start + (1 + dice.below(9)) * Dice.day)))
       members.append(("type", .string("Auto-Renewable Subscription")))
     }
     if let reason = dice.pick([nil, "PURCHASE", "RENEWAL", "RENEWAL", "OTHER"]) {
       members.append(("transactionReason", .string(reason)))
     }
     if dice.once(in: 4) {
-      members.append(("revocationDate", .integer(start + dice.below(20) * Dice.day)))
+      members.append(("revocationDate", .integer(start + dice.below(8) * Dice.day)))
       members.append(("revocationType", .string("REFUND_PRORATED")))
       members.append(("revocationPercentage", .integer(dice.below(100_000))))
     }
@@ -98,8 +100,8 @@ enum Touchstone {
       ("signedDate", .integer(dice.once(in: 2) ? signed : dice.time())),
       ("productId", .string("basic")),
       ("autoRenewProductId", .string(dice.pick(["basic", "pro"]))),
-      ("autoRenewStatus", .integer(dice.below(2))),
     ]
+    if !dice.once(in: 4) { members.append(("autoRenewStatus", .integer(dice.below(2)))) }
     if dice.once(in: 2) { members.append(("renewalDate", .integer(dice.time()))) }
     if dice.once(in: 2) { members.append(("gracePeriodExpiresDate", .integer(dice.time()))) }
     if dice.once(in: 2) { members.append(("isInBillingRetryPeriod", .boolean(dice.once(in: 2)))) }
@@ -117,9 +119,9 @@ enum Touchstone {
         ("original_transaction_id", .string("1")), ("product_id", .string("basic")),
         ("transaction_id", .string("\(dice.below(5))")), ("purchase_date_ms", text(start)),
       ]
-      if !dice.once(in: 6) { entry.append(("expires_date_ms", text(start + 30 * Dice.day))) }
+      if !dice.once(in: 6) { entry.append(("expires_date_ms", text(start + 5 * Dice.day))) }
       if dice.once(in: 4) {
-        entry.append(("cancellation_date_ms", text(start + dice.below(20) * Dice.day)))
+        entry.append(("cancellation_date_ms", text(start + dice.below(8) * Dice.day)))
       }
       if dice.once(in: 8) { entry.append(("is_upgraded", .string("true"))) }
       entries.append(.object(entry))
@@ -166,7 +168,7 @@ enum Touchstone {
       values[Int(below(Int64(values.count)))]
     }
 
-    /// Half days, so that things meet, touch and overlap.
-    mutating func time() -> Int64 { 1_735_725_600_000 + below(240) * Self.day / 2 }
+    /// Few half days, so that things meet, touch and overlap.
+    mutating func time() -> Int64 { 1_735_725_600_000 + below(36) * Self.day / 2 }
   }
 }
