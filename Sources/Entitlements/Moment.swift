@@ -53,7 +53,7 @@ struct Moment {
   var span: EntitlementRow.Span {
     let product = productId
     return EntitlementRow.Span(
-      from: time, status: status, transaction: cover ?? periods.head, productId: product,
+      from: time, status: rule.status, transaction: cover ?? periods.head, productId: product,
       expiresAt: expiresAt, isPending: isPending(product), hasGap: hasGap)
   }
 
@@ -77,29 +77,36 @@ struct Moment {
     return periods.headPeriod?.transaction.expiresDate
   }
 
-  private var status: Entitlement.Status {
-    guard let head = periods.headPeriod else { return .expired }
-    guard head.transaction.expiresDate != nil else {
-      return periods.revokedAt.map { $0 <= time } ?? false ? .revoked : .active
+  /// The first that matches decides.
+  var rule: StatusRule {
+    guard let head = periods.headPeriod else { return .noTransaction }
+    guard let expires = head.transaction.expiresDate else {
+      if let since = periods.revokedAt, since <= time { return .revoked(since: since) }
+      return .oneTime
     }
-    if cover != nil { return .active }
-    if hasGap { return (renewal?.renewalDate ?? .min) > time ? .active : .expired }
-    if let revocation = head.revocation, revocation <= time { return .revoked }
-    if isInGrace { return .gracePeriod }
+    if cover != nil { return .covered }
+    if hasGap, let date = renewal?.renewalDate {
+      return date > time
+        ? .paidWithoutTransaction(through: date) : .paidWithoutTransactionOver(since: date)
+    }
+    if let since = head.revocation, since <= time { return .revoked(since: since) }
+    if let end = graceEnd { return .grace(until: end) }
     if renewal?.isInBillingRetryPeriod == true, let end = Self.retryEnd(head), time < end {
-      return .billingRetry
+      return .retry(until: end)
     }
-    return .expired
+    return .over(since: expires)
   }
 
   /// Needs the newest status to say so, as a stale date may outlive the grace (and a cancel ends
   /// it); where no status was ever sent (V1, V2 before June 2023) a failed charge says it instead.
-  private var isInGrace: Bool {
+  private var graceEnd: Int64? {
     guard let renewal, let end = renewal.gracePeriodExpiresDate, time < end,
       renewal.autoRenewStatus != 0
-    else { return false }
-    if let code { return code == 4 }
-    return renewal.isInBillingRetryPeriod == true || renewal.expirationIntent == 2
+    else { return nil }
+    let isInGrace =
+      code.map { $0 == 4 }
+      ?? (renewal.isInBillingRetryPeriod == true || renewal.expirationIntent == 2)
+    return isInGrace ? end : nil
   }
 
   /// Apple retries a charge for 60 days, for 90 where twelve monthly payments were agreed.

@@ -154,7 +154,7 @@ public final class LedgerReader {
     try document(row.key, try self.row(row, question), question)
   }
 
-  private func document(
+  func document(
     _ key: StreamKey, _ row: EntitlementRow, _ question: Question
   ) throws(Failure) -> RowDocument? {
     guard let entitlement = row.entitlement(at: question.time, durations: durations) else {

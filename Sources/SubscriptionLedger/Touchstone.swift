@@ -10,7 +10,7 @@ import StrictJSON
 /// the decoders and the fold, and the rows they give are hashed. They are made by chance and know
 /// no rule: a change that none of them shows changes no row of theirs.
 enum Touchstone {
-  private static let histories = 160
+  private static let histories = 320
   private static let events = 6
 
   /// The first 16 bytes of a SHA-256 over all rows, in lower-case hexadecimal.
@@ -21,8 +21,10 @@ enum Touchstone {
       var state = StreamState()
       // Before June 2023 nobody was told a status.
       let hasStatus = !dice.once(in: 3)
+      // An app was sent V1 alone, first V1 and then V2, or V2 alone.
+      let v1Share = dice.pick([1, 3, .max, .max] as [Int64])
       for place in 0..<1 + Int(dice.below(Int64(events))) {
-        let event = dice.once(in: 4) ? v1(&dice, history, place) : v2(&dice, place, hasStatus)
+        let event = dice.once(in: v1Share) ? v1(&dice, history, place) : v2(&dice, place, hasStatus)
         if let event { state.evolve(event) }
       }
       hash.update(state.encoded())
@@ -38,15 +40,18 @@ enum Touchstone {
     var data: [(String, JSONValue)] = [
       ("bundleId", .string("app")), ("environment", .string("Production")),
     ]
-    if hasStatus { data.append(("status", .integer(dice.below(7)))) }
+    if hasStatus { data.append(("status", .integer(dice.pick([1, 1, 1, 1, 2, 3, 4, 5, 6])))) }
     var nested: [[UInt8]] = []
+    var ends: Int64?
     if !dice.once(in: 6) {
       data.append(("signedTransactionInfo", .string("0")))
-      nested.append(transaction(&dice, signed).bytes)
+      let sold = transaction(&dice, signed)
+      nested.append(sold.bytes)
+      if !dice.once(in: 4), case .integer(let date)? = sold["expiresDate"] { ends = date }
     }
     if !dice.once(in: 3) {
       data.append(("signedRenewalInfo", .string("\(nested.count)")))
-      nested.append(renewal(&dice, signed).bytes)
+      nested.append(renewal(&dice, signed, ends).bytes)
     }
     let payload = JSONValue.object([
       ("notificationType", .string(dice.pick(types))),
@@ -67,7 +72,7 @@ enum Touchstone {
   private static func transaction(_ dice: inout Dice, _ signed: Int64) -> JSONValue {
     let start = dice.time()
     var members: [(String, JSONValue)] = [
-      ("transactionId", .string("\(dice.below(5))")), ("originalTransactionId", .string("1")),
+      ("transactionId", .string("\(dice.below(4))")), ("originalTransactionId", .string("1")),
       ("bundleId", .string("app")), ("environment", .string("Production")),
       ("productId", .string(dice.pick(["basic", "pro"]))), ("purchaseDate", .integer(start)),
       ("signedDate", .integer(dice.once(in: 2) ? signed : dice.time())),
@@ -84,7 +89,8 @@ enum Touchstone {
       members.append(("transactionReason", .string(reason)))
     }
     if dice.once(in: 4) {
-      members.append(("revocationDate", .integer(start + dice.below(8) * Dice.day)))
+      let date = dice.once(in: 2) ? signed : start + dice.below(8) * Dice.day
+      members.append(("revocationDate", .integer(date)))
       members.append(("revocationType", .string("REFUND_PRORATED")))
       members.append(("revocationPercentage", .integer(dice.below(100_000))))
     }
@@ -94,7 +100,10 @@ enum Touchstone {
     return .object(members)
   }
 
-  private static func renewal(_ dice: inout Dice, _ signed: Int64) -> JSONValue {
+  /// - Parameter ends: when the transaction beside it does, where it renews then.
+  private static func renewal(
+    _ dice: inout Dice, _ signed: Int64, _ ends: Int64?
+  ) -> JSONValue {
     var members: [(String, JSONValue)] = [
       ("originalTransactionId", .string("1")), ("environment", .string("Production")),
       ("signedDate", .integer(dice.once(in: 2) ? signed : dice.time())),
@@ -102,7 +111,7 @@ enum Touchstone {
       ("autoRenewProductId", .string(dice.pick(["basic", "pro"]))),
     ]
     if !dice.once(in: 4) { members.append(("autoRenewStatus", .integer(dice.below(2)))) }
-    if dice.once(in: 2) { members.append(("renewalDate", .integer(dice.time()))) }
+    if dice.once(in: 2) { members.append(("renewalDate", .integer(ends ?? dice.time()))) }
     if dice.once(in: 2) { members.append(("gracePeriodExpiresDate", .integer(dice.time()))) }
     if dice.once(in: 2) { members.append(("isInBillingRetryPeriod", .boolean(dice.once(in: 2)))) }
     if dice.once(in: 2) { members.append(("expirationIntent", .integer(dice.below(5)))) }
@@ -117,7 +126,7 @@ enum Touchstone {
       let start = dice.time()
       var entry: [(String, JSONValue)] = [
         ("original_transaction_id", .string("1")), ("product_id", .string("basic")),
-        ("transaction_id", .string("\(dice.below(5))")), ("purchase_date_ms", text(start)),
+        ("transaction_id", .string("\(dice.below(4))")), ("purchase_date_ms", text(start)),
       ]
       if !dice.once(in: 6) { entry.append(("expires_date_ms", text(start + 5 * Dice.day))) }
       if dice.once(in: 4) {

@@ -101,6 +101,14 @@ enum CommandTable {
       usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
       example: "subledger history 2000000000000001", action: HistoryCommand.run),
     Command(
+      name: "explain",
+      summary:
+        "Why a row is what it is: for each field the event that set it and the rule that let it\n"
+        + "win; why there is access or none, and what will change that next.",
+      usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
+      example: "subledger explain 2000000000000001 --as-of 2026-01-31T10:00:00Z",
+      action: ExplainCommand.run),
+    Command(
       name: "events", summary: "The journal by seq, filtered.",
       usage: "[filters]", flags: EventsCommand.flags,
       example: "subledger events --type REFUND --since 2026-01-01 --json",

@@ -1,0 +1,57 @@
+import StrictJSON
+import SubscriptionLedger
+
+enum ExplainCommand {
+  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    let id = try words.only("an original transaction id")
+    let question = try Asking.question(words)
+    let environment = try words.environment() ?? "Production"
+    let reader = try Asking.reader(words)
+    let explanation = try CommandError.read { () throws(LedgerReader.Failure) in
+      try reader.explain(
+        id, environment: environment, bundleId: words["--bundle-id"], question)
+    }
+    guard let explanation else {
+      throw .findings("no entitlement of that id in \(environment); see: subledger events")
+    }
+    Terminal.print(words.has("--json") ? explanation.json.text : text(explanation))
+    return .good
+  }
+
+  private static let columns = 100
+
+  static func text(_ explanation: Explanation) -> String {
+    var lines = wrapped(explanation.verdict, indent: 0) + [""]
+    for field in explanation.fields {
+      lines.append("\(field.name)  \(Asking.plain(field.name, field.value))")
+      lines += wrapped(field.why, indent: 4)
+      if let event = field.event {
+        let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: " / ")
+        lines.append("    set by #\(event.seq)  \(type)")
+        lines.append(
+          "    signed \(Timestamp.text(event.signedDate)), received \(Timestamp.text(event.receivedAt))")
+      }
+      lines.append("")
+    }
+    return lines.joined(separator: "\n") + "\n" + coming(explanation.next)
+  }
+
+  private static func coming(_ turn: Explanation.Turn?) -> String {
+    guard let turn else { return "Time alone changes nothing any more." }
+    let access = turn.givesAccess ? "with access" : "without access"
+    return "Unless something else comes: \(turn.status), \(access), from \(Timestamp.text(turn.at))."
+  }
+
+  private static func wrapped(_ text: String, indent: Int) -> [String] {
+    var lines: [String] = []
+    var line = String(repeating: " ", count: indent)
+    for word in text.split(separator: " ") {
+      if line.count + word.count + 1 > columns {
+        lines.append(line)
+        line = String(repeating: " ", count: indent)
+      }
+      line += (line.count > indent ? " " : "") + word
+    }
+    return lines + [line]
+  }
+}
