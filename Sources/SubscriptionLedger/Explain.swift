@@ -164,7 +164,7 @@ private struct Account {
   }
 
   private var chosen: String {
-    guard rule == .covered else { return "No paid period covers that moment; it is the newest one." }
+    guard rule == .covered else { return "No paid period covers that moment; it is the newest." }
     let start = shown?.transaction.purchaseDate ?? 0
     return start > time
       ? "Nothing has begun yet; it is the first to begin within a day."
@@ -197,7 +197,8 @@ private struct Account {
           ? "Paid periods follow each other without a hole up to transaction \(last.transactionId)."
           : "The end Apple gives for the transaction.")
     }
-    return field(shown?.key.uuid, "An earlier end than Apple's: a purchase or a refund cut it short.")
+    return field(
+      shown?.key.uuid, "An earlier end than Apple's: a purchase or a refund cut it short.")
   }
 
   private var revocation: Explanation.Field? {
@@ -221,7 +222,7 @@ private struct Account {
     guard let register = state.renewal else { return nil }
     let info = register.renewal
     var parts: [String] = []
-    if let status = info.autoRenewStatus { parts.append("auto_renew \(status == 1 ? "on" : "off")") }
+    if let status = info.autoRenewStatus { parts.append("renews: \(status == 1 ? "yes" : "no")") }
     if let next = entitlement.pendingProductId { parts.append("then \(next)") }
     if let end = info.gracePeriodExpiresDate { parts.append("grace until \(date(end))") }
     if info.isInBillingRetryPeriod == true { parts.append("in billing retry") }

@@ -26,10 +26,11 @@ enum ExplainCommand {
       lines.append("\(field.name)  \(Asking.plain(field.name, field.value))")
       lines += wrapped(field.why, indent: 4)
       if let event = field.event {
-        let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: " / ")
-        lines.append("    set by #\(event.seq)  \(type)")
-        lines.append(
-          "    signed \(Timestamp.text(event.signedDate)), received \(Timestamp.text(event.receivedAt))")
+        let words = [event.notificationType, event.subtype].compactMap { $0 }
+        let signed = Timestamp.text(event.signedDate)
+        let received = Timestamp.text(event.receivedAt)
+        lines.append("    set by #\(event.seq)  \(words.joined(separator: " / "))")
+        lines.append("    signed \(signed), received \(received)")
       }
       lines.append("")
     }
@@ -39,7 +40,8 @@ enum ExplainCommand {
   private static func coming(_ turn: Explanation.Turn?) -> String {
     guard let turn else { return "Time alone changes nothing any more." }
     let access = turn.givesAccess ? "with access" : "without access"
-    return "Unless something else comes: \(turn.status), \(access), from \(Timestamp.text(turn.at))."
+    let time = Timestamp.text(turn.at)
+    return "Unless something else comes: \(turn.status), \(access), from \(time)."
   }
 
   private static func wrapped(_ text: String, indent: Int) -> [String] {
