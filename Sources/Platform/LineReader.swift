@@ -8,13 +8,21 @@ public final class LineReader {
   private var buffer: [UInt8] = []
   private var at = 0
   private var isAtEnd = false
+  private var unpack: (([UInt8]) -> [UInt8]?)?
+  private let unpacker: (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)?
+  private var isBegun = false
 
   /// - Parameters:
   ///   - path: a file; `-` for standard input.
   ///   - maximum: bytes of a line that are kept; what is longer is cut there, and so will be no
   ///     valid line.
-  public init(path: String, maximum: Int) throws(PlatformError) {
+  ///   - unpacker: asked with the first bytes for what unpacks all of them; nil: they are the text.
+  public init(
+    path: String, maximum: Int,
+    unpacker: @escaping (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)? = { _ in nil }
+  ) throws(PlatformError) {
     self.maximum = maximum
+    self.unpacker = unpacker
     ownsDescriptor = path != "-"
     descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
     guard descriptor >= 0 else { throw .last("open \(path)") }
@@ -45,7 +53,13 @@ public final class LineReader {
     while count < 0 && errno == EINTR { count = read(descriptor, &piece, piece.count) }
     guard count >= 0 else { throw .last("read the file") }
     isAtEnd = count == 0
-    buffer = Array(piece[..<count])
+    piece.removeLast(piece.count - count)
+    if !isBegun { unpack = unpacker(piece) }
+    isBegun = true
+    guard let unpacked = unpack.map({ $0(piece) }) ?? piece else {
+      throw .system("unpack the file, which is damaged", EIO)
+    }
+    buffer = unpacked
     at = 0
   }
 }

@@ -24,8 +24,10 @@ public final class StreamedFile {
     if !isFinished { unlink(partial) }
   }
 
-  public func write(_ text: String) throws(PlatformError) {
-    waiting += text.utf8
+  public func write(_ text: String) throws(PlatformError) { try write(Array(text.utf8)) }
+
+  public func write(_ bytes: [UInt8]) throws(PlatformError) {
+    waiting += bytes
     if waiting.count >= Self.room { try flush() }
   }
 

@@ -61,16 +61,18 @@ public enum BatchReceive {
   /// - Parameters:
   ///   - lines: without their line ends.
   ///   - skipsBad: go on behind a line that is refused.
+  ///   - chain: what the lines' places and hashes are held to; nil where they are new ones.
   public static func receive(
     _ lines: [ArraySlice<UInt8>], skipsBad: Bool, receiver: Receiver, ledger: Ledger,
-    at now: Int64, limit: Int, then: @escaping @Sendable ([LineOutcome]) -> Void
+    at now: Int64, limit: Int, keeping chain: KeptChain? = nil,
+    then: @escaping @Sendable ([LineOutcome]) -> Void
   ) {
     var outcomes = [LineOutcome](repeating: .skipped, count: lines.count)
     var submissions: [(index: Int, received: Receiver.Received)] = []
     let run = EventRun()
     for (index, line) in lines.enumerated() {
       do throws(Refusal) {
-        var received = try receive(line, receiver, at: now, limit: limit)
+        var received = try receive(line, receiver, at: now, limit: limit, chain)
         if !skipsBad { received.join(run) }
         submissions.append((index, received))
         if received.refusal == nil || skipsBad { continue }
@@ -90,12 +92,14 @@ public enum BatchReceive {
   }
 
   private static func receive(
-    _ line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int
+    _ line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int,
+    _ chain: KeptChain?
   ) throws(Refusal) -> Receiver.Received {
     guard line.last != 0x0D else { throw .malformed("line_end") }
-    guard line.count <= limit + 64 else { throw .malformed("too_long") }
+    guard line.count <= limit + 256 else { throw .malformed("too_long") }
     guard let root = try? JSONDocument(parsing: Array(line)).root else { throw .malformed("json") }
     guard let body = root["body"], root["received_at_ms"] != nil else {
+      guard chain == nil else { throw .malformed("chain") }
       return try receiver.receive(body: Array(line), at: now)
     }
     guard let kept = root["received_at_ms"]?.integer, kept >= 0 else {
@@ -105,7 +109,9 @@ public enum BatchReceive {
     guard kept <= now.advanced(orBoundBy: clockTolerance) else {
       throw .malformed("received_at_ms_ahead_of_clock")
     }
-    return try receiver.receive(body: body.text, at: kept, keepsReceiveTime: true)
+    let received = try receiver.receive(body: body.text, at: kept, keepsReceiveTime: true)
+    if let chain, !chain.takes(root, received) { throw .malformed("chain") }
+    return received
   }
 
   private static func outcome(_ outcome: Ledger.Outcome, _ refusal: Refusal?) -> LineOutcome {

@@ -239,7 +239,9 @@ final class LedgerWriter {
         try ProjectionFile.goLive(
           building, in: ledger.folder, foldVersion: FoldIdentity.version, keeping: kept))
     }
-    Log.write(.info, "rows_live", [("seq", .integer(journal.head.seq))])
+    if journal.head.seq > 0 {
+      Log.write(.info, "rows_live", [("seq", .integer(journal.head.seq))])
+    }
     return .done
   }
 

@@ -88,7 +88,11 @@ enum CommandTable {
         "Journals notifications from NDJSON, one POST body a line, through the same door as\n"
         + "the network; lines {\"received_at_ms\":…,\"body\":{…}} keep their receive time. Works\n"
         + "beside a running daemon too. Stops at the first bad line and names it.",
-      usage: "FILE|-", flags: [.init("--skip-bad", "go on behind bad lines"), .json],
+      usage: "FILE|-",
+      flags: [
+        .init("--skip-bad", "go on behind bad lines"),
+        .init("--keep-chain", "into an empty folder: places and hashes as exported"), .json,
+      ],
       example: "subledger ingest notifications.ndjson --data /var/lib/subledger",
       action: IngestCommand.run),
     Command(
@@ -128,6 +132,14 @@ enum CommandTable {
         + "signedDate, columns against bodies, rows against a refold, quarantine. Changes nothing.",
       usage: "", flags: [.json], example: "subledger verify --data /var/lib/subledger",
       action: VerifyCommand.run),
+    Command(
+      name: "export",
+      summary:
+        "Writes the journal as NDJSON, one event a line with its place and hash, which ingest\n"
+        + "takes again elsewhere. Works beside a running daemon.",
+      usage: "[--output FILE]", flags: ExportCommand.flags,
+      example: "subledger export --compress --output journal.ndjson.zst",
+      action: ExportCommand.run),
     Command(
       name: "quarantine",
       summary: "What was genuine and not admitted. 'admit' puts one through the door again, after\n"

@@ -21,23 +21,33 @@ enum IngestCommand {
     let skipsBad = words.has("--skip-bad")
     let reader: LineReader
     do throws(PlatformError) {
-      reader = try LineReader(path: path, maximum: configuration.bodyLimit + 64)
+      // An export's line has its place and hash beside the body.
+      reader = try LineReader(path: path, maximum: configuration.bodyLimit + 256) { first in
+        first.starts(with: ZstdFile.magic) ? ZstdFile.Reader().unpack : nil
+      }
     } catch {
       throw .unavailable("\(error)")
     }
     let interruption = Interruption()
     interruption.watch()
     let tally: Tally
+    let chain = words.has("--keep-chain") ? KeptChain() : nil
     if let daemon = ControlClient(folder) {
+      guard chain == nil else {
+        throw .usage("--keep-chain is for an empty folder that no daemon runs on")
+      }
       tally = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
         try handOver(lines, skipsBad, to: daemon)
       }
     } else {
       let ledger = try OwnLedger.start(folder)
       defer { ledger.stop() }
+      guard chain == nil || ledger.seq == 0 else {
+        throw .usage("--keep-chain needs an empty folder; this one has \(ledger.seq) events")
+      }
       let receiver = try OwnLedger.receiver(configuration)
       tally = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
-        receive(lines, skipsBad, receiver, ledger, configuration)
+        receive(lines, skipsBad, receiver, ledger, configuration, chain)
       }
     }
     report(tally, words, isStopped: interruption.isRequested)
@@ -103,12 +113,12 @@ enum IngestCommand {
 
   private static func receive(
     _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
-    _ configuration: Configuration
+    _ configuration: Configuration, _ chain: KeptChain?
   ) -> [BatchReceive.LineOutcome] {
     let done = Mailbox<[BatchReceive.LineOutcome]>(capacity: 1)
     BatchReceive.receive(
       lines.map { $0[...] }, skipsBad: skipsBad, receiver: receiver, ledger: ledger,
-      at: Clock.now(), limit: configuration.bodyLimit
+      at: Clock.now(), limit: configuration.bodyLimit, keeping: chain
     ) { _ = done.put($0) }
     return done.takeAll()?.first ?? []
   }

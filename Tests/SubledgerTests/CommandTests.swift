@@ -5,8 +5,8 @@ import Testing
 /// The commands: words, exit codes, output, beside the daemon and at rest.
 @Suite struct CommandTests {
   private static let names = [
-    "serve", "ingest", "entitlement", "history", "explain", "events", "rebuild", "verify",
-    "quarantine", "simulate", "version", "demo",
+    "serve", "ingest", "entitlement", "history", "explain", "events", "export",
+    "rebuild", "verify", "quarantine", "simulate", "version", "demo",
   ]
 
   /// Twelve renewals of two customers, a month or so apart.
