@@ -41,6 +41,37 @@ struct FileHeader {
   }
 }
 
+extension Connection {
+  /// Whether an open file is ours, asked through SQLite.
+  ///
+  /// Never by opening the file a second time: POSIX drops all locks of a process on a file as soon
+  /// as it closes any descriptor of it (sqlite.org/howtocorrupt.html, section 2.2), and without the
+  /// writer's lock another program that opens and closes the file takes itself for the last one
+  /// and removes the -wal that answered events are in. Only where SQLite cannot say that it is ours
+  /// do the bytes tell what it is instead.
+  ///
+  /// - Returns: the schema's number.
+  /// - Throws: `foreign`, or `newer` for a schema past `known`.
+  func requireOurs(_ path: String, mark: UInt32, known: Int) throws(StoreError) -> Int {
+    let found: (mark: Int64?, version: Int64?)
+    do throws(StoreError) {
+      found = (
+        try statement("PRAGMA application_id").first { $0.int(0) },
+        try statement("PRAGMA user_version").first { $0.int(0) }
+      )
+    } catch {
+      if case .corrupt = error { try FileHeader.read(path).check(mark: mark, known: known) }
+      throw error
+    }
+    if found.mark == Int64(mark), let version = found.version, version <= Int64(known) {
+      return Int(version)
+    }
+    let header = try FileHeader.read(path)
+    try header.check(mark: mark, known: known)
+    return header.version
+  }
+}
+
 /// The first 32 bytes of a -wal (sqlite.org/fileformat.html, section 4.1).
 struct WALHeader {
   static let size = 32

@@ -14,9 +14,11 @@ public final class JournalReader {
     guard try folder.hasJournal() else {
       throw .foreign("there is no journal.sqlite in \(folder.path)")
     }
-    try FileHeader.read(folder.journal).check(mark: StartUp.journalMark, known: Migrator.known)
     let mode = try folder.readingMode(folder.journal)
-    return JournalReader(try Connection.open(folder.journal, mode))
+    let connection = try Connection.open(folder.journal, mode)
+    _ = try connection.requireOurs(
+      folder.journal, mark: StartUp.journalMark, known: Migrator.known)
+    return JournalReader(connection)
   }
 
   init(_ connection: Connection) {

@@ -87,10 +87,11 @@ public enum ProjectionFile {
 
     /// Nil where something of it is missing, or the layout is another.
     init?(_ path: String) throws(StoreError) {
-      let header = try FileHeader.read(path)
-      try header.check(mark: mark, known: schema)
-      guard header.version == schema else { return nil }
-      let meta = Meta(connection: try Connection.open(path, .read))
+      let connection = try Connection.open(path, .read)
+      guard try connection.requireOurs(path, mark: mark, known: schema) == schema else {
+        return nil
+      }
+      let meta = Meta(connection: connection)
       guard let through = try meta.int(.foldedThrough), let hash = try meta.bytes(.hash),
         try meta.bytes(.digest)?.count == 32
       else { return nil }

@@ -22,12 +22,13 @@ public final class ProjectionReader {
     guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
       throw .foreign("there is no \(path); run `subledger rebuild --apply`")
     }
-    let header = try FileHeader.read(path)
-    try header.check(mark: ProjectionFile.mark, known: ProjectionFile.schema)
-    guard header.version == ProjectionFile.schema else {
+    let connection = try Connection.open(path, try folder.readingMode(path))
+    let schema = try connection.requireOurs(
+      path, mark: ProjectionFile.mark, known: ProjectionFile.schema)
+    guard schema == ProjectionFile.schema else {
       throw .foreign("\(path) has an older layout; run `subledger rebuild --apply`")
     }
-    return ProjectionReader(try Connection.open(path, try folder.readingMode(path)))
+    return ProjectionReader(connection)
   }
 
   private init(_ connection: Connection) { self.connection = connection }

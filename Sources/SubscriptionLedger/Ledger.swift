@@ -152,11 +152,11 @@ public final class Ledger: Sendable {
       case .own(let path):
         RowsStart.catchUp(path, ledger)
         if !ledger.jobs.put(.takeRows(then: { ready.ring() })) { ready.ring() }
-      case .another(let path):
-        if !ledger.jobs.put(.showRows(path, then: { ready.ring() })) { ready.ring() }
+      case .another:
+        if !ledger.jobs.put(.takeRows(then: { ready.ring() })) { ready.ring() }
         RowsStart.build(ledger, isHurried: false, then: {})
-      case .heldBack(let path):
-        if !ledger.jobs.put(.showRows(path, then: { ready.ring() })) { ready.ring() }
+      case .heldBack:
+        if !ledger.jobs.put(.takeRows(then: { ready.ring() })) { ready.ring() }
       case .none:
         RowsStart.build(ledger, isHurried: true, then: { ready.ring() })
       }
@@ -173,8 +173,6 @@ enum LedgerJob: Sendable {
   case rollBack(@Sendable (Ledger.RowsOutcome) -> Void)
   case prune(keeping: Int, @Sendable (Ledger.RowsOutcome) -> Void)
   case refold(String, @Sendable ((streams: Int, changed: Int)?) -> Void)
-  /// This fold's rows are live and nearly caught up.
+  /// Rows are live: to be followed, or, where another fold made them, to be read.
   case takeRows(then: @Sendable () -> Void)
-  /// Another fold's rows are live: they are read, and not gone on with.
-  case showRows(String, then: @Sendable () -> Void)
 }

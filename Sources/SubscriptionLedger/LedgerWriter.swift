@@ -94,9 +94,6 @@ final class LedgerWriter {
     case .takeRows(let then):
       takeRows()
       then()
-    case .showRows(let path, let then):
-      show(path)
-      then()
     }
   }
 
@@ -177,41 +174,41 @@ final class LedgerWriter {
     }
   }
 
-  /// The rows were caught up on a thread of their own: open them here and fold what came meanwhile.
+  /// Rows are live that were caught up on a thread of their own, or that another fold made.
   private func takeRows() {
     ownsRows = true
     if rows == nil { recoverRows() }
   }
 
+  /// What the list calls live is live again.
   private func recoverRows() {
     do throws(StoreError) {
       try ledger.rows.switchOver { () throws(StoreError) in
         guard let name = try ProjectionList.read(ledger.folder).live else {
           throw .foreign("no rows are live")
         }
-        return try follow(ledger.folder.projection(named: name))
+        return try open(ledger.folder.projection(named: name))
       }
     } catch {
       rows = nil
     }
   }
 
-  /// From here on every event is folded into these rows before it is answered.
-  private func follow(_ path: String) throws(StoreError) -> (path: String, isFollowed: Bool) {
-    guard case .usable = try RowsBuilder.condition(path, reader) else {
-      throw .foreign("the rows of \(path) are of another fold")
+  /// From here on every event is folded into these rows before it is answered. Another fold's are
+  /// only read: readers see how far they go, and fold what came later themselves.
+  private func open(_ path: String) throws(StoreError) -> (path: String, isFollowed: Bool) {
+    switch try RowsBuilder.condition(path, reader) {
+    case .usable:
+      let fold = RowsFold(try Projection.open(path))
+      try fold.catchUp(reader)
+      rows = fold
+      ownsRows = true
+      return (path, true)
+    case .otherFold:
+      ownsRows = false
+      return (path, false)
+    default: throw .foreign("the rows of \(path) cannot be gone on with")
     }
-    let fold = RowsFold(try Projection.open(path))
-    try fold.catchUp(reader)
-    rows = fold
-    ownsRows = true
-    return (path, true)
-  }
-
-  /// Another fold's rows: readers see how far they go, and fold what came later themselves.
-  private func show(_ path: String) {
-    ownsRows = false
-    _ = try? ledger.rows.switchOver { () throws(StoreError) in (path, false) }
   }
 
   private func closeRows() throws(StoreError) {
@@ -230,12 +227,10 @@ final class LedgerWriter {
     defer { withExtendedLifetime(lock) {} }
     let building = Rebuild.buildingPath(ledger.folder)
     guard case .usable = try RowsBuilder.condition(building, reader) else { return .nothing }
-    let built = RowsFold(try Projection.open(building))
-    try built.catchUp(reader)
-    try built.projection.close()
+    try catchUp(building)
     try ledger.rows.switchOver { () throws(StoreError) in
       try closeRows()
-      return try follow(
+      return try open(
         try ProjectionFile.goLive(
           building, in: ledger.folder, foldVersion: FoldIdentity.version, keeping: kept))
     }
@@ -246,21 +241,26 @@ final class LedgerWriter {
   }
 
   private func rollBack() throws(StoreError) -> Ledger.RowsOutcome {
-    guard !(try ProjectionList.read(ledger.folder).kept.isEmpty) else { return .nothing }
+    guard let name = try ProjectionList.read(ledger.folder).kept.first else { return .nothing }
+    try catchUp(ledger.folder.projection(named: name))
     var outcome = Ledger.RowsOutcome.done
     try ledger.rows.switchOver { () throws(StoreError) in
       try closeRows()
-      guard let before = try Rebuild.rollBack(ledger.folder, reader) else {
-        outcome = .nothing
-        let live = try ProjectionList.read(ledger.folder).live ?? ""
-        return try follow(ledger.folder.projection(named: live))
-      }
-      if before.isOwn { return try follow(before.path) }
-      ownsRows = false
-      return (before.path, false)
+      if let before = try Rebuild.rollBack(ledger.folder, reader) { return try open(before) }
+      outcome = .nothing
+      let live = try ProjectionList.read(ledger.folder).live ?? ""
+      return try open(ledger.folder.projection(named: live))
     }
     Log.write(.info, "rows_rolled_back", [("outcome", .string("\(outcome)"))])
     return outcome
+  }
+
+  /// While the live rows still answer, where these can be gone on with.
+  private func catchUp(_ path: String) throws(StoreError) {
+    guard case .usable = try RowsBuilder.condition(path, reader) else { return }
+    let fold = RowsFold(try Projection.open(path))
+    try fold.catchUp(reader)
+    try fold.projection.close()
   }
 
   /// What goes wrong with rows is told, and the journal goes on.
@@ -271,7 +271,7 @@ final class LedgerWriter {
       return try step()
     } catch {
       Log.write(.error, "rows_order_failed", [("error", .string(error.description))])
-      if rows == nil && ownsRows { recoverRows() }
+      if rows == nil { recoverRows() }
       return .failed
     }
   }

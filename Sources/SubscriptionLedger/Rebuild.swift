@@ -122,14 +122,13 @@ public enum Rebuild {
     return try rollBack(folder, journal) != nil
   }
 
-  /// - Returns: the path of what is live now, and whether this fold made it.
+  /// - Returns: the path of what is live now.
   static func rollBack(
     _ folder: DataFolder, _ journal: JournalReader
-  ) throws(StoreError) -> (path: String, isOwn: Bool)? {
+  ) throws(StoreError) -> String? {
     while let name = try ProjectionList.read(folder).kept.first {
       switch try RowsBuilder.condition(folder.projection(named: name), journal) {
-      case .usable: return try ProjectionFile.rollBack(folder).map { ($0, true) }
-      case .otherFold: return try ProjectionFile.rollBack(folder).map { ($0, false) }
+      case .usable, .otherFold: return try ProjectionFile.rollBack(folder)
       default: try ProjectionList.read(folder).without(name).write(folder)
       }
     }

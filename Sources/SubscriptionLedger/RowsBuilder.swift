@@ -8,9 +8,9 @@ enum RowsBuilder {
     /// This fold's rows are live, and can be caught up.
     case own(String)
     /// Another fold's rows are live. They answer until this fold's are built and caught up.
-    case another(String)
+    case another
     /// Another fold's rows are live because somebody went back to them: they stay.
-    case heldBack(String)
+    case heldBack
     /// Nothing usable is live.
     case none
   }
@@ -23,7 +23,7 @@ enum RowsBuilder {
     let path = folder.projection(named: live)
     switch try condition(path, journal) {
     case .usable: return .own(path)
-    case .otherFold: return list.isHeld ? .heldBack(path) : .another(path)
+    case .otherFold: return list.isHeld ? .heldBack : .another
     case .absent: break
     case .unfinished, .damaged, .otherJournal, .ahead, .diverged:
       try ProjectionFile.putAside(path)

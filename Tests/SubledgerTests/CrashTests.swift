@@ -1,4 +1,5 @@
 import Foundation
+import JournalStore
 import StrictJSON
 import Synchronization
 import Testing
@@ -86,6 +87,34 @@ import Testing
     load(daemon.port, last, answered)
     #expect(last.allSatisfy { answered.all[$0.uuid] != nil })
     #expect(try daemon.stop().code == 0)
+    try check(installation, answered)
+  }
+
+  /// Another program that only looks into the files takes nothing away: an SQLite that closes a
+  /// file as the last one removes its -wal, and the daemon's locks must say that it is not that.
+  @Test func aVisitorLeavesTheFilesAlone() throws {
+    let installation = try Installation()
+    let answered = Answered()
+    let daemon = try installation.start()
+    var seen: [String: Int] = [:]
+    for round in 0..<3 {
+      let work = try bodies(50 + round, installation)
+      load(daemon.port, work, answered)
+      #expect(daemon.client().get("/v1/entitlements/1")?.status == 404)
+      for name in ["journal.sqlite", "entitlements-1.sqlite"] {
+        let path = installation.data.appending(path: name).path
+        let visitor = try Connection.open(path, .write)
+        try visitor.execute("SELECT count(*) FROM sqlite_schema")
+        visitor.close()
+        let wal = try FileManager.default.attributesOfItem(atPath: path + "-wal")
+        let inode = wal[.systemFileNumber] as? Int
+        #expect(seen[name] ?? inode == inode, "\(name): another -wal")
+        seen[name] = inode
+      }
+    }
+    try daemon.crash()
+    let again = try installation.start()
+    #expect(try again.stop().code == 0)
     try check(installation, answered)
   }
 
