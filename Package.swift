@@ -35,7 +35,8 @@ let package = Package(
       swiftSettings: strict),
     // Measures the release binary from outside: no part of it.
     .executableTarget(
-      name: "subledger-bench", dependencies: ["Simulator", "Platform", "StrictJSON"],
+      name: "subledger-bench",
+      dependencies: ["Simulator", "JournalStore", "Platform", "StrictJSON"],
       path: "Sources/Bench", swiftSettings: strict),
     room("HTTPFront", ["SubscriptionLedger", "Platform", "StrictJSON"]),
     room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),

@@ -32,32 +32,59 @@ public struct NotificationPayload: Sendable {
   /// - Throws: `PayloadFault` where it is no notification that can be recorded.
   public init(_ root: JSONElement) throws(PayloadFault) {
     guard root.kind == .object else { throw .shape("payload_object") }
-    notificationType = try root.text("notificationType", required: "notification_type")
-    subtype = root["subtype"]?.string.flatMap { $0.isEmpty ? nil : $0 }
-    version = root["version"]?.string
-    let identifier = try root.text("notificationUUID", required: "notification_uuid")
-    guard let uuid = NotificationUUID(identifier) else { throw .shape("notification_uuid") }
+    let members = Members(root)
+    guard let type = try members.notificationType?.identifier() else {
+      throw .shape("notification_type")
+    }
+    notificationType = type
+    subtype = members.subtype?.string.flatMap { $0.isEmpty ? nil : $0 }
+    version = members.version?.string
+    guard let identifier = try members.notificationUUID?.identifier(),
+      let uuid = NotificationUUID(identifier)
+    else { throw .shape("notification_uuid") }
     notificationUUID = uuid
-    guard let date = root["signedDate"]?.integer else { throw .shape("signed_date") }
+    guard let date = members.signedDate?.integer else { throw .shape("signed_date") }
     signedDate = date
-    let (name, object) = try Self.content(of: root)
+    guard let (name, object) = members.content, object.kind == .object, members.contents == 1 else {
+      throw .shape("payload_content")
+    }
     bundleId = try object.text("bundleId", required: "bundle_id")
     appAppleId = object["appAppleId"]?.integer
     environment = try Self.environment(name, object)
     content = try Self.content(name, object)
   }
 
-  private static func content(
-    of root: JSONElement
-  ) throws(PayloadFault) -> (String, JSONElement) {
-    var found: (String, JSONElement)?
-    for name in ["data", "appData", "summary", "externalPurchaseToken"] {
-      guard let object = root[name] else { continue }
-      guard object.kind == .object, found == nil else { throw .shape("payload_content") }
-      found = (name, object)
+  /// What is read, found in one pass.
+  private struct Members {
+    var notificationType: JSONElement?
+    var subtype: JSONElement?
+    var version: JSONElement?
+    var notificationUUID: JSONElement?
+    var signedDate: JSONElement?
+    /// The last of the four objects, and how many of them there are.
+    var content: (String, JSONElement)?
+    var contents = 0
+
+    private static let texts = [
+      "notificationType", "subtype", "version", "notificationUUID", "signedDate",
+      "data", "appData", "summary", "externalPurchaseToken",
+    ]
+    private static let names = JSONNames(texts)
+
+    init(_ root: JSONElement) {
+      root.forEachMember(in: Self.names) { place, value in
+        switch place {
+        case 0: notificationType = value
+        case 1: subtype = value
+        case 2: version = value
+        case 3: notificationUUID = value
+        case 4: signedDate = value
+        default:
+          content = (Self.texts[place], value)
+          contents += 1
+        }
+      }
     }
-    guard let found else { throw .shape("payload_content") }
-    return found
   }
 
   /// An externalPurchaseToken has no environment: its identifier says so by a prefix.

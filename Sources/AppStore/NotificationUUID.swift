@@ -10,20 +10,30 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
 
   /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` (RFC 9562 section 4), letters in either case.
   public init?(_ text: String) {
+    var text = text
+    guard let halves = text.withUTF8(Self.halves) else { return nil }
+    self.init(high: halves.high, low: halves.low)
+  }
+
+  private static func halves(_ text: UnsafeBufferPointer<UInt8>) -> (high: UInt64, low: UInt64)? {
+    guard text.count == 36 else { return nil }
     var (high, low): (UInt64, UInt64) = (0, 0)
-    var place = 0
-    for byte in text.utf8 {
-      defer { place += 1 }
+    var isOdd: UInt8 = 0
+    for place in 0..<36 {
+      let byte = text[place]
       if place == 8 || place == 13 || place == 18 || place == 23 {
         guard byte == UInt8(ascii: "-") else { return nil }
         continue
       }
-      guard let digit = Self.value(byte) else { return nil }
+      // Digits and letters come in no order that a processor could guess: there is no branch.
+      let number = byte &- UInt8(ascii: "0")
+      let letter = (byte | 0x20) &- UInt8(ascii: "a")
+      let digit = number < 10 ? number : letter &+ 10
+      isOdd |= number < 10 || letter < 6 ? 0 : 1
       // The first half ends with the second hyphen.
       if place < 18 { high = high << 4 | UInt64(digit) } else { low = low << 4 | UInt64(digit) }
     }
-    guard place == 36 else { return nil }
-    self.init(high: high, low: low)
+    return isOdd == 0 ? (high, low) : nil
   }
 
   /// The text in lower case.
@@ -42,14 +52,5 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
 
   public static func < (one: Self, other: Self) -> Bool {
     (one.high, one.low) < (other.high, other.low)
-  }
-
-  private static func value(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }

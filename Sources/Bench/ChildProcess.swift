@@ -47,23 +47,33 @@ struct ChildProcess: ~Copyable {
   /// Waits for its end.
   ///
   /// - Returns: the exit code; nil where a signal ended it.
-  consuming func wait() -> Int32? {
-    let status = Self.reap(pid)
+  consuming func wait() -> Int32? { end().code }
+
+  /// Waits for its end.
+  ///
+  /// - Returns: the exit code, nil where a signal ended it, and the processor time of all its
+  ///   threads.
+  consuming func end() -> (code: Int32?, processorSeconds: Double) {
+    let (status, usage) = Self.reap(pid)
     discard self
-    return status & 0x7F == 0 ? status >> 8 & 0xFF : nil
+    let times = [usage.ru_utime, usage.ru_stime]
+    let seconds = times.reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+    return (status & 0x7F == 0 ? status >> 8 & 0xFF : nil, seconds)
   }
 
   /// Nothing that was started outlives a measurement that failed.
   deinit {
     kill(pid, SIGKILL)
-    _ = Self.reap(pid)
+    Self.reap(pid)
   }
 
   /// The raw status, as wait(2) packs it: the signal in the low seven bits, else the exit code in
   /// the next eight.
-  private static func reap(_ pid: pid_t) -> Int32 {
+  @discardableResult
+  private static func reap(_ pid: pid_t) -> (status: Int32, usage: rusage) {
     var status: Int32 = 0
-    while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
-    return status
+    var usage = rusage()
+    while wait4(pid, &status, 0, &usage) < 0 && errno == EINTR {}
+    return (status, usage)
   }
 }

@@ -9,6 +9,14 @@ struct LoadReport {
   /// From the first byte sent to the last byte answered, nanoseconds, ascending.
   var latencies: [Int64] = []
 
+  /// Adds another load of the same kind.
+  mutating func add(_ other: LoadReport) {
+    good += other.good
+    others.merge(other.others, uniquingKeysWith: +)
+    seconds += other.seconds
+    latencies = (latencies + other.latencies).sorted()
+  }
+
   /// Good answers a second.
   var rate: Double { seconds > 0 ? Double(good) / seconds : 0 }
 

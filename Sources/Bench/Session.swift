@@ -8,14 +8,16 @@ import StrictJSON
 /// The verifications alone are measured right before and right after the load, so that what else
 /// the machine does at that time weighs on both sides of the ratio.
 struct Session {
-  private let folder: RunFolder
+  let folder: RunFolder
   private let options: Options
   private let input: Input
   private var cost = VerificationCost()
-  private var report: Report
+  var report: Report
 
   /// The share of the notifications that goes before the measured ones.
   private static let warmUpShare = 0.1
+  /// The share that goes at the end, half of it with rebuilds beside it.
+  private static let besideShare = 0.4
   /// Rows read over HTTP; some seconds' worth.
   private static let reads = 60_000
   /// How many customers' rows are looked at after the load.
@@ -55,7 +57,7 @@ struct Session {
     try cost.measure(in: folder)
   }
 
-  private mutating func add(
+  mutating func add(
     _ name: String, _ what: String, _ value: Double, _ unit: String,
     ratio: (value: Double, of: String)? = nil,
     target: (Measurement.Target, Measurement.Subject)? = nil
@@ -72,12 +74,14 @@ struct Session {
     let warmUp = Int(Double(input.requests.count) * Self.warmUpShare)
     Bench.say("warming up with \(warmUp)")
     try load(input.requests[..<warmUp], daemon.port, "accepted")
-    Bench.say("sending \(input.requests.count - warmUp)")
+    let beside = input.requests.count - Int(Double(input.requests.count) * Self.besideShare)
+    Bench.say("sending \(beside - warmUp)")
     let before = try daemon.usage.processorSeconds()
-    let accepted = try load(input.requests[warmUp...], daemon.port, "accepted")
+    let accepted = try load(input.requests[warmUp..<beside], daemon.port, "accepted")
     let used = try daemon.usage.processorSeconds() - before
     try measureCost()
     note(accepted: accepted, processorSeconds: used)
+    try measureBeside(input.requests[beside...], daemon.port)
     try check(daemon.port)
     Bench.say("sending them again, then reading")
     let duplicates = try load(input.requests[warmUp...], daemon.port, "duplicate")
@@ -91,7 +95,7 @@ struct Session {
 
   /// Sends notifications and requires that outcome of every one.
   @discardableResult
-  private func load(
+  func load(
     _ requests: ArraySlice<[UInt8]>, _ port: UInt16, _ outcome: String
   ) throws(BenchError) -> LoadReport {
     let report = try LoadGenerator.run(
@@ -161,12 +165,11 @@ struct Session {
     let daemon = try Daemon.start(folder)
     add("start", "start to ready", daemon.secondsToReady * 1e3, "ms")
     try daemon.stop()
-    for command in ["rebuild", "verify"] {
-      Bench.say(command)
-      let run = try folder.subledger([command, "--json"])
-      try requireAll(run.output, command)
-      add(command, command, events / run.seconds, "events/s")
-    }
+    try measureRebuild(events: input.requests.count)
+    Bench.say("verify")
+    let run = try folder.subledger(["verify", "--json"])
+    try requireAll(run.output, "verify")
+    add("verify", "verify", events / run.seconds, "events/s")
   }
 
   /// The command must have seen every event that was accepted, once.

@@ -37,18 +37,22 @@ public struct EntitlementRow: Sendable, Equatable {
 
   init() {}
 
-  public init(_ state: StreamState) {
+  public init(_ state: StreamState) { self.init(state, Periods(state)) }
+
+  /// - Parameter periods: the state's own.
+  init(_ state: StreamState, _ periods: Periods) {
     eventCount = state.eventCount
     lastEvent = state.lastEvent
     renewal = state.renewal?.renewal
     previousOriginalTransactionId = state.previousOriginalTransactionId
-    let periods = Periods(state)
-    transactions = periods.all.map(\.transaction)
+    transactions = periods.registers.map(\.transaction)
     head = periods.head
     revokedAt = periods.revokedAt
     guard !state.isEmpty else { return }
+    var moment = Moment(periods, renewal, code: state.status?.status)
     for time in Moment.turns(periods, renewal) {
-      let span = Moment(periods, renewal, code: state.status?.status, at: time).span
+      moment.move(to: time)
+      let span = moment.span
       if let last = spans.last, last.isSameAnswer(as: span) { continue }
       spans.append(span)
     }

@@ -75,22 +75,8 @@ extension StreamState {
     let key = event.key(
       signed: transaction.signedDate, isRevoked: transaction.revocationDate != nil)
     let id = transaction.transactionId
-    var register =
-      transactions[id] ?? TransactionRegister(key: key, transaction: transaction)
-    if key > register.key {
-      register.key = key
-      register.transaction = transaction
-    }
-    if event.version == 1 {
-      register.first = min(register.first ?? .max, transaction.signedDate)
-      if event.notificationType == "REFUND_REVERSED" {
-        register.clear = max(register.clear ?? .min, transaction.signedDate)
-      }
-    } else if let date = transaction.revocationDate, !transaction.isUpgraded {
-      // A cancellation date beside is_upgraded is the upgrade's, not a refund's.
-      register.cancel = min(register.cancel ?? .max, date)
-    }
-    transactions[id] = register
+    transactions[id, default: TransactionRegister(key: key, transaction: transaction)]
+      .fold(transaction, key, of: event)
     if let previous = transaction.previousOriginalTransactionId { remember(previous: previous) }
   }
 
@@ -113,5 +99,25 @@ extension StreamState {
   private mutating func fold(status code: Int64, of event: FoldEvent) {
     if let status, (status.signed, status.uuid) >= (event.signedDate, event.uuid) { return }
     status = StatusRegister(signed: event.signedDate, uuid: event.uuid, status: code)
+  }
+}
+
+extension StreamState.TransactionRegister {
+  fileprivate mutating func fold(
+    _ transaction: Transaction, _ key: StreamState.Key, of event: FoldEvent
+  ) {
+    if key > self.key {
+      self.key = key
+      self.transaction = transaction
+    }
+    if event.version == 1 {
+      first = min(first ?? .max, transaction.signedDate)
+      if event.notificationType == "REFUND_REVERSED" {
+        clear = max(clear ?? .min, transaction.signedDate)
+      }
+    } else if let date = transaction.revocationDate, !transaction.isUpgraded {
+      // A cancellation date beside is_upgraded is the upgrade's, not a refund's.
+      cancel = min(cancel ?? .max, date)
+    }
   }
 }

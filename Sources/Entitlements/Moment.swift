@@ -2,23 +2,27 @@ import AppStore
 
 /// The derived values at one clock, each by its own rule.
 struct Moment {
-  private let time: Int64
   private let periods: Periods
-  private let cover: Int?
   private let renewal: RenewalInfo?
   /// Apple's newest data.status.
   private let code: Int64?
-  private let hasGap: Bool
-  private let paidThrough: Int64?
+  private var time: Int64 = .min
+  private var cover: Int?
+  private var hasGap = false
+  private var paidThrough: Int64?
 
-  init(_ periods: Periods, _ renewal: RenewalInfo?, code: Int64?, at time: Int64) {
-    self.time = time
+  /// No values before `move(to:)` was called.
+  init(_ periods: Periods, _ renewal: RenewalInfo?, code: Int64?) {
     self.periods = periods
     self.renewal = renewal
     self.code = code
+  }
+
+  mutating func move(to time: Int64) {
+    self.time = time
     cover = periods.covering(time)
     paidThrough = cover.map(periods.paidThrough)
-    if let expires = periods.headPeriod?.transaction.expiresDate, code == 1,
+    if let expires = periods.headPeriod?.expires, code == 1,
       let date = renewal?.renewalDate
     {
       hasGap = date > paidThrough ?? expires
@@ -41,7 +45,7 @@ struct Moment {
     }
     if let date = renewal?.renewalDate { times.append(date) }
     if let date = renewal?.gracePeriodExpiresDate { times.append(date) }
-    if let head = periods.headPeriod, let end = retryEnd(head) { times.append(end) }
+    if let end = retryEnd(periods) { times.append(end) }
     times.sort()
     var last: Int64?
     return times.filter { time in
@@ -60,7 +64,7 @@ struct Moment {
   private var productId: String? {
     if hasGap, cover == nil { return renewal?.productId ?? renewal?.autoRenewProductId }
     guard let shown = cover ?? periods.head else { return renewal?.productId }
-    return periods.all[shown].transaction.productId
+    return periods.registers[shown].transaction.productId
   }
 
   /// Whether what renews next is another product.
@@ -74,13 +78,13 @@ struct Moment {
   private var expiresAt: Int64? {
     if hasGap { return renewal?.renewalDate }
     if let paidThrough { return paidThrough == .max ? nil : paidThrough }
-    return periods.headPeriod?.transaction.expiresDate
+    return periods.headPeriod?.expires
   }
 
   /// The first that matches decides.
   var rule: StatusRule {
     guard let head = periods.headPeriod else { return .noTransaction }
-    guard let expires = head.transaction.expiresDate else {
+    guard let expires = head.expires else {
       if let since = periods.revokedAt, since <= time { return .revoked(since: since) }
       return .oneTime
     }
@@ -91,7 +95,7 @@ struct Moment {
     }
     if let since = head.revocation, since <= time { return .revoked(since: since) }
     if let end = graceEnd { return .grace(until: end) }
-    if renewal?.isInBillingRetryPeriod == true, let end = Self.retryEnd(head), time < end {
+    if renewal?.isInBillingRetryPeriod == true, let end = Self.retryEnd(periods), time < end {
       return .retry(until: end)
     }
     return .over(since: expires)
@@ -110,8 +114,9 @@ struct Moment {
   }
 
   /// Apple retries a charge for 60 days, for 90 where twelve monthly payments were agreed.
-  private static func retryEnd(_ head: Periods.Period) -> Int64? {
-    let days: Int64 = head.transaction.billingPlanType == "MONTHLY" ? 90 : 60
-    return head.transaction.expiresDate?.advanced(orBoundBy: days * Periods.day)
+  private static func retryEnd(_ periods: Periods) -> Int64? {
+    guard let head = periods.head else { return nil }
+    let isMonthly = periods.registers[head].transaction.billingPlanType == "MONTHLY"
+    return periods.all[head].expires?.advanced(orBoundBy: (isMonthly ? 90 : 60) * Periods.day)
   }
 }

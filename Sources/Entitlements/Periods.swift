@@ -17,21 +17,23 @@ struct Periods {
   static let day: Int64 = 86_400_000
 
   struct Period {
-    let register: Register
+    let start: Int64
+    /// What its transaction says, ms; nil where it does not expire.
+    let expires: Int64?
     /// From when it is revoked, ms; nil where it is not.
     let revocation: Int64?
     /// When its paid time ends, exclusive, ms. `Int64.min`: superseded before it began;
     /// `Int64.max`: never.
     let end: Int64
 
-    var transaction: Transaction { register.transaction }
-    var start: Int64 { register.transaction.purchaseDate }
     var isLive: Bool { end > start }
     /// As if it had never been bought.
     var isVoid: Bool { revocation.map { $0 <= start } ?? false }
   }
 
   /// Sorted by (purchase date, register key, transaction id).
+  let registers: [Register]
+  /// In the same order.
   let all: [Period]
   /// Place of the newest transaction that counts; of all, where none counts.
   let head: Int?
@@ -42,15 +44,21 @@ struct Periods {
   init(_ state: StreamState) {
     let registers = state.transactions.values.sorted(by: Self.isEarlier)
     let revocations = registers.map(Self.revocation)
-    let purchases = zip(registers, revocations).compactMap { register, revocation in
-      let isVoid = revocation.map { $0 <= register.transaction.purchaseDate } ?? false
-      return isVoid || register.transaction.transactionReason == "RENEWAL" ? nil : register
+    var purchases: [Purchase] = []
+    for (place, register) in registers.enumerated() {
+      let start = register.transaction.purchaseDate
+      let isVoid = revocations[place].map { $0 <= start } ?? false
+      if isVoid || register.transaction.transactionReason == "RENEWAL" { continue }
+      let isNamed = register.transaction.transactionReason != nil
+      purchases.append(Purchase(place: place, start: start, isNamed: isNamed))
     }
-    let all = zip(registers, revocations).map { register, revocation in
+    let all = registers.indices.map { place in
       Period(
-        register: register, revocation: revocation,
-        end: Self.end(of: register, revocation, among: purchases))
+        start: registers[place].transaction.purchaseDate,
+        expires: registers[place].transaction.expiresDate, revocation: revocations[place],
+        end: Self.end(of: registers[place], at: place, revocations[place], among: purchases))
     }
+    self.registers = registers
     self.all = all
     head = all.lastIndex { !$0.isVoid } ?? all.indices.last
     reach = Self.reach(all)
@@ -61,7 +69,7 @@ struct Periods {
   /// From when the row is revoked: as its newest transaction is; one-time products all at once.
   var revokedAt: Int64? {
     guard let head = headPeriod else { return nil }
-    guard head.transaction.expiresDate == nil else { return head.revocation }
+    guard head.expires == nil else { return head.revocation }
     return all.compactMap(\.revocation).min()
   }
 
@@ -118,17 +126,25 @@ struct Periods {
     return date
   }
 
+  /// A transaction somebody bought: what else a customer had may end with it.
+  private struct Purchase {
+    let place: Int
+    let start: Int64
+    /// Apple said that it is one.
+    let isNamed: Bool
+  }
+
   private static func end(
-    of register: Register, _ revocation: Int64?, among purchases: [Register]
+    of register: Register, at place: Int, _ revocation: Int64?, among purchases: [Purchase]
   ) -> Int64 {
-    let transaction = register.transaction
-    guard !transaction.isUpgraded else { return .min }
-    var end = min(transaction.expiresDate ?? .max, revocation ?? .max)
+    guard !register.transaction.isUpgraded else { return .min }
+    let (start, expires) = (register.transaction.purchaseDate, register.transaction.expiresDate)
+    var end = min(expires ?? .max, revocation ?? .max)
     for purchase in purchases
-    where purchase.transaction.transactionId != transaction.transactionId
-      && supersedes(purchase.transaction, register)
+    where purchase.place != place
+      && supersedes(purchase, start: start, expires: expires, first: register.first)
     {
-      end = min(end, purchase.transaction.purchaseDate)
+      end = min(end, purchase.start)
     }
     return end
   }
@@ -136,12 +152,13 @@ struct Periods {
   /// A purchase ends every period that began before it, and every one that was charged before it
   /// even if that was to begin later. Where Apple did not say why a transaction was made (V1, and
   /// V2 before June 2023), one that starts over a day before the predecessor's end is a purchase.
-  private static func supersedes(_ purchase: Transaction, _ register: Register) -> Bool {
-    let (start, transaction) = (purchase.purchaseDate, register.transaction)
-    guard purchase.transactionReason != nil else {
-      let limit = transaction.expiresDate?.advanced(orBoundBy: -day) ?? .max
-      return transaction.purchaseDate < start && start < limit
+  private static func supersedes(
+    _ purchase: Purchase, start: Int64, expires: Int64?, first: Int64?
+  ) -> Bool {
+    guard purchase.isNamed else {
+      let limit = expires?.advanced(orBoundBy: -day) ?? .max
+      return start < purchase.start && purchase.start < limit
     }
-    return start > transaction.purchaseDate || register.first.map { $0 < start } ?? false
+    return purchase.start > start || first.map { $0 < purchase.start } ?? false
   }
 }

@@ -45,10 +45,9 @@ extension StateCoder {
     var count = Int64(values.count)
     try integer(&count)
     for index in 0..<max(0, count) {
-      let isKnown = index < values.count
-      var part = isKnown ? values[Int(index)] : blank()
-      try visit(&part, &self)
-      if !isKnown { values.append(part) }
+      // In its place: a copy would hold every string of it once more.
+      if index == values.count { values.append(blank()) }
+      try visit(&values[Int(index)], &self)
     }
   }
 
@@ -63,7 +62,8 @@ extension StateCoder {
       value = nil
       return
     }
-    var part = value ?? blank()
+    // Taken out, not copied.
+    var part = value.take() ?? blank()
     try visit(&part, &self)
     value = part
   }
@@ -71,20 +71,9 @@ extension StateCoder {
 
 struct StateWriter: StateCoder {
   private(set) var bytes: [UInt8] = []
-  /// With room for a usual customer's: growing hashes all of them again.
-  private var strings = [Spelling: Int64](minimumCapacity: 64)
+  private var strings = WrittenStrings()
 
-  init() { bytes.reserveCapacity(1024) }
-
-  /// A string by its bytes: what `String` takes for equal may be written in two ways, and which one
-  /// came first must not show (promise 6).
-  private struct Spelling: Hashable {
-    let text: String
-
-    static func == (one: Spelling, other: Spelling) -> Bool {
-      one.text.utf8.elementsEqual(other.text.utf8)
-    }
-  }
+  init() { bytes.reserveCapacity(2048) }
 
   mutating func integer(_ value: inout Int64) {
     var rest = UInt64(bitPattern: value << 1 ^ value >> 63)
@@ -96,20 +85,20 @@ struct StateWriter: StateCoder {
   }
 
   mutating func string(_ value: inout String?) {
-    guard let value else { return number(0) }
-    if let known = strings[Spelling(text: value)] { return number(known + 1) }
-    strings[Spelling(text: value)] = Int64(strings.count + 1)
-    number(1)
-    number(Int64(value.utf8.count))
-    bytes += value.utf8
+    guard var text = value else { return number(0) }
+    text.withUTF8 { text in
+      let hash = WrittenStrings.hash(text)
+      if let known = strings.number(of: text, hash, in: bytes) { return number(Int64(known + 1)) }
+      number(1)
+      number(Int64(text.count))
+      strings.add(from: bytes.count, count: text.count, hash)
+      bytes += text
+    }
   }
 
   mutating func uuid(_ value: inout NotificationUUID) {
-    for half in [value.high, value.low] {
-      for shift in stride(from: UInt64(56), through: 0, by: -8) {
-        bytes.append(UInt8(truncatingIfNeeded: half >> shift))
-      }
-    }
+    withUnsafeBytes(of: value.high.bigEndian) { bytes += $0 }
+    withUnsafeBytes(of: value.low.bigEndian) { bytes += $0 }
   }
 
   private mutating func number(_ value: Int64) {

@@ -11,12 +11,14 @@ import AppStore
 extension StreamState {
   /// With its row, which follows from it.
   public func encoded() -> [UInt8] {
-    var row = EntitlementRow(self)
+    let periods = Periods(self)
+    var row = EntitlementRow(self, periods)
     var state = self
     var writer = StateWriter()
     // A writer has nothing to object to.
     try? row.visit(&writer)
-    try? state.visitRegisters(of: row, &writer)
+    try? state.visitOtherRegisters(of: row, &writer)
+    for var register in periods.registers { try? register.visitKeys(&writer) }
     return writer.bytes
   }
 
@@ -33,14 +35,23 @@ extension StreamState {
       eventCount = row.eventCount
       lastEvent = row.lastEvent
       lastEvent?.seq = seq ?? 0
-      try visitRegisters(of: row, &reader)
+      try visitOtherRegisters(of: row, &reader)
+      for transaction in row.transactions {
+        var register = TransactionRegister(key: Key(), transaction: transaction)
+        try register.visitKeys(&reader)
+        // No state has two of one transaction.
+        if transactions[transaction.transactionId] == nil {
+          transactions[transaction.transactionId] = register
+        }
+      }
     } catch {
       return nil
     }
     guard reader.isAtEnd else { return nil }
   }
 
-  private mutating func visitRegisters(
+  /// All but those of transactions, which come behind, in the row's order.
+  private mutating func visitOtherRegisters(
     of row: EntitlementRow, _ coder: inout some StateCoder
   ) throws(StateDamage) {
     try coder.part(&status, StatusRegister()) { (status, coder) throws(StateDamage) in
@@ -53,13 +64,6 @@ extension StreamState {
     }
     try coder.list(&previousOriginalTransactionIds, "") { (id, coder) throws(StateDamage) in
       try coder.text(&id)
-    }
-    for transaction in row.transactions {
-      let known = transactions[transaction.transactionId]
-      var register = known ?? TransactionRegister(key: Key(), transaction: transaction)
-      try register.visitKeys(&coder)
-      // Only what a reader has filled: storing it again would copy the whole table at every write.
-      if known == nil { transactions[transaction.transactionId] = register }
     }
   }
 }

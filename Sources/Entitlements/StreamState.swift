@@ -40,13 +40,35 @@ public struct StreamState: Sendable, Equatable {
   /// All registers of one transactionId.
   public struct TransactionRegister: Sendable, Equatable {
     public var key: Key
-    public var transaction: Transaction
+    private var held: Held
     /// The earliest signedDate seen for it in V2, ms; nil before any.
     public var first: Int64?
     /// The latest signedDate of a REFUND_REVERSED for it, ms: revocations up to then are void.
     public var clear: Int64?
     /// V1: the earliest cancellation date seen for it, ms.
     public var cancel: Int64?
+
+    init(key: Key, transaction: Transaction) {
+      self.key = key
+      held = Held(transaction)
+    }
+
+    public var transaction: Transaction {
+      get { held.transaction }
+      set { held = Held(newValue) }
+    }
+
+    /// By reference: registers are copied, sorted and moved far more often than one changes, and a
+    /// transaction has sixteen strings.
+    private final class Held: Sendable, Equatable {
+      let transaction: Transaction
+
+      init(_ transaction: Transaction) { self.transaction = transaction }
+
+      static func == (one: Held, other: Held) -> Bool {
+        one === other || one.transaction == other.transaction
+      }
+    }
   }
 
   public struct RenewalRegister: Sendable, Equatable {
@@ -87,19 +109,18 @@ public struct StreamState: Sendable, Equatable {
 
   /// Every app account token the stream's transactions and renewal ever carried, sorted.
   public var accountTokens: [String] {
-    Self.distinct(
-      transactions.values.map(\.transaction.appAccountToken) + [renewal?.renewal.appAccountToken])
+    distinct(and: renewal?.renewal.appAccountToken) { $0.appAccountToken }
   }
 
   /// Every app transaction id, sorted.
   public var appTransactionIds: [String] {
-    Self.distinct(
-      transactions.values.map(\.transaction.appTransactionId) + [renewal?.renewal.appTransactionId])
+    distinct(and: renewal?.renewal.appTransactionId) { $0.appTransactionId }
   }
 
   /// The original transaction id this stream replaced (MIGRATION), by its newest word on it.
   public var previousOriginalTransactionId: String? {
-    transactions.values
+    guard !previousOriginalTransactionIds.isEmpty else { return nil }
+    return transactions.values
       .filter { $0.transaction.previousOriginalTransactionId != nil }
       .max { $0.key < $1.key }?
       .transaction.previousOriginalTransactionId
@@ -112,7 +133,19 @@ public struct StreamState: Sendable, Equatable {
     return state
   }
 
-  private static func distinct(_ values: [String?]) -> [String] {
-    Set(values.compactMap { $0 }).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  /// What the transactions have there and one more, sorted, without repeats.
+  private func distinct(
+    and other: String?, _ value: (Transaction) -> String?
+  ) -> [String] {
+    var found: Set<String> = []
+    // Nearly all of one customer's are the same.
+    var last: String?
+    for register in transactions.values {
+      guard let text = value(register.transaction), text != last else { continue }
+      found.insert(text)
+      last = text
+    }
+    if let other, other != last { found.insert(other) }
+    return found.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }

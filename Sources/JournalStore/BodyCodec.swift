@@ -19,6 +19,8 @@ package final class BodyCodec {
 
   private let zstd = Zstd()
   private let shelf: DictionaryShelf
+  /// The one `JournaledPayload` last looked at: Apple signs with one certificate for months.
+  private var plainHeader: [UInt8] = []
 
   package init(shelf: DictionaryShelf) { self.shelf = shelf }
 
@@ -99,7 +101,7 @@ package final class BodyCodec {
     // Named, and not there.
     if case .some(.none) = known { return (.unreadable, nil) }
     guard let jws = unfolded(stored[1...], known ?? nil) else { return (.unreadable, nil) }
-    return (.init(jws), jws)
+    return (.init(jws, &plainHeader), jws)
   }
 
   /// Forgets what an undone transaction may have added.

@@ -21,11 +21,16 @@ package final class Connection {
 
   private let handle: OpaquePointer
   private var isClosed = false
-  private var statements: [String: Statement] = [:]
+  /// By the length of their text: hashing the text costs as much as some statements do.
+  private var statements = [[(sql: String, statement: Statement)]](repeating: [], count: 256)
   private let pagesInWAL: UnsafeMutablePointer<Int32>
+
+  /// Once, before SQLite is first used (sqlite.org/c3ref/config.html).
+  private static let isSetUp = subledger_sqlite_count_no_memory() == SQLITE_OK
 
   /// Opens a file that exists.
   package static func open(_ path: String, _ mode: Mode) throws(StoreError) -> Connection {
+    guard Self.isSetUp else { throw .sql("SQLite was used before it was set up") }
     var handle: OpaquePointer?
     let flags = mode == .write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
     let code = sqlite3_open_v2(
@@ -111,12 +116,14 @@ package final class Connection {
 
   /// The prepared statement for this text, prepared once and kept.
   package func statement(_ sql: String) throws(StoreError) -> Statement {
-    if let known = statements[sql] { return known }
+    let place = sql.utf8.count & 255
+    // The text of a literal is known by its address alone.
+    for known in statements[place] where known.sql == sql { return known.statement }
     var raw: OpaquePointer?
     let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &raw, nil)
     guard code == SQLITE_OK, let raw else { throw error(code) }
     let statement = Statement(raw)
-    statements[sql] = statement
+    statements[place].append((sql, statement))
     return statement
   }
 

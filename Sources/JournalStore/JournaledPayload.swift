@@ -81,7 +81,9 @@ extension JournaledPayload.Content {
 
   /// Of a JWS the journal keeps apart. Answers as reading the body it folds to would answer, also
   /// where the file was tampered with: only where the two could differ the body is made.
-  init(_ jws: UnfoldedJWS) {
+  ///
+  /// - Parameter plain: a header that was found to be plain; the next one is mostly the same.
+  init(_ jws: UnfoldedJWS, _ plain: inout [UInt8]) {
     guard jws.isWhole, jws.header.count <= CompactJWS.maximumHeaderBytes, !jws.header.isEmpty,
       ByteSearch.first(UInt8(ascii: "."), in: jws.header) == nil
     else {
@@ -89,14 +91,14 @@ extension JournaledPayload.Content {
       return
     }
     var payload: [UInt8] = []
-    payload.reserveCapacity(jws.text.count - jws.headerCount)
+    payload.reserveCapacity(jws.nested.reduce(jws.tailCount) { $0 + $1.gapCount + 1 })
     var nested: [JournaledPayload.Nested] = []
     nested.reserveCapacity(jws.nested.count)
     var at = jws.headerCount
     for part in jws.nested {
       let header = at + part.gapCount
       let start = header + part.headerCount
-      guard Self.isPlain(jws.text[header..<start]) else {
+      guard Self.isPlain(jws.text[header..<start], &plain) else {
         self = jws.payload().map { .jws(payload: $0, nested: []) } ?? .unreadable
         return
       }
@@ -112,6 +114,13 @@ extension JournaledPayload.Content {
 
   /// Whether a JSON string may hold this header as it is, and a compact JWS be cut behind it: what
   /// was proven has base64url there and nothing else.
+  private static func isPlain(_ header: ArraySlice<UInt8>, _ known: inout [UInt8]) -> Bool {
+    if ByteSearch.areEqual(header, known[...]), !known.isEmpty { return true }
+    guard isPlain(header) else { return false }
+    known = Array(header)
+    return true
+  }
+
   private static func isPlain(_ header: ArraySlice<UInt8>) -> Bool {
     guard !header.isEmpty, header.count <= CompactJWS.maximumHeaderBytes else { return false }
     // No early exit, and one bit for all questions: so the loop looks at sixteen bytes at once.

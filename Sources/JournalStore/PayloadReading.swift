@@ -74,11 +74,10 @@ extension JournalReader {
   ) throws(StoreError) {
     try connection.statement(
       """
-      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, e.stream_id
-      FROM event e INDEXED BY event_stream
-      WHERE e.stream_id BETWEEN ? AND ? AND e.seq <= ?
-      AND (SELECT original_transaction_id FROM stream WHERE id = e.stream_id) IS NOT NULL
-      ORDER BY e.stream_id, e.seq
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, s.id
+      FROM stream s CROSS JOIN event e INDEXED BY event_stream ON e.stream_id = s.id
+      WHERE s.id BETWEEN ? AND ? AND s.original_transaction_id IS NOT NULL AND e.seq <= ?
+      ORDER BY s.id, e.seq
       """
     ).bind(1, ids.lowerBound).bind(2, ids.upperBound).bind(3, seq).forEach {
       (row) throws(StoreError) in

@@ -136,10 +136,7 @@ public final class Projection {
 
   func write(_ row: ProjectedRow, _ connection: Connection) throws(StoreError) {
     let app = try appId(row.key, connection, adding: true)
-    let known = try connection.statement(
-      "SELECT id, tokens, state FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
-    ).bind(1, row.key.originalTransactionId).bind(2, app)
-      .first { (id: $0.int(0), tokens: $0.bytes(1), state: $0.bytes(2)) }
+    let known = try known(row.key, app, connection)
     if let known { digest.remove(key: row.key, state: known.state) }
     digest.add(row)
     let tokens = row.lists.allSatisfy(\.isEmpty) ? nil : row.tokens
@@ -163,6 +160,19 @@ public final class Projection {
     guard known.map({ $0.tokens }) ?? [] != tokens ?? [] else { return }
     let old = known.flatMap { ProjectedRow.lists($0.tokens) }
     try writeTokens(row, replacing: old, id: known?.id ?? connection.lastRowId, connection)
+  }
+
+  private typealias Known = (id: Int64, tokens: [UInt8], state: [UInt8])
+
+  /// What is there. A build meets each stream once, and the key's index would refuse a second row.
+  private func known(
+    _ key: StreamKey, _ app: Int64?, _ connection: Connection
+  ) throws(StoreError) -> Known? {
+    guard build == nil else { return nil }
+    return try connection.statement(
+      "SELECT id, tokens, state FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
+    ).bind(1, key.originalTransactionId).bind(2, app)
+      .first { (id: $0.int(0), tokens: $0.bytes(1), state: $0.bytes(2)) }
   }
 
   private func writeTokens(

@@ -10,7 +10,7 @@ struct UnfoldedJWS: Equatable, Sendable {
   /// payload; then the rest.
   var text: [UInt8] = []
   /// Nested ones first, in their order; the outer one last.
-  var signatures: [[UInt8]] = []
+  var signatures: [ArraySlice<UInt8>] = []
   var headerCount = 0
   var nested: [Nested] = []
   var tailCount = 0
@@ -55,7 +55,7 @@ extension UnfoldedJWS {
     }
     tailCount = payload.count - taken
     text += payload[taken...]
-    signatures.append(signature)
+    signatures.append(signature[...])
   }
 
   /// The start of the next string that looks like a JWS: `{"` in base64url is `eyJ`.
@@ -88,7 +88,7 @@ extension UnfoldedJWS {
       Nested(
         gapCount: gap.count, headerCount: inner.header.count,
         payloadCount: text.count - payloadStart))
-    signatures.append(signature)
+    signatures.append(signature[...])
     return true
   }
 
@@ -101,7 +101,7 @@ extension UnfoldedJWS {
     body.append(Self.dot)
     Base64URL.append(encoding: payload[...], to: &body)
     body.append(Self.dot)
-    Base64URL.append(encoding: signatures[nested.count][...], to: &body)
+    Base64URL.append(encoding: signatures[nested.count], to: &body)
     return body
   }
 
@@ -118,7 +118,7 @@ extension UnfoldedJWS {
       at = headerEnd + part.payloadCount
       Base64URL.append(encoding: text[headerEnd..<at], to: &payload)
       payload.append(Self.dot)
-      Base64URL.append(encoding: signatures[place][...], to: &payload)
+      Base64URL.append(encoding: signatures[place], to: &payload)
     }
     payload += text[at...]
     return payload
@@ -177,7 +177,7 @@ extension UnfoldedJWS {
     tailCount = tail
     for _ in 0...count {
       guard let size = VarInt.take(&bytes), size <= bytes.count else { return nil }
-      signatures.append(Array(bytes.prefix(size)))
+      signatures.append(bytes.prefix(size))
       bytes = bytes.dropFirst(size)
     }
   }

@@ -80,18 +80,20 @@ struct Notification {
   private static func stream(
     _ transaction: JSONElement?, _ renewal: JSONElement?
   ) throws(Refusal) -> String? {
-    for payload in [transaction, renewal] {
-      guard let identifier = payload?["originalTransactionId"]?.string, !identifier.isEmpty else {
-        continue
-      }
-      guard !identifier.utf8.contains(0) else { throw .malformed("nul_in_identifier") }
-      // Apple's have 16 digits; one that no route and no page could name is looked at by people.
-      guard identifier.utf8.count <= maximumIdentifier else {
-        throw .notAdmitted("original_transaction_id")
-      }
-      return identifier
+    guard let identifier = original(transaction) ?? original(renewal) else { return nil }
+    guard !identifier.utf8.contains(0) else { throw .malformed("nul_in_identifier") }
+    // Apple's have 16 digits; one that no route and no page could name is looked at by people.
+    guard identifier.utf8.count <= maximumIdentifier else {
+      throw .notAdmitted("original_transaction_id")
     }
-    return nil
+    return identifier
+  }
+
+  private static func original(_ nested: JSONElement?) -> String? {
+    guard let identifier = nested?["originalTransactionId"]?.string, !identifier.isEmpty else {
+      return nil
+    }
+    return identifier
   }
 
   /// Each part is signed on its own; that they speak of one subscription is checked here.

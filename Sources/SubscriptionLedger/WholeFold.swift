@@ -16,6 +16,8 @@ struct WholeFold: ~Copyable {
   private static let pieceCount: Int64 = 256
   /// Pieces that wait for each thread, so that none is idle while rows are written.
   private static let depth = 3
+  /// Rows written in one go: the more, the fewer pages of the indexes are written again and again.
+  private static let rowCount = 4096
 
   private init(_ projection: Projection, _ workers: [Worker], lastStream: Int64) {
     self.projection = projection
@@ -48,20 +50,28 @@ struct WholeFold: ~Copyable {
     let size = Self.pieceCount
     let count = max(0, (lastStream - first + size) / size)
     var isAsked: Int64 = 0
-    for piece in 0..<count {
+    var rows: [ProjectedRow] = []
+    var events: Int64 = 0
+    var goesOn = true
+    for piece in 0..<count where goesOn {
       while isAsked < min(count, piece + Int64(workers.count * Self.depth)) {
         let start = first + isAsked * size
         worker(isAsked).ask(start...min(lastStream, start + size - 1))
         isAsked += 1
       }
       let folded = try worker(piece).answer()
-      try projection.add(built: folded.rows, before: folded.next, events: folded.events)
-      try projection.checkpointIfNeeded()
-      guard let build = projection.build, progress(build.events, build.through) else {
-        return false
+      rows += folded.rows
+      events += folded.events
+      if let build = projection.build {
+        goesOn = progress(build.events + events, build.through)
       }
+      guard rows.count >= Self.rowCount || piece == count - 1 || !goesOn else { continue }
+      try projection.add(built: rows, before: folded.next, events: events)
+      try projection.checkpointIfNeeded()
+      rows.removeAll(keepingCapacity: true)
+      events = 0
     }
-    return true
+    return goesOn
   }
 
   private func worker(_ piece: Int64) -> Worker { workers[Int(piece) % workers.count] }

@@ -140,6 +140,7 @@ import TrialLedger
     #expect(try ledger.take(body, at: Self.end) == .accepted(1))
     let event = try #require(try ledger.events().first)
     let whole = try #require(UnfoldedJWS(event.body))
+    var plain: [UInt8] = []
     var read = 0
     for round in 0..<250 {
       var jws = whole
@@ -153,7 +154,7 @@ import TrialLedger
         jws.nested[part].headerCount -= 1
       }
       let payload = JournaledPayload(
-        seq: 1, source: "v2", uuid: nil, content: .init(jws), unfolded: jws)
+        seq: 1, source: "v2", uuid: nil, content: .init(jws, &plain), unfolded: jws)
       let folded = try #require(jws.folded())
       let exact = JournaledPayload(
         seq: 1, source: "v2", uuid: nil, content: .init(body: folded, source: "v2"),

@@ -1,0 +1,88 @@
+/// Which strings a state's writer has written, and where: each is found among its own bytes, so
+/// none is kept a second time.
+///
+/// By bytes: what `String` takes for equal may be written in two ways, and which one came first
+/// must not show (promise 6).
+struct WrittenStrings {
+  private struct Place {
+    let start: Int
+    let count: Int
+    let hash: UInt64
+  }
+
+  private var places: [Place] = []
+  /// The number of a string, 0 for none, at its hash or behind it; a power of two of them, at
+  /// least half of them free.
+  private var slots: [Int32]
+
+  /// Room for a usual customer's.
+  init() {
+    places.reserveCapacity(64)
+    slots = [Int32](repeating: 0, count: 128)
+  }
+
+  /// Counting from 1 in the order they were added; nil where it was not.
+  func number(of text: UnsafeBufferPointer<UInt8>, _ hash: UInt64, in bytes: [UInt8]) -> Int? {
+    var slot = first(hash)
+    while slots[slot] != 0 {
+      let number = Int(slots[slot])
+      let place = places[number - 1]
+      if place.hash == hash, place.count == text.count, Self.areEqual(place, in: bytes, text) {
+        return number
+      }
+      slot = (slot + 1) & (slots.count - 1)
+    }
+    return nil
+  }
+
+  /// Adds one that is nowhere yet.
+  mutating func add(from start: Int, count: Int, _ hash: UInt64) {
+    places.append(Place(start: start, count: count, hash: hash))
+    insert(places.count, hash)
+    guard places.count * 2 > slots.count else { return }
+    slots = [Int32](repeating: 0, count: slots.count * 2)
+    for (index, place) in places.enumerated() { insert(index + 1, place.hash) }
+  }
+
+  private mutating func insert(_ number: Int, _ hash: UInt64) {
+    var slot = first(hash)
+    while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
+    slots[slot] = Int32(truncatingIfNeeded: number)
+  }
+
+  private func first(_ hash: UInt64) -> Int {
+    Int(truncatingIfNeeded: hash >> 32) & (slots.count - 1)
+  }
+
+  private static func areEqual(
+    _ place: Place, in bytes: [UInt8], _ text: UnsafeBufferPointer<UInt8>
+  ) -> Bool {
+    bytes.withUnsafeBufferPointer { bytes in
+      for at in 0..<place.count where bytes[place.start + at] != text[at] { return false }
+      return true
+    }
+  }
+
+  /// Of every byte, eight at a time. Nobody but Apple chooses these strings, so it is not seeded:
+  /// nothing that is written depends on it.
+  static func hash(_ text: UnsafeBufferPointer<UInt8>) -> UInt64 {
+    let bytes = UnsafeRawBufferPointer(text)
+    var hash = UInt64(bytes.count) &* 0x9E37_79B9_7F4A_7C15
+    var at = 0
+    while at + 8 <= bytes.count {
+      hash = mix(hash, bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+      at += 8
+    }
+    var rest: UInt64 = 0
+    while at < bytes.count {
+      rest = rest << 8 | UInt64(bytes[at])
+      at += 1
+    }
+    return mix(hash, rest)
+  }
+
+  private static func mix(_ hash: UInt64, _ word: UInt64) -> UInt64 {
+    let product = (hash ^ word).multipliedFullWidth(by: 0x9FB2_1C65_1E98_DF25)
+    return product.high ^ product.low
+  }
+}
