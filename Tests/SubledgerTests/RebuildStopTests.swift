@@ -7,7 +7,7 @@ import Testing
 
 /// Rebuilds that end early, and two at once: what is live stays what it is.
 @Suite struct RebuildStopTests {
-  private static let customers = 3000
+  private static let customers = 2000
 
   /// Customers of one notification each, so that there are several pieces to build. All have the
   /// same body: no proof is asked for here, and the fold takes a stream as the journal has it.
