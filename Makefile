@@ -7,8 +7,11 @@ PACKAGES = git pkg-config libsqlite3-dev libssl-dev libzstd-dev
 # The Swift standard library goes into the binary: it runs where there is no toolchain.
 RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
+# The same program with a changed rule, and how many customers it is tried on.
+CHANGED  = .build/changed-rule
+CUSTOMERS ?= 20000
 
-.PHONY: help deps build run test laws check bench install format clean
+.PHONY: help deps build run test laws trial check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -36,6 +39,12 @@ test: deps ## Runs all tests
 
 laws: deps ## Holds the fold's laws over a hundred times as many random histories
 	SUBLEDGER_HISTORIES=2000000 $(SWIFT) test -c release -Xswiftc -enable-testing --filter EntitlementsTests
+
+trial: build ## Compares, applies and takes back a changed rule on a fleet of 20,000 customers
+	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
+	  SUBLEDGER_CHANGED_RULE=$(CURDIR)/$(CHANGED)/.build/release/subledger \
+	  $(SWIFT) test --filter '^SubledgerTests\.Release'
 
 check: deps ## Tests, formatting, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations

@@ -91,8 +91,8 @@ let package = Package(
     trial(
       "Subledger",
       [
-        "subledger", "Simulator", "SubscriptionLedger", "SignedData", "JournalStore", "StrictJSON",
-        "Platform",
+        "subledger", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
+        "JournalStore", "StrictJSON", "Platform",
       ], fixtures: true),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),

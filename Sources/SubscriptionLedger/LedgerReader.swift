@@ -71,8 +71,9 @@ public final class LedgerReader {
         live = try rows.open()
       case .atRest(let folder):
         if live == nil {
-          live = LiveRows.Opened(
-            reader: try ProjectionReader.open(folder), generation: 0, isFollowed: false)
+          let reader = try ProjectionReader.open(folder)
+          try check(reader)
+          live = LiveRows.Opened(reader: reader, generation: 0, isFollowed: false)
         }
       }
     } catch {
@@ -80,6 +81,20 @@ public final class LedgerReader {
     }
     guard let live else { throw .notReady }
     return live.reader
+  }
+
+  /// What a daemon puts aside at its start says nothing at rest either: rows of another journal, or
+  /// of more than this one has.
+  private func check(_ rows: ProjectionReader) throws(StoreError) {
+    try rows.beginSnapshot()
+    defer { rows.endSnapshot() }
+    guard try rows.identity().journalId == journal.journalId(),
+      try journal.hash(at: try rows.foldedThrough()) == rows.foldedHash()
+    else {
+      throw .foreign(
+        "the rows are not of this journal as it is; "
+          + "run `subledger rebuild --apply`, or start the daemon")
+    }
   }
 
   /// `RowsDigest` of the live rows in lower-case hexadecimal, as far as they are folded.

@@ -65,6 +65,22 @@ enum CommandError: Error {
     }
   }
 
+  /// Runs a step that builds rows: one at a time does.
+  static func building<Value>(
+    _ step: () throws(StoreError) -> Value
+  ) throws(CommandError) -> Value {
+    do throws(StoreError) {
+      return try step()
+    } catch {
+      guard error != .locked else {
+        throw .unavailable(
+          "rows are being built here already, by the daemon or another rebuild; run this again then"
+        )
+      }
+      throw .store(error)
+    }
+  }
+
   static func read<Value>(
     _ step: () throws(LedgerReader.Failure) -> Value
   ) throws(CommandError) -> Value {

@@ -21,13 +21,21 @@ enum RebuildCommand {
 
   private static let modes = ["--diff", "--apply", "--rollback", "--list", "--prune"]
 
+  /// With what each of these says something; the empty one is building alone.
+  private static let companions = [
+    ("--at", ["--diff"]), ("--output", ["--diff"]), ("--fail-on", ["--diff"]),
+    ("--keep", ["--apply", "--prune"]), ("--threads", ["", "--diff", "--apply"]),
+  ]
+
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
     var chosen = modes.filter(words.has)
     if words["--only"] != nil { chosen.append("--only") }
     guard chosen.count <= 1 else { throw .usage("one of \(chosen.joined(separator: ", "))") }
-    for name in ["--at", "--output", "--fail-on"] where words[name] != nil {
-      guard chosen == ["--diff"] else { throw .usage("\(name) goes with --diff") }
+    for (name, places) in companions where words[name] != nil {
+      guard places.contains(chosen.first ?? "") else {
+        throw .usage("\(name) goes with \(places.filter { $0 != "" }.joined(separator: " or "))")
+      }
     }
     switch chosen.first {
     case "--diff": return try RebuildDifference.run(words)
@@ -65,7 +73,7 @@ enum RebuildCommand {
     _ folder: DataFolder, _ plan: Rebuild.Plan
   ) throws(CommandError) -> Rebuild.Report {
     let watch = RebuildWatch()
-    let report = try CommandError.store { () throws(StoreError) in
+    let report = try CommandError.building { () throws(StoreError) in
       try Rebuild.build(folder, plan, progress: watch.goesOn)
     }
     guard let report else { throw RebuildWatch.stopped }
@@ -129,6 +137,7 @@ enum RebuildCommand {
   private static func prune(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
     let kept = try kept(words, or: 0)
+    try CommandError.building { () throws(StoreError) in try Rebuild.discard(folder) }
     if let daemon = ControlClient(folder) {
       try require(try daemon.post("/control/rows/prune?keep=\(kept)").status)
     } else {
@@ -138,7 +147,6 @@ enum RebuildCommand {
         withExtendedLifetime(lock) {}
       }
     }
-    try CommandError.store { () throws(StoreError) in try Rebuild.discard(folder) }
     return try list(words)
   }
 
@@ -166,7 +174,14 @@ enum RebuildCommand {
     guard counts.streams > 0 else {
       throw .findings("no events of that id; see: subledger events")
     }
-    Terminal.print("\(counts.streams) folded anew, \(counts.changed) changed")
+    if words.has("--json") {
+      Terminal.print(
+        JSONValue.object([
+          ("streams", .integer(counts.streams)), ("changed", .integer(counts.changed)),
+        ]).text)
+    } else {
+      Terminal.print("\(counts.streams) folded anew, \(counts.changed) changed")
+    }
     return .good
   }
 

@@ -17,7 +17,7 @@ enum RebuildDifference {
     let at = try words.time("--at") ?? Clock.now()
     let watch = RebuildWatch()
     var shown: [RowDifference] = []
-    let summary = try CommandError.store { () throws(StoreError) in
+    let summary = try CommandError.building { () throws(StoreError) in
       try RowsComparison.run(
         words.folder(configuration), plan, at: at, durations: configuration.nonRenewingDurations,
         progress: watch.goesOn

@@ -8,6 +8,10 @@ import SubscriptionLedger
 final class Installation {
   let folder: URL
   let authority: SimulatedAuthority
+  /// The build that commands and daemons of this installation are.
+  var program = RunningCommand.program
+  /// What their environment has beside the path.
+  var environment: [String: String] = [:]
   /// Reads everything of every app.
   static let token = "e2e-token-of-the-backend-4711"
   static let otherAppsToken = "e2e-token-of-another-app-4712"
@@ -100,7 +104,9 @@ final class Installation {
     try launch(words + ["--config", config.path]).finish()
   }
 
-  func launch(_ words: [String]) throws -> RunningCommand { try RunningCommand(words, in: folder) }
+  func launch(_ words: [String]) throws -> RunningCommand {
+    try RunningCommand(words, in: folder, program: program, environment: environment)
+  }
 
   /// The newest event's place and how many there are, asked with `events --json`.
   func events(_ words: String...) throws -> [JSONElement] {

@@ -23,8 +23,11 @@ final class RunningCommand {
   private let output: URL
   private let errors: URL
 
-  /// The program lies where the tests were built.
+  /// The program lies where the tests were built, unless SUBLEDGER_PROGRAM names another build.
   static let program: URL = {
+    if let path = ProcessInfo.processInfo.environment["SUBLEDGER_PROGRAM"] {
+      return URL(filePath: path)
+    }
     let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }
     let running = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
     let folders = (bundles.map { URL(filePath: $0) } + [running]).map {
@@ -36,15 +39,18 @@ final class RunningCommand {
     return found ?? URL(filePath: ".build/debug/subledger")
   }()
 
-  init(_ words: [String], in folder: URL) throws {
+  init(
+    _ words: [String], in folder: URL, program: URL = RunningCommand.program,
+    environment: [String: String] = [:]
+  ) throws {
     let name = UUID().uuidString
     output = folder.appending(path: "\(name).out")
     errors = folder.appending(path: "\(name).err")
     for file in [output, errors] { try Data().write(to: file) }
-    process.executableURL = Self.program
+    process.executableURL = program
     process.arguments = words
     process.currentDirectoryURL = folder
-    process.environment = ["PATH": "/usr/bin:/bin"]
+    process.environment = environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: output)
     process.standardError = try FileHandle(forWritingTo: errors)
