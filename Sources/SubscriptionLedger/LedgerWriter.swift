@@ -80,8 +80,12 @@ final class LedgerWriter {
         attempt { () throws(StoreError) in
           try journal.removeQuarantined(id)
         } ?? false)
-    case .adopt(let kept, let then):
-      then(order { () throws(StoreError) in try adopt(keeping: kept) })
+    case .adopt(let kept, let unlessHeld, let then):
+      then(
+        order { () throws(StoreError) in
+          let isHeld = unlessHeld ? try ProjectionList.read(ledger.folder).isHeld : false
+          return isHeld ? .nothing : try adopt(keeping: kept)
+        })
     case .rollBack(let then): then(order { () throws(StoreError) in try rollBack() })
     case .refold(let id, let then):
       then(attempt { () throws(StoreError) in try rows?.refold(only: id, reader) } ?? nil)

@@ -129,7 +129,9 @@ public enum Rebuild {
     while let name = try ProjectionList.read(folder).kept.first {
       switch try RowsBuilder.condition(folder.projection(named: name), journal) {
       case .usable, .otherFold: return try ProjectionFile.rollBack(folder)
-      default: try ProjectionList.read(folder).without(name).write(folder)
+      default:
+        try ProjectionList.read(folder).without(name).write(folder)
+        try ProjectionFile.remove(folder.projection(named: name))
       }
     }
     return nil

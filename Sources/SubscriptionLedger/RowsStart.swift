@@ -29,7 +29,7 @@ enum RowsStart {
       do throws(StoreError) {
         let report = try Rebuild.build(ledger.folder, plan) { _, _ in !ledger.jobs.isClosed }
         if report == nil { break }
-        return ledger.adopt(keeping: Rebuild.keptByDefault) { _ in then() }
+        return ledger.adopt(keeping: Rebuild.keptByDefault, unlessHeld: true) { _ in then() }
       } catch {
         // Somebody else builds; or the disk is full, which passes.
         if error != .locked {
