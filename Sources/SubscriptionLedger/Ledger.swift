@@ -97,8 +97,12 @@ public final class Ledger: Sendable {
   }
 
   /// Makes what was built the live projection, and keeps so many of those that were live before.
-  public func adopt(keeping kept: Int, then: @escaping @Sendable (RowsOutcome) -> Void) {
-    if !jobs.put(.adopt(keeping: kept, then)) { then(.failed) }
+  ///
+  /// - Parameter unlessHeld: leaves rows alone that somebody went back to, and says it is done.
+  public func adopt(
+    keeping kept: Int, unlessHeld: Bool = false, then: @escaping @Sendable (RowsOutcome) -> Void
+  ) {
+    if !jobs.put(.adopt(keeping: kept, unlessHeld: unlessHeld, then)) { then(.failed) }
   }
 
   /// Makes the projection live again that was so before.
@@ -169,7 +173,7 @@ public final class Ledger: Sendable {
 enum LedgerJob: Sendable {
   case submit(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)
   case drop(Int64, @Sendable (Bool) -> Void)
-  case adopt(keeping: Int, @Sendable (Ledger.RowsOutcome) -> Void)
+  case adopt(keeping: Int, unlessHeld: Bool, @Sendable (Ledger.RowsOutcome) -> Void)
   case rollBack(@Sendable (Ledger.RowsOutcome) -> Void)
   case prune(keeping: Int, @Sendable (Ledger.RowsOutcome) -> Void)
   case refold(String, @Sendable ((streams: Int, changed: Int)?) -> Void)

@@ -80,8 +80,12 @@ final class LedgerWriter {
         attempt { () throws(StoreError) in
           try journal.removeQuarantined(id)
         } ?? false)
-    case .adopt(let kept, let then):
-      then(order { () throws(StoreError) in try adopt(keeping: kept) })
+    case .adopt(let kept, let unlessHeld, let then):
+      then(
+        order { () throws(StoreError) in
+          if unlessHeld, try ProjectionList.read(ledger.folder).isHeld { return .done }
+          return try adopt(keeping: kept)
+        })
     case .rollBack(let then): then(order { () throws(StoreError) in try rollBack() })
     case .refold(let id, let then):
       then(attempt { () throws(StoreError) in try rows?.refold(only: id, reader) } ?? nil)
@@ -214,11 +218,19 @@ final class LedgerWriter {
     _ = try? ledger.rows.switchOver { () throws(StoreError) in (path, false) }
   }
 
+  /// After a switch that failed: what the list calls live is still read.
+  private func showAgain() {
+    guard ledger.rows.current == nil,
+      let name = try? ProjectionList.read(ledger.folder).live
+    else { return }
+    show(ledger.folder.projection(named: name))
+  }
+
   private func closeRows() throws(StoreError) {
     let closing = rows
     rows = nil
     do throws(StoreError) {
-      try closing?.projection.close()
+      try closing?.projection.close(isPatient: false)
     } catch .busy {
       // Somebody still reads the -wal; it stays beside the file, which is only read from now on.
     }
@@ -269,7 +281,7 @@ final class LedgerWriter {
       return try step()
     } catch {
       Log.write(.error, "rows_order_failed", [("error", .string(error.description))])
-      if rows == nil && ownsRows { recoverRows() }
+      if rows == nil { ownsRows ? recoverRows() : showAgain() }
       return .failed
     }
   }

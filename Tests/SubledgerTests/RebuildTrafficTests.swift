@@ -34,7 +34,7 @@ import Testing
   private func order(_ installation: Installation, _ words: [String]) throws {
     let done = try installation.launch(
       ["rebuild"] + words + ["--config", installation.config.path]
-    ).finish()
+    ).finish(within: 300)
     #expect(done.code == 0, "\(words): \(done)")
   }
 
@@ -51,7 +51,7 @@ import Testing
           ["entitlement", customer, "--json", "--config", config], in: folder
         ).finish()
         if row?.code != 0 { Issue.record("\(customer) by the files: \(String(describing: row))") }
-        usleep(50_000)
+        usleep(300_000)
       }
       done.leave()
     }
@@ -79,7 +79,7 @@ import Testing
     for round in 0..<Self.rebuilds {
       try order(installation, ["--apply", "--threads", "\(1 + round % 3)"])
       try order(installation, before[round % before.count])
-      if round % 5 == 4 { try order(installation, ["--rollback"]) }
+      if round % 8 == 4 { try order(installation, ["--rollback"]) }
       guard traffic.troubles.isEmpty else { break }
     }
     let spent = Date().timeIntervalSince(began)

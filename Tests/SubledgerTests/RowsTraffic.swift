@@ -102,7 +102,7 @@ final class RowsTraffic: Sendable {
       } else {
         note("a notification was answered with \(answer.status): \(answer.text)")
       }
-      usleep(UInt32.random(in: 200_000...600_000))
+      usleep(UInt32.random(in: 500_000...1_500_000))
     }
   }
 
@@ -114,7 +114,7 @@ final class RowsTraffic: Sendable {
       if let customer = customers.randomElement() {
         guard ask(client, customer) else { return }
       }
-      usleep(3_000)
+      usleep(20_000)
     }
   }
 
@@ -165,7 +165,7 @@ final class RowsTraffic: Sendable {
         after = page["next_page"]?.string
       } while after != nil
       if !missing.isEmpty { note("not in the list: \(missing.sorted().prefix(3))") }
-      usleep(100_000)
+      usleep(300_000)
     }
   }
 }
