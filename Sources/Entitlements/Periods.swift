@@ -168,7 +168,7 @@ private struct Purchases {
   func firstToSupersede(_ register: Periods.Register) -> Int64? {
     let transaction = register.transaction
     let begins = transaction.purchaseDate
-    // One that was charged before it began may be later than its own charge; it does not end itself.
+    // One that was charged before it began is later than its own charge: it does not end itself.
     let other = told[Periods.begun(starts, by: min(begins, register.first ?? .max))...]
       .first { $0.transactionId != transaction.transactionId }?.start
     let place = Periods.begun(untold, by: begins)

@@ -182,10 +182,10 @@ public final class LedgerReader {
     of key: StreamKey, _ question: Question
   ) throws(Failure) -> EntitlementRow {
     try store { () throws(StoreError) in
-      let payloads = try journal.payloads(
-        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
       var state = StreamState()
-      for payload in payloads {
+      try journal.forEachPayload(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max
+      ) { (payload) throws(StoreError) in
         if let step = try? JournaledNotification.foldEvent(payload) {
           state.evolve(step)
         } else if question.isAboutThePast {

@@ -2,8 +2,8 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// Rows are built, switched, switched back and pruned while everybody reads and posts: nobody sees a
-/// row missing, half, or older than before, and nothing answered is gone (promises 1, 4, 7).
+/// Rows are built, switched, switched back and pruned while everybody reads and posts: nobody sees
+/// a row missing, half, or older than before, and nothing answered is gone (promises 1, 4, 7).
 @Suite(.serialized) struct RebuildTrafficTests {
   private static func number(_ name: String, or usual: Int) -> Int {
     ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
@@ -13,7 +13,7 @@ import Testing
   private static let rebuilds = number("SUBLEDGER_REBUILDS", or: 4)
   private static let kills = number("SUBLEDGER_REBUILD_KILLS", or: 1)
 
-  /// All that was answered is there once, at the place that was answered; the rows are the journal's.
+  /// All that was answered is there once, at the place that was answered, and the rows follow.
   private func check(_ installation: Installation, _ traffic: RowsTraffic) throws {
     #expect(traffic.troubles == [])
     let places = Dictionary(

@@ -3,8 +3,8 @@ import Simulator
 import StrictJSON
 import Synchronization
 
-/// Connections that post and readers that poll, and what each of them may rely on: an event that was
-/// answered is in its customer's row, and a row never goes back, whatever becomes of the rows' files.
+/// Connections that post and readers that poll, and what each may rely on: an event that was
+/// answered is in its customer's row, and no row goes back, whatever becomes of the files.
 final class RowsTraffic: Sendable {
   static let connections = 64
   private static let customersEach = 3
