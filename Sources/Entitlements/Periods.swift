@@ -40,18 +40,17 @@ struct Periods {
   /// How far paid time reaches without a hole for one who has the first so many periods: from any
   /// moment at which all of them have begun.
   private let reach: [Int64]
+  /// When each begins, and when each ends: `Int64.min` where it is not live. A moment is looked up
+  /// for every turn of a history, so these are kept apart from what else a period is.
+  private let starts: [Int64]
+  private let ends: [Int64]
+  /// Until when the first so many run, `Int64.min` where none does.
+  private let latest: [Int64]
 
   init(_ state: StreamState) {
     let registers = state.transactions.values.sorted(by: Self.isEarlier)
     let revocations = registers.map(Self.revocation)
-    var purchases: [Purchase] = []
-    for (place, register) in registers.enumerated() {
-      let start = register.transaction.purchaseDate
-      let isVoid = revocations[place].map { $0 <= start } ?? false
-      if isVoid || register.transaction.transactionReason == "RENEWAL" { continue }
-      let isNamed = register.transaction.transactionReason != nil
-      purchases.append(Purchase(place: place, start: start, isNamed: isNamed))
-    }
+    let purchases = Purchases(registers, revocations)
     let all = registers.indices.map { place in
       Period(
         start: registers[place].transaction.purchaseDate,
@@ -61,7 +60,12 @@ struct Periods {
     self.registers = registers
     self.all = all
     head = all.lastIndex { !$0.isVoid } ?? all.indices.last
-    reach = Self.reach(all)
+    starts = all.map(\.start)
+    ends = all.map { $0.isLive ? $0.end : .min }
+    latest = ends.reduce(into: [.min]) { latest, end in
+      latest.append(max(latest[latest.count - 1], end))
+    }
+    reach = Self.reach(starts, latest)
   }
 
   var headPeriod: Period? { head.map { all[$0] } }
@@ -76,37 +80,33 @@ struct Periods {
   /// The period that covers `time`: of those still running the one begun last. Where nothing of the
   /// row has begun, one that begins within a day: Apple charges a renewal up to 24 hours early.
   func covering(_ time: Int64) -> Int? {
-    let begun = Self.begun(all, by: time)
-    if begun > 0 { return all[..<begun].lastIndex { $0.isLive && time < $0.end } }
-    let early = time.advanced(orBoundBy: Self.day)
-    return all.firstIndex { $0.isLive && time < $0.end && $0.start <= early }
+    let begun = Self.begun(starts, by: time)
+    if begun > 0 { return time < latest[begun] ? ends[..<begun].lastIndex { time < $0 } : nil }
+    let early = Self.begun(starts, by: time.advanced(orBoundBy: Self.day))
+    return ends[..<early].firstIndex { time < $0 }
   }
 
   /// Until when paid periods follow each other without a hole, starting with the one at a place.
   func paidThrough(from place: Int) -> Int64 {
-    max(all[place].end, reach[Self.begun(all, by: all[place].end)])
+    max(all[place].end, reach[Self.begun(starts, by: all[place].end)])
   }
 
-  /// How many begin at `time` or before.
-  private static func begun(_ all: [Period], by time: Int64) -> Int {
+  /// How many of these, in the order of time, lie at `time` or before.
+  fileprivate static func begun(_ starts: [Int64], by time: Int64) -> Int {
     var low = 0
-    var high = all.count
+    var high = starts.count
     while low < high {
       let middle = (low + high) / 2
-      if all[middle].start <= time { low = middle + 1 } else { high = middle }
+      if starts[middle] <= time { low = middle + 1 } else { high = middle }
     }
     return low
   }
 
   /// From the back: what the first so many reach to may let further ones join.
-  private static func reach(_ all: [Period]) -> [Int64] {
-    var latest: [Int64] = [.min]
-    for period in all {
-      latest.append(max(latest[latest.count - 1], period.isLive ? period.end : .min))
-    }
+  private static func reach(_ starts: [Int64], _ latest: [Int64]) -> [Int64] {
     var reach = latest
-    for count in stride(from: all.count, through: 1, by: -1) {
-      let further = begun(all, by: latest[count])
+    for count in stride(from: starts.count, through: 1, by: -1) {
+      let further = begun(starts, by: latest[count])
       if further > count { reach[count] = reach[further] }
     }
     return reach
@@ -126,39 +126,51 @@ struct Periods {
     return date
   }
 
-  /// A transaction somebody bought: what else a customer had may end with it.
-  private struct Purchase {
-    let place: Int
-    let start: Int64
-    /// Apple said that it is one.
-    let isNamed: Bool
-  }
-
   private static func end(
-    of register: Register, at place: Int, _ revocation: Int64?, among purchases: [Purchase]
+    of register: Register, at place: Int, _ revocation: Int64?, among purchases: Purchases
   ) -> Int64 {
     guard !register.transaction.isUpgraded else { return .min }
-    let (start, expires) = (register.transaction.purchaseDate, register.transaction.expiresDate)
-    var end = min(expires ?? .max, revocation ?? .max)
-    for purchase in purchases
-    where purchase.place != place
-      && supersedes(purchase, start: start, expires: expires, first: register.first)
-    {
-      end = min(end, purchase.start)
+    let end = min(register.transaction.expiresDate ?? .max, revocation ?? .max)
+    return min(end, purchases.firstToSupersede(register, at: place) ?? .max)
+  }
+}
+
+/// The transactions that count and are no renewals, in the order of time: each may end others.
+private struct Purchases {
+  /// Of those of which Apple said why they were made: when each begins, and its place.
+  private var starts: [Int64] = []
+  private var places: [Int] = []
+  /// Of the others (V1, and V2 before June 2023): when each begins.
+  private var untold: [Int64] = []
+
+  /// - Parameter registers: in the order of time.
+  init(_ registers: [Periods.Register], _ revocations: [Int64?]) {
+    for (place, register) in registers.enumerated() {
+      let start = register.transaction.purchaseDate
+      let isVoid = revocations[place].map { $0 <= start } ?? false
+      guard !isVoid, register.transaction.transactionReason != "RENEWAL" else { continue }
+      if register.transaction.transactionReason == nil {
+        untold.append(start)
+      } else {
+        starts.append(start)
+        places.append(place)
+      }
     }
-    return end
   }
 
-  /// A purchase ends every period that began before it, and every one that was charged before it
-  /// even if that was to begin later. Where Apple did not say why a transaction was made (V1, and
-  /// V2 before June 2023), one that starts over a day before the predecessor's end is a purchase.
-  private static func supersedes(
-    _ purchase: Purchase, start: Int64, expires: Int64?, first: Int64?
-  ) -> Bool {
-    guard purchase.isNamed else {
-      let limit = expires?.advanced(orBoundBy: -day) ?? .max
-      return start < purchase.start && purchase.start < limit
-    }
-    return purchase.start > start || first.map { $0 < purchase.start } ?? false
+  /// When the first begins that ends a period. A purchase ends every period that began before it,
+  /// and every one that was charged before it even if that was to begin later. Where Apple did not
+  /// say why a transaction was made, one that starts over a day before the predecessor's end is a
+  /// purchase.
+  func firstToSupersede(_ register: Periods.Register, at place: Int) -> Int64? {
+    let begins = register.transaction.purchaseDate
+    var next = Periods.begun(starts, by: min(begins, register.first ?? .max))
+    // One that was charged before it began is later than its own charge: it does not end itself.
+    if next < places.count, places[next] == place { next += 1 }
+    let other = next < starts.count ? starts[next] : nil
+    let early = Periods.begun(untold, by: begins)
+    let limit = register.transaction.expiresDate?.advanced(orBoundBy: -Periods.day) ?? .max
+    guard early < untold.count, untold[early] < limit else { return other }
+    return min(untold[early], other ?? .max)
   }
 }

@@ -37,7 +37,10 @@ extension LedgerHandler {
     guard let query = QueryString(request.query, allowed: allowed) else {
       return Problem.response(.malformed("query"))
     }
-    let kept = query["keep"].flatMap { Int($0) } ?? Rebuild.keptByDefault
+    let kept = query["keep"].map { Int($0) } ?? Rebuild.keptByDefault
+    guard let kept, (0...100).contains(kept) else {
+      return Problem.response(.malformed("query"))
+    }
     switch order {
     case .adopt:
       guard query["fingerprint"] == FoldIdentity.fingerprint else {

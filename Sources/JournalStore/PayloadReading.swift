@@ -5,14 +5,30 @@ extension JournalReader {
   public func payloads(
     of key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
   ) throws(StoreError) -> [JournaledPayload] {
+    var all: [JournaledPayload] = []
+    try forEachPayload(of: key, signedThrough: signedThrough, receivedThrough: receivedThrough) {
+      all.append($0)
+    }
+    return all
+  }
+
+  /// The same one by one: a stream may have any number of events.
+  public func forEachPayload(
+    of key: StreamKey, through seq: Int64 = .max, signedThrough: Int64 = .max,
+    receivedThrough: Int64 = .max, _ body: (JournaledPayload) throws(StoreError) -> Void
+  ) throws(StoreError) {
     try connection.statement(
       """
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
       WHERE e.stream_id = \(Self.streamId)
-      AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
+      AND e.seq <= ? AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment).bind(3, key.bundleId)
-      .bind(4, signedThrough).bind(5, receivedThrough).all(payload)
+      .bind(4, seq).bind(5, signedThrough).bind(6, receivedThrough).forEach {
+        (row) throws(StoreError) in
+        try body(try payload(row))
+        return true
+      }
   }
 
   /// Every event's payload of a range, in order, while `body` answers true; with its stream (nil:

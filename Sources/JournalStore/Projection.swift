@@ -218,11 +218,13 @@ public final class Projection {
 
   /// Copies the -wal into the file, removes it and closes. Later calls throw.
   ///
+  /// - Parameter isPatient: whether to wait for such a reader a while.
   /// - Throws: `busy` while a reader still looks at the -wal; the file is closed all the same.
-  public func close() throws(StoreError) {
+  public func close(isPatient: Bool = true) throws(StoreError) {
     let connection = try connection()
     ending = .sql("the projection is closed")
     defer { connection.close() }
+    if !isPatient { try connection.execute("PRAGMA busy_timeout=0") }
     try connection.checkpointTruncate()
   }
 }

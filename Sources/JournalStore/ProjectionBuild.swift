@@ -69,6 +69,9 @@ extension Projection {
   public func finishBuilding() throws(StoreError) {
     guard let build else { return }
     let connection = try connection()
+    // What was copied into the file so far was never synced, and a checkpoint that a reader keeps
+    // from copying more would not sync it either.
+    try platform { () throws(PlatformError) in try DurableFile.sync(path) }
     try connection.execute("PRAGMA synchronous=FULL")
     try atomically { (_, meta) throws(StoreError) in
       try meta.set(.foldedThrough, build.through)

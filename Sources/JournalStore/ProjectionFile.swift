@@ -1,3 +1,4 @@
+import Glibc
 import Platform
 
 /// What a projection was folded by, and from what. Two that differ here are not comparable.
@@ -56,6 +57,8 @@ public enum ProjectionFile {
     } catch {
       switch error {
       case .busy, .locked, .full, .io: throw error
+      // What the system could not do now says nothing about the file; that it is a folder does.
+      case .platform(_, let code) where code != EISDIR: throw error
       default: found = nil
       }
     }

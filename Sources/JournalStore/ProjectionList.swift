@@ -22,13 +22,16 @@ public struct ProjectionList: Sendable, Equatable {
 
   private static let maximumBytes = 4096
 
-  /// What is not the name of a projection is passed over.
+  /// What is not the name of a projection is passed over, and so is a name that was there before:
+  /// one that is kept must never be the one that is live.
   public static func read(_ folder: DataFolder) throws(StoreError) -> ProjectionList {
     try platform { () throws(PlatformError) in
       guard try DurableFile.size(folder.projectionList) != nil else { return ProjectionList() }
       let bytes = try DurableFile.read(folder.projectionList, limit: maximumBytes)
       let lines = bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
-      return ProjectionList(names: lines.filter(isName), isHeld: lines.first == held)
+      var names: [String] = []
+      for line in lines where isName(line) && !names.contains(line) { names.append(line) }
+      return ProjectionList(names: names, isHeld: lines.first == held)
     }
   }
 

@@ -10,10 +10,17 @@ public final class ProjectionReader {
   ///
   /// - Throws: `foreign` where none is.
   public static func open(_ folder: DataFolder) throws(StoreError) -> ProjectionReader {
-    guard let name = try ProjectionList.read(folder).live else {
-      throw .foreign("there are no rows in \(folder.path); run `subledger rebuild --apply`")
+    while true {
+      guard let name = try ProjectionList.read(folder).live else {
+        throw .foreign("there are no rows in \(folder.path); run `subledger rebuild --apply`")
+      }
+      do throws(StoreError) {
+        return try open(folder, path: folder.projection(named: name))
+      } catch {
+        // Removed since the list was read: then it names another one.
+        if try ProjectionList.read(folder).live == name { throw error }
+      }
     }
-    return try open(folder, path: folder.projection(named: name))
   }
 
   /// Opens any projection of the folder, such as one that was built and is not live.

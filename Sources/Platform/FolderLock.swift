@@ -10,14 +10,22 @@ public struct FolderLock: ~Copyable, Sendable {
   public let path: String
   private let descriptor: Int32
 
+  /// How many times to try, 2 ms apart.
+  private static let patience = 10
+
   /// Takes the lock; nil when another process (or another value in this one) holds it.
   public static func take(_ path: String) throws(PlatformError) -> FolderLock? {
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .last("open \(path)") }
-    if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
-      return FolderLock(path: path, descriptor: descriptor)
+    var code = EWOULDBLOCK
+    // Who only looks whether it is held holds it for a moment (`isHeld`): that is not an owner.
+    for attempt in 0..<patience where code == EWOULDBLOCK {
+      if attempt > 0 { usleep(2_000) }
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+        return FolderLock(path: path, descriptor: descriptor)
+      }
+      code = errno
     }
-    let code = errno
     close(descriptor)
     guard code == EWOULDBLOCK else { throw .system("lock \(path)", code) }
     return nil

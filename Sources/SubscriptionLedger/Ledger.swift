@@ -98,7 +98,7 @@ public final class Ledger: Sendable {
 
   /// Makes what was built the live projection, and keeps so many of those that were live before.
   ///
-  /// - Parameter unlessHeld: leaves what somebody went back to.
+  /// - Parameter unlessHeld: leaves rows alone that somebody went back to, and says it is done.
   public func adopt(
     keeping kept: Int, unlessHeld: Bool = false, then: @escaping @Sendable (RowsOutcome) -> Void
   ) {

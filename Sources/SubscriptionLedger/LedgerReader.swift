@@ -107,11 +107,12 @@ public final class LedgerReader {
 
   /// Whether events of a stream came after the rows were folded: nobody folds into rows of another
   /// fold, nor into any while no daemon runs. Such a stream is answered from the journal.
+  ///
+  /// Asks of the projection the row came from, also where another one is live by now.
   private func isBehind(_ key: StreamKey) throws(Failure) -> Bool {
-    let rows = try rows()
     guard let live, !live.isFollowed else { return false }
     return try store { () throws(StoreError) in
-      try journal.hasEvents(of: key, after: try rows.foldedThrough())
+      try journal.hasEvents(of: key, after: try live.reader.foldedThrough())
     }
   }
 
@@ -122,12 +123,13 @@ public final class LedgerReader {
     _ originalTransactionId: String, environment: String, bundleId: String?,
     _ question: Question
   ) throws(Failure) -> RowDocument? {
+    // One projection for one answer, whatever is switched meanwhile.
+    let rows = try rows()
     if question.isAboutThePast {
       let keys = try keys(originalTransactionId, environment, bundleId, question)
       guard let key = try Self.only(keys) else { return nil }
       return try document(key, try pastRow(of: key, question), question)
     }
-    let rows = try rows()
     let all = try store { () throws(StoreError) in
       try rows.rows(withOriginalTransactionId: originalTransactionId)
     }
@@ -195,10 +197,10 @@ public final class LedgerReader {
     of key: StreamKey, _ question: Question
   ) throws(Failure) -> EntitlementRow {
     try store { () throws(StoreError) in
-      let payloads = try journal.payloads(
-        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
       var state = StreamState()
-      for payload in payloads {
+      try journal.forEachPayload(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max
+      ) { (payload) throws(StoreError) in
         if let step = try? JournaledNotification.foldEvent(payload) {
           state.evolve(step)
         } else if question.isAboutThePast {
@@ -211,7 +213,8 @@ public final class LedgerReader {
 
   /// The stream that names this one as its former self; of several, the one Apple signed last.
   private func successor(of key: StreamKey, _ question: Question) throws(Failure) -> String? {
-    let rows = try rows()
+    let rows: ProjectionReader
+    if let live { rows = live.reader } else { rows = try self.rows() }
     let candidates = try store { () throws(StoreError) in
       try rows.rows(withPreviousOriginalTransactionId: key.originalTransactionId)
     }

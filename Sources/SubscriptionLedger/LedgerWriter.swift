@@ -83,8 +83,8 @@ final class LedgerWriter {
     case .adopt(let kept, let unlessHeld, let then):
       then(
         order { () throws(StoreError) in
-          let isHeld = unlessHeld ? try ProjectionList.read(ledger.folder).isHeld : false
-          return isHeld ? .nothing : try adopt(keeping: kept)
+          if unlessHeld, try ProjectionList.read(ledger.folder).isHeld { return .done }
+          return try adopt(keeping: kept)
         })
     case .rollBack(let then): then(order { () throws(StoreError) in try rollBack() })
     case .refold(let id, let then):
@@ -219,7 +219,7 @@ final class LedgerWriter {
     let closing = rows
     rows = nil
     do throws(StoreError) {
-      try closing?.projection.close()
+      try closing?.projection.close(isPatient: false)
     } catch .busy {
       // Somebody still reads the -wal; it stays beside the file, which is only read from now on.
     }

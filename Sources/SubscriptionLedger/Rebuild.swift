@@ -108,6 +108,10 @@ public enum Rebuild {
       withExtendedLifetime(lock) {}
       withExtendedLifetime(building) {}
     }
+    let journal = try JournalReader.open(folder)
+    guard case .usable = try RowsBuilder.condition(buildingPath(folder), journal) else {
+      throw .foreign("what was built was changed meanwhile: `subledger rebuild --apply` again")
+    }
     try ProjectionFile.goLive(
       buildingPath(folder), in: folder, foldVersion: FoldIdentity.version, keeping: kept)
   }

@@ -28,8 +28,7 @@ enum RowsBuilder {
     case .unfinished, .damaged, .otherJournal, .ahead, .diverged:
       try ProjectionFile.putAside(path)
     }
-    try list.without(live).write(folder)
-    // One that was live before it must not come back by itself.
+    // Its name stays first in the list: one that was live before it must not come back by itself.
     return .none
   }
 

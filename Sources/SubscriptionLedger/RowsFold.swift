@@ -109,7 +109,7 @@ final class RowsFold {
   ) throws(StoreError) -> (state: StreamState, broken: String?) {
     var state = StreamState()
     var broken: String?
-    for payload in try journal.payloads(of: key) where payload.seq <= seq {
+    try journal.forEachPayload(of: key, through: seq) { payload in
       if let event = try? JournaledNotification.foldEvent(payload) {
         state.evolve(event)
       } else {

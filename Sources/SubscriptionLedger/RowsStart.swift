@@ -28,8 +28,8 @@ enum RowsStart {
     while !ledger.jobs.isClosed {
       do throws(StoreError) {
         let report = try Rebuild.build(ledger.folder, plan) { _, _ in !ledger.jobs.isClosed }
-        if report == nil { break }
-        return ledger.adopt(keeping: Rebuild.keptByDefault, unlessHeld: true) { _ in then() }
+        if report == nil || isAdopted(ledger) { break }
+        wait(seconds: 0.5, for: ledger)
       } catch {
         // Somebody else builds; or the disk is full, which passes.
         if error != .locked {
@@ -39,6 +39,15 @@ enum RowsStart {
       }
     }
     then()
+  }
+
+  /// Whether nothing is left to do: what was built is live, or somebody wants other rows. Otherwise
+  /// somebody else builds in its place, or the disk is full.
+  private static func isAdopted(_ ledger: Ledger) -> Bool {
+    let answer = Mailbox<Ledger.RowsOutcome>(capacity: 1)
+    ledger.adopt(keeping: Rebuild.keptByDefault, unlessHeld: true) { _ = answer.put($0) }
+    guard case .done = answer.take() else { return false }
+    return true
   }
 
   private static func wait(seconds: Double, for ledger: Ledger) {
