@@ -39,8 +39,10 @@ public struct EntitlementRow: Sendable, Equatable {
 
   public init(_ state: StreamState) { self.init(state, Periods(state)) }
 
-  /// - Parameter periods: the state's own.
-  init(_ state: StreamState, _ periods: Periods) {
+  /// - Parameters:
+  ///   - periods: the state's own.
+  ///   - time: the one moment that is asked about; nil for all of them.
+  init(_ state: StreamState, _ periods: Periods, only time: Int64? = nil) {
     eventCount = state.eventCount
     lastEvent = state.lastEvent
     renewal = state.renewal?.renewal
@@ -50,7 +52,7 @@ public struct EntitlementRow: Sendable, Equatable {
     revokedAt = periods.revokedAt
     guard !state.isEmpty else { return }
     var moment = Moment(periods, renewal, code: state.status?.status)
-    for time in Moment.turns(periods, renewal) {
+    for time in time.map({ [$0] }) ?? Moment.turns(periods, renewal) {
       moment.move(to: time)
       let span = moment.span
       if let last = spans.last, last.isSameAnswer(as: span) { continue }

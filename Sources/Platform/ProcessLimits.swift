@@ -11,10 +11,11 @@ public enum ProcessLimits {
     setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
   }
 
-  /// From here on the calling thread runs when nobody else wants the processor (setpriority(2): on
-  /// Linux a thread has a niceness of its own, and threads it starts inherit it).
+  /// From here on the calling thread gets a tenth of what others get who want the processor
+  /// (setpriority(2), sched(7): on Linux a thread has a niceness of its own, and threads that it
+  /// starts inherit it).
   public static func yieldToOthers() {
-    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
+    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 10)
   }
 
   /// Processors this process may use.

@@ -16,6 +16,8 @@ final class LedgerWriter {
   private var rows: RowsFold?
   /// Whether rows were ever taken over: from then on it is the writer who gets them back.
   private var ownsRows = false
+  /// While another thread folds into the live rows at the start: one writer a file.
+  private var isCatchingUp = false
 
   /// The thread's whole life: lock, open, serve, close.
   static func run(
@@ -28,7 +30,9 @@ final class LedgerWriter {
       let journal = try Journal.open(ledger.folder, lock: lock, now: now)
       let writer = LedgerWriter(
         ledger, journal, try JournalReader.open(ledger.folder), onFailure)
-      _ = opened.put(.success(try RowsBuilder.look(ledger.folder, writer.reader)))
+      let found = try RowsBuilder.look(ledger.folder, writer.reader)
+      if case .own = found { writer.isCatchingUp = true }
+      _ = opened.put(.success(found))
       writer.serve()
       withExtendedLifetime(lock) {}
     } catch {
@@ -180,6 +184,7 @@ final class LedgerWriter {
 
   /// Rows are live that were caught up on a thread of their own, or that another fold made.
   private func takeRows() {
+    isCatchingUp = false
     ownsRows = true
     if rows == nil { recoverRows() }
   }
@@ -272,10 +277,11 @@ final class LedgerWriter {
     _ step: () throws(StoreError) -> Ledger.RowsOutcome
   ) -> Ledger.RowsOutcome {
     do throws(StoreError) {
+      if isCatchingUp { throw .busy }
       return try step()
     } catch {
       Log.write(.error, "rows_order_failed", [("error", .string(error.description))])
-      if rows == nil { recoverRows() }
+      if rows == nil && !isCatchingUp { recoverRows() }
       return .failed
     }
   }

@@ -18,6 +18,8 @@ struct WholeFold: ~Copyable {
   private static let depth = 3
   /// Rows written in one go: the more, the fewer pages of the indexes are written again and again.
   private static let rowCount = 4096
+  /// Bytes of states after which rows are written, however few: long histories do not add up.
+  private static let rowBytes = 16 << 20
 
   private init(_ projection: Projection, _ workers: [Worker], lastStream: Int64) {
     self.projection = projection
@@ -51,6 +53,7 @@ struct WholeFold: ~Copyable {
     let count = max(0, (lastStream - first + size) / size)
     var isAsked: Int64 = 0
     var rows: [ProjectedRow] = []
+    var bytes = 0
     var events: Int64 = 0
     var goesOn = true
     for piece in 0..<count where goesOn {
@@ -65,11 +68,13 @@ struct WholeFold: ~Copyable {
       if let build = projection.build {
         goesOn = progress(build.events + events, build.through)
       }
-      guard rows.count >= Self.rowCount || piece == count - 1 || !goesOn else { continue }
+      bytes += folded.rows.reduce(0) { $0 + $1.state.count }
+      let isFull = rows.count >= Self.rowCount || bytes >= Self.rowBytes
+      guard isFull || piece == count - 1 || !goesOn else { continue }
       try projection.add(built: rows, before: folded.next, events: events)
       try projection.checkpointIfNeeded()
       rows.removeAll(keepingCapacity: true)
-      events = 0
+      (bytes, events) = (0, 0)
     }
     return goesOn
   }

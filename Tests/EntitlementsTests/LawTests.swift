@@ -88,6 +88,25 @@ import Testing
     }
   }
 
+  /// A row is good for every moment: what it says of one is what is worked out for that one alone.
+  @Test func rowsHoldForEveryMoment() {
+    Law().holds("the spans of a row") { events, chance in
+      let state = folded(events)
+      let row = EntitlementRow(state)
+      for span in row.spans {
+        for offset: Int64 in [-1, 0, 1] {
+          let time = span.from.advanced(orBoundBy: offset)
+          if row.entitlement(at: time) != Entitlement(state, at: time) { return "at \(time)" }
+        }
+      }
+      for time in RandomHistory.clocks(events, &chance, count: 5)
+      where row.entitlement(at: time) != Entitlement(state, at: time) {
+        return "at \(time)"
+      }
+      return nil
+    }
+  }
+
   /// The derived values, against a second implementation that shares nothing with the first.
   @Test func rowsAreAsWorkedOutPlainly() {
     Law().holds("the row") { events, chance in

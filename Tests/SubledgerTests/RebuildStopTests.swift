@@ -44,15 +44,14 @@ import Testing
     return (installation, try #require(try installation.digest()))
   }
 
-  /// Starts one, and waits until rows are in it.
+  /// Starts one, and waits until it has a file open that it builds in: seconds before its end.
   private func begin(_ installation: Installation, _ words: String...) throws -> RunningCommand {
     let running = try installation.launch(
       ["rebuild", "--threads", "1", "--config", installation.config.path] + words)
     let wal = installation.data.appending(path: "entitlements-1.sqlite.building-wal").path
     try running.wait(20, "the first rows") {
       guard running.isRunning else { throw Trouble("it ended: \(try running.finish())") }
-      let size = try? FileManager.default.attributesOfItem(atPath: wal)[.size] as? Int
-      return (size ?? 0) > 200_000
+      return FileManager.default.fileExists(atPath: wal)
     }
     return running
   }
@@ -67,31 +66,29 @@ import Testing
 
   @Test func anInterruptedOneIsGoneOnWith() throws {
     let (installation, digest) = try live()
-    for signal in [SIGINT, SIGKILL] {
-      let running = try begin(installation)
-      running.signal(signal)
-      let finished = try running.finish(within: 20)
-      if signal == SIGINT {
-        #expect(finished.code == 3, "\(finished)")
-        #expect(finished.errors.contains("what is live is as it was"))
-      }
-      try expectBuilding(installation, digest)
-      // What is in it stays in it: a wrong row there is found in what is built by the next one.
-      let path = installation.dataFolder.path + "/entitlements-1.sqlite.building"
-      let connection = try Connection.open(path, .write)
-      try connection.execute("UPDATE entitlement SET last_seq = 4711 WHERE id = 1")
-      connection.close()
-      let next = try installation.run("rebuild", "--json")
-      #expect(next.code == 0, "\(next)")
-      #expect(try next.lines().last?["rows"]?.integer == Int64(Self.customers))
-      #expect(try installation.roles() == ["live", "built"])
-      let rows = try ProjectionReader.open(installation.dataFolder, path: path)
-      let first = try rows.rows(after: nil, limit: 1)
-      #expect(first.map(\.lastSeq) == [4711], "it began anew")
-      // What is whole is not gone on with: this one begins anew, and is right.
-      #expect(try installation.run("rebuild", "--json").lines().last?["digest"]?.string == digest)
-      #expect(try installation.run("rebuild", "--prune").code == 0)
-    }
+    let first = try begin(installation)
+    first.signal(SIGINT)
+    let finished = try first.finish(within: 20)
+    #expect(finished.code == 3, "\(finished)")
+    #expect(finished.errors.contains("what is live is as it was"))
+    try expectBuilding(installation, digest)
+    // What is in it stays in it: a wrong row there is found in what is built by the last one.
+    let path = installation.dataFolder.path + "/entitlements-1.sqlite.building"
+    let connection = try Connection.open(path, .write)
+    try connection.execute("UPDATE entitlement SET last_seq = 4711 WHERE id = 1")
+    connection.close()
+    let second = try begin(installation)
+    second.signal(SIGKILL)
+    try second.finish(within: 20)
+    try expectBuilding(installation, digest)
+    let next = try installation.run("rebuild", "--json")
+    #expect(next.code == 0, "\(next)")
+    #expect(try next.lines().last?["rows"]?.integer == Int64(Self.customers))
+    #expect(try installation.roles() == ["live", "built"])
+    let rows = try ProjectionReader.open(installation.dataFolder, path: path)
+    #expect(try rows.rows(after: nil, limit: 1).map(\.lastSeq) == [4711], "it began anew")
+    // What is whole is not gone on with: this one begins anew, and is right.
+    #expect(try installation.run("rebuild", "--json").lines().last?["digest"]?.string == digest)
   }
 
   @Test func anApplyThatIsInterruptedSwitchesNothing() throws {
