@@ -16,6 +16,8 @@ public struct DataFolder: Sendable, Hashable {
   public var journalWAL: String { journal + "-wal" }
   public var lockFile: String { path + "/lock" }
   public var controlSocket: String { path + "/control.sock" }
+  /// The private key that anchors are signed with.
+  public var anchorKey: String { path + "/anchor.key" }
 
   /// A projection of this folder, by its file's name.
   public func projection(named name: String) -> String { "\(path)/\(name)" }

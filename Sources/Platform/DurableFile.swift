@@ -22,20 +22,7 @@ public enum DurableFile {
 
   /// Up to `limit` bytes from the start of a file.
   public static func read(_ path: String, limit: Int) throws(PlatformError) -> [UInt8] {
-    let file = try OpenFile.open(path, O_RDONLY)
-    var bytes = [UInt8](repeating: 0, count: limit)
-    var filled = 0
-    while filled < limit {
-      let count = bytes.withUnsafeMutableBytes {
-        Glibc.read(file.descriptor, $0.baseAddress.map { $0 + filled }, limit - filled)
-      }
-      if count < 0 && errno == EINTR { continue }
-      guard count >= 0 else { throw .last("read \(path)") }
-      if count == 0 { break }
-      filled += count
-    }
-    bytes.removeLast(limit - filled)
-    return bytes
+    try OpenFile.open(path, O_RDONLY).read(limit: limit, path: path)
   }
 
   /// Puts a file of mode 0600 in place, whole or not at all, and durably.
@@ -94,7 +81,7 @@ public enum DurableFile {
 }
 
 /// A descriptor, closed with its value.
-private struct OpenFile: ~Copyable {
+struct OpenFile: ~Copyable {
   let descriptor: Int32
 
   static func open(_ path: String, _ flags: Int32) throws(PlatformError) -> OpenFile {
@@ -109,6 +96,39 @@ private struct OpenFile: ~Copyable {
 
   func sync(path: String) throws(PlatformError) {
     guard fsync(descriptor) == 0 else { throw .last("sync \(path)") }
+  }
+
+  /// What fstat(2) says of the file itself, whatever its name stands for by now.
+  func status(path: String) throws(PlatformError) -> (isFile: Bool, isPrivate: Bool, size: Int64) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw .last("look at \(path)") }
+    return (
+      status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 == 0, Int64(status.st_size)
+    )
+  }
+
+  /// Up to `limit` bytes from where the descriptor stands.
+  func read(limit: Int, path: String) throws(PlatformError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: limit)
+    var filled = 0
+    while filled < limit {
+      let count = bytes.withUnsafeMutableBytes {
+        Glibc.read(descriptor, $0.baseAddress.map { $0 + filled }, limit - filled)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { throw .last("read \(path)") }
+      if count == 0 { break }
+      filled += count
+    }
+    bytes.removeLast(limit - filled)
+    return bytes
+  }
+
+  /// The last byte of a file of that size, above 0.
+  func lastByte(of size: Int64, path: String) throws(PlatformError) -> UInt8 {
+    var byte: UInt8 = 0
+    guard pread(descriptor, &byte, 1, off_t(size - 1)) == 1 else { throw .last("read \(path)") }
+    return byte
   }
 
   func write(_ bytes: ArraySlice<UInt8>, path: String) throws(PlatformError) {

@@ -1,7 +1,21 @@
-/// Base64 with padding (RFC 4648 section 4), as `x5c` has it (RFC 7515 section 4.1.6).
-enum Base64 {
+/// Base64 with padding (RFC 4648 section 4), as `x5c` has it (RFC 7515 section 4.1.6), PEM, and the
+/// keys and signatures in our own JSON.
+public enum Base64 {
+  /// The text of `bytes`, in ASCII, with padding.
+  public static func encode(_ bytes: [UInt8]) -> [UInt8] {
+    var text = Base64URL.encode(bytes)
+    for index in text.indices {
+      switch text[index] {
+      case UInt8(ascii: "-"): text[index] = UInt8(ascii: "+")
+      case UInt8(ascii: "_"): text[index] = UInt8(ascii: "/")
+      default: break
+      }
+    }
+    return text + [UInt8](repeating: UInt8(ascii: "="), count: (3 - bytes.count % 3) % 3)
+  }
+
   /// The bytes of a text with the standard alphabet and exact padding; nil for anything else.
-  static func decode(_ text: String) -> [UInt8]? {
+  public static func decode(_ text: String) -> [UInt8]? {
     var text = ArraySlice(text.utf8)
     guard text.count % 4 == 0 else { return nil }
     for _ in 0..<2 where text.last == UInt8(ascii: "=") { text.removeLast() }

@@ -68,7 +68,7 @@ public struct CertificateMaker: Sendable {
   /// The certificate in PEM (RFC 7468 section 5).
   public static func pem(_ der: [UInt8]) -> [UInt8] {
     var text = Array("-----BEGIN CERTIFICATE-----\n".utf8)
-    var rest = JWSSigner.base64(der)[...]
+    var rest = Base64.encode(der)[...]
     while !rest.isEmpty {
       text += rest.prefix(64)
       text.append(0x0A)

@@ -8,7 +8,7 @@ public struct JWSSigner: Sendable {
   /// Header `{"alg":"ES256","x5c":[…]}`; the chain is leaf first, in DER.
   public init(key: SigningKey, chain: [[UInt8]]) {
     let certificates = chain.map {
-      JSONValue.string(String(decoding: Self.base64($0), as: UTF8.self))
+      JSONValue.string(String(decoding: Base64.encode($0), as: UTF8.self))
     }
     self.init(
       key: key,
@@ -29,19 +29,6 @@ public struct JWSSigner: Sendable {
     let signature = try key.sign(text)
     text.append(UInt8(ascii: "."))
     return text + Base64URL.encode(signature)
-  }
-
-  /// Standard base64 with padding (RFC 4648 section 4), as x5c and PEM have it.
-  static func base64(_ bytes: [UInt8]) -> [UInt8] {
-    var text = Base64URL.encode(bytes)
-    for index in text.indices {
-      switch text[index] {
-      case UInt8(ascii: "-"): text[index] = UInt8(ascii: "+")
-      case UInt8(ascii: "_"): text[index] = UInt8(ascii: "/")
-      default: break
-      }
-    }
-    return text + [UInt8](repeating: UInt8(ascii: "="), count: (3 - bytes.count % 3) % 3)
   }
 
   /// The bytes of a base64 text; nil where it is none.

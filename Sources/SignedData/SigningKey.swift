@@ -1,6 +1,7 @@
 import COpenSSL
 
-/// A private key that signs: what the simulator and tests have in place of Apple.
+/// A private key that signs: what the simulator and tests have in place of Apple, and what an
+/// `Ed25519Key` signs with.
 ///
 /// May be used by many threads at once: signing only reads the key, and every call has a context
 /// of its own.

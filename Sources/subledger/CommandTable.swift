@@ -133,6 +133,15 @@ enum CommandTable {
       usage: "", flags: [.json], example: "subledger verify --data /var/lib/subledger",
       action: VerifyCommand.run),
     Command(
+      name: "anchor",
+      summary:
+        "Prints the head of the journal as one signed line, to be kept where the journal's owner\n"
+        + "cannot change it; verify --anchors holds the journal to it later. Works beside a\n"
+        + "running daemon.",
+      usage: "[--append FILE] | --public-key", flags: AnchorCommand.flags,
+      example: "subledger anchor --append /mnt/elsewhere/anchors.ndjson",
+      action: AnchorCommand.run),
+    Command(
       name: "export",
       summary:
         "Writes the journal as NDJSON, one event a line with its place and hash, which ingest\n"

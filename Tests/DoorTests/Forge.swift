@@ -12,7 +12,7 @@ enum Forge {
   }
 
   static func base64(_ bytes: [UInt8]) -> String {
-    String(decoding: JWSSigner.base64(bytes), as: UTF8.self)
+    String(decoding: Base64.encode(bytes), as: UTF8.self)
   }
 
   static func url(_ bytes: [UInt8]) -> [UInt8] { Base64URL.encode(bytes) }
