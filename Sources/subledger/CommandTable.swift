@@ -130,8 +130,8 @@ enum CommandTable {
       name: "verify",
       summary: "Checks every promise on the data at rest: the chain, every signature as of its\n"
         + "signedDate, columns against bodies, rows against a refold, quarantine. Changes nothing.",
-      usage: "", flags: [.json], example: "subledger verify --data /var/lib/subledger",
-      action: VerifyCommand.run),
+      usage: "[--bundle FILE]", flags: VerifyCommand.flags,
+      example: "subledger verify --data /var/lib/subledger", action: VerifyCommand.run),
     Command(
       name: "anchor",
       summary:

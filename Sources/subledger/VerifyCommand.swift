@@ -3,10 +3,15 @@ import StrictJSON
 import SubscriptionLedger
 
 enum VerifyCommand {
+  static let flags: [Command.Flag] = [
+    .init("--bundle", "FILE", "an evidence bundle instead of a data folder"),
+    .init("--anchor-key", "FILE", "the public key that anchors must be signed with"), .json,
+  ]
   private static let shown = 20
 
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
+    if let bundle = words["--bundle"] { return try BundleCommand.check(words, bundle) }
     let configuration = try words.configuration()
     let interruption = Interruption()
     interruption.watch()
