@@ -21,11 +21,26 @@ public enum Verify {
     public var digest: String?
     /// Whether the rows were folded again and compared: another fold's can only be counted.
     public var areRowsCompared = true
+    /// Whether the whole chain was walked, and not one customer's events alone.
+    public var isWhole = true
+    /// How the journal compares with anchors; nil where it was held to none.
+    public var anchors: Anchors?
     /// Lowest place first; at most `maximumFindings`.
     public var findings: [Finding] = []
     /// How many there are, kept or not.
     public var findingCount = 0
     public var isStopped = false
+  }
+
+  /// What a journal was held to.
+  public struct Anchors: Sendable {
+    public let file: String
+    public let isConfigured: Bool
+    /// Anchors that hold, and the last event they vouch for; nil where none does.
+    public let held: Int64
+    public let through: Int64?
+    /// The last line is torn, and says nothing.
+    public let isTorn: Bool
   }
 
   /// Findings that are kept; the first one is what matters.
@@ -34,10 +49,11 @@ public enum Verify {
   /// Verifies a folder, whether a daemon runs on it or not, with a thread for each processor.
   ///
   /// - Parameters:
+  ///   - anchors: what the journal must have as its beginning; nil for none.
   ///   - progress: events checked and the head, now and then; false stops.
   public static func run(
-    _ folder: DataFolder, _ configuration: Configuration, threads: Int,
-    progress: @escaping @Sendable (Int64, Int64) -> Bool
+    _ folder: DataFolder, _ configuration: Configuration, anchors: AnchorsFile? = nil,
+    threads: Int, progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> Report {
     let journal = try VerifyError.store { () throws(StoreError) in
       try JournalReader.open(folder)
@@ -50,6 +66,12 @@ public enum Verify {
     }
     var report = Report(events: work.done, isStopped: work.isStopped)
     if !work.isStopped {
+      report.anchors = try anchors.map { (file) throws(VerifyError) in
+        let outcome = try AnchorsCheck.run(file, folder, findings)
+        return Anchors(
+          file: file.path, isConfigured: file.isConfigured, held: outcome.held,
+          through: outcome.through, isTorn: outcome.isTorn)
+      }
       try VerifyError.store { () throws(StoreError) in
         try QuarantineCheck.run(journal, configuration, findings)
         let rows = try RowsCheck.run(folder, journal, head: head, findings)
@@ -61,7 +83,7 @@ public enum Verify {
     return report
   }
 
-  private static func eachThread(
+  static func eachThread(
     _ count: Int, _ body: @escaping @Sendable () throws(VerifyError) -> Void
   ) throws(VerifyError) {
     let failure = Mutex<VerifyError?>(nil)
@@ -119,6 +141,8 @@ public enum Verify {
 public enum VerifyError: Error, Sendable {
   case store(StoreError)
   case configuration(ConfigurationError)
+  /// Anchors that were asked for cannot be read.
+  case anchors(AnchorError)
 
   static func store<Value>(_ step: () throws(StoreError) -> Value) throws(VerifyError) -> Value {
     do throws(StoreError) {

@@ -129,8 +129,10 @@ enum CommandTable {
     Command(
       name: "verify",
       summary: "Checks every promise on the data at rest: the chain, every signature as of its\n"
-        + "signedDate, columns against bodies, rows against a refold, quarantine. Changes nothing.",
-      usage: "", flags: [.json], example: "subledger verify --data /var/lib/subledger",
+        + "signedDate, columns against bodies, rows against a refold, quarantine; and that anchors\n"
+        + "that were kept elsewhere still hold. Changes nothing.",
+      usage: "[--anchors FILE | --only OTID]", flags: VerifyCommand.flags,
+      example: "subledger verify --anchors /mnt/elsewhere/anchors.ndjson --anchor-key public.pem",
       action: VerifyCommand.run),
     Command(
       name: "anchor",
