@@ -43,9 +43,11 @@ public enum ProjectionFile {
   static let schema = 2
   private static let companions = ["", "-wal", "-shm"]
 
-  /// - Parameter hashAt: hash[seq] by the journal, nil past its head.
+  /// - Parameters:
+  ///   - folder: for who only looks at a folder's live rows, and leaves no file beside them.
+  ///   - hashAt: hash[seq] by the journal, nil past its head.
   public static func examine(
-    _ path: String, _ identity: ProjectionIdentity,
+    _ path: String, _ identity: ProjectionIdentity, onlyLookingAt folder: DataFolder? = nil,
     hashAt: (Int64) throws(StoreError) -> [UInt8]?
   ) throws(StoreError) -> ProjectionCondition {
     guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
@@ -53,7 +55,7 @@ public enum ProjectionFile {
     }
     let found: Facts?
     do throws(StoreError) {
-      found = try Facts(path)
+      found = try Facts(path, try folder?.readingMode(path) ?? .read)
     } catch {
       switch error {
       case .busy, .locked, .full, .io: throw error
@@ -89,8 +91,8 @@ public enum ProjectionFile {
     let build: Projection.Build?
 
     /// Nil where something of it is missing, or the layout is another.
-    init?(_ path: String) throws(StoreError) {
-      let connection = try Connection.open(path, .read)
+    init?(_ path: String, _ mode: Connection.Mode) throws(StoreError) {
+      let connection = try Connection.open(path, mode)
       guard try connection.requireOurs(path, mark: mark, known: schema) == schema else {
         return nil
       }

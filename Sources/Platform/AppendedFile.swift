@@ -36,6 +36,16 @@ public enum AppendedFile {
     if size == 0 { try DurableFile.syncFolder(of: path) }
   }
 
+  /// The last bytes of a file, so many at most; none where there is no such file.
+  public static func tail(_ path: String, bytes: Int) throws(PlatformError) -> [UInt8] {
+    guard let size = try DurableFile.size(path) else { return [] }
+    let file = try OpenFile.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    guard lseek(file.descriptor, off_t(max(0, size - Int64(bytes))), SEEK_SET) >= 0 else {
+      throw .last("read \(path)")
+    }
+    return try file.read(limit: bytes, path: path)
+  }
+
   private static func lock(_ file: borrowing OpenFile, _ path: String) throws(PlatformError) {
     var code: Int32 = 0
     for attempt in 0..<patience {

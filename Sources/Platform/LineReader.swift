@@ -8,6 +8,8 @@ public final class LineReader {
   private var buffer: [UInt8] = []
   private var at = 0
   private var isAtEnd = false
+  /// Whether the line that came last had its end, and was not just where the file stops.
+  public private(set) var isLineEnded = false
   private var unpack: (([UInt8]) -> [UInt8]?)?
   private let unpacker: (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)?
   private var isBegun = false
@@ -37,11 +39,13 @@ public final class LineReader {
       if let end = buffer[at...].firstIndex(of: 0x0A) {
         line += buffer[at..<end].prefix(max(0, maximum + 1 - line.count))
         at = end + 1
+        isLineEnded = true
         return line
       }
       line += buffer[at...].prefix(max(0, maximum + 1 - line.count))
       let hadText = at < buffer.count
       at = buffer.count
+      isLineEnded = false
       if isAtEnd { return line.isEmpty && !hadText ? nil : line }
       try fill()
     }

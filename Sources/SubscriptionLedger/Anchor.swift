@@ -59,6 +59,11 @@ public struct Anchor: Sendable, Equatable {
     }
   }
 
+  /// How anchors name a folder's journal.
+  static func journalId(of folder: DataFolder) throws(StoreError) -> String {
+    Hexadecimal.encode(try JournalReader.open(folder).journalId())
+  }
+
   private static func signed(
     journalId: String, seq: Int64, hash: [UInt8], at: Int64
   ) -> [UInt8] {

@@ -84,12 +84,12 @@ public enum AnchorError: Error, Sendable, CustomStringConvertible {
   static func platform<Value>(
     _ step: () throws(PlatformError) -> Value
   ) throws(AnchorError) -> Value {
-    do throws(PlatformError) {
-      return try step()
-    } catch {
-      switch error {
-      case .system(let attempt, let code): throw .platform(attempt, code)
-      }
+    do throws(PlatformError) { return try step() } catch { throw AnchorError(error) }
+  }
+
+  init(_ error: PlatformError) {
+    switch error {
+    case .system(let attempt, let code): self = .platform(attempt, code)
     }
   }
 

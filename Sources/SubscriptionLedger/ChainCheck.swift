@@ -6,14 +6,19 @@ import Synchronization
 
 /// The pieces of the journal that verifying threads take in turn.
 final class ChainWork: Sendable {
-  static let piece: Int64 = 1000
-
   let head: Int64
+  private let size: Int64
   private let progress: @Sendable (Int64, Int64) -> Bool
   private let state = Mutex((next: Int64(1), done: Int64(0), isStopped: false))
 
-  init(head: Int64, progress: @escaping @Sendable (Int64, Int64) -> Bool) {
+  /// - Parameters:
+  ///   - head: how many there are, counted from 1.
+  ///   - size: how many are a piece.
+  init(
+    head: Int64, size: Int64 = 1000, progress: @escaping @Sendable (Int64, Int64) -> Bool
+  ) {
     self.head = head
+    self.size = size
     self.progress = progress
   }
 
@@ -21,7 +26,7 @@ final class ChainWork: Sendable {
   func take() -> ClosedRange<Int64>? {
     state.withLock { state in
       guard state.next <= head, !state.isStopped else { return nil }
-      let piece = state.next...min(head, state.next + Self.piece - 1)
+      let piece = state.next...min(head, state.next + size - 1)
       state.next = piece.upperBound + 1
       return piece
     }
@@ -62,13 +67,17 @@ final class ChainCheck {
 
   func run(_ work: ChainWork) throws(VerifyError) {
     while let piece = work.take() {
-      try VerifyError.store { () throws(StoreError) in try checkReadable(piece) }
+      try VerifyError.store { () throws(StoreError) in
+        try readably(piece) { (part) throws(StoreError) in try check(part) }
+      }
       work.finish(piece)
     }
   }
 
   /// What cannot be read is found one by one, and the rest is checked all the same.
-  private func checkReadable(_ piece: ClosedRange<Int64>) throws(StoreError) {
+  private func readably(
+    _ piece: ClosedRange<Int64>, _ check: (ClosedRange<Int64>) throws(StoreError) -> Void
+  ) throws(StoreError) {
     found.removeAll()
     do throws(StoreError) {
       try check(piece)
@@ -80,13 +89,46 @@ final class ChainCheck {
           Verify.Finding(
             promise: 5, seq: piece.lowerBound, what: "cannot be read: the file is damaged"))
       }
-      for seq in piece { try checkReadable(seq...seq) }
+      for seq in piece { try readably(seq...seq, check) }
     }
   }
 
   private func add(_ promise: Int, _ seq: Int64?, _ what: String) {
     found.append(Verify.Finding(promise: promise, seq: seq, what: what))
   }
+
+  /// Of some events alone: each against the hash that is stored before it.
+  ///
+  /// - Parameter seqs: their places; the work counts them from 1.
+  func run(_ work: ChainWork, of seqs: [Int64]) throws(VerifyError) {
+    while let piece = work.take() {
+      try VerifyError.store { () throws(StoreError) in
+        for seq in piece.map({ seqs[Int($0 - 1)] }) {
+          try readably(seq...seq) { (_) throws(StoreError) in try check(at: seq) }
+        }
+      }
+      work.finish(piece)
+    }
+  }
+
+  private func check(at seq: Int64) throws(StoreError) {
+    // A place that somebody made up may be the least number there is.
+    let before = seq &- 1
+    let previous = try journal.hash(at: before)
+    if previous == nil { add(5, before, "missing") }
+    var isThere = false
+    try journal.forEachRaw(from: seq, through: seq) { raw in
+      isThere = true
+      if let previous, !raw.isChained(after: previous) {
+        add(5, seq, Self.unchained)
+      }
+      check(raw)
+      return true
+    }
+    if !isThere { add(5, seq, "missing") }
+  }
+
+  private static let unchained = "does not chain: it or its place was changed"
 
   private func check(_ piece: ClosedRange<Int64>) throws(StoreError) {
     var expected = piece.lowerBound
@@ -100,7 +142,7 @@ final class ChainCheck {
         previous = nil
       }
       if let previous, !raw.isChained(after: previous) {
-        add(5, event.seq, "does not chain: it or its place was changed")
+        add(5, event.seq, Self.unchained)
       }
       if event.receivedAt < received {
         add(5, event.seq, "was received before the event before it")

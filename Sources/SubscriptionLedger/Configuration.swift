@@ -50,6 +50,18 @@ public struct Configuration: Sendable {
     public var idleSeconds = 60
   }
 
+  /// Where the daemon appends anchors, and when: whenever the head moved by so many events, or
+  /// moved at all and so many minutes passed.
+  public struct Anchors: Sendable, Equatable {
+    public var file: String
+    public var events: Int64 = 1000
+    public var minutes: Int64 = 60
+
+    package init(file: String, events: Int64 = 1000, minutes: Int64 = 60) {
+      (self.file, self.events, self.minutes) = (file, events, minutes)
+    }
+  }
+
   public var listen = "127.0.0.1:8080"
   public var data = "/var/lib/subledger"
   public var apps: [String: App] = [:]
@@ -61,6 +73,8 @@ public struct Configuration: Sendable {
   public var limits = Limits()
   /// Milliseconds that products of type Non-Renewing Subscription last.
   public var nonRenewingDurations: [String: Int64] = [:]
+  /// Nil: the daemon writes none.
+  public var anchors: Anchors?
 
   /// V1 bodies carry whole receipts: 4 MiB where an app takes them.
   public var bodyLimit: Int {

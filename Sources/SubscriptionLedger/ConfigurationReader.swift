@@ -18,7 +18,7 @@ struct ConfigurationReader {
       root,
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
-        "nonRenewingDurations",
+        "nonRenewingDurations", "anchors",
       ])
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
@@ -34,6 +34,8 @@ struct ConfigurationReader {
       place = "readTokens[\(index)]"
       configuration.readTokens.append(try token(entry))
     }
+    place = "anchors"
+    try anchors(root, into: &configuration)
     place = ""
     try roots(root, into: &configuration)
     if root["trustedProxies"] != nil {
@@ -223,6 +225,26 @@ struct ConfigurationReader {
       }
       limits[keyPath: field] = Int(value)
     }
+  }
+
+  private func anchors(
+    _ root: JSONElement, into configuration: inout Configuration
+  ) throws(ConfigurationError) {
+    guard let object = root["anchors"] else { return }
+    guard object.kind == .object else { throw wrong("no object", "write { \"file\": … }") }
+    try known(object, ["file", "events", "minutes"])
+    var anchors = Configuration.Anchors(file: beside(try required(object, "file")))
+    let fields: [(String, WritableKeyPath<Configuration.Anchors, Int64>, Int64)] = [
+      ("events", \.events, 1_000_000_000), ("minutes", \.minutes, 525_600),
+    ]
+    for (name, field, most) in fields {
+      guard let member = object[name] else { continue }
+      guard let value = member.integer, (1...most).contains(value) else {
+        throw wrong("\(name) is no whole number from 1 to \(most)", "leave it out for the default")
+      }
+      anchors[keyPath: field] = value
+    }
+    configuration.anchors = anchors
   }
 
   private func durations(

@@ -32,11 +32,13 @@ enum RowsBuilder {
     return .none
   }
 
+  /// - Parameter folder: for who only looks at live rows: no file appears beside them.
   static func condition(
-    _ path: String, _ journal: JournalReader
+    _ path: String, _ journal: JournalReader, onlyLookingAt folder: DataFolder? = nil
   ) throws(StoreError) -> ProjectionCondition {
     let identity = FoldIdentity.of(journalId: try journal.journalId())
-    return try ProjectionFile.examine(path, identity) { (seq) throws(StoreError) in
+    return try ProjectionFile.examine(path, identity, onlyLookingAt: folder) {
+      (seq) throws(StoreError) in
       try journal.hash(at: seq)
     }
   }

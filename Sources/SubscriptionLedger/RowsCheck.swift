@@ -7,12 +7,66 @@ enum RowsCheck {
   static func run(
     _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: Verify.Findings
   ) throws(StoreError) -> Outcome {
-    guard let name = try ProjectionList.read(folder).live else { return Outcome() }
+    switch try live(folder, journal, head: head, findings) {
+    case .nothing: return Outcome()
+    case .ofAnotherFold(let path): return try ofAnotherFold(folder, path, findings)
+    case .comparable(let path, let through):
+      let rows = try ProjectionReader.open(folder, path: path)
+      let count = try compare(rows, journal, findings)
+      // Beside a running daemon both move on: then only what stands still can be counted.
+      if try rows.foldedThrough() == through, try journal.head().seq == head, through <= head {
+        let expected = try journal.streamCount(through: through)
+        if expected != count { findings.add(7, nil, "\(count) rows for \(expected) streams") }
+      }
+      return Outcome(rows: count, digest: try digest(rows, findings))
+    }
+  }
+
+  /// The rows of some streams alone.
+  ///
+  /// - Parameter keys: the streams by the journal.
+  static func run(
+    _ folder: DataFolder, _ journal: JournalReader, only: Verify.Only, _ keys: [StreamKey],
+    _ findings: Verify.Findings
+  ) throws(StoreError) -> Outcome {
+    switch try live(folder, journal, head: try journal.head().seq, findings) {
+    case .nothing: return Outcome()
+    case .ofAnotherFold: return Outcome(isCompared: false)
+    case .comparable(let path, _):
+      let reader = try ProjectionReader.open(folder, path: path)
+      try reader.beginSnapshot()
+      let through = try reader.foldedThrough()
+      let rows = try reader.rows(withOriginalTransactionId: only.originalTransactionId)
+        .filter { only.covers($0.key) }
+      reader.endSnapshot()
+      for row in rows { try compare(row, through: through, journal, findings) }
+      for key in keys where !rows.contains(where: { $0.key == key }) {
+        let (state, broken) = try RowsFold.refold(key, through: through, journal)
+        if state.lastEvent != nil || broken != nil {
+          findings.add(7, nil, "the row of a stream is missing")
+        }
+      }
+      return Outcome(rows: Int64(rows.count))
+    }
+  }
+
+  private enum Live {
+    case nothing
+    /// This program can fold them again; they go as far as this seq.
+    case comparable(path: String, through: Int64)
+    case ofAnotherFold(path: String)
+  }
+
+  /// What is live, once it is known to be of this journal.
+  private static func live(
+    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: Verify.Findings
+  ) throws(StoreError) -> Live {
+    guard let name = try ProjectionList.read(folder).live else { return .nothing }
     let path = folder.projection(named: name)
-    switch try RowsBuilder.condition(path, journal) {
-    case .usable: break
-    case .absent: return Outcome()
-    case .otherFold: return try ofAnotherFold(folder, path, findings)
+    switch try RowsBuilder.condition(path, journal, onlyLookingAt: folder) {
+    case .usable(let through): return .comparable(path: path, through: through)
+    case .otherFold: return .ofAnotherFold(path: path)
+    case .absent: break
     case .damaged, .unfinished:
       findings.add(7, nil, "the rows' file is damaged; start rebuilds it")
     case .otherJournal: findings.add(7, nil, "the rows are of another journal")
@@ -22,17 +76,7 @@ enum RowsCheck {
     case .diverged(let through):
       findings.add(5, through, "the rows were folded from another history")
     }
-    guard case .usable(let through) = try RowsBuilder.condition(path, journal) else {
-      return Outcome()
-    }
-    let rows = try ProjectionReader.open(folder, path: path)
-    let count = try compare(rows, journal, findings)
-    // Beside a running daemon both move on: then only what stands still can be counted.
-    if try rows.foldedThrough() == through, try journal.head().seq == head, through <= head {
-      let expected = try journal.streamCount(through: through)
-      if expected != count { findings.add(7, nil, "\(count) rows for \(expected) streams") }
-    }
-    return Outcome(rows: count, digest: try digest(rows, findings))
+    return .nothing
   }
 
   struct Outcome {
@@ -80,16 +124,20 @@ enum RowsCheck {
       let through = try rows.foldedThrough()
       let piece = try rows.rows(after: last, limit: 500)
       rows.endSnapshot()
-      for row in piece {
-        let (state, broken) = try RowsFold.refold(row.key, through: through, journal)
-        if RowsFold.row(row.key, state, broken) != row {
-          findings.add(7, nil, "the row of a stream differs from its refold")
-        }
-        if let broken = row.broken { findings.add(9, nil, "a row could not be folded: \(broken)") }
-        count += 1
-      }
+      for row in piece { try compare(row, through: through, journal, findings) }
+      count += Int64(piece.count)
       guard let end = piece.last else { return count }
       last = end.key
     }
+  }
+
+  private static func compare(
+    _ row: ProjectedRow, through: Int64, _ journal: JournalReader, _ findings: Verify.Findings
+  ) throws(StoreError) {
+    let (state, broken) = try RowsFold.refold(row.key, through: through, journal)
+    if RowsFold.row(row.key, state, broken) != row {
+      findings.add(7, nil, "the row of a stream differs from its refold")
+    }
+    if let broken = row.broken { findings.add(9, nil, "a row could not be folded: \(broken)") }
   }
 }

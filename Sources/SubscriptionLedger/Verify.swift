@@ -21,11 +21,32 @@ public enum Verify {
     public var digest: String?
     /// Whether the rows were folded again and compared: another fold's can only be counted.
     public var areRowsCompared = true
+    /// Whether the whole chain was walked, and not one customer's events alone.
+    public var isWhole = true
+    /// How the journal compares with anchors; nil where it was held to none.
+    public var anchors: Anchors?
     /// Lowest place first; at most `maximumFindings`.
     public var findings: [Finding] = []
     /// How many there are, kept or not.
     public var findingCount = 0
     public var isStopped = false
+  }
+
+  /// What a journal was held to.
+  public struct Anchors: Sendable {
+    public let file: String
+    public let isConfigured: Bool
+    /// Anchors that hold, and the last event they vouch for; nil where none does.
+    public let held: Int64
+    public let through: Int64?
+    /// The last line is torn, and says nothing.
+    public let isTorn: Bool
+
+    init(_ file: AnchorsFile, _ outcome: AnchorsCheck.Outcome) {
+      self.file = file.path
+      isConfigured = file.isConfigured
+      (held, through, isTorn) = (outcome.held, outcome.through, outcome.isTorn)
+    }
   }
 
   /// Findings that are kept; the first one is what matters.
@@ -34,23 +55,24 @@ public enum Verify {
   /// Verifies a folder, whether a daemon runs on it or not, with a thread for each processor.
   ///
   /// - Parameters:
+  ///   - anchors: what the journal must have as its beginning; nil for none.
   ///   - progress: events checked and the head, now and then; false stops.
   public static func run(
-    _ folder: DataFolder, _ configuration: Configuration, threads: Int,
-    progress: @escaping @Sendable (Int64, Int64) -> Bool
+    _ folder: DataFolder, _ configuration: Configuration, anchors: AnchorsFile? = nil,
+    threads: Int, progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> Report {
     let findings = Findings()
     var report = Report()
     try readable(findings) { () throws(VerifyError) in
-      report = try check(folder, configuration, threads: threads, findings, progress)
+      report = try check(folder, configuration, anchors, threads: threads, findings, progress)
     }
     (report.findings, report.findingCount) = findings.sorted
     return report
   }
 
   private static func check(
-    _ folder: DataFolder, _ configuration: Configuration, threads: Int, _ findings: Findings,
-    _ progress: @escaping @Sendable (Int64, Int64) -> Bool
+    _ folder: DataFolder, _ configuration: Configuration, _ anchors: AnchorsFile?, threads: Int,
+    _ findings: Findings, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> Report {
     let journal = try VerifyError.store { () throws(StoreError) in
       try JournalReader.open(folder)
@@ -65,6 +87,11 @@ public enum Verify {
     }
     var report = Report(events: work.done, isStopped: work.isStopped)
     guard !work.isStopped else { return report }
+    try readable(findings) { () throws(VerifyError) in
+      report.anchors = try anchors.map { (file) throws(VerifyError) in
+        try Anchors(file, AnchorsCheck.run(file, folder, findings))
+      }
+    }
     try step(findings) { () throws(StoreError) in
       for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
@@ -80,7 +107,7 @@ public enum Verify {
   }
 
   /// A step of the store that a damaged file ends, and no other step.
-  private static func step(
+  static func step(
     _ findings: Findings, _ body: () throws(StoreError) -> Void
   ) throws(VerifyError) {
     try readable(findings) { () throws(VerifyError) in try VerifyError.store(body) }
@@ -88,7 +115,7 @@ public enum Verify {
 
   /// What a damaged file ends is a finding. Where the schema was changed, SQL that fails is no
   /// fault of this program.
-  private static func readable(
+  static func readable(
     _ findings: Findings, _ body: () throws(VerifyError) -> Void
   ) throws(VerifyError) {
     do throws(VerifyError) {
@@ -103,7 +130,7 @@ public enum Verify {
     }
   }
 
-  private static func eachThread(
+  static func eachThread(
     _ count: Int, _ body: @escaping @Sendable () throws(VerifyError) -> Void
   ) throws(VerifyError) {
     let failure = Mutex<VerifyError?>(nil)
@@ -167,6 +194,8 @@ public enum Verify {
 public enum VerifyError: Error, Sendable {
   case store(StoreError)
   case configuration(ConfigurationError)
+  /// Anchors that were asked for cannot be read.
+  case anchors(AnchorError)
 
   static func store<Value>(_ step: () throws(StoreError) -> Value) throws(VerifyError) -> Value {
     do throws(StoreError) {

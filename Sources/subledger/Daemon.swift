@@ -8,6 +8,7 @@ import SubscriptionLedger
 struct Daemon {
   let server: HTTPServer
   private let service: LedgerService
+  private let anchoring: Anchoring?
 
   /// Seconds that requests in flight get when the daemon is asked to end.
   private static let drainSeconds = 10.0
@@ -22,14 +23,28 @@ struct Daemon {
       }
     }
     let service = LedgerService(ledger, configuration, version: VersionCommand.members)
+    let anchoring = try anchoring(ledger, configuration)
     do throws(HTTPFrontError) {
       let server = try HTTPServer.start(settings(configuration, folder)) {
         try LedgerHandler(service)
       }
-      return Daemon(server: server, service: service)
+      return Daemon(server: server, service: service, anchoring: anchoring)
     } catch {
       ledger.stop()
+      anchoring?.stop()
       throw .unavailable(error.description)
+    }
+  }
+
+  private static func anchoring(
+    _ ledger: Ledger, _ configuration: Configuration
+  ) throws(CommandError) -> Anchoring? {
+    guard let settings = configuration.anchors else { return nil }
+    do throws(PlatformError) {
+      return try Anchoring.start(ledger, settings)
+    } catch {
+      ledger.stop()
+      throw .unavailable("\(error)")
     }
   }
 
@@ -52,6 +67,8 @@ struct Daemon {
     service.beginDraining()
     server.drain(within: Self.drainSeconds)
     service.ledger.stop()
+    // Only now is the head the last one.
+    anchoring?.stop()
     return service.ledger.failure == nil ? .good : .unavailable
   }
 }

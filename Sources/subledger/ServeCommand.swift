@@ -13,6 +13,11 @@ enum ServeCommand {
     if configuration.readTokens.isEmpty {
       Log.write(.warning, "no_read_tokens", [("hint", .string("every read answers 401"))])
     }
+    if let file = configuration.anchors?.file, file.hasPrefix(configuration.data + "/") {
+      Log.write(
+        .warning, "anchors_beside_data",
+        [("hint", .string("who can rewrite the journal can rewrite them; name another volume"))])
+    }
     let daemon = try Daemon.start(configuration)
     Log.write(
       .info, "listening",

@@ -1,69 +1,140 @@
+import JournalStore
 import Platform
 import StrictJSON
 import SubscriptionLedger
 
 enum VerifyCommand {
   static let flags: [Command.Flag] = [
-    .init("--bundle", "FILE", "an evidence bundle instead of a data folder"),
-    .init("--anchor-key", "FILE", "the public key that anchors must be signed with"), .json,
+    .init("--anchors", "FILE", "hold the journal to each anchor of FILE; - is standard input"),
+    .init("--anchor-key", "FILE", "public key of the anchors in PEM; else the folder's own"),
+    .init("--only", "OTID", "one customer's events and rows; the rest is not walked"),
+    .init("--environment", "E", "with --only: Production or Sandbox; both by default"),
+    .init("--bundle-id", "ID", "with --only: one app"),
+    .init("--bundle", "FILE", "an evidence bundle instead of a data folder"), .json,
   ]
-  private static let shown = 20
 
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
     if let bundle = words["--bundle"] { return try BundleCommand.check(words, bundle) }
     let configuration = try words.configuration()
+    let only = try only(words)
+    guard words["--anchor-key"] == nil || words["--anchors"] != nil || configuration.anchors != nil
+    else { throw .usage("--anchor-key goes with --anchors, and the configuration names none") }
     let interruption = Interruption()
     interruption.watch()
     let pace = Pace("verify")
-    let report: Verify.Report
+    let progress: @Sendable (Int64, Int64) -> Bool = { done, all in
+      pace.show(done, of: all)
+      return !interruption.isRequested
+    }
+    let report: Verify.Report?
     do throws(VerifyError) {
-      report = try Verify.run(
-        words.folder(configuration), configuration, threads: ProcessLimits.processors
-      ) { done, head in
-        pace.show(done, of: head)
-        return !interruption.isRequested
+      let folder = words.folder(configuration)
+      let threads = ProcessLimits.processors
+      if let only {
+        report = try Verify.run(
+          folder, configuration, only: only, threads: threads, progress: progress)
+      } else {
+        report = try Verify.run(
+          folder, configuration, anchors: try anchors(words, configuration), threads: threads,
+          progress: progress)
       }
     } catch {
-      switch error {
-      case .store(let error): throw .store(error)
-      case .configuration(let error): throw .configuration(error)
-      }
+      throw CommandError(error)
+    }
+    guard let report else {
+      let place = only?.environment.map { " in \($0)" } ?? ""
+      throw .findings("no events of that id\(place); see: subledger events")
     }
     guard !report.isStopped else { throw .unavailable("stopped after \(report.events) events") }
     pace.finish(report.events)
-    Terminal.print(words.has("--json") ? json(report).text : text(report))
+    Terminal.print(words.has("--json") ? json(report, only).text : text(report, only))
     return report.findingCount == 0 ? .good : .findings
   }
 
-  private static func text(_ report: Verify.Report) -> String {
-    var lines = report.findings.prefix(shown).map { finding in
-      "promise \(finding.promise) broken"
-        + (finding.seq.map { " at seq \($0)" } ?? "") + ": \(finding.what)"
+  private static func only(_ words: CommandLineWords) throws(CommandError) -> Verify.Only? {
+    guard let id = words["--only"] else {
+      for flag in ["--environment", "--bundle-id"] where words[flag] != nil {
+        throw .usage("\(flag) goes with --only")
+      }
+      return nil
     }
-    let more = report.findingCount - lines.count
-    if more > 0 { lines.append("and \(more) more") }
-    lines.append("\(report.events) events, \(report.rows) rows, digest \(report.digest ?? "–")")
+    for flag in ["--anchors", "--anchor-key"] where words[flag] != nil {
+      throw .usage("\(flag) is about the whole chain; leave out --only")
+    }
+    return Verify.Only(id, environment: try words.environment(), bundleId: words["--bundle-id"])
+  }
+
+  /// What is given, or else what the configuration names.
+  private static func anchors(
+    _ words: CommandLineWords, _ configuration: Configuration
+  ) throws(VerifyError) -> AnchorsFile? {
+    do throws(AnchorError) {
+      guard let file = words["--anchors"] else {
+        return try AnchorsFile.configured(configuration, keyFile: words["--anchor-key"])
+      }
+      return try AnchorsFile.open(
+        file, keyFile: words["--anchor-key"], of: words.folder(configuration))
+    } catch {
+      throw .anchors(error)
+    }
+  }
+
+  // MARK: What was found
+
+  private static func text(_ report: Verify.Report, _ only: Verify.Only?) -> String {
+    var lines = Findings.lines(report.findings, count: report.findingCount)
+    if let only {
+      lines.append(
+        "\(report.events) events and \(report.rows) rows of \(only.originalTransactionId)")
+      lines.append("the rest of the chain was not walked; without --only it is")
+    } else {
+      lines.append(
+        "\(report.events) events, \(report.rows) rows, digest \(report.digest ?? "–")")
+    }
     if !report.areRowsCompared {
       lines.append("the rows are of another fold: only the program that made them can compare them")
     }
-    lines.append(report.findingCount == 0 ? "every promise holds" : "the data is not as promised")
+    if let anchors = report.anchors { lines += text(anchors) }
+    let good = report.isWhole ? "every promise holds" : "for these, every promise holds"
+    lines.append(report.findingCount == 0 ? good : "the data is not as promised")
     return lines.joined(separator: "\n")
   }
 
-  private static func json(_ report: Verify.Report) -> JSONValue {
+  private static func text(_ anchors: Verify.Anchors) -> [String] {
+    let file = anchors.file + (anchors.isConfigured ? " (configured)" : "")
+    let end = anchors.through.map { ", up to seq \($0)" } ?? ""
+    let lines = ["\(anchors.held) anchors of \(file) hold\(end)"]
+    return anchors.isTorn ? lines + ["its last line is torn and says nothing"] : lines
+  }
+
+  private static func json(_ report: Verify.Report, _ only: Verify.Only?) -> JSONValue {
     .object([
+      ("only", .optional(only?.originalTransactionId)),
+      ("chain_walked", .boolean(report.isWhole)),
       ("events", .integer(report.events)), ("rows", .integer(report.rows)),
       ("digest", .optional(report.digest)), ("rows_compared", .boolean(report.areRowsCompared)),
-      ("findings", .array(report.findings.map(json))),
+      ("anchors", report.anchors.map(json) ?? .null),
+      ("findings", Findings.json(report.findings)),
       ("finding_count", .integer(Int64(report.findingCount))),
     ])
   }
 
-  private static func json(_ finding: Verify.Finding) -> JSONValue {
+  private static func json(_ anchors: Verify.Anchors) -> JSONValue {
     .object([
-      ("promise", .integer(Int64(finding.promise))), ("seq", .optional(finding.seq)),
-      ("what", .string(finding.what)),
+      ("file", .string(anchors.file)), ("configured", .boolean(anchors.isConfigured)),
+      ("held", .integer(anchors.held)), ("through", .optional(anchors.through)),
+      ("torn_last_line", .boolean(anchors.isTorn)),
     ])
+  }
+}
+
+extension CommandError {
+  init(_ error: VerifyError) {
+    switch error {
+    case .store(let error), .anchors(.store(let error)): self = .store(error)
+    case .configuration(let error): self = .configuration(error)
+    case .anchors(let error): self = .unavailable(error.description)
+    }
   }
 }
