@@ -82,28 +82,55 @@ public enum Verify {
     }
     let head = try VerifyError.store { () throws(StoreError) in try journal.head().seq }
     let work = ChainWork(head: head, progress: progress)
-    try eachThread(threads) { () throws(VerifyError) in
-      try ChainCheck(folder, configuration, findings).run(work)
+    let rest = Rest()
+    try eachThread(threads + 1) { () throws(VerifyError) in
+      if rest.isFirst() {
+        try rest.check(folder, configuration, head: head, findings) { work.isStopped }
+      } else {
+        try ChainCheck(folder, configuration, findings).run(work)
+      }
     }
     var report = Report(events: work.done, isStopped: work.isStopped)
     guard !work.isStopped else { return report }
+    let rows = rest.rows
+    (report.rows, report.digest, report.areRowsCompared) = (rows.rows, rows.digest, rows.isCompared)
     try readable(findings) { () throws(VerifyError) in
       report.anchors = try anchors.map { (file) throws(VerifyError) in
         try Anchors(file, AnchorsCheck.run(file, folder, findings))
       }
     }
-    try step(findings) { () throws(StoreError) in
-      for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
-    }
-    try step(findings) { () throws(StoreError) in
-      try QuarantineCheck.run(journal, configuration, findings)
-    }
-    try step(findings) { () throws(StoreError) in
-      let rows = try RowsCheck.run(folder, journal, head: head, findings)
-      (report.rows, report.digest, report.areRowsCompared) =
-        (rows.rows, rows.digest, rows.isCompared)
-    }
     return report
+  }
+
+  /// What one thread checks beside those that walk the chain.
+  private final class Rest: Sendable {
+    private let isTaken = Atomic(false)
+    private let outcome = Mutex(RowsCheck.Outcome())
+
+    var rows: RowsCheck.Outcome { outcome.withLock { $0 } }
+
+    /// True for one thread, and no other.
+    func isFirst() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+
+    func check(
+      _ folder: DataFolder, _ configuration: Configuration, head: Int64, _ findings: Findings,
+      until isStopped: () -> Bool
+    ) throws(VerifyError) {
+      let journal = try VerifyError.store { () throws(StoreError) in
+        try JournalReader.open(folder)
+      }
+      try step(findings) { () throws(StoreError) in
+        let rows = try RowsCheck.run(folder, journal, head: head, findings, until: isStopped)
+        outcome.withLock { $0 = rows }
+      }
+      guard !isStopped() else { return }
+      try step(findings) { () throws(StoreError) in
+        try QuarantineCheck.run(journal, configuration, findings)
+      }
+      try step(findings) { () throws(StoreError) in
+        for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
+      }
+    }
   }
 
   /// A step of the store that a damaged file ends, and no other step.
