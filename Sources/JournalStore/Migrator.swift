@@ -22,10 +22,13 @@ enum Migrator {
     guard applied.count == version else { throw .frozenMigration(number: applied.count + 1) }
   }
 
-  /// Applies what is missing, each in one SQL transaction.
-  static func apply(_ connection: Connection, now: Int64) throws(StoreError) {
+  /// Applies what is missing up to a number, each in one SQL transaction.
+  static func apply(
+    _ connection: Connection, through last: Int = known, now: Int64
+  ) throws(StoreError) {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
-    for migration in Migrations.journal where migration.number > version {
+    for migration in Migrations.journal
+    where migration.number > version && migration.number <= last {
       try connection.atomically { () throws(StoreError) in
         try connection.execute(String(decoding: migration.sql, as: UTF8.self))
         try connection.execute("PRAGMA user_version = \(migration.number)")

@@ -50,6 +50,8 @@ final class ChainCheck {
   private let journal: JournalReader
   private let proof: NotificationProof
   private let findings: Verify.Findings
+  /// Of the piece at hand: they count once it was read whole.
+  private var found: [Verify.Finding] = []
 
   init(
     _ folder: DataFolder, _ configuration: Configuration, _ findings: Verify.Findings
@@ -65,7 +67,7 @@ final class ChainCheck {
 
   func run(_ work: ChainWork) throws(VerifyError) {
     while let piece = work.take() {
-      try VerifyError.store { () throws(StoreError) in try check(piece) }
+      try VerifyError.store { () throws(StoreError) in try checkReadable(piece) }
       work.finish(piece)
     }
   }
@@ -76,30 +78,38 @@ final class ChainCheck {
   func run(_ work: ChainWork, of seqs: [Int64]) throws(VerifyError) {
     while let piece = work.take() {
       try VerifyError.store { () throws(StoreError) in
-        for number in piece { try check(at: seqs[Int(number - 1)]) }
+        for number in piece { try checkAlone(seqs[Int(number - 1)]) }
       }
       work.finish(piece)
     }
   }
 
-  private func check(at seq: Int64) throws(StoreError) {
-    // A place that somebody made up may be the least number there is.
-    let before = seq &- 1
-    let previous = try journal.hash(at: before)
-    if previous == nil { findings.add(5, before, "missing") }
-    var isThere = false
-    try journal.forEachRaw(from: seq, through: seq) { raw in
-      isThere = true
-      if let previous, !raw.isChained(after: previous) {
-        findings.add(5, seq, Self.unchained)
-      }
-      check(raw)
-      return true
-    }
-    if !isThere { findings.add(5, seq, "missing") }
+  private func checkAlone(_ seq: Int64) throws(StoreError) {
+    guard seq > 0 else { return findings.add(5, seq, "is no place in the journal") }
+    try checkReadable(seq...seq)
+    if try journal.hash(at: seq - 1) == nil { findings.add(5, seq - 1, "missing") }
   }
 
-  private static let unchained = "does not chain: it or its place was changed"
+  /// What cannot be read is found one by one, and the rest is checked all the same.
+  private func checkReadable(_ piece: ClosedRange<Int64>) throws(StoreError) {
+    found.removeAll()
+    do throws(StoreError) {
+      try check(piece)
+      for finding in found { findings.add(finding) }
+    } catch {
+      guard case .corrupt = error else { throw error }
+      guard piece.count > 1 else {
+        return findings.add(
+          Verify.Finding(
+            promise: 5, seq: piece.lowerBound, what: "cannot be read: the file is damaged"))
+      }
+      for seq in piece { try checkReadable(seq...seq) }
+    }
+  }
+
+  private func add(_ promise: Int, _ seq: Int64?, _ what: String) {
+    found.append(Verify.Finding(promise: promise, seq: seq, what: what))
+  }
 
   private func check(_ piece: ClosedRange<Int64>) throws(StoreError) {
     var expected = piece.lowerBound
@@ -109,14 +119,14 @@ final class ChainCheck {
     try journal.forEachRaw(from: piece.lowerBound, through: piece.upperBound) { raw in
       let event = raw.event
       if event.seq != expected {
-        findings.add(5, expected, "missing: the next event is seq \(event.seq)")
+        add(5, expected, "missing: the next event is seq \(event.seq)")
         previous = nil
       }
       if let previous, !raw.isChained(after: previous) {
-        findings.add(5, event.seq, Self.unchained)
+        add(5, event.seq, "does not chain: it or its place was changed")
       }
       if event.receivedAt < received {
-        findings.add(5, event.seq, "was received before the event before it")
+        add(5, event.seq, "was received before the event before it")
       }
       received = event.receivedAt
       check(raw)
@@ -124,25 +134,25 @@ final class ChainCheck {
       expected = event.seq + 1
       return true
     }
-    if expected <= piece.upperBound { findings.add(5, expected, "missing") }
+    if expected <= piece.upperBound { add(5, expected, "missing") }
   }
 
   private func check(_ raw: RawEvent) {
     let event = raw.event
     guard raw.isBodyIntact else {
-      return findings.add(5, event.seq, "the body was changed or cannot be read")
+      return add(5, event.seq, "the body was changed or cannot be read")
     }
     guard event.source != "v1" else { return checkV1(event) }
     do throws(Refusal) {
       guard let document = try proof.open(event.body[...], at: event.receivedAt) else {
-        return findings.add(3, event.seq, "the payload is no JSON")
+        return add(3, event.seq, "the payload is no JSON")
       }
       let notification = try proof.notification(document, at: event.receivedAt)
       if let column = Self.differingColumn(event, notification) {
-        findings.add(5, event.seq, "column \(column) differs from the body")
+        add(5, event.seq, "column \(column) differs from the body")
       }
     } catch {
-      findings.add(3, event.seq, "is not proven: \(error.code)")
+      add(3, event.seq, "is not proven: \(error.code)")
     }
   }
 
@@ -151,7 +161,7 @@ final class ChainCheck {
   private func checkV1(_ event: StoredEvent) {
     guard let root = try? JSONDocument(parsing: event.body).root,
       let notification = try? V1Notification(root)
-    else { return findings.add(5, event.seq, "the body is no V1 notification") }
+    else { return add(5, event.seq, "the body is no V1 notification") }
     let body = V1Body(root)
     let isSame =
       body.bytes == event.body && body.uuid.description == event.notificationUUID
@@ -160,7 +170,7 @@ final class ChainCheck {
       && notification.bundleId ?? event.bundleId == event.bundleId
       && notification.originalTransactionId == event.originalTransactionId
       && notification.evidenceDate == event.signedDate
-    if !isSame { findings.add(5, event.seq, "a column differs from the body") }
+    if !isSame { add(5, event.seq, "a column differs from the body") }
   }
 
   private static func differingColumn(

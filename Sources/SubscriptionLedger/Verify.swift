@@ -24,23 +24,12 @@ public enum Verify {
     /// Whether the whole chain was walked, and not one customer's events alone.
     public var isWhole = true
     /// How the journal compares with anchors; nil where it was held to none.
-    public var anchors: Anchors?
+    public var anchors: AnchorsOutcome?
     /// Lowest place first; at most `maximumFindings`.
     public var findings: [Finding] = []
     /// How many there are, kept or not.
     public var findingCount = 0
     public var isStopped = false
-  }
-
-  /// What a journal was held to.
-  public struct Anchors: Sendable {
-    public let file: String
-    public let isConfigured: Bool
-    /// Anchors that hold, and the last event they vouch for; nil where none does.
-    public let held: Int64
-    public let through: Int64?
-    /// The last line is torn, and says nothing.
-    public let isTorn: Bool
   }
 
   /// Findings that are kept; the first one is what matters.
@@ -55,32 +44,73 @@ public enum Verify {
     _ folder: DataFolder, _ configuration: Configuration, anchors: AnchorsFile? = nil,
     threads: Int, progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> Report {
+    let findings = Findings()
+    var report = Report()
+    try readable(findings) { () throws(VerifyError) in
+      report = try check(folder, configuration, anchors, threads: threads, findings, progress)
+    }
+    (report.findings, report.findingCount) = findings.sorted
+    return report
+  }
+
+  private static func check(
+    _ folder: DataFolder, _ configuration: Configuration, _ anchors: AnchorsFile?,
+    threads: Int, _ findings: Findings, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
+  ) throws(VerifyError) -> Report {
     let journal = try VerifyError.store { () throws(StoreError) in
       try JournalReader.open(folder)
     }
+    try step(findings) { () throws(StoreError) in
+      for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
+    }
     let head = try VerifyError.store { () throws(StoreError) in try journal.head().seq }
-    let findings = Findings()
     let work = ChainWork(head: head, progress: progress)
     try eachThread(threads) { () throws(VerifyError) in
       try ChainCheck(folder, configuration, findings).run(work)
     }
     var report = Report(events: work.done, isStopped: work.isStopped)
-    if !work.isStopped {
-      report.anchors = try anchors.map { (file) throws(VerifyError) in
-        let outcome = try AnchorsCheck.run(file, folder, findings)
-        return Anchors(
-          file: file.path, isConfigured: file.isConfigured, held: outcome.held,
-          through: outcome.through, isTorn: outcome.isTorn)
-      }
-      try VerifyError.store { () throws(StoreError) in
-        try QuarantineCheck.run(journal, configuration, findings)
-        let rows = try RowsCheck.run(folder, journal, head: head, findings)
-        (report.rows, report.digest, report.areRowsCompared) =
-          (rows.rows, rows.digest, rows.isCompared)
+    guard !work.isStopped else { return report }
+    try step(findings) { () throws(StoreError) in
+      for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
+    }
+    if let anchors {
+      try readable(findings) { () throws(VerifyError) in
+        report.anchors = try AnchorsCheck.run(anchors, folder, findings)
       }
     }
-    (report.findings, report.findingCount) = findings.sorted
+    try step(findings) { () throws(StoreError) in
+      try QuarantineCheck.run(journal, configuration, findings)
+    }
+    try step(findings) { () throws(StoreError) in
+      let rows = try RowsCheck.run(folder, journal, head: head, findings)
+      (report.rows, report.digest, report.areRowsCompared) =
+        (rows.rows, rows.digest, rows.isCompared)
+    }
     return report
+  }
+
+  /// A step of the store that a damaged file ends, and no other step.
+  private static func step(
+    _ findings: Findings, _ body: () throws(StoreError) -> Void
+  ) throws(VerifyError) {
+    try readable(findings) { () throws(VerifyError) in try VerifyError.store(body) }
+  }
+
+  /// What a damaged file ends is a finding. Where the schema was changed, SQL that fails is no
+  /// fault of this program.
+  static func readable(
+    _ findings: Findings, _ body: () throws(VerifyError) -> Void
+  ) throws(VerifyError) {
+    do throws(VerifyError) {
+      try body()
+    } catch {
+      switch error {
+      case .store(.corrupt): break
+      case .store(.sql) where !findings.isEmpty: break
+      default: throw error
+      }
+      findings.add(5, nil, "journal.sqlite is damaged: not all of it can be read")
+    }
   }
 
   static func eachThread(
@@ -118,14 +148,20 @@ public enum Verify {
     private let state = Mutex<(kept: [Finding], count: Int)>(([], 0))
 
     func add(_ promise: Int, _ seq: Int64?, _ what: String) {
+      add(Finding(promise: promise, seq: seq, what: what))
+    }
+
+    func add(_ finding: Finding) {
       state.withLock { state in
         state.count += 1
-        state.kept.append(Finding(promise: promise, seq: seq, what: what))
+        state.kept.append(finding)
         // The lowest places are the ones to keep, whichever thread was first.
         guard state.kept.count >= 2 * maximumFindings else { return }
         state.kept = Array(Self.ordered(state.kept).prefix(maximumFindings))
       }
     }
+
+    var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
     var sorted: ([Finding], Int) {
       state.withLock { (Array(Self.ordered($0.kept).prefix(maximumFindings)), $0.count) }

@@ -30,6 +30,20 @@ extension Verify {
     _ folder: DataFolder, _ configuration: Configuration, only: Only, threads: Int,
     progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> Report? {
+    let findings = Findings()
+    var report: Report? = Report(isWhole: false)
+    try readable(findings) { () throws(VerifyError) in
+      report = try check(folder, configuration, only, threads: threads, findings, progress)
+    }
+    guard var report else { return nil }
+    (report.findings, report.findingCount) = findings.sorted
+    return report
+  }
+
+  private static func check(
+    _ folder: DataFolder, _ configuration: Configuration, _ only: Only, threads: Int,
+    _ findings: Findings, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
+  ) throws(VerifyError) -> Report? {
     let journal = try VerifyError.store { () throws(StoreError) in
       try JournalReader.open(folder)
     }
@@ -41,19 +55,18 @@ extension Verify {
       return (keys, seqs)
     }
     guard !seqs.isEmpty else { return nil }
-    let findings = Findings()
     let work = ChainWork(head: Int64(seqs.count), size: 16, progress: progress)
     try eachThread(min(threads, seqs.count / 16 + 1)) { () throws(VerifyError) in
       try ChainCheck(folder, configuration, findings).run(work, of: seqs)
     }
     var report = Report(events: work.done, isWhole: false, isStopped: work.isStopped)
-    if !work.isStopped {
+    guard !work.isStopped else { return report }
+    try readable(findings) { () throws(VerifyError) in
       let rows = try VerifyError.store { () throws(StoreError) in
         try RowsCheck.run(folder, journal, only: only, keys, findings)
       }
       (report.rows, report.areRowsCompared) = (rows.rows, rows.isCompared)
     }
-    (report.findings, report.findingCount) = findings.sorted
     return report
   }
 }

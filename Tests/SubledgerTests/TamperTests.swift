@@ -25,12 +25,6 @@ import Testing
     return (try installation.files(), installation.authority)
   }
 
-  private static let triggers = [
-    "event_append", "event_update", "event_delete", "stream_update", "stream_delete",
-    "app_update", "app_delete", "kind_update", "kind_delete", "dictionary_update",
-    "dictionary_delete",
-  ]
-
   struct Case: Sendable, CustomTestStringConvertible {
     let name: String
     let sql: String
@@ -130,10 +124,15 @@ import Testing
     return try Installation(authority: clean.authority, files: clean.files)
   }
 
+  /// Takes the triggers away and puts them back, so that only the change itself can be found.
   private func change(_ installation: Installation, _ sql: String) throws {
     let connection = try Connection.open(installation.journal.path, .write)
-    for trigger in Self.triggers { try connection.execute("DROP TRIGGER \(trigger)") }
+    let triggers = try connection.statement(
+      "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+    ).all { (name: $0.text(0), sql: $0.text(1)) }
+    for trigger in triggers { try connection.execute("DROP TRIGGER \(trigger.name)") }
     try connection.execute("PRAGMA foreign_keys=OFF; " + sql)
+    for trigger in triggers { try connection.execute(trigger.sql) }
     try connection.checkpointTruncate()
     connection.close()
   }
@@ -149,6 +148,74 @@ import Testing
       #expect(verified.firstLine.contains("broken at seq \(seq):"), "\(verified)")
     }
     #expect(try installation.files() == before, "verify changes nothing")
+  }
+
+  struct Structure: Sendable, CustomTestStringConvertible {
+    let sql: String
+    let finding: String
+
+    var testDescription: String { finding }
+  }
+
+  static let structures = [
+    Structure(sql: "DROP TRIGGER event_update", finding: "trigger event_update is gone"),
+    Structure(
+      sql: "DROP TRIGGER event_delete; CREATE TRIGGER event_delete BEFORE DELETE ON event "
+        + "WHEN OLD.seq = 0 BEGIN SELECT raise(ABORT, 'never'); END",
+      finding: "trigger event_delete was changed"),
+    Structure(sql: "DROP INDEX event_uuid", finding: "index event_uuid is gone"),
+    Structure(sql: "CREATE TABLE more (a)", finding: "something was added to the schema"),
+    Structure(
+      sql: "UPDATE migration SET sha256 = zeroblob(32)",
+      finding: "migration 1 is not the one that was applied"),
+    Structure(
+      sql: "UPDATE dictionary SET header_sha256 = zeroblob(32)",
+      finding: "dictionary 1 was changed"),
+  ]
+
+  /// Nothing says so in any event, but the next change would find nobody in its way.
+  @Test(arguments: structures) func verifyNamesWhatIsBeneath(_ tampering: Structure) throws {
+    let installation = try copy()
+    let connection = try Connection.open(installation.journal.path, .write)
+    if tampering.sql.contains("dictionary") {
+      let trigger = try connection.statement(
+        "SELECT sql FROM sqlite_schema WHERE name = 'dictionary_update'"
+      ).first { $0.text(0) }
+      try connection.execute("DROP TRIGGER dictionary_update; " + tampering.sql)
+      try connection.execute(try #require(trigger))
+    } else {
+      try connection.execute(tampering.sql)
+    }
+    try connection.checkpointTruncate()
+    connection.close()
+    let verified = try installation.run("verify")
+    #expect(verified.code == 1, "\(verified)")
+    #expect(verified.firstLine == "promise 5 broken: the file: \(tampering.finding)")
+  }
+
+  /// The end of a -wal that a killed daemon left is cut off, or another one lies in its place: the
+  /// rows that know more say so.
+  @Test(arguments: [true, false]) func theWALIsCutOrReplaced(isCut: Bool) throws {
+    let installation = try copy()
+    let daemon = try installation.start()
+    for number in 20..<40 {
+      let answer = daemon.client().post(
+        try installation.sign(Sample.notification(number, otid: "701")))
+      #expect(answer?.status == 200)
+    }
+    try daemon.crash()
+    let wal = URL(filePath: installation.journal.path + "-wal")
+    let bytes = try Data(contentsOf: wal)
+    if isCut {
+      try bytes.prefix(bytes.count / 2).write(to: wal)
+    } else {
+      var other = bytes
+      for place in 16..<24 { other[place] ^= 0x55 }
+      try other.write(to: wal)
+    }
+    let verified = try installation.run("verify")
+    #expect(verified.code == 1, "\(verified)")
+    #expect(verified.firstLine.contains(" broken at seq "), "\(verified)")
   }
 
   /// Bits of the file itself, as a bad disk flips them.

@@ -1,0 +1,76 @@
+import SignedData
+
+/// What lies beneath the events: the schema, and tables and indexes that say the same.
+extension JournalReader {
+  /// Where the schema is not as the migrations made it: triggers that are gone, columns that are
+  /// called something else. In words for an operator.
+  public func schemaFaults() throws(StoreError) -> [String] {
+    let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
+    let fresh = try Connection.open(":memory:", .write)
+    defer { fresh.close() }
+    try Migrator.apply(fresh, through: version, now: 0)
+    let expected = try fresh.schema()
+    let found = try connection.schema()
+    var faults = expected.keys.filter { found[$0] == nil }.sorted().map { "\($0) is gone" }
+    faults += expected.filter { found[$0.key] != nil && found[$0.key] != $0.value }
+      .keys.sorted().map { "\($0) was changed" }
+    if found.keys.contains(where: { expected[$0] == nil }) {
+      faults.append("something was added to the schema")
+    }
+    do throws(StoreError) {
+      try Migrator.check(connection)
+    } catch {
+      guard case .frozenMigration(let number) = error else { throw error }
+      faults.append("migration \(number) is not the one that was applied")
+    }
+    return faults
+  }
+
+  /// Where pages, tables and indexes do not agree (sqlite.org/pragma.html#pragma_integrity_check),
+  /// and dictionaries that are not what their hashes say, or not made from the header of the bodies
+  /// that need them. In words for an operator. Reads the whole file.
+  ///
+  /// - Throws: `corrupt` where not even that can be asked.
+  public func pageFaults() throws(StoreError) -> [String] {
+    try dictionaryFaults() + connection.integrityFaults()
+  }
+
+  private func dictionaryFaults() throws(StoreError) -> [String] {
+    let all = try connection.statement(
+      "SELECT id, header_sha256, bytes, sha256 FROM dictionary ORDER BY id"
+    ).all {
+      ($0.int(0), $0.bytes(1), isIntact: SHA256.hash($0.bytes(2)) == $0.bytes(3))
+    }
+    var faults: [String] = []
+    for (id, header, isIntact) in all {
+      let used = try bodyHeader(id)
+      if !isIntact || used ?? header != header { faults.append("dictionary \(id) was changed") }
+    }
+    return faults
+  }
+
+  /// The hash of the signing header of a body that was made against a dictionary; nil where there
+  /// is none.
+  private func bodyHeader(_ dictionary: Int64) throws(StoreError) -> [UInt8]? {
+    let stored = try connection.statement("SELECT body FROM event WHERE dictionary_id = ? LIMIT 1")
+      .bind(1, dictionary).first { $0.bytes(0) }
+    guard let stored, let body = try codec.decode(stored, dictionary: dictionary),
+      let jws = UnfoldedJWS(body)
+    else { return nil }
+    return SHA256.hash(Array(jws.header))
+  }
+}
+
+extension Connection {
+  /// The SQL of each table, index, trigger and view, by kind and name.
+  fileprivate func schema() throws(StoreError) -> [String: String] {
+    let all = try statement("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")
+      .all { ($0.text(0), $0.text(1)) }
+    return Dictionary(all, uniquingKeysWith: { "\($0)\n\($1)" })
+  }
+
+  /// What SQLite itself finds, at most 100.
+  fileprivate func integrityFaults() throws(StoreError) -> [String] {
+    try statement("PRAGMA integrity_check").all { $0.text(0) }.filter { $0 != "ok" }
+  }
+}
