@@ -8,17 +8,21 @@ enum ExportCommand {
   static let flags: [Command.Flag] = [
     .init("--output", "FILE", "a file that is not there yet; - is standard output"),
     .init("--compress", "as a zstd file, which ingest reads as well"),
-    .init("--only", "OTID", "one customer's events"), .init("--force", "replace FILE"), .json,
+    .init("--only", "OTID", "one customer's events"), .init("--force", "replace FILE"),
+    .init("--bundle", "FILE", "with --only: as evidence that can be checked without any data"),
+    .init("--anchors", "FILE", "kept anchors to lead a bundle's chain to; fewer links are needed"),
+    .asOf, .environment, .bundle, .json,
   ]
 
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
+    if let bundle = words["--bundle"] { return try BundleCommand.export(words, to: bundle) }
+    for flag in ["--anchors", "--as-of", "--environment", "--bundle-id"] where words[flag] != nil {
+      throw .usage("\(flag) is about a bundle; give --bundle FILE too")
+    }
     let folder = words.folder(try words.configuration())
     let path = words["--output"] ?? "-"
-    guard path != "-" || !ProcessLimits.isTerminal(STDOUT_FILENO) else {
-      throw .usage("this would fill the terminal; give --output FILE, or pipe it")
-    }
-    let target = try Target(path, isReplacing: words.has("--force"))
+    let target = try ExportTarget(path, isReplacing: words.has("--force"))
     let isCompressed = words.has("--compress")
     let interruption = Interruption()
     interruption.watch()
@@ -50,34 +54,6 @@ enum ExportCommand {
         JSONValue.object([("events", .integer(count)), ("output", .string(path))]).text)
     } else {
       Terminal.print("\(count) events written to \(path)")
-    }
-  }
-
-  /// A file that is whole or not there, or standard output.
-  private final class Target {
-    private let file: StreamedFile?
-
-    init(_ path: String, isReplacing: Bool) throws(CommandError) {
-      guard path != "-" else {
-        file = nil
-        return
-      }
-      do throws(PlatformError) {
-        let isThere = try DurableFile.size(path) != nil
-        if isThere && !isReplacing { throw .system("make \(path)", EEXIST) }
-        file = try StreamedFile(path)
-      } catch {
-        throw .unavailable("\(error); give another --output, or --force")
-      }
-    }
-
-    func write(_ bytes: [UInt8]) throws(StoreError) {
-      guard let file else { return Terminal.write(bytes, to: STDOUT_FILENO) }
-      do throws(PlatformError) { try file.write(bytes) } catch { throw StoreError(error) }
-    }
-
-    func finish() throws(StoreError) {
-      do throws(PlatformError) { try file?.finish() } catch { throw StoreError(error) }
     }
   }
 }

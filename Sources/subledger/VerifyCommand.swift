@@ -9,13 +9,20 @@ enum VerifyCommand {
     .init("--anchor-key", "FILE", "public key of the anchors in PEM; else the folder's own"),
     .init("--only", "OTID", "one customer's events and rows; the rest is not walked"),
     .init("--environment", "E", "with --only: Production or Sandbox; both by default"),
-    .init("--bundle-id", "ID", "with --only: one app"), .json,
+    .init("--bundle-id", "ID", "with --only: one app"),
+    .init("--bundle", "FILE", "an evidence bundle instead of a data folder"), .json,
   ]
 
   private static let shown = 20
 
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
+    if let bundle = words["--bundle"] {
+      for flag in ["--anchors", "--only", "--environment", "--bundle-id"] where words[flag] != nil {
+        throw .usage("\(flag) is about a data folder; leave out --bundle")
+      }
+      return try BundleCommand.check(words, bundle)
+    }
     let configuration = try words.configuration()
     let only = try only(words)
     guard words["--anchor-key"] == nil || words["--anchors"] != nil || configuration.anchors != nil

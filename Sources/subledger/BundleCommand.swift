@@ -1,0 +1,179 @@
+import Glibc
+import JournalStore
+import Platform
+import SignedData
+import StrictJSON
+import SubscriptionLedger
+
+/// `export --bundle` and `verify --bundle`: one customer's evidence, made and checked.
+enum BundleCommand {
+  static func export(_ words: CommandLineWords, to path: String) throws(CommandError) -> ExitCode {
+    guard let id = words["--only"] else {
+      throw .usage("a bundle is about one customer; say whom: --only OTID")
+    }
+    guard words["--output"] == nil, !words.has("--compress") else {
+      throw .usage("--bundle says where to write; --output and --compress do not go with it")
+    }
+    let configuration = try words.configuration()
+    let folder = words.folder(configuration)
+    let asOf = try words.time("--as-of")
+    let key = try key(id, words, folder)
+    let anchors = try words["--anchors"].map(anchors) ?? []
+    let signing = try CommandError.anchor { () throws(AnchorError) in
+      try AnchorKey.readOrMake(folder)
+    }
+    let target = try ExportTarget(path, isReplacing: words.has("--force"))
+    let interruption = Interruption()
+    interruption.watch()
+    let pace = Pace("export")
+    let summary = try CommandError.anchor { () throws(AnchorError) in
+      try BundleExport.run(
+        folder, key, signing: signing, anchors: anchors, asOf: asOf, now: Clock.now(),
+        durations: configuration.nonRenewingDurations
+      ) { (line) throws(StoreError) in
+        try target.write(line)
+      } progress: { done, count in
+        pace.show(done, of: count)
+        return !interruption.isRequested
+      }
+    }
+    guard let summary else { throw .unavailable("stopped; no file was made") }
+    try CommandError.store { () throws(StoreError) in try target.finish() }
+    report(summary, path, words)
+    return .good
+  }
+
+  private static func key(
+    _ id: String, _ words: CommandLineWords, _ folder: DataFolder
+  ) throws(CommandError) -> StreamKey {
+    let environment = try words.environment() ?? "Production"
+    let keys = try CommandError.store { () throws(StoreError) in
+      try JournalReader.open(folder).streams(withOriginalTransactionId: id).filter {
+        $0.environment == environment && words["--bundle-id"] ?? $0.bundleId == $0.bundleId
+      }
+    }
+    guard let key = keys.first else { throw .findings("no events of that id in \(environment)") }
+    guard keys.count == 1 else { throw CommandError(LedgerReader.Failure.ambiguous) }
+    return key
+  }
+
+  private static func anchors(_ path: String) throws(CommandError) -> [Anchor] {
+    do throws(PlatformError) {
+      let lines = try LineReader(path: path, maximum: Anchor.maximumLine)
+      var anchors: [Anchor] = []
+      while let line = try lines.next() {
+        if let anchor = Anchor(parsing: line) { anchors.append(anchor) }
+      }
+      return anchors
+    } catch {
+      throw .unavailable("\(error); give another --anchors")
+    }
+  }
+
+  private static func report(
+    _ summary: BundleExport.Summary, _ path: String, _ words: CommandLineWords
+  ) {
+    let text =
+      "\(summary.events) events, \(summary.links) links and \(summary.anchors) anchors"
+      + " written to \(path)"
+    if path == "-" {
+      Terminal.error(text)
+    } else if words.has("--json") {
+      Terminal.print(
+        JSONValue.object([
+          ("events", .integer(summary.events)), ("links", .integer(summary.links)),
+          ("anchors", .integer(summary.anchors)), ("output", .string(path)),
+        ]).text)
+    } else {
+      Terminal.print(text)
+    }
+  }
+
+  // MARK: Check
+
+  static func check(_ words: CommandLineWords, _ path: String) throws(CommandError) -> ExitCode {
+    let roots = try words.configuration().trustRoots
+    let key = try words["--anchor-key"].map(publicKey)
+    let report: BundleCheck.Report
+    do throws(VerifyError) {
+      report = try BundleCheck.run(path, roots: roots, publicKey: key)
+    } catch {
+      switch error {
+      case .store(let error): throw .unavailable("\(error); give another --bundle")
+      case .configuration(let error): throw .configuration(error)
+      case .anchors(let error): throw .unavailable("\(error)")
+      }
+    }
+    let isGood = report.findings.isEmpty
+    Terminal.print(
+      words.has("--json") ? json(report, key).text : text(report, isKeyKnown: key != nil))
+    return isGood ? .good : .findings
+  }
+
+  private static func publicKey(_ path: String) throws(CommandError) -> Ed25519PublicKey {
+    let pem: [UInt8]
+    do throws(PlatformError) {
+      pem = try DurableFile.read(path, limit: 4096)
+    } catch {
+      throw .unavailable("\(error); give another --anchor-key")
+    }
+    guard let key = Ed25519PublicKey(pem: pem) else {
+      throw .usage("--anchor-key takes a PEM file as `subledger anchor --public-key` prints it")
+    }
+    return key
+  }
+
+  private static func text(_ report: BundleCheck.Report, isKeyKnown: Bool) -> String {
+    var lines = report.findings.map { finding in
+      "promise \(finding.promise) broken"
+        + (finding.seq.map { " at seq \($0)" } ?? "") + ": \(finding.what)"
+    }
+    lines.append("\(report.events) events, \(report.anchors) anchors")
+    if let time = report.asOf {
+      let access = report.givesAccess ? "access" : "no access"
+      lines.append("the answer as of \(Timestamp.text(time)): \(access)")
+    }
+    if report.unsigned > 0 {
+      lines.append("\(report.unsigned) of them are V1: nothing of Apple's proves those")
+    }
+    if !report.isAnswerCompared {
+      lines.append("the answer is of another fold: only the program that made it can compare it")
+    }
+    if let key = report.publicKey, !isKeyKnown {
+      lines.append(
+        "sealed by \(String(decoding: Base64.encode(key.raw), as: UTF8.self)); whose key that is, "
+          + "only --anchor-key KEY.pem can tell")
+    }
+    lines.append(report.findings.isEmpty ? "the bundle holds" : "the bundle is not to be believed")
+    return lines.joined(separator: "\n")
+  }
+
+  private static func json(
+    _ report: BundleCheck.Report, _ key: Ed25519PublicKey?
+  ) -> JSONValue {
+    .object([
+      ("environment", .optional(report.key?.environment)),
+      ("bundle_id", .optional(report.key?.bundleId)),
+      ("original_transaction_id", .optional(report.key?.originalTransactionId)),
+      ("events", .integer(report.events)), ("unsigned_events", .integer(report.unsigned)),
+      ("anchors", .integer(report.anchors)),
+      (
+        "public_key",
+        .optional(report.publicKey.map { String(decoding: Base64.encode($0.raw), as: UTF8.self) })
+      ),
+      ("key_compared", .boolean(key != nil)),
+      ("entitlement", report.answer ?? .null),
+      ("answer_compared", .boolean(report.isAnswerCompared)),
+      (
+        "findings",
+        .array(
+          report.findings.map { finding in
+            .object([
+              ("promise", .integer(Int64(finding.promise))), ("seq", .optional(finding.seq)),
+              ("what", .string(finding.what)),
+            ])
+          })
+      ), ("finding_count", .integer(Int64(report.findings.count))),
+    ])
+  }
+}
