@@ -24,29 +24,12 @@ public enum Verify {
     /// Whether the whole chain was walked, and not one customer's events alone.
     public var isWhole = true
     /// How the journal compares with anchors; nil where it was held to none.
-    public var anchors: Anchors?
+    public var anchors: AnchorsOutcome?
     /// Lowest place first; at most `maximumFindings`.
     public var findings: [Finding] = []
     /// How many there are, kept or not.
     public var findingCount = 0
     public var isStopped = false
-  }
-
-  /// What a journal was held to.
-  public struct Anchors: Sendable {
-    public let file: String
-    public let isConfigured: Bool
-    /// Anchors that hold, and the last event they vouch for; nil where none does.
-    public let held: Int64
-    public let through: Int64?
-    /// The last line is torn, and says nothing.
-    public let isTorn: Bool
-
-    init(_ file: AnchorsFile, _ outcome: AnchorsCheck.Outcome) {
-      self.file = file.path
-      isConfigured = file.isConfigured
-      (held, through, isTorn) = (outcome.held, outcome.through, outcome.isTorn)
-    }
   }
 
   /// Findings that are kept; the first one is what matters.
@@ -94,9 +77,9 @@ public enum Verify {
     guard !work.isStopped else { return report }
     let rows = rest.rows
     (report.rows, report.digest, report.areRowsCompared) = (rows.rows, rows.digest, rows.isCompared)
-    try readable(findings) { () throws(VerifyError) in
-      report.anchors = try anchors.map { (file) throws(VerifyError) in
-        try Anchors(file, AnchorsCheck.run(file, folder, findings))
+    if let anchors {
+      try readable(findings) { () throws(VerifyError) in
+        report.anchors = try AnchorsCheck.run(anchors, folder, findings)
       }
     }
     return report

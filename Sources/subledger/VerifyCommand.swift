@@ -15,7 +15,12 @@ enum VerifyCommand {
 
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
-    if let bundle = words["--bundle"] { return try BundleCommand.check(words, bundle) }
+    if let bundle = words["--bundle"] {
+      for flag in ["--anchors", "--only", "--environment", "--bundle-id"] where words[flag] != nil {
+        throw .usage("\(flag) is about a data folder; leave out --bundle")
+      }
+      return try BundleCommand.check(words, bundle)
+    }
     let configuration = try words.configuration()
     let only = try only(words)
     guard words["--anchor-key"] == nil || words["--anchors"] != nil || configuration.anchors != nil
@@ -101,7 +106,7 @@ enum VerifyCommand {
     return lines.joined(separator: "\n")
   }
 
-  private static func text(_ anchors: Verify.Anchors) -> [String] {
+  private static func text(_ anchors: AnchorsOutcome) -> [String] {
     let file = anchors.file + (anchors.isConfigured ? " (configured)" : "")
     let end = anchors.through.map { ", up to seq \($0)" } ?? ""
     let lines = ["\(anchors.held) anchors of \(file) hold\(end)"]
@@ -120,7 +125,7 @@ enum VerifyCommand {
     ])
   }
 
-  private static func json(_ anchors: Verify.Anchors) -> JSONValue {
+  private static func json(_ anchors: AnchorsOutcome) -> JSONValue {
     .object([
       ("file", .string(anchors.file)), ("configured", .boolean(anchors.isConfigured)),
       ("held", .integer(anchors.held)), ("through", .optional(anchors.through)),

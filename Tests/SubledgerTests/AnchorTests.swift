@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import SignedData
 import StrictJSON
 import Testing
@@ -214,6 +215,16 @@ import Testing
     #expect(try Data(contentsOf: keyFile(installation)) == bytes)
     try FileManager.default.removeItem(at: keyFile(installation))
     #expect(try self.key(installation) != key)
+  }
+
+  @Test func nothingIsReplaced() throws {
+    let installation = try Installation()
+    let file = installation.folder.appending(path: "key")
+    #expect(try PrivateFile.make([1], at: file.path))
+    #expect(try !PrivateFile.make([2], at: file.path))
+    #expect(try PrivateFile.read(file.path, limit: 9) == .bytes([1]))
+    let names = try FileManager.default.contentsOfDirectory(atPath: installation.folder.path)
+    #expect(names.filter { $0.hasPrefix("key") } == ["key"])
   }
 
   @Test(arguments: [0o640, 0o604, 0o620, 0o610]) func aKeyForOthersIsRefused(mode: Int) throws {

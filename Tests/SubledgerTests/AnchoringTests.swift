@@ -147,32 +147,6 @@ import Testing
     #expect(verified.firstLine.hasPrefix("promise 5 broken at seq 3:"), "\(verified)")
   }
 
-  /// Anchors are written while the journal is verified: none may be taken for ahead of it.
-  @Test func verifyBesideIt() throws {
-    let (installation, file) = try installation(events: 1)
-    let daemon = try installation.start()
-    let isDone = Flag()
-    let bodies = try (1...300).map { try installation.sign(Sample.notification($0)) }
-    let port = daemon.port
-    Thread.detachNewThread {
-      let client = Client(port: port)
-      for body in bodies {
-        _ = client.post(body)
-        usleep(10_000)
-      }
-      isDone.set()
-    }
-    try daemon.command.wait(10, "the first anchor") { !anchors(file).isEmpty }
-    while !isDone.isSet {
-      let verified = try installation.run("verify")
-      #expect(verified.code == 0, "\(verified)")
-      #expect(try installation.run("anchor", "--append", file.path).code == 0)
-    }
-    try daemon.stop()
-    #expect(anchors(file).last == 300)
-    #expect(try installation.run("verify").code == 0)
-  }
-
   // MARK: Its rhythm and its settings
 
   @Test func rhythm() {
