@@ -61,7 +61,7 @@ public enum Verify {
     return report
   }
 
-  private static func eachThread(
+  static func eachThread(
     _ count: Int, _ body: @escaping @Sendable () throws(VerifyError) -> Void
   ) throws(VerifyError) {
     let failure = Mutex<VerifyError?>(nil)

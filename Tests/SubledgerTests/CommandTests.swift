@@ -6,7 +6,7 @@ import Testing
 @Suite struct CommandTests {
   private static let names = [
     "serve", "ingest", "entitlement", "history", "explain", "events", "export",
-    "rebuild", "verify", "quarantine", "simulate", "version", "demo",
+    "rebuild", "verify", "quarantine", "simulate", "version", "demo", "backup", "restore",
   ]
 
   /// Twelve renewals of two customers, a month or so apart.
