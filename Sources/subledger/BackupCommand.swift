@@ -42,7 +42,7 @@ enum BackupCommand {
       report = try BackupCheck.run(
         path, threads: ProcessLimits.processors, progress: watch.goesOn)
     } catch {
-      throw CommandError(error, broken: "")
+      throw CommandError(error, broken: "take an older backup")
     }
     watch.finish(report.events)
     if words.has("--json") {
@@ -127,7 +127,7 @@ extension CommandError {
     switch error {
     case .store(let error): self = .store(error)
     case .refused(let text): self = .unavailable(text)
-    case .stopped: self = .unavailable("stopped; nothing was left behind")
+    case .stopped: self = .unavailable("stopped; nothing was made")
     case .broken(let findings, let count):
       self = .findings(BackupCommand.text(findings, count) + "\n" + broken)
     }
