@@ -17,9 +17,13 @@ package final class Connection {
     /// Reads a file and its -wal that nobody else may touch meanwhile. Creates nothing: without
     /// locks and in exclusive mode the index of the -wal is kept in memory, not in a -shm file.
     case inspection
+    /// Fills and reads a new file that nobody else knows yet. Asks the file system for no locks.
+    case copy
+
+    var isWriting: Bool { self == .write || self == .copy }
   }
 
-  private let handle: OpaquePointer
+  let handle: OpaquePointer
   private var isClosed = false
   /// By the length of their text: hashing the text costs as much as some statements do.
   private var statements = [[(sql: String, statement: Statement)]](repeating: [], count: 256)
@@ -32,7 +36,7 @@ package final class Connection {
   package static func open(_ path: String, _ mode: Mode) throws(StoreError) -> Connection {
     guard Self.isSetUp else { throw .sql("SQLite was used before it was set up") }
     var handle: OpaquePointer?
-    let flags = mode == .write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
+    let flags = mode.isWriting ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
     let code = sqlite3_open_v2(
       uri(path, mode), &handle,
       flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE, nil)
@@ -80,7 +84,7 @@ package final class Connection {
     switch mode {
     case .write, .read: return uri
     case .immutable: return uri + "?immutable=1"
-    case .inspection: return uri + "?vfs=unix-none"
+    case .inspection, .copy: return uri + "?vfs=unix-none"
     }
   }
 
@@ -89,15 +93,15 @@ package final class Connection {
     let options = [
       (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
       (SQLITE_DBCONFIG_DQS_DDL, 0), (SQLITE_DBCONFIG_DQS_DML, 0),
-      (SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, mode == .write ? 0 : 1),
+      (SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, mode.isWriting ? 0 : 1),
     ]
     for (option, value) in options {
       let code = subledger_sqlite_configure(handle, option, Int32(value))
       guard code == SQLITE_OK else { throw .of(code, "sqlite3_db_config") }
     }
-    if mode == .inspection { try execute("PRAGMA locking_mode=EXCLUSIVE") }
+    if mode == .inspection || mode == .copy { try execute("PRAGMA locking_mode=EXCLUSIVE") }
     try execute("PRAGMA mmap_size=0; PRAGMA wal_autocheckpoint=0; PRAGMA recursive_triggers=ON")
-    try execute(mode == .write ? "PRAGMA cache_size=-32000" : "PRAGMA query_only=ON")
+    try execute(mode.isWriting ? "PRAGMA cache_size=-32000" : "PRAGMA query_only=ON")
     if mode == .write {
       sqlite3_wal_hook(
         handle,

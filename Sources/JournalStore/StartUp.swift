@@ -18,16 +18,31 @@ enum StartUp {
 
   static func prepare(_ folder: DataFolder, now: Int64) throws(StoreError) {
     guard try folder.hasJournal() else { return try create(folder, now: now) }
-    let header = try FileHeader.read(folder.journal)
-    try header.check(mark: journalMark, known: Migrator.known)
-    let hasWAL = try checkWAL(folder, header)
-    let identity = try readIdentity(folder, hasWAL: hasWAL)
+    let (hasWAL, identity) = try look(folder)
     if hasWAL {
       try platform { () throws(PlatformError) in
         try DurableFile.copyToFreshInode(folder.journalWAL)
       }
     }
     try inspect(folder, hasWAL: hasWAL, identity)
+  }
+
+  /// The same questions for who only reads, and while no daemon holds the folder.
+  ///
+  /// - Returns: whether there is a -wal that the file is to be read with.
+  static func examine(_ folder: DataFolder) throws(StoreError) -> Bool {
+    let (hasWAL, identity) = try look(folder)
+    try inspect(folder, hasWAL: hasWAL, identity)
+    return hasWAL
+  }
+
+  private static func look(
+    _ folder: DataFolder
+  ) throws(StoreError) -> (hasWAL: Bool, identity: Identity?) {
+    let header = try FileHeader.read(folder.journal)
+    try header.check(mark: journalMark, known: Migrator.known)
+    let hasWAL = try checkWAL(folder, header)
+    return (hasWAL, try readIdentity(folder, hasWAL: hasWAL))
   }
 
   /// Whether there is a -wal with something in it.

@@ -48,7 +48,8 @@ final class ChainWork: Sendable {
 /// event (promises 3 and 5).
 final class ChainCheck {
   private let journal: JournalReader
-  private let proof: NotificationProof
+  /// Nil where signatures are not asked for: a backup is held to what was proven when it came in.
+  private let proof: NotificationProof?
   private let findings: Verify.Findings
   /// Of the piece at hand: they count once it was read whole.
   private var found: [Verify.Finding] = []
@@ -63,6 +64,13 @@ final class ChainCheck {
     } catch {
       throw .configuration(error)
     }
+  }
+
+  /// Of everything but the signatures.
+  init(withoutProof folder: DataFolder, _ findings: Verify.Findings) throws(VerifyError) {
+    journal = try VerifyError.store { () throws(StoreError) in try JournalReader.open(folder) }
+    self.findings = findings
+    proof = nil
   }
 
   func run(_ work: ChainWork) throws(VerifyError) {
@@ -144,16 +152,21 @@ final class ChainCheck {
     }
     guard event.source != "v1" else { return checkV1(event) }
     do throws(Refusal) {
-      guard let document = try proof.open(event.body[...], at: event.receivedAt) else {
+      guard let notification = try read(event) else {
         return add(3, event.seq, "the payload is no JSON")
       }
-      let notification = try proof.notification(document, at: event.receivedAt)
       if let column = Self.differingColumn(event, notification) {
         add(5, event.seq, "column \(column) differs from the body")
       }
     } catch {
       add(3, event.seq, "is not proven: \(error.code)")
     }
+  }
+
+  private func read(_ event: StoredEvent) throws(Refusal) -> Notification? {
+    guard let proof else { return try JournaledNotification.notification(event.body[...]) }
+    guard let document = try proof.open(event.body[...], at: event.receivedAt) else { return nil }
+    return try proof.notification(document, at: event.receivedAt)
   }
 
   /// V1 was authentic by a secret that nobody kept: what can be checked again is that the columns
@@ -194,6 +207,13 @@ enum QuarantineCheck {
     _ journal: JournalReader, _ configuration: Configuration, _ findings: Verify.Findings
   ) throws(StoreError) {
     guard let proof = try? NotificationProof(configuration.trustRoots) else { return }
+    try run(journal, proof, findings)
+  }
+
+  /// - Parameter proof: nil where signatures are not asked for.
+  static func run(
+    _ journal: JournalReader, _ proof: NotificationProof?, _ findings: Verify.Findings
+  ) throws(StoreError) {
     var last: Int64 = 0
     while true {
       let piece = try journal.quarantined(after: last, limit: 200)
@@ -203,7 +223,7 @@ enum QuarantineCheck {
           findings.add(5, nil, "quarantine \(item.id): the body was changed")
           continue
         }
-        guard item.source != "v1" else { continue }
+        guard let proof, item.source != "v1" else { continue }
         do throws(Refusal) {
           _ = try proof.open(item.body[...], at: item.receivedAt)
         } catch {

@@ -57,7 +57,14 @@ enum JournaledNotification {
     }
   }
 
-  /// A nested JWS that stands there as it was signed.
+  /// Reads a signedPayload as it is, without proof.
+  static func notification(
+    _ signedPayload: ArraySlice<UInt8>
+  ) throws(Refusal) -> Notification {
+    try Notification(try open(signedPayload)) { (jws, _) throws(Refusal) in try open(jws) }
+  }
+
+  /// A JWS that stands there as it was signed.
   private static func open(_ jws: ArraySlice<UInt8>) throws(Refusal) -> JSONElement {
     guard let jws = try? CompactJWS(parsing: jws) else { throw Refusal.malformed("nested_payload") }
     return try root(jws.payload)

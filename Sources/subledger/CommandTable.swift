@@ -152,6 +152,21 @@ enum CommandTable {
       example: "subledger export --compress --output journal.ndjson.zst",
       action: ExportCommand.run),
     Command(
+      name: "backup",
+      summary:
+        "Makes a backup: the journal as of one moment, checked before the folder has its name.\n"
+        + "Works beside a running daemon. Never overwrites. --check looks at an old one.",
+      usage: "FOLDER | --check FOLDER", flags: BackupCommand.flags,
+      example: "subledger backup /mnt/backups/subledger-2026-01-31", action: BackupCommand.run),
+    Command(
+      name: "restore",
+      summary:
+        "Checks a backup and copies it into an empty data folder, or one that is not there. The\n"
+        + "backup stays as it is. Says what to do next.",
+      usage: "FOLDER", flags: [.json],
+      example: "subledger restore /mnt/backups/subledger-2026-01-31 --data /var/lib/subledger",
+      action: RestoreCommand.run),
+    Command(
       name: "quarantine",
       summary: "What was genuine and not admitted. 'admit' puts one through the door again, after\n"
         + "the configuration was mended; 'drop' removes one for good.",

@@ -5,12 +5,14 @@ import Synchronization
 /// changes, elsewhere a line every few seconds.
 final class Pace: Sendable {
   private let what: String
+  private let unit: String
   private let began = Clock.monotonicNanoseconds()
   private let last: Mutex<Int64>
   private let interval: Int64
 
-  init(_ what: String) {
+  init(_ what: String, counting unit: String = "events") {
     self.what = what
+    self.unit = unit
     last = Mutex(Clock.monotonicNanoseconds())
     interval = ProcessLimits.isTerminal(2) ? 200_000_000 : 5_000_000_000
   }
@@ -27,13 +29,13 @@ final class Pace: Sendable {
     let rate = rate(done, now)
     guard let all else { return Terminal.progress("\(what): \(done) lines, \(rate)/s") }
     let left = rate > 0 ? (all - done) / rate : 0
-    Terminal.progress("\(what): \(done) of \(all) events, \(rate)/s, \(left) s left")
+    Terminal.progress("\(what): \(done) of \(all) \(unit), \(rate)/s, \(left) s left")
   }
 
   func finish(_ done: Int64) {
     let now = Clock.monotonicNanoseconds()
     Terminal.progress(
-      "\(what): \(done) events in \((now - began) / 1_000_000) ms, \(rate(done, now))/s",
+      "\(what): \(done) \(unit) in \((now - began) / 1_000_000) ms, \(rate(done, now))/s",
       isLast: true)
   }
 

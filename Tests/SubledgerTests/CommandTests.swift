@@ -6,7 +6,8 @@ import Testing
 @Suite struct CommandTests {
   private static let names = [
     "serve", "ingest", "entitlement", "history", "explain", "events", "export",
-    "rebuild", "verify", "anchor", "quarantine", "simulate", "version", "demo",
+    "rebuild", "verify", "anchor", "quarantine", "simulate", "version", "demo", "backup",
+    "restore",
   ]
 
   /// Twelve renewals of two customers, a month or so apart.

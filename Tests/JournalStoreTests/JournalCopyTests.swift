@@ -1,0 +1,183 @@
+import Foundation
+import JournalStore
+import Platform
+import Testing
+
+/// A copy is the journal of one moment, whatever its writer does meanwhile (promises 1 and 5).
+@Suite struct JournalCopyTests {
+  /// Events that fill some MiB, so that the copy takes several steps.
+  private static let bulk = (1...500).map { Submission.event(event($0)) }
+
+  private static func event(_ number: Int) -> NewEvent {
+    Sample.event(number, body: Sample.noise(number, 8_000))
+  }
+
+  /// A folder whose journal is the copy, and what the copy says of itself.
+  private func copy(
+    _ source: Scratch, _ progress: (Int64, Int64) -> Bool = { _, _ in true }
+  ) throws -> (Scratch, JournalCopy) {
+    let target = try Scratch()
+    let copied = try JournalCopy.make(
+      of: source.folder, at: target.folder.journal, progress: progress)
+    return (target, try #require(copied))
+  }
+
+  /// Whole by itself: one file, in good order, and a daemon would start on it.
+  private func check(_ target: Scratch, _ copied: JournalCopy) throws {
+    #expect(try target.files().keys.sorted() == ["journal.sqlite"])
+    let header = try DurableFile.read(target.folder.journal, limit: 20)
+    #expect(header[18] == 1 && header[19] == 1, "still in WAL mode")
+    let reader = try JournalReader.open(target.folder)
+    #expect(try reader.head() == copied.head)
+    #expect(try reader.eventCount() == copied.head.seq)
+    #expect(try reader.pageFaults() == [])
+    var previous = ChainHash.origin
+    try reader.forEachRaw(from: 1, through: copied.head.seq) { raw in
+      let isIntact = raw.isIntact(after: previous)
+      #expect(isIntact, "seq \(raw.event.seq)")
+      previous = raw.event.hash
+      return isIntact
+    }
+    reader.close()
+    let opened = try target.open()
+    #expect(opened.journal.head == copied.head && opened.journal.journalId == copied.journalId)
+    try opened.journal.close()
+  }
+
+  @Test func commitsMeanwhileAreNotInIt() throws {
+    let source = try Scratch()
+    let opened = try source.open()
+    _ = try opened.journal.append(Self.bulk)
+    try opened.journal.checkpointIfNeeded()
+    let head = opened.journal.head
+    var steps = 0
+    let (target, copied) = try copy(source) { _, _ in
+      steps += 1
+      // A copy that begins anew with each commit would never end.
+      guard steps < 20 else { return false }
+      // Big enough for the -wal to be copied into the file, were it not for the reader.
+      let batch = (0..<60).map { Submission.event(Self.event(1_000 * steps + $0)) }
+      return (try? opened.journal.append(batch)) != nil
+        && (try? opened.journal.checkpointIfNeeded()) != nil
+    }
+    #expect(steps >= 3 && opened.journal.head.seq == head.seq + Int64(steps) * 60)
+    #expect(copied.head == head)
+    try check(target, copied)
+    try opened.journal.close()
+  }
+
+  @Test func aDaemonThatStartsMeanwhile() throws {
+    let source = try Scratch()
+    do {
+      let opened = try source.open()
+      _ = try opened.journal.append(Self.bulk)
+      try opened.journal.close()
+    }
+    var opened: Opened?
+    let (target, copied) = try copy(source) { _, _ in
+      guard opened == nil else { return true }
+      opened = try? source.open()
+      let batch = (0..<300).map { Submission.event(Self.event(1_000 + $0)) }
+      return (try? opened?.journal.append(batch)) != nil
+        && (try? opened?.journal.checkpointIfNeeded()) != nil
+    }
+    #expect(copied.head.seq == 800 && copied.head == opened?.journal.head)
+    try check(target, copied)
+    try opened?.journal.close()
+  }
+
+  @Test(arguments: [false, true]) func atRest(isCrashed: Bool) throws {
+    let first = try Scratch()
+    var source = first
+    let head: Head
+    do {
+      let opened = try first.open()
+      let events = (1...5).map { Submission.event(Sample.event($0)) }
+      _ = try opened.journal.append(events + [.quarantine(Sample.quarantine(9))])
+      if isCrashed { source = try first.crashed() }
+      head = opened.journal.head
+      try opened.journal.close()
+    }
+    let before = try source.files()
+    #expect((before["journal.sqlite-wal"] != nil) == isCrashed)
+    let (target, copied) = try copy(source)
+    #expect(copied.head == head && copied.quarantined == 1 && copied.schema > 0)
+    #expect(try source.files() == before, "something was changed or made beside it")
+    try check(target, copied)
+  }
+
+  /// What a start refuses is no journal to be backed up, and must not look like one afterwards.
+  @Test func aTornOneIsRefused() throws {
+    let source = try Scratch()
+    let opened = try source.open()
+    _ = try opened.journal.append([.event(Sample.event(1))])
+    let torn = try source.crashed()
+    try DurableFile.remove(torn.folder.journalWAL)
+    #expect(throws: StoreError.missingWAL) { try copy(torn) }
+    try opened.journal.close()
+  }
+
+  @Test func itStops() throws {
+    let source = try Scratch()
+    let opened = try source.open()
+    _ = try opened.journal.append(Self.bulk)
+    let target = try Scratch()
+    let copied = try JournalCopy.make(of: source.folder, at: target.folder.journal) { _, _ in
+      false
+    }
+    #expect(copied == nil)
+    try opened.journal.close()
+  }
+}
+
+/// A folder that gets its name only whole, and replaces nothing.
+@Suite struct NewFolderTests {
+  @Test func itHasItsNameOnlyWhole() throws {
+    let scratch = try Scratch()
+    let path = scratch.folder.path + "/new"
+    do {
+      let folder = try NewFolder(path)
+      try DurableFile.create(folder.partial + "/file")
+      #expect(throws: PlatformError.self) { try NewFolder(path) }
+      #expect(try FileKind.of(folder.partial) == .folder, "the other one's went")
+      #expect(try FileKind.of(path) == nil)
+    }
+    #expect(try scratch.files().isEmpty, "not removed")
+    let folder = try NewFolder(path)
+    try DurableFile.create(folder.partial + "/file")
+    try folder.finish()
+    #expect(try FolderListing.names(path) == ["file"])
+    #expect(throws: PlatformError.self) { try NewFolder(path) }
+  }
+
+  @Test(arguments: ["file", "folder", "link"])
+  func aNameThatIsTakenMeanwhile(by kind: String) throws {
+    let scratch = try Scratch()
+    let path = scratch.folder.path + "/new"
+    for isOwn in [true, false] {
+      let folder = try NewFolder(path)
+      switch kind {
+      case "file": try DurableFile.create(path)
+      case "folder":
+        try FileManager.default.createDirectory(
+          atPath: path, withIntermediateDirectories: false)
+      default:
+        try FileManager.default.createSymbolicLink(
+          atPath: path, withDestinationPath: scratch.folder.path)
+      }
+      #expect(throws: PlatformError.self) {
+        if isOwn {
+          try NewFolder.renameOntoOwn(folder.partial, to: path)
+        } else {
+          try folder.finish()
+        }
+      }
+      try FileManager.default.removeItem(atPath: path)
+    }
+    // Where the file system knows no renaming without replacing.
+    let folder = try NewFolder(path)
+    try DurableFile.create(folder.partial + "/file")
+    try NewFolder.renameOntoOwn(folder.partial, to: path)
+    #expect(try FolderListing.names(path) == ["file"])
+  }
+}
