@@ -3,7 +3,7 @@
 SWIFT   ?= swift
 PREFIX  ?= /usr/local
 DEMO    ?= .demo
-PACKAGES = git pkg-config libsqlite3-dev libssl-dev libzstd-dev
+PACKAGES = git openssl pkg-config libsqlite3-dev libssl-dev libzstd-dev
 # The Swift standard library goes into the binary: it runs where there is no toolchain.
 RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger

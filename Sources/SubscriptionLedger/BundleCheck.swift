@@ -237,7 +237,8 @@ public final class BundleCheck {
     report.asOf = time
     report.givesAccess = entitlement["gives_access"]?.boolean == true
     let isOurFold = root["fold_fingerprint"]?.isString(FoldIdentity.fingerprint)
-    guard isOurFold == true else { return }
+    // An event that is not proven has been named; what the others fold to says nothing then.
+    guard isOurFold == true, events.count == report.events else { return }
     report.isAnswerCompared = true
     let durations = root["non_renewing_durations"]?.members.compactMap { name, value in
       value.integer.map { (name, $0) }

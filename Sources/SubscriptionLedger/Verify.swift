@@ -24,12 +24,29 @@ public enum Verify {
     /// Whether the whole chain was walked, and not one customer's events alone.
     public var isWhole = true
     /// How the journal compares with anchors; nil where it was held to none.
-    public var anchors: AnchorsOutcome?
+    public var anchors: Anchors?
     /// Lowest place first; at most `maximumFindings`.
     public var findings: [Finding] = []
     /// How many there are, kept or not.
     public var findingCount = 0
     public var isStopped = false
+  }
+
+  /// What a journal was held to.
+  public struct Anchors: Sendable {
+    public let file: String
+    public let isConfigured: Bool
+    /// Anchors that hold, and the last event they vouch for; nil where none does.
+    public let held: Int64
+    public let through: Int64?
+    /// The last line is torn, and says nothing.
+    public let isTorn: Bool
+
+    init(_ file: AnchorsFile, _ outcome: AnchorsCheck.Outcome) {
+      self.file = file.path
+      isConfigured = file.isConfigured
+      (held, through, isTorn) = (outcome.held, outcome.through, outcome.isTorn)
+    }
   }
 
   /// Findings that are kept; the first one is what matters.
@@ -54,8 +71,8 @@ public enum Verify {
   }
 
   private static func check(
-    _ folder: DataFolder, _ configuration: Configuration, _ anchors: AnchorsFile?,
-    threads: Int, _ findings: Findings, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
+    _ folder: DataFolder, _ configuration: Configuration, _ anchors: AnchorsFile?, threads: Int,
+    _ findings: Findings, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> Report {
     let journal = try VerifyError.store { () throws(StoreError) in
       try JournalReader.open(folder)
@@ -70,13 +87,13 @@ public enum Verify {
     }
     var report = Report(events: work.done, isStopped: work.isStopped)
     guard !work.isStopped else { return report }
+    try readable(findings) { () throws(VerifyError) in
+      report.anchors = try anchors.map { (file) throws(VerifyError) in
+        try Anchors(file, AnchorsCheck.run(file, folder, findings))
+      }
+    }
     try step(findings) { () throws(StoreError) in
       for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
-    }
-    if let anchors {
-      try readable(findings) { () throws(VerifyError) in
-        report.anchors = try AnchorsCheck.run(anchors, folder, findings)
-      }
     }
     try step(findings) { () throws(StoreError) in
       try QuarantineCheck.run(journal, configuration, findings)
@@ -90,7 +107,7 @@ public enum Verify {
   }
 
   /// A step of the store that a damaged file ends, and no other step.
-  private static func step(
+  static func step(
     _ findings: Findings, _ body: () throws(StoreError) -> Void
   ) throws(VerifyError) {
     try readable(findings) { () throws(VerifyError) in try VerifyError.store(body) }

@@ -47,6 +47,9 @@ extension Verify {
     let journal = try VerifyError.store { () throws(StoreError) in
       try JournalReader.open(folder)
     }
+    try step(findings) { () throws(StoreError) in
+      for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
+    }
     let (keys, seqs) = try VerifyError.store { () throws(StoreError) in
       let keys = try journal.streams(withOriginalTransactionId: only.originalTransactionId)
         .filter(only.covers)
@@ -61,10 +64,8 @@ extension Verify {
     }
     var report = Report(events: work.done, isWhole: false, isStopped: work.isStopped)
     guard !work.isStopped else { return report }
-    try readable(findings) { () throws(VerifyError) in
-      let rows = try VerifyError.store { () throws(StoreError) in
-        try RowsCheck.run(folder, journal, only: only, keys, findings)
-      }
+    try step(findings) { () throws(StoreError) in
+      let rows = try RowsCheck.run(folder, journal, only: only, keys, findings)
       (report.rows, report.areRowsCompared) = (rows.rows, rows.isCompared)
     }
     return report

@@ -18,7 +18,7 @@ enum BundleCommand {
     let folder = words.folder(configuration)
     let asOf = try words.time("--as-of")
     let key = try key(id, words, folder)
-    let anchors = try words["--anchors"].map(anchors) ?? []
+    let anchors = try anchors(words["--anchors"], configuration)
     let signing = try CommandError.anchor { () throws(AnchorError) in
       try AnchorKey.readOrMake(folder)
     }
@@ -57,8 +57,13 @@ enum BundleCommand {
     return key
   }
 
-  private static func anchors(_ path: String) throws(CommandError) -> [Anchor] {
+  /// Those of the file that is given, or else of the one the daemon appends to, where it did.
+  private static func anchors(
+    _ given: String?, _ configuration: Configuration
+  ) throws(CommandError) -> [Anchor] {
     do throws(PlatformError) {
+      guard let path = given ?? configuration.anchors?.file else { return [] }
+      if given == nil, try DurableFile.size(path) == nil { return [] }
       let lines = try LineReader(path: path, maximum: Anchor.maximumLine)
       var anchors: [Anchor] = []
       while let line = try lines.next() {
@@ -98,11 +103,8 @@ enum BundleCommand {
     do throws(VerifyError) {
       report = try BundleCheck.run(path, roots: roots, publicKey: key)
     } catch {
-      switch error {
-      case .store(let error): throw .unavailable("\(error); give another --bundle")
-      case .configuration(let error): throw .configuration(error)
-      case .anchors(let error): throw .unavailable("\(error)")
-      }
+      guard case .store(let error) = error else { throw CommandError(error) }
+      throw .unavailable("\(error); give another --bundle")
     }
     let isGood = report.findings.isEmpty
     Terminal.print(
@@ -124,10 +126,7 @@ enum BundleCommand {
   }
 
   private static func text(_ report: BundleCheck.Report, isKeyKnown: Bool) -> String {
-    var lines = report.findings.map { finding in
-      "promise \(finding.promise) broken"
-        + (finding.seq.map { " at seq \($0)" } ?? "") + ": \(finding.what)"
-    }
+    var lines = Findings.lines(report.findings, count: report.findings.count)
     lines.append("\(report.events) events, \(report.anchors) anchors")
     if let time = report.asOf {
       let access = report.givesAccess ? "access" : "no access"
@@ -164,16 +163,8 @@ enum BundleCommand {
       ("key_compared", .boolean(key != nil)),
       ("entitlement", report.answer ?? .null),
       ("answer_compared", .boolean(report.isAnswerCompared)),
-      (
-        "findings",
-        .array(
-          report.findings.map { finding in
-            .object([
-              ("promise", .integer(Int64(finding.promise))), ("seq", .optional(finding.seq)),
-              ("what", .string(finding.what)),
-            ])
-          })
-      ), ("finding_count", .integer(Int64(report.findings.count))),
+      ("findings", Findings.json(report.findings)),
+      ("finding_count", .integer(Int64(report.findings.count))),
     ])
   }
 }

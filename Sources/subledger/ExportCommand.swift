@@ -10,7 +10,7 @@ enum ExportCommand {
     .init("--compress", "as a zstd file, which ingest reads as well"),
     .init("--only", "OTID", "one customer's events"), .init("--force", "replace FILE"),
     .init("--bundle", "FILE", "with --only: as evidence that can be checked without any data"),
-    .init("--anchors", "FILE", "kept anchors to lead a bundle's chain to; fewer links are needed"),
+    .init("--anchors", "FILE", "kept anchors to lead the chain to; else the configured ones"),
     .asOf, .environment, .bundle, .json,
   ]
 

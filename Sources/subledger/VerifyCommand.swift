@@ -13,8 +13,6 @@ enum VerifyCommand {
     .init("--bundle", "FILE", "an evidence bundle instead of a data folder"), .json,
   ]
 
-  private static let shown = 20
-
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
     if let bundle = words["--bundle"] {
@@ -90,12 +88,7 @@ enum VerifyCommand {
   // MARK: What was found
 
   private static func text(_ report: Verify.Report, _ only: Verify.Only?) -> String {
-    var lines = report.findings.prefix(shown).map { finding in
-      "promise \(finding.promise) broken"
-        + (finding.seq.map { " at seq \($0)" } ?? "") + ": \(finding.what)"
-    }
-    let more = report.findingCount - lines.count
-    if more > 0 { lines.append("and \(more) more") }
+    var lines = Findings.lines(report.findings, count: report.findingCount)
     if let only {
       lines.append(
         "\(report.events) events and \(report.rows) rows of \(only.originalTransactionId)")
@@ -113,7 +106,7 @@ enum VerifyCommand {
     return lines.joined(separator: "\n")
   }
 
-  private static func text(_ anchors: AnchorsOutcome) -> [String] {
+  private static func text(_ anchors: Verify.Anchors) -> [String] {
     let file = anchors.file + (anchors.isConfigured ? " (configured)" : "")
     let end = anchors.through.map { ", up to seq \($0)" } ?? ""
     let lines = ["\(anchors.held) anchors of \(file) hold\(end)"]
@@ -127,23 +120,16 @@ enum VerifyCommand {
       ("events", .integer(report.events)), ("rows", .integer(report.rows)),
       ("digest", .optional(report.digest)), ("rows_compared", .boolean(report.areRowsCompared)),
       ("anchors", report.anchors.map(json) ?? .null),
-      ("findings", .array(report.findings.map(json))),
+      ("findings", Findings.json(report.findings)),
       ("finding_count", .integer(Int64(report.findingCount))),
     ])
   }
 
-  private static func json(_ anchors: AnchorsOutcome) -> JSONValue {
+  private static func json(_ anchors: Verify.Anchors) -> JSONValue {
     .object([
       ("file", .string(anchors.file)), ("configured", .boolean(anchors.isConfigured)),
       ("held", .integer(anchors.held)), ("through", .optional(anchors.through)),
       ("torn_last_line", .boolean(anchors.isTorn)),
-    ])
-  }
-
-  private static func json(_ finding: Verify.Finding) -> JSONValue {
-    .object([
-      ("promise", .integer(Int64(finding.promise))), ("seq", .optional(finding.seq)),
-      ("what", .string(finding.what)),
     ])
   }
 }
