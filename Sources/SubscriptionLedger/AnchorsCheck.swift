@@ -49,6 +49,18 @@ public struct AnchorsFile: Sendable {
   }
 }
 
+/// What a journal was held to.
+public struct AnchorsOutcome: Sendable {
+  public let file: String
+  public let isConfigured: Bool
+  /// Lines that hold.
+  public var held: Int64 = 0
+  /// The greatest seq of those; nil where none does.
+  public var through: Int64?
+  /// The last line has no end and is no anchor: a power loss tore it, or it is being written.
+  public var isTorn = false
+}
+
 /// Whether every anchor of a file is a prefix of the journal: what neither a chain computed anew
 /// nor one cut short can be (promises 1 and 5).
 ///
@@ -56,17 +68,6 @@ public struct AnchorsFile: Sendable {
 /// may append at once, clocks are set back, and files are joined. It would prove nothing more,
 /// since every line is held to the one journal there is.
 struct AnchorsCheck {
-  /// What was held to what.
-  struct Outcome: Sendable {
-    let file: String
-    /// Lines that hold.
-    var held: Int64 = 0
-    /// The greatest seq of those; nil where none does.
-    var through: Int64?
-    /// The last line has no end and is no anchor: a power loss tore it, or it is being written.
-    var isTorn = false
-  }
-
   private let source: AnchorsFile
   private let folder: DataFolder
   private let findings: Verify.Findings
@@ -74,12 +75,12 @@ struct AnchorsCheck {
   private var head: Int64
   private var isOpenedAnew = false
   private let journalId: String
-  private var outcome: Outcome
+  private var outcome: AnchorsOutcome
 
   /// Holds a folder's journal to each line of a file.
   static func run(
     _ source: AnchorsFile, _ folder: DataFolder, _ findings: Verify.Findings
-  ) throws(VerifyError) -> Outcome {
+  ) throws(VerifyError) -> AnchorsOutcome {
     var check = try AnchorsCheck(source, folder, findings)
     guard let lines = try check.lines() else { return check.outcome }
     var number = 0
@@ -100,7 +101,7 @@ struct AnchorsCheck {
     _ source: AnchorsFile, _ folder: DataFolder, _ findings: Verify.Findings
   ) throws(VerifyError) {
     (self.source, self.folder, self.findings) = (source, folder, findings)
-    outcome = Outcome(file: source.path)
+    outcome = AnchorsOutcome(file: source.path, isConfigured: source.isConfigured)
     (journal, head, journalId) = try VerifyError.store { () throws(StoreError) in
       let journal = try JournalReader.open(folder)
       return (journal, try journal.head().seq, Hexadecimal.encode(try journal.journalId()))

@@ -67,17 +67,34 @@ final class ChainCheck {
 
   func run(_ work: ChainWork) throws(VerifyError) {
     while let piece = work.take() {
+      try VerifyError.store { () throws(StoreError) in try checkReadable(piece) }
+      work.finish(piece)
+    }
+  }
+
+  /// Of some events alone: each against the hash that is stored before it.
+  ///
+  /// - Parameter seqs: their places; the work counts them from 1.
+  func run(_ work: ChainWork, of seqs: [Int64]) throws(VerifyError) {
+    while let piece = work.take() {
       try VerifyError.store { () throws(StoreError) in
-        try readably(piece) { (part) throws(StoreError) in try check(part) }
+        for number in piece { try checkAlone(seqs[Int(number - 1)]) }
       }
       work.finish(piece)
     }
   }
 
+  private func checkAlone(_ seq: Int64) throws(StoreError) {
+    // A place that somebody made up may be the least or the greatest number there is.
+    guard (1..<Int64.max).contains(seq) else {
+      return findings.add(5, seq, "is no place in the journal")
+    }
+    try checkReadable(seq...seq)
+    if try journal.hash(at: seq - 1) == nil { findings.add(5, seq - 1, "missing") }
+  }
+
   /// What cannot be read is found one by one, and the rest is checked all the same.
-  private func readably(
-    _ piece: ClosedRange<Int64>, _ check: (ClosedRange<Int64>) throws(StoreError) -> Void
-  ) throws(StoreError) {
+  private func checkReadable(_ piece: ClosedRange<Int64>) throws(StoreError) {
     found.removeAll()
     do throws(StoreError) {
       try check(piece)
@@ -89,49 +106,13 @@ final class ChainCheck {
           Verify.Finding(
             promise: 5, seq: piece.lowerBound, what: "cannot be read: the file is damaged"))
       }
-      for seq in piece { try readably(seq...seq, check) }
+      for seq in piece { try checkReadable(seq...seq) }
     }
   }
 
   private func add(_ promise: Int, _ seq: Int64?, _ what: String) {
     found.append(Verify.Finding(promise: promise, seq: seq, what: what))
   }
-
-  /// Of some events alone: each against the hash that is stored before it.
-  ///
-  /// - Parameter seqs: their places; the work counts them from 1.
-  func run(_ work: ChainWork, of seqs: [Int64]) throws(VerifyError) {
-    while let piece = work.take() {
-      try VerifyError.store { () throws(StoreError) in
-        for seq in piece.map({ seqs[Int($0 - 1)] }) {
-          // A place that somebody made up may be the least or the greatest number there is.
-          guard (1..<Int64.max).contains(seq) else {
-            findings.add(5, seq, "is no place in the journal")
-            continue
-          }
-          try readably(seq...seq) { (_) throws(StoreError) in try check(at: seq) }
-        }
-      }
-      work.finish(piece)
-    }
-  }
-
-  private func check(at seq: Int64) throws(StoreError) {
-    let previous = try journal.hash(at: seq - 1)
-    if previous == nil { add(5, seq - 1, "missing") }
-    var isThere = false
-    try journal.forEachRaw(from: seq, through: seq) { raw in
-      isThere = true
-      if let previous, !raw.isChained(after: previous) {
-        add(5, seq, Self.unchained)
-      }
-      check(raw)
-      return true
-    }
-    if !isThere { add(5, seq, "missing") }
-  }
-
-  private static let unchained = "does not chain: it or its place was changed"
 
   private func check(_ piece: ClosedRange<Int64>) throws(StoreError) {
     var expected = piece.lowerBound
@@ -145,7 +126,7 @@ final class ChainCheck {
         previous = nil
       }
       if let previous, !raw.isChained(after: previous) {
-        add(5, event.seq, Self.unchained)
+        add(5, event.seq, "does not chain: it or its place was changed")
       }
       if event.receivedAt < received {
         add(5, event.seq, "was received before the event before it")

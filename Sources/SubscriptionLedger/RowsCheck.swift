@@ -4,15 +4,18 @@ import JournalStore
 /// Whether the live rows are what the journal folds to (promises 6 and 7), one stream at a time, so
 /// that memory does not grow with the journal.
 enum RowsCheck {
+  /// - Parameter isStopped: asked now and then; what was found by then is no whole answer.
   static func run(
-    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: Verify.Findings
+    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: Verify.Findings,
+    until isStopped: () -> Bool
   ) throws(StoreError) -> Outcome {
     switch try live(folder, journal, head: head, findings) {
     case .nothing: return Outcome()
     case .ofAnotherFold(let path): return try ofAnotherFold(folder, path, findings)
     case .comparable(let path, let through):
       let rows = try ProjectionReader.open(folder, path: path)
-      let count = try compare(rows, journal, findings)
+      let count = try compare(rows, journal, findings, until: isStopped)
+      guard !isStopped() else { return Outcome() }
       // Beside a running daemon both move on: then only what stands still can be counted.
       if try rows.foldedThrough() == through, try journal.head().seq == head, through <= head {
         let expected = try journal.streamCount(through: through)
@@ -114,7 +117,8 @@ enum RowsCheck {
   }
 
   private static func compare(
-    _ rows: ProjectionReader, _ journal: JournalReader, _ findings: Verify.Findings
+    _ rows: ProjectionReader, _ journal: JournalReader, _ findings: Verify.Findings,
+    until isStopped: () -> Bool
   ) throws(StoreError) -> Int64 {
     var count: Int64 = 0
     var last: StreamKey?
@@ -126,7 +130,7 @@ enum RowsCheck {
       rows.endSnapshot()
       for row in piece { try compare(row, through: through, journal, findings) }
       count += Int64(piece.count)
-      guard let end = piece.last else { return count }
+      guard let end = piece.last, !isStopped() else { return count }
       last = end.key
     }
   }

@@ -24,29 +24,12 @@ public enum Verify {
     /// Whether the whole chain was walked, and not one customer's events alone.
     public var isWhole = true
     /// How the journal compares with anchors; nil where it was held to none.
-    public var anchors: Anchors?
+    public var anchors: AnchorsOutcome?
     /// Lowest place first; at most `maximumFindings`.
     public var findings: [Finding] = []
     /// How many there are, kept or not.
     public var findingCount = 0
     public var isStopped = false
-  }
-
-  /// What a journal was held to.
-  public struct Anchors: Sendable {
-    public let file: String
-    public let isConfigured: Bool
-    /// Anchors that hold, and the last event they vouch for; nil where none does.
-    public let held: Int64
-    public let through: Int64?
-    /// The last line is torn, and says nothing.
-    public let isTorn: Bool
-
-    init(_ file: AnchorsFile, _ outcome: AnchorsCheck.Outcome) {
-      self.file = file.path
-      isConfigured = file.isConfigured
-      (held, through, isTorn) = (outcome.held, outcome.through, outcome.isTorn)
-    }
   }
 
   /// Findings that are kept; the first one is what matters.
@@ -82,28 +65,55 @@ public enum Verify {
     }
     let head = try VerifyError.store { () throws(StoreError) in try journal.head().seq }
     let work = ChainWork(head: head, progress: progress)
-    try eachThread(threads) { () throws(VerifyError) in
-      try ChainCheck(folder, configuration, findings).run(work)
+    let rest = Rest()
+    try eachThread(threads + 1) { () throws(VerifyError) in
+      if rest.isFirst() {
+        try rest.check(folder, configuration, head: head, findings) { work.isStopped }
+      } else {
+        try ChainCheck(folder, configuration, findings).run(work)
+      }
     }
     var report = Report(events: work.done, isStopped: work.isStopped)
     guard !work.isStopped else { return report }
-    try readable(findings) { () throws(VerifyError) in
-      report.anchors = try anchors.map { (file) throws(VerifyError) in
-        try Anchors(file, AnchorsCheck.run(file, folder, findings))
+    let rows = rest.rows
+    (report.rows, report.digest, report.areRowsCompared) = (rows.rows, rows.digest, rows.isCompared)
+    if let anchors {
+      try readable(findings) { () throws(VerifyError) in
+        report.anchors = try AnchorsCheck.run(anchors, folder, findings)
       }
     }
-    try step(findings) { () throws(StoreError) in
-      for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
-    }
-    try step(findings) { () throws(StoreError) in
-      try QuarantineCheck.run(journal, configuration, findings)
-    }
-    try step(findings) { () throws(StoreError) in
-      let rows = try RowsCheck.run(folder, journal, head: head, findings)
-      (report.rows, report.digest, report.areRowsCompared) =
-        (rows.rows, rows.digest, rows.isCompared)
-    }
     return report
+  }
+
+  /// What one thread checks beside those that walk the chain.
+  private final class Rest: Sendable {
+    private let isTaken = Atomic(false)
+    private let outcome = Mutex(RowsCheck.Outcome())
+
+    var rows: RowsCheck.Outcome { outcome.withLock { $0 } }
+
+    /// True for one thread, and no other.
+    func isFirst() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+
+    func check(
+      _ folder: DataFolder, _ configuration: Configuration, head: Int64, _ findings: Findings,
+      until isStopped: () -> Bool
+    ) throws(VerifyError) {
+      let journal = try VerifyError.store { () throws(StoreError) in
+        try JournalReader.open(folder)
+      }
+      try step(findings) { () throws(StoreError) in
+        let rows = try RowsCheck.run(folder, journal, head: head, findings, until: isStopped)
+        outcome.withLock { $0 = rows }
+      }
+      guard !isStopped() else { return }
+      try step(findings) { () throws(StoreError) in
+        try QuarantineCheck.run(journal, configuration, findings)
+      }
+      try step(findings) { () throws(StoreError) in
+        for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
+      }
+    }
   }
 
   /// A step of the store that a damaged file ends, and no other step.

@@ -129,7 +129,7 @@ enum CommandTable {
     Command(
       name: "verify",
       summary: "Checks every promise on the data at rest: the chain, every signature as of its\n"
-        + "signedDate, columns against bodies, rows against a refold, quarantine; and that\n"
+        + "signedDate, columns against bodies, rows against a refold, quarantine; and whether\n"
         + "anchors that were kept elsewhere still hold. Changes nothing.",
       usage: "[--anchors FILE | --only OTID | --bundle FILE]", flags: VerifyCommand.flags,
       example: "subledger verify --anchors /mnt/elsewhere/anchors.ndjson --anchor-key public.pem",

@@ -106,7 +106,7 @@ enum VerifyCommand {
     return lines.joined(separator: "\n")
   }
 
-  private static func text(_ anchors: Verify.Anchors) -> [String] {
+  private static func text(_ anchors: AnchorsOutcome) -> [String] {
     let file = anchors.file + (anchors.isConfigured ? " (configured)" : "")
     let end = anchors.through.map { ", up to seq \($0)" } ?? ""
     let lines = ["\(anchors.held) anchors of \(file) hold\(end)"]
@@ -125,7 +125,7 @@ enum VerifyCommand {
     ])
   }
 
-  private static func json(_ anchors: Verify.Anchors) -> JSONValue {
+  private static func json(_ anchors: AnchorsOutcome) -> JSONValue {
     .object([
       ("file", .string(anchors.file)), ("configured", .boolean(anchors.isConfigured)),
       ("held", .integer(anchors.held)), ("through", .optional(anchors.through)),
