@@ -232,7 +232,8 @@ import Testing
     let (installation, file) = try anchored()
     for words in [
       ["--anchor-key", file.path], ["--anchors", file.path, "--only", "700"],
-      ["--environment", "Sandbox"], ["--bundle-id", "com.example.app"], ["--only"],
+      ["--bundle", file.path, "--only", "700"], ["--environment", "Sandbox"],
+      ["--bundle-id", "com.example.app"], ["--only"],
       ["--only", "700", "--environment", "sandbox"],
     ] {
       let finished = try installation.launch(

@@ -83,6 +83,8 @@ import Testing
     ("UPDATE event SET signed_date_ms = signed_date_ms + 1 WHERE seq = 5", 5, 5),
     ("UPDATE event SET received_at_ms = received_at_ms - 1 WHERE seq = 5", 5, 5),
     ("DELETE FROM event WHERE seq = 4", 5, 4),
+    ("UPDATE event SET seq = -9223372036854775808 WHERE seq = 5", 5, .min),
+    ("UPDATE event SET seq = 9223372036854775807 WHERE seq = 9", 5, .max),
     ("UPDATE kind SET notification_type = 'REFUND'", 5, 1),
   ]
 
