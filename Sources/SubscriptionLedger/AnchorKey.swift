@@ -41,6 +41,19 @@ public struct AnchorKey: Sendable {
     }
   }
 
+  /// The public key that somebody handed over, in PEM.
+  ///
+  /// - Throws: `key` where the file holds none; `platform`.
+  static func publicKey(inFile path: String) throws(AnchorError) -> Ed25519PublicKey {
+    let pem = try AnchorError.platform { () throws(PlatformError) in
+      try DurableFile.read(path, limit: limit)
+    }
+    guard let key = Ed25519PublicKey(pem: pem) else {
+      throw .key(path, "is no Ed25519 public key in PEM", "give what `anchor --public-key` printed")
+    }
+    return key
+  }
+
   /// The folder's key, made where there is none: durable when this returns. Of two who make it at
   /// once one is first, and both get that one's.
   public static func readOrMake(_ folder: DataFolder) throws(AnchorError) -> AnchorKey {

@@ -24,14 +24,8 @@ public struct AnchorsFile: Sendable {
       }
       return AnchorsFile(path: path, publicKey: key.publicKey, isConfigured: isConfigured)
     }
-    let pem = try AnchorError.platform { () throws(PlatformError) in
-      try DurableFile.read(keyFile, limit: 4096)
-    }
-    guard let key = Ed25519PublicKey(pem: pem) else {
-      throw .key(
-        keyFile, "is no Ed25519 public key in PEM", "give what `anchor --public-key` printed")
-    }
-    return AnchorsFile(path: path, publicKey: key, isConfigured: isConfigured)
+    return AnchorsFile(
+      path: path, publicKey: try AnchorKey.publicKey(inFile: keyFile), isConfigured: isConfigured)
   }
 
   /// What the configuration names, where it names one and that can be there: nil before any daemon

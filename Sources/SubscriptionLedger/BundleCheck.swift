@@ -14,8 +14,11 @@ public final class BundleCheck {
     /// Of these, the ones that nobody but the chain vouches for.
     public fileprivate(set) var unsigned: Int64 = 0
     public fileprivate(set) var anchors: Int64 = 0
-    /// The key that sealed the file; it means something only where it is known from elsewhere.
-    public fileprivate(set) var publicKey: Ed25519PublicKey?
+    /// The key that sealed the file, 32 bytes in base64. It means something only where it is known
+    /// from elsewhere.
+    public fileprivate(set) var publicKey: String?
+    /// Whether it was held to one that is.
+    public fileprivate(set) var isKeyCompared = false
     /// The entitlement in it; nil where none was reached.
     public fileprivate(set) var answer: JSONValue?
     /// The moment it is for, milliseconds since 1970 UTC.
@@ -48,10 +51,12 @@ public final class BundleCheck {
 
   /// - Parameters:
   ///   - roots: Apple's and more that the reader trusts.
-  ///   - publicKey: whose anchors and seal count; nil takes the one in the file at its word.
-  /// - Throws: `platform` where the file cannot be read; `configuration`.
+  ///   - keyFile: the public key in PEM whose anchors and seal count; nil takes the one in the
+  ///     bundle at its word.
+  /// - Throws: `store` where the bundle cannot be read, `anchors` where the key cannot be,
+  ///   `configuration`.
   public static func run(
-    _ path: String, roots: TrustRoots, publicKey: Ed25519PublicKey?
+    _ path: String, roots: TrustRoots, keyFile: String?
   ) throws(VerifyError) -> Report {
     let proof: NotificationProof
     do throws(ConfigurationError) {
@@ -59,16 +64,25 @@ public final class BundleCheck {
     } catch {
       throw .configuration(error)
     }
-    let check = BundleCheck(proof, publicKey)
+    let check = BundleCheck(proof, try keyFile.map(publicKey))
     try VerifyError.store { () throws(StoreError) in
       do throws(PlatformError) { try check.read(path) } catch { throw StoreError(error) }
     }
     return check.report
   }
 
+  private static func publicKey(_ path: String) throws(VerifyError) -> Ed25519PublicKey {
+    do throws(AnchorError) {
+      return try AnchorKey.publicKey(inFile: path)
+    } catch {
+      throw .anchors(error)
+    }
+  }
+
   private init(_ proof: NotificationProof, _ publicKey: Ed25519PublicKey?) {
     self.proof = proof
     expectedKey = publicKey
+    report.isKeyCompared = publicKey != nil
   }
 
   private func read(_ path: String) throws(PlatformError) {
@@ -259,7 +273,7 @@ public final class BundleCheck {
       let signature = root["signature"]?.string.flatMap(Base64.decode),
       Bundle.seal(sha256, key, signature).bytes == line
     else { throw Unexpected(what: "is no seal behind an answer") }
-    report.publicKey = key
+    report.publicKey = String(decoding: Base64.encode(key.raw), as: UTF8.self)
     if sha256 != hashing.finish() { find(5, nil, "the file was changed after it was sealed") }
     if (expectedKey ?? key) != key || !key.verifies(signature, over: Bundle.sealed(sha256)) {
       find(5, nil, "the seal is not signed by that key")

@@ -1,7 +1,5 @@
-import Glibc
 import JournalStore
 import Platform
-import SignedData
 import StrictJSON
 import SubscriptionLedger
 
@@ -98,34 +96,20 @@ enum BundleCommand {
 
   static func check(_ words: CommandLineWords, _ path: String) throws(CommandError) -> ExitCode {
     let roots = try words.configuration().trustRoots
-    let key = try words["--anchor-key"].map(publicKey)
     let report: BundleCheck.Report
     do throws(VerifyError) {
-      report = try BundleCheck.run(path, roots: roots, publicKey: key)
+      report = try BundleCheck.run(path, roots: roots, keyFile: words["--anchor-key"])
     } catch {
       guard case .store(let error) = error else { throw CommandError(error) }
       throw .unavailable("\(error); give another --bundle")
     }
     let isGood = report.findings.isEmpty
     Terminal.print(
-      words.has("--json") ? json(report, key).text : text(report, isKeyKnown: key != nil))
+      words.has("--json") ? json(report).text : text(report))
     return isGood ? .good : .findings
   }
 
-  private static func publicKey(_ path: String) throws(CommandError) -> Ed25519PublicKey {
-    let pem: [UInt8]
-    do throws(PlatformError) {
-      pem = try DurableFile.read(path, limit: 4096)
-    } catch {
-      throw .unavailable("\(error); give another --anchor-key")
-    }
-    guard let key = Ed25519PublicKey(pem: pem) else {
-      throw .usage("--anchor-key takes a PEM file as `subledger anchor --public-key` prints it")
-    }
-    return key
-  }
-
-  private static func text(_ report: BundleCheck.Report, isKeyKnown: Bool) -> String {
+  private static func text(_ report: BundleCheck.Report) -> String {
     var lines = Findings.lines(report.findings, count: report.findings.count)
     lines.append("\(report.events) events, \(report.anchors) anchors")
     if let time = report.asOf {
@@ -138,29 +122,24 @@ enum BundleCommand {
     if !report.isAnswerCompared {
       lines.append("the answer is of another fold: only the program that made it can compare it")
     }
-    if let key = report.publicKey, !isKeyKnown {
+    if let key = report.publicKey, !report.isKeyCompared {
       lines.append(
-        "sealed by \(String(decoding: Base64.encode(key.raw), as: UTF8.self)); whose key that is, "
+        "sealed by \(key); whose key that is, "
           + "only --anchor-key KEY.pem can tell")
     }
     lines.append(report.findings.isEmpty ? "the bundle holds" : "the bundle is not to be believed")
     return lines.joined(separator: "\n")
   }
 
-  private static func json(
-    _ report: BundleCheck.Report, _ key: Ed25519PublicKey?
-  ) -> JSONValue {
+  private static func json(_ report: BundleCheck.Report) -> JSONValue {
     .object([
       ("environment", .optional(report.key?.environment)),
       ("bundle_id", .optional(report.key?.bundleId)),
       ("original_transaction_id", .optional(report.key?.originalTransactionId)),
       ("events", .integer(report.events)), ("unsigned_events", .integer(report.unsigned)),
       ("anchors", .integer(report.anchors)),
-      (
-        "public_key",
-        .optional(report.publicKey.map { String(decoding: Base64.encode($0.raw), as: UTF8.self) })
-      ),
-      ("key_compared", .boolean(key != nil)),
+      ("public_key", .optional(report.publicKey)),
+      ("key_compared", .boolean(report.isKeyCompared)),
       ("entitlement", report.answer ?? .null),
       ("answer_compared", .boolean(report.isAnswerCompared)),
       ("findings", Findings.json(report.findings)),

@@ -172,7 +172,7 @@ import Testing
       (["export", "--anchors", "a"], 2, "--bundle"),
       (["verify", "--bundle", "none"], 3, "--bundle"),
       (["verify", "--bundle", installation.config.path], 1, "is no line of a bundle"),
-      (["verify", "--bundle", there.path, "--anchor-key", there.path], 2, "PEM"),
+      (["verify", "--bundle", there.path, "--anchor-key", there.path], 3, "PEM"),
     ] as [([String], Int32, String)] {
       let run = try installation.launch(words + ["--config", installation.config.path]).finish()
       #expect(run.code == code, "\(words): \(run)")
