@@ -87,7 +87,8 @@ extension NewQuarantine {
       reason: "conflict", isForeign: false, source: event.source,
       notificationUUID: event.notificationUUID, environment: event.environment,
       bundleId: event.bundleId, notificationType: event.notificationType,
-      originalTransactionId: event.originalTransactionId, signedDate: event.signedDate, receivedAt: event.receivedAt, body: event.body,
+      originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,
+      receivedAt: event.receivedAt, body: event.body,
       bodySHA256: event.bodySHA256)
   }
 }

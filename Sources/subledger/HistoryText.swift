@@ -5,6 +5,10 @@ import SubscriptionLedger
 /// A timeline for people: a heading, and a block for each thing that happened.
 enum HistoryText {
   private static let indent = 4
+  /// Fields that the heading has.
+  private static let headed: Set<String> = [
+    "environment", "bundle_id", "original_transaction_id",
+  ]
 
   static func heading(_ history: History) -> String {
     let key = history.key
@@ -66,7 +70,7 @@ enum HistoryText {
       paragraph.add(facts.joined(separator: ", "), indent: indent, hanging: indent + 2)
     }
     if entry.changes.isEmpty { paragraph.add("changed nothing", indent: indent) }
-    for change in entry.changes {
+    for change in entry.changes where !headed.contains(change.field) {
       let before = FieldText.of(change.field, change.before)
       let after = FieldText.of(change.field, change.after)
       paragraph.add(
@@ -100,20 +104,19 @@ enum HistoryText {
   }
 }
 
-/// A length of time in its two greatest units.
+/// A length of time in its greatest unit and the next one.
 private enum Lapse {
   static func text(_ milliseconds: Int64) -> String {
     let units: [(Int64, String)] = [
       (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"),
     ]
-    var rest = milliseconds
-    var parts: [String] = []
-    for (length, name) in units where rest >= length {
-      parts.append("\(rest / length) \(name)")
-      rest %= length
-      if parts.count == 2 { break }
-    }
-    return parts.isEmpty ? "0 ms" : parts.joined(separator: " ")
+    guard let first = units.firstIndex(where: { milliseconds >= $0.0 }) else { return "0 ms" }
+    let (length, name) = units[first]
+    let whole = "\(milliseconds / length) \(name)"
+    guard first + 1 < units.count else { return whole }
+    let (part, partName) = units[first + 1]
+    let rest = milliseconds % length / part
+    return rest == 0 ? whole : "\(whole) \(rest) \(partName)"
   }
 }
 

@@ -21,12 +21,12 @@ import Testing
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append([.event(Sample.event(1)), .event(Sample.event(2))])
-    let before = try scratch.files()
+    let wal = try scratch.files()["journal.sqlite-wal"]
     let outcomes = try opened.journal.append([again(1, at: 500), again(1, at: 300)])
     #expect(outcomes == [.duplicate(seq: 1), .duplicate(seq: 1)])
     _ = try opened.journal.append([again(1, at: 700)])
     // Not a byte was written, so nothing was synced.
-    #expect(try scratch.files() == before)
+    #expect(try scratch.files()["journal.sqlite-wal"] == wal && wal?.isEmpty == false)
     #expect(opened.journal.waitingRedeliveries == 1)
     #expect(try counts(scratch).isEmpty)
     _ = try opened.journal.append([again(2, at: 900), .event(Sample.event(3))])
@@ -80,10 +80,12 @@ import Testing
     // What is older than the column is still to be read, from the newest downwards.
     #expect(try opened.journal.unnamedThrough() == 2)
     let migrated = try JournalReader.open(scratch.folder)
-    #expect(try migrated.quarantined(through: 2, limit: 1).map(\.body) == [Sample.quarantine(7).body])
+    #expect(
+      try migrated.quarantined(through: 2, limit: 1).map(\.body) == [Sample.quarantine(7).body])
     try opened.journal.name([(id: 2, originalTransactionId: "900")], unnamedThrough: 1)
     #expect(try opened.journal.unnamedThrough() == 1)
-    let named = try migrated.quarantined(about: "900", environment: "Sandbox", bodies: true, limit: 9)
+    let named = try migrated.quarantined(
+      about: "900", environment: "Sandbox", bodies: true, limit: 9)
     // It is certainly of Production.
     #expect(named.isEmpty)
     let all = try migrated.quarantined(

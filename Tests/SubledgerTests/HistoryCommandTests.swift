@@ -25,7 +25,9 @@ import Testing
     let refund = Sample.notification(90, type: "REFUND")
       .setting("data.transaction.transactionId", .string("70005"))
       .setting("data.transaction.purchaseDate", .integer(Sample.start + 5 * 60_000))
-      .setting("data.transaction.expiresDate", .integer(Sample.start + 5 * 60_000 + 30 * Sample.day))
+      .setting(
+        "data.transaction.expiresDate", .integer(Sample.start + 5 * 60_000 + 30 * Sample.day)
+      )
       .setting("data.transaction.revocationDate", .integer(Sample.start + 80 * 60_000))
       .setting("data.transaction.revocationPercentage", .integer(67932))
       .setting("data.transaction.price", .integer(9990))
@@ -63,7 +65,8 @@ import Testing
         "    transaction 70005, 9.99 DKK, taken back as of 2026-01-01T01:20:00Z, 67.932 %\n"))
     #expect(blocks[3].contains("    price: – → 9.99 DKK"))
     #expect(blocks[4].hasPrefix("#4  auto-renewal turned off"))
-    #expect(blocks[4].contains("\n    late: something signed 1 h 27 min later had come before it\n"))
+    #expect(
+      blocks[4].contains("\n    late: something signed 1 h 27 min later had come before it\n"))
     #expect(blocks[4].contains("\n    changed nothing"))
     let lines = try history(installation, "7000", "--json").lines()
     #expect(lines.map { $0["late_by"]?.integer } == [nil, nil, nil, 87 * 60_000])
@@ -78,7 +81,8 @@ import Testing
     let installation = try Installation()
     let wide = String(repeating: "産品", count: 90)
     let long = String(repeating: "very.long.product.", count: 40)
-    let bad = "\u{1B}[2J\r\n\u{202E}evil\u{2066}" + String(repeating: "e\u{301}\u{302}\u{303}", count: 9)
+    let bad =
+      "\u{1B}[2J\r\n\u{202E}evil\u{2066}" + String(repeating: "e\u{301}\u{302}\u{303}", count: 9)
     let id = String(repeating: "9", count: 128)
     let all = [
       Sample.notification(1, otid: id).setting("data.transaction.productId", .string(long)),
@@ -153,7 +157,7 @@ import Testing
     #expect(try history(installation, "7000").output.contains("    came again 6 times, 2026-01-01"))
     // What was known before it came again.
     let known = try history(installation, "7000", "--json", "--known-at", "\(Sample.start - 1)")
-    #expect(known.code == 1)
+    #expect(try known.code == 0 && known.lines().isEmpty)
     let after = try installation.verify()
     #expect(after.code == 0)
     #expect(after.report["digest"]?.string == before.report["digest"]?.string)
@@ -211,10 +215,11 @@ import Testing
       """)
     try connection.checkpointTruncate()
     connection.close()
-    let before = try installation.files()
+    let before = try installation.files()["journal.sqlite"]
     #expect(try history(installation, "7000", "--json").lines().count == 1)
     #expect(try installation.verify().code == 0)
-    #expect(try installation.files() == before)
+    #expect(try installation.files()["journal.sqlite"] == before)
+    #expect(try installation.files()["journal.sqlite-wal"] == nil)
     let daemon = try installation.start()
     let client = daemon.client()
     var found = 0
