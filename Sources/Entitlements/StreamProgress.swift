@@ -22,8 +22,9 @@ public struct StreamProgress {
   private var latestEnd = Int64.min
   /// Ids of those that matter.
   private var chosen: Set<String> = []
+  /// How many they were then: past twice as many, most of them are over.
   private var sizeWhenChosen = 0
-  /// Nil where it must be chosen anew; else, none matters less at `clock`.
+  /// False where they are to be chosen anew.
   private var isChosen = false
   /// One-time products have no end, and a refund of any of them counts: all matter.
   private var hasEndless = false

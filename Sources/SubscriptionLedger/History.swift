@@ -202,12 +202,13 @@ extension LedgerReader {
       try journal.quarantined(
         about: originalTransactionId, environment: environment, bodies: isRaw, limit: limit + 1)
     }
-    let shown = found.prefix(limit).map { HistoryRelative($0, isRaw: isRaw) }.filter { relative in
+    let shown = found.map { HistoryRelative($0, isRaw: isRaw) }.filter { relative in
       (bundleId.map { $0 == relative.bundleId ?? $0 } ?? true)
         && relative.receivedAt <= question.knownAt ?? .max
         && relative.signedDate ?? relative.receivedAt <= question.asOf ?? .max
         && question.covers(relative.key(originalTransactionId))
     }
-    return (shown, found.count > limit)
+    // That there is more is said only where all of it may be seen.
+    return (Array(shown.prefix(limit)), shown.count > limit)
   }
 }

@@ -108,9 +108,9 @@ import Testing
   /// Four times as long: four times the work, sixteen where it is squared.
   @Test func fourTimesAsLongIsNoSquare() {
     for kind in Kind.allCases {
-      let few = Self.seconds(Self.events(1000, kind))
-      let many = Self.seconds(Self.events(4000, kind))
-      #expect(many < 9 * few, "\(kind): 1,000 in \(few) s, 4,000 in \(many) s")
+      let few = Self.seconds(Self.events(150, kind))
+      let many = Self.seconds(Self.events(600, kind))
+      #expect(many < 9 * few, "\(kind): 150 in \(few) s, 600 in \(many) s")
     }
   }
 }

@@ -198,6 +198,33 @@ import Testing
     try daemon.stop()
   }
 
+  /// Any developer may send genuine notifications that name this customer.
+  @Test func noMoreThanAHundred() throws {
+    let installation = try Installation()
+    var bodies = try (1...101).map { number in
+      try installation.sign(Sample.notification(number, bundleId: "com.example.other"))
+    }
+    bodies.append(
+      try installation.sign(
+        Sample.notification(102).setting("data.appAppleId", .integer(1))))
+    let file = try installation.file("all", bodies)
+    #expect(try installation.run("ingest", "--skip-bad", file).code == 1)
+    let shown = try history(installation, "7000").output
+    #expect(shown.contains("\n0 events, 100 or more in quarantine"))
+    #expect(shown.contains("in quarantine: other_app_apple_id"))
+    #expect(shown.hasSuffix("see: subledger quarantine list\n"))
+    let daemon = try installation.start()
+    let client = daemon.client()
+    let path = "/v1/entitlements/7000/history"
+    let all = try #require(client.get(path)?.json)
+    #expect(all["items"]?.elements.count == 100 && all["more_quarantined"]?.boolean == true)
+    // Who may not see one of them is not told that there is more.
+    let theirs = try #require(client.get(path, token: Installation.otherAppsToken)?.json)
+    #expect(theirs["items"]?.elements.count == 100)
+    #expect(theirs["more_quarantined"]?.boolean == false)
+    try daemon.stop()
+  }
+
   /// A folder of before: read as it is, and looked through once a daemon has started on it.
   @Test func anOlderFolder() throws {
     let installation = try Installation()
