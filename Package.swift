@@ -78,8 +78,8 @@ let package = Package(
     trial(
       "SubscriptionLedger",
       [
-        "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "Simulator",
-        "SignedData", "StrictJSON",
+        "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
+        "Simulator", "SignedData", "StrictJSON",
       ]),
     trial("Entitlements", ["Entitlements", "AppStore"]),
     trial(

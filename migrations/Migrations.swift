@@ -5,7 +5,8 @@
 public enum Migrations {
   /// The journal's migrations, oldest first: number, name, SQL in UTF-8.
   public static let journal: [(number: Int, name: String, sql: [UInt8])] = [
-    (1, "journal", PackageResources._001_journal_sql)
+    (1, "journal", PackageResources._001_journal_sql),
+    (2, "history", PackageResources._002_history_sql),
   ]
 
   /// The schema of a projection. Projections are disposable and never migrated.

@@ -120,7 +120,7 @@ struct Periods {
   }
 
   /// A reversal voids every revocation dated before it; a later refund counts again.
-  private static func revocation(of register: Register) -> Int64? {
+  static func revocation(of register: Register) -> Int64? {
     let date = register.key.version == 1 ? register.transaction.revocationDate : register.cancel
     guard let date, date > register.clear ?? .min else { return nil }
     return date

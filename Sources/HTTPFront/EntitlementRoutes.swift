@@ -5,6 +5,7 @@ import SubscriptionLedger
 /// The read routes: rows, lists of rows, timelines.
 enum EntitlementRoutes {
   static let rowNames: Set<String> = ["environment", "bundle_id", "as_of", "known_at"]
+  static let historyNames = rowNames.union(["raw"])
   static let listNames: Set<String> = [
     "app_account_token", "app_transaction_id", "product_id", "status", "environment", "bundle_id",
     "limit", "after",
@@ -28,9 +29,11 @@ enum EntitlementRoutes {
   static func history(
     _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
-    guard let (question, environment) = question(query, token) else { return badQuery }
+    guard let (question, environment) = question(query, token),
+      let isRaw = ["true": true, "false": false][query["raw"] ?? "false"]
+    else { return badQuery }
     let history = try reader.history(
-      id, environment: environment, bundleId: query["bundle_id"], question)
+      id, environment: environment, bundleId: query["bundle_id"], question, isRaw: isRaw)
     return history.map { LedgerHandler.json($0.json) } ?? Problem.notFound
   }
 

@@ -72,7 +72,7 @@ public final class LedgerHandler: RequestHandler {
         try EntitlementRoutes.row(id, query, token, reader)
       }
     case .history(let id):
-      return read(request, allowed: EntitlementRoutes.rowNames) {
+      return read(request, allowed: EntitlementRoutes.historyNames) {
         (query, token, reader) throws(LedgerReader.Failure) in
         try EntitlementRoutes.history(id, query, token, reader)
       }

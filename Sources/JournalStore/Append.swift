@@ -9,7 +9,7 @@ extension Journal {
   ///   every later call throws it again.
   public func append(_ batch: [Submission]) throws(StoreError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
-    return try write { (connection) throws(StoreError) in
+    let outcomes = try write { (connection) throws(StoreError) in
       var outcomes: [AppendOutcome] = []
       outcomes.reserveCapacity(batch.count)
       for submission in batch {
@@ -18,8 +18,13 @@ extension Journal {
         case .quarantine(let item): outcomes.append(try quarantine(item, connection))
         }
       }
+      // Counts that wait go along with what is synced anyway.
+      if Self.isWriting(outcomes) { try write(redeliveries, connection) }
       return outcomes
     }
+    if Self.isWriting(outcomes) { redeliveries.removeAll() }
+    count(batch, outcomes)
+    return outcomes
   }
 
   private func append(

@@ -64,7 +64,7 @@ extension JournalReader {
 
     """
 
-  private func quarantineRow(_ row: Statement) throws(StoreError) -> StoredQuarantine {
+  func quarantineRow(_ row: Statement) throws(StoreError) -> StoredQuarantine {
     // Of one that cannot be recovered the rest still shows, and its hash says that it was changed.
     let body = try body(row.bytes(11), row.optionalInt(12)) ?? []
     return StoredQuarantine(

@@ -40,12 +40,15 @@ enum EventRow {
 
   static func read(_ row: Statement, _ codec: BodyCodec) throws(StoreError) -> RawEvent {
     let body = try codec.decode(row.bytes(12), dictionary: row.optionalInt(13))
-    let event = StoredEvent(
+    return RawEvent(event: event(row, body: body ?? []), isBodyReadable: body != nil)
+  }
+
+  static func event(_ row: Statement, body: [UInt8]) -> StoredEvent {
+    StoredEvent(
       seq: row.int(0), notificationUUID: NotificationUUID.text(row.bytes(1)), source: row.text(2),
       environment: row.text(3), bundleId: row.text(4), notificationType: row.text(5),
       subtype: row.optionalText(6), originalTransactionId: row.optionalText(7),
-      signedDate: row.int(8), receivedAt: row.int(9), body: body ?? [], bodySHA256: row.bytes(10),
+      signedDate: row.int(8), receivedAt: row.int(9), body: body, bodySHA256: row.bytes(10),
       hash: row.bytes(11))
-    return RawEvent(event: event, isBodyReadable: body != nil)
   }
 }

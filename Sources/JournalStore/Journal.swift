@@ -17,6 +17,8 @@ public final class Journal {
   var apps: [[String]: Int64] = [:]
   var kinds: [[String?]: Int64] = [:]
   var foreignCount = 0
+  /// What came again since counts were last written, by seq.
+  var redeliveries: [Int64: Redeliveries] = [:]
   private let live: Connection
   private var ending: StoreError?
 
@@ -128,6 +130,7 @@ public final class Journal {
     let connection = try connection()
     ending = .sql("the journal is closed")
     try connection.atomically { () throws(StoreError) in
+      try write(redeliveries, connection)
       try Meta(connection: connection).set(.open, 0)
     }
     do throws(StoreError) {

@@ -5,6 +5,7 @@ struct Meta {
     case open
     case generation
     case foreignOverflow = "foreign_overflow"
+    case unnamedThrough = "unnamed_through"
     case foldVersion = "fold_version"
     case fingerprint
     case foldedThrough = "folded_through"

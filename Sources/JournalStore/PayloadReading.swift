@@ -129,7 +129,7 @@ extension JournalReader {
       .bind(4, seq).first { _ in true } ?? false
   }
 
-  private static let streamId = """
+  static let streamId = """
     (SELECT stream.id FROM stream JOIN app ON app.id = stream.app_id
       WHERE original_transaction_id = ? AND environment = ? AND bundle_id = ?)
     """

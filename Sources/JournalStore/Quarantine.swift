@@ -17,13 +17,15 @@ extension Journal {
     let statement = try connection.statement(
       """
       INSERT INTO quarantine (reason, is_foreign, source, notification_uuid, environment, bundle_id,
-        notification_type, signed_date_ms, received_at_ms, body_sha256, dictionary_id, body)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        notification_type, signed_date_ms, received_at_ms, body_sha256, dictionary_id, body,
+        original_transaction_id)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """)
     statement.bind(1, item.reason).bind(2, item.isForeign ? 1 : 0).bind(3, item.source)
       .bind(4, item.notificationUUID).bind(5, item.environment).bind(6, item.bundleId)
       .bind(7, item.notificationType).bind(8, item.signedDate).bind(9, item.receivedAt)
       .bind(10, item.bodySHA256).bind(11, stored.dictionary).bind(12, stored.bytes)
+      .bind(13, item.originalTransactionId)
     try statement.run()
     if item.isForeign { foreignCount += 1 }
     return .quarantined(id: connection.lastRowId)
@@ -85,7 +87,8 @@ extension NewQuarantine {
       reason: "conflict", isForeign: false, source: event.source,
       notificationUUID: event.notificationUUID, environment: event.environment,
       bundleId: event.bundleId, notificationType: event.notificationType,
-      signedDate: event.signedDate, receivedAt: event.receivedAt, body: event.body,
+      originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,
+      receivedAt: event.receivedAt, body: event.body,
       bodySHA256: event.bodySHA256)
   }
 }

@@ -70,6 +70,15 @@ public struct StoredEvent: Sendable, Equatable {
     self.hash = hash
   }
 
+  /// The same for those who keep many and read none.
+  public var withoutBody: StoredEvent {
+    StoredEvent(
+      seq: seq, notificationUUID: notificationUUID, source: source, environment: environment,
+      bundleId: bundleId, notificationType: notificationType, subtype: subtype,
+      originalTransactionId: originalTransactionId, signedDate: signedDate, receivedAt: receivedAt,
+      body: [], bodySHA256: bodySHA256, hash: hash)
+  }
+
   /// nil for an event that is about no transaction.
   public var streamKey: StreamKey? {
     originalTransactionId.map {

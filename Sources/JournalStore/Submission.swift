@@ -75,6 +75,8 @@ public struct NewQuarantine: Sendable {
   public var environment: String?
   public var bundleId: String?
   public var notificationType: String?
+  /// Whom it is about, as far as it says.
+  public var originalTransactionId: String?
   public var signedDate: Int64?
   public var receivedAt: Int64
   public var body: [UInt8]
@@ -83,8 +85,9 @@ public struct NewQuarantine: Sendable {
 
   public init(
     reason: String, isForeign: Bool, source: String, notificationUUID: String?,
-    environment: String?, bundleId: String?, notificationType: String?, signedDate: Int64?,
-    receivedAt: Int64, body: [UInt8], bodySHA256: [UInt8]
+    environment: String?, bundleId: String?, notificationType: String?,
+    originalTransactionId: String? = nil, signedDate: Int64?, receivedAt: Int64, body: [UInt8],
+    bodySHA256: [UInt8]
   ) {
     self.reason = reason
     self.isForeign = isForeign
@@ -93,6 +96,7 @@ public struct NewQuarantine: Sendable {
     self.environment = environment
     self.bundleId = bundleId
     self.notificationType = notificationType
+    self.originalTransactionId = originalTransactionId
     self.signedDate = signedDate
     self.receivedAt = receivedAt
     self.body = body

@@ -30,7 +30,10 @@ public final class Mailbox<Item: Sendable>: Sendable {
   }
 
   /// Waits for items and takes them all, oldest first; nil once closed and empty.
-  public func takeAll() -> [Item]? {
+  ///
+  /// - Parameter milliseconds: after so long without an item none is the answer; negative: never.
+  public func takeAll(within milliseconds: Int32 = -1) -> [Item]? {
+    var isOver = false
     while true {
       let (items, closed) = state.withLock { state in
         let items = state.items
@@ -39,7 +42,9 @@ public final class Mailbox<Item: Sendable>: Sendable {
       }
       if !items.isEmpty { return items }
       if closed { return nil }
-      bell.wait()
+      if isOver { return [] }
+      bell.wait(milliseconds: milliseconds)
+      isOver = milliseconds >= 0
     }
   }
 

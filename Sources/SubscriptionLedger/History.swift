@@ -3,69 +3,84 @@ import Entitlements
 public import JournalStore
 public import StrictJSON
 
-/// One customer's timeline: every event of a stream, and what it changed in the row.
+/// One customer's timeline: every event of a stream, and what it changed in the row; between them
+/// what is in quarantine about the same customer.
 public struct History: Sendable {
-  /// One event and its effect.
-  public struct Entry: Sendable {
-    public let event: StoredEvent
-    /// The transaction it is about; of a V1 body, the newest of its stream.
-    let transaction: Transaction?
-    /// Fields of the row that differ before and after it, both evaluated at the newest date Apple
-    /// had signed by then: what passed by itself is not this event's doing.
-    public let changes: [(field: String, before: JSONValue, after: JSONValue)]
-    /// Apple signed a later event that had arrived before it.
-    public let isLate: Bool
+  public typealias Entry = HistoryEntry
 
-    public var transactionId: String? { transaction?.transactionId }
+  /// What stands at one place of the timeline.
+  public enum Item: Sendable {
+    case event(HistoryEntry)
+    case quarantined(HistoryRelative)
 
     public var json: JSONValue {
-      .object([
-        ("object", .string("event")), ("seq", .integer(event.seq)),
-        ("notification_uuid", .string(event.notificationUUID)),
-        ("source", .string(event.source)),
-        ("notification_type", .string(event.notificationType)),
-        ("subtype", .optional(event.subtype)),
-        ("transaction_id", .optional(transactionId)),
-        ("signed_date", .integer(event.signedDate)),
-        ("received_at", .integer(event.receivedAt)), ("late", .boolean(isLate)),
-        ("money", transaction.map(Self.money) ?? .null),
-        (
-          "changes",
-          .object(
-            changes.map { change in
-              (change.field, .object([("before", change.before), ("after", change.after)]))
-            })
-        ),
-      ])
-    }
-
-    /// What was paid and given back for that transaction, exactly as Apple says it: milliunits of
-    /// the currency, milli-percent. Amounts of several transactions are never added up: Apple's
-    /// prices are not for accounting, and currencies differ.
-    private static func money(_ transaction: Transaction) -> JSONValue {
-      .object([
-        ("price", .optional(transaction.price)), ("currency", .optional(transaction.currency)),
-        ("quantity", .optional(transaction.quantity)),
-        ("offer_type", .optional(transaction.offerType)),
-        ("offer_identifier", .optional(transaction.offerIdentifier)),
-        ("offer_discount_type", .optional(transaction.offerDiscountType)),
-        ("offer_period", .optional(transaction.offerPeriod)),
-        ("revocation_date", .optional(transaction.revocationDate)),
-        ("revocation_reason", .optional(transaction.revocationReason)),
-        ("revocation_type", .optional(transaction.revocationType)),
-        ("revocation_percentage", .optional(transaction.revocationPercentage)),
-      ])
+      switch self {
+      case .event(let entry): entry.json
+      case .quarantined(let relative): relative.json
+      }
     }
   }
 
   public let key: StreamKey
-  /// In the order of the journal.
-  public let entries: [Entry]
+  /// In the order in which we received them; events in the order of the journal.
+  public let items: [Item]
+  /// More is in quarantine about this customer than is shown.
+  public let hasMoreQuarantined: Bool
+
+  public var entries: [HistoryEntry] {
+    items.compactMap { item in
+      if case .event(let entry) = item { entry } else { nil }
+    }
+  }
 
   public var json: JSONValue {
     .object([
-      ("object", .string("list")), ("items", .array(entries.map(\.json))), ("next_page", .null),
+      ("object", .string("list")), ("items", .array(items.map(\.json))), ("next_page", .null),
+      ("more_quarantined", .boolean(hasMoreQuarantined)),
     ])
+  }
+
+  init(
+    _ key: StreamKey, _ entries: [HistoryEntry], _ relatives: [HistoryRelative] = [],
+    hasMoreQuarantined: Bool = false
+  ) {
+    self.key = key
+    self.hasMoreQuarantined = hasMoreQuarantined
+    var items: [Item] = []
+    items.reserveCapacity(entries.count + relatives.count)
+    var rest = relatives.sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }[...]
+    for entry in entries {
+      while let first = rest.first, first.receivedAt < entry.event.receivedAt {
+        items.append(.quarantined(first))
+        rest.removeFirst()
+      }
+      items.append(.event(entry))
+    }
+    self.items = items + rest.map(Item.quarantined)
+  }
+
+  /// Of events at hand.
+  package init(_ key: StreamKey, _ events: [StoredEvent], durations: [String: Int64]) {
+    var evolution = HistoryEvolution(key, durations)
+    self.init(key, events.map { evolution.take($0, JournaledPayload($0)) })
+  }
+}
+
+/// Takes a stream's events one by one, and says of each what it changed. Costs as much as there are
+/// events, and no square of it.
+struct HistoryEvolution {
+  private let key: StreamKey
+  private let durations: [String: Int64]
+  private var progress = StreamProgress()
+  /// The newest date Apple had signed so far.
+  private var clock = Int64.min
+  /// The row at that date.
+  private var row: [(String, JSONValue)] = []
+  private var rowText: [String] = []
+
+  init(_ key: StreamKey, _ durations: [String: Int64]) {
+    self.key = key
+    self.durations = durations
   }
 
   /// Fields that say which event was last, or when one asked: not what an event changed.
@@ -73,64 +88,127 @@ public struct History: Sendable {
     "object", "as_of", "known_at", "event_count", "last_event", "succeeded_by",
   ]
 
-  package init(_ key: StreamKey, _ events: [StoredEvent], durations: [String: Int64]) {
-    self.key = key
-    var state = StreamState()
-    var before: [(String, JSONValue)] = []
-    var clock = Int64.min
-    var entries: [Entry] = []
-    for event in events {
-      let isLate = event.signedDate < clock
-      clock = max(clock, event.signedDate)
-      before = Self.fields(key, state, at: clock, durations)
-      let step = try? JournaledNotification.foldEvent(JournaledPayload(event))
-      if let step { state.evolve(step) }
-      let after = Self.fields(key, state, at: clock, durations)
-      entries.append(
-        Entry(
-          event: event,
-          transaction: step?.transactions.max {
-            ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
-          },
-          changes: Self.difference(before, after), isLate: isLate))
+  /// - Parameter payload: of the same event; one that cannot be read changes nothing (promise 9).
+  mutating func take(
+    _ event: StoredEvent, _ payload: JournaledPayload, _ redeliveries: Redeliveries? = nil,
+    isRaw: Bool = false
+  ) -> HistoryEntry {
+    let lateBy = event.signedDate < clock ? clock.subtracting(boundBy: event.signedDate) : nil
+    if event.signedDate > clock {
+      clock = event.signedDate
+      // What passed by itself is not this event's doing.
+      show()
     }
-    self.entries = entries
+    let (before, beforeText) = (row, rowText)
+    let step = try? JournaledNotification.foldEvent(payload)
+    if let step {
+      progress.evolve(step)
+      show()
+    }
+    return HistoryEntry(
+      event: event.withoutBody,
+      transaction: step?.transactions.max {
+        ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
+      },
+      changes: difference(before, beforeText), lateBy: lateBy, redeliveries: redeliveries,
+      payload: isRaw ? DecodedPayload.json(payload) : nil)
   }
 
-  private static func fields(
-    _ key: StreamKey, _ state: StreamState, at time: Int64, _ durations: [String: Int64]
-  ) -> [(String, JSONValue)] {
-    guard let entitlement = Entitlement(state, at: time, durations: durations) else { return [] }
+  /// Evaluates the row at the clock.
+  private mutating func show() {
+    guard let entitlement = progress.entitlement(at: clock, durations: durations) else {
+      (row, rowText) = ([], [])
+      return
+    }
     let document = RowDocument(
       key: key, entitlement: entitlement, eventCount: 0, lastEvent: nil, succeededBy: nil,
       knownAt: nil)
-    guard case .object(let members) = document.json else { return [] }
-    return members.filter { !bookkeeping.contains($0.0) }
+    guard case .object(let members) = document.json else { return }
+    row = members.filter { !Self.bookkeeping.contains($0.0) }
+    rowText = row.map(\.1.text)
   }
 
-  private static func difference(
-    _ before: [(String, JSONValue)], _ after: [(String, JSONValue)]
-  ) -> [(field: String, before: JSONValue, after: JSONValue)] {
-    let old = Dictionary(before, uniquingKeysWith: { $1 })
-    return after.compactMap { name, value in
-      let previous = old[name] ?? .null
-      return previous.text == value.text ? nil : (name, previous, value)
+  /// Rows have the same members in the same order; there is none before the first transaction.
+  private func difference(
+    _ before: [(String, JSONValue)], _ beforeText: [String]
+  ) -> [HistoryEntry.Change] {
+    row.indices.compactMap { place in
+      let (field, after) = row[place]
+      let previous = place < before.count ? before[place].1 : .null
+      let previousText = place < before.count ? beforeText[place] : "null"
+      guard previousText != rowText[place] else { return nil }
+      return (field, previous, after)
     }
   }
 }
 
+extension Int64 {
+  /// The difference, or the bound it would pass: dates come from outside.
+  fileprivate func subtracting(boundBy other: Int64) -> Int64 {
+    let (difference, hasOverflow) = subtractingReportingOverflow(other)
+    return hasOverflow ? (other > 0 ? .min : .max) : difference
+  }
+}
+
 extension LedgerReader {
+  /// What of quarantine is shown at most: any developer's genuine notification may name this
+  /// customer.
+  private static let maximumRelatives = 100
+
   /// The timeline of an original transaction id; nil where there is none that may be shown.
+  ///
+  /// - Parameter isRaw: adds what each notification says, decoded.
   public func history(
     _ originalTransactionId: String, environment: String?, bundleId: String?,
-    _ question: Question
+    _ question: Question, isRaw: Bool = false
   ) throws(Failure) -> History? {
+    // One state of the file for all that is shown: what is admitted meanwhile is not shown twice.
+    try store { () throws(StoreError) in try journal.beginSnapshot() }
+    defer { journal.endSnapshot() }
     let keys = try keys(originalTransactionId, environment, bundleId, question)
-    guard let key = try Self.only(keys) else { return nil }
-    let events = try store { () throws(StoreError) in
-      try journal.events(
-        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+    let known = try Self.only(keys)
+    let (relatives, hasMore) = try relatives(
+      originalTransactionId, environment, bundleId, question, isRaw: isRaw)
+    guard let key = known ?? relatives.first?.key(originalTransactionId) else { return nil }
+    return History(
+      key, known == nil ? [] : try entries(of: key, question, isRaw: isRaw), relatives,
+      hasMoreQuarantined: hasMore)
+  }
+
+  private func entries(
+    of key: StreamKey, _ question: Question, isRaw: Bool
+  ) throws(Failure) -> [HistoryEntry] {
+    try store { () throws(StoreError) in
+      var evolution = HistoryEvolution(key, durations)
+      var entries: [HistoryEntry] = []
+      let known = question.knownAt ?? .max
+      let redeliveries = try journal.redeliveries(of: key).filter { $0.value.firstAt <= known }
+      try journal.forEachEvent(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: known
+      ) { event, payload in
+        entries.append(evolution.take(event, payload, redeliveries[event.seq], isRaw: isRaw))
+      }
+      return entries
     }
-    return History(key, events, durations: durations)
+  }
+
+  /// What is in quarantine about the customer, of whichever app, and may be shown.
+  private func relatives(
+    _ originalTransactionId: String, _ environment: String?, _ bundleId: String?,
+    _ question: Question, isRaw: Bool
+  ) throws(Failure) -> ([HistoryRelative], hasMore: Bool) {
+    let limit = Self.maximumRelatives
+    let found = try store { () throws(StoreError) in
+      try journal.quarantined(
+        about: originalTransactionId, environment: environment, bodies: isRaw, limit: limit + 1)
+    }
+    let shown = found.map { HistoryRelative($0, isRaw: isRaw) }.filter { relative in
+      (bundleId.map { $0 == relative.bundleId ?? $0 } ?? true)
+        && relative.receivedAt <= question.knownAt ?? .max
+        && relative.signedDate ?? relative.receivedAt <= question.asOf ?? .max
+        && question.covers(relative.key(originalTransactionId))
+    }
+    // That there is more is said only where all of it may be seen.
+    return (Array(shown.prefix(limit)), shown.count > limit)
   }
 }

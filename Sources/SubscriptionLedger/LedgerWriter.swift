@@ -18,6 +18,7 @@ final class LedgerWriter {
   private var ownsRows = false
   /// While another thread folds into the live rows at the start: one writer a file.
   private var isCatchingUp = false
+  private var chores: Chores
 
   /// The thread's whole life: lock, open, serve, close.
   static func run(
@@ -29,7 +30,7 @@ final class LedgerWriter {
       let lock = try ledger.folder.lock()
       let journal = try Journal.open(ledger.folder, lock: lock, now: now)
       let writer = LedgerWriter(
-        ledger, journal, try JournalReader.open(ledger.folder), onFailure)
+        ledger, journal, try JournalReader.open(ledger.folder), try Chores(journal), onFailure)
       let found = try RowsBuilder.look(ledger.folder, writer.reader)
       if case .own = found { writer.isCatchingUp = true }
       _ = opened.put(.success(found))
@@ -41,18 +42,19 @@ final class LedgerWriter {
   }
 
   private init(
-    _ ledger: Ledger, _ journal: Journal, _ reader: JournalReader,
+    _ ledger: Ledger, _ journal: Journal, _ reader: JournalReader, _ chores: Chores,
     _ onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     self.ledger = ledger
     self.journal = journal
     self.reader = reader
+    self.chores = chores
     self.onFailure = onFailure
     ledger.note(seq: journal.head.seq)
   }
 
   private func serve() {
-    while let jobs = ledger.jobs.takeAll() {
+    while let jobs = ledger.jobs.takeAll(within: ledger.failure == nil ? chores.patience : -1) {
       var batch: [(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)] = []
       for job in jobs {
         if case .submit(let received, let then) = job {
@@ -64,6 +66,9 @@ final class LedgerWriter {
         perform(job)
       }
       append(&batch)
+      if ledger.failure == nil {
+        _ = attempt { () throws(StoreError) in try chores.perform(journal, reader) }
+      }
     }
     close()
   }

@@ -37,11 +37,7 @@ public enum Log {
     var shown = ""
     for scalar in text.unicodeScalars {
       guard shown.utf8.count < maximumValue else { return shown + "…" }
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse:
-        shown += "<U+\(String(scalar.value, radix: 16, uppercase: true))>"
-      default: shown.unicodeScalars.append(scalar)
-      }
+      shown += VisibleText.of(scalar)
     }
     return shown
   }

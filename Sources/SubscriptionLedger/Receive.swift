@@ -150,6 +150,7 @@ public final class Receiver {
       reason: refusal.code, isForeign: bundleId.map { apps[$0] == nil } ?? true, source: "v2",
       notificationUUID: uuid?.description, environment: content?["environment"]?.string,
       bundleId: bundleId, notificationType: root?["notificationType"]?.string,
+      originalTransactionId: QuarantinedStream.v2(root),
       signedDate: root?["signedDate"]?.integer, receivedAt: now, body: body,
       bodySHA256: SHA256.hash(body))
     return Received(item, refusal: refusal)

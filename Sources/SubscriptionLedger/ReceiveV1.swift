@@ -81,7 +81,8 @@ extension Receiver {
       notificationUUID: body.uuid.description,
       environment: root["environment"]?.string.map { V1Notification.environments[$0] ?? $0 },
       bundleId: bundleId, notificationType: root["notification_type"]?.string,
-      signedDate: nil, receivedAt: now, body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
+      originalTransactionId: QuarantinedStream.v1(root), signedDate: nil, receivedAt: now,
+      body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
     return Received(item, refusal: refusal)
   }
 }

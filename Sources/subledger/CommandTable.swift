@@ -101,9 +101,16 @@ enum CommandTable {
       example: "subledger entitlement 2000000000000001 --as-of 2026-01-31T10:00:00Z",
       action: EntitlementCommand.run),
     Command(
-      name: "history", summary: "One customer's timeline: each event and what it changed.",
-      usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
-      example: "subledger history 2000000000000001", action: HistoryCommand.run),
+      name: "history",
+      summary:
+        "One customer's timeline, newest last: each event in plain words, what it changed, whether\n"
+        + "it was late or came again, and what is in quarantine about the same customer.",
+      usage: "OTID",
+      flags: [
+        .environment, .bundle, .asOf, .knownAt,
+        .init("--raw", "with what Apple's notifications say, decoded"), .json,
+      ],
+      example: "subledger history 2000000000000001 --raw", action: HistoryCommand.run),
     Command(
       name: "explain",
       summary:

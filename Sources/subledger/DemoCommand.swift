@@ -177,7 +177,7 @@ enum DemoCommand {
     guard let row, let history else { return }
     Terminal.print("\nOne customer's entitlement, now:\n\n" + Asking.table(row.json))
     Terminal.print("\nAnd why, event by event:\n")
-    for entry in history.entries { Terminal.print(HistoryCommand.text(entry)) }
+    HistoryCommand.print(history)
   }
 
   private static func explain(

@@ -21,42 +21,6 @@ enum EntitlementCommand {
   }
 }
 
-enum HistoryCommand {
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
-    let id = try words.only("an original transaction id")
-    let question = try Asking.question(words)
-    let environment = try words.environment() ?? "Production"
-    let reader = try Asking.reader(words)
-    let history = try CommandError.read { () throws(LedgerReader.Failure) in
-      try reader.history(id, environment: environment, bundleId: words["--bundle-id"], question)
-    }
-    guard let history else {
-      throw .findings("no events of that id in \(environment); see: subledger events")
-    }
-    for entry in history.entries {
-      Terminal.print(words.has("--json") ? entry.json.text : text(entry))
-    }
-    return .good
-  }
-
-  static func text(_ entry: History.Entry) -> String {
-    let event = entry.event
-    let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: " / ")
-    var lines = [
-      "#\(event.seq)  \(Timestamp.text(event.signedDate))  \(type)"
-        + (entry.isLate ? "  (late)" : ""),
-      "      received \(Timestamp.text(event.receivedAt))"
-        + (entry.transactionId.map { "  transaction \($0)" } ?? ""),
-    ]
-    for change in entry.changes {
-      let name = "      \(change.field)".padded(to: 30)
-      let before = Asking.plain(change.field, change.before)
-      lines.append("\(name)\(before) → \(Asking.plain(change.field, change.after))")
-    }
-    return lines.joined(separator: "\n")
-  }
-}
-
 /// What commands that ask about customers share.
 enum Asking {
   static func question(

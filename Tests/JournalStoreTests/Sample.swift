@@ -104,6 +104,19 @@ enum Sample {
     return Array(jws(payload, &last).utf8)
   }
 
+  /// Takes a journal at rest back to the schema it was first made with.
+  static func makeOlder(_ folder: DataFolder) throws {
+    let connection = try Connection.open(folder.journal, .write)
+    try connection.execute(
+      """
+      DROP TABLE redelivery; DROP INDEX quarantine_stream;
+      ALTER TABLE quarantine DROP COLUMN original_transaction_id;
+      DELETE FROM migration WHERE number > 1; PRAGMA user_version = 1
+      """)
+    try connection.checkpointTruncate()
+    connection.close()
+  }
+
   /// A body nothing makes smaller.
   static func noise(_ number: Int, _ size: Int) -> [UInt8] {
     var dice = Dice(state: UInt64(number))

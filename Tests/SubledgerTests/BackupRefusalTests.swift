@@ -157,7 +157,9 @@ import Testing
       found.append(checked.output)
     }
     #expect(found.contains { $0.contains("seq 3: does not chain") }, "\(found)")
-    #expect(found.contains { !$0.contains("seq 3:") && $0.contains("missing from index event_uuid") }, "\(found)")
+    #expect(
+      found.contains { !$0.contains("seq 3:") && $0.contains("missing from index event_uuid") },
+      "\(found)")
   }
 
   @Test func aManifestThatIsNone() throws {

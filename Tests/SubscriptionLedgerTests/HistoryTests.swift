@@ -24,7 +24,7 @@ import Testing
     _ seq: Int64, _ type: String, signed: Int64, transaction: Int64 = 0, renews: Bool = true
   ) -> StoredEvent {
     let begins = Self.start + transaction * Self.month
-    let uuid = "00000000-0000-4000-8000-00000000000\(seq)"
+    let uuid = "00000000-0000-4000-8000-" + String(1_000_000_000_000 + seq).dropFirst()
     let transactionInfo = JSONValue.object([
       ("transactionId", .string("100\(transaction)")), ("originalTransactionId", .string("1000")),
       ("bundleId", .string("com.example.app")), ("environment", .string("Production")),
@@ -109,6 +109,22 @@ import Testing
     #expect(history.entries.map(\.changes.isEmpty) == [false, true, false])
     #expect(history.entries[1].transactionId == nil)
     #expect(history.json["items"]?.text.contains("not a JWS") == false)
+  }
+
+  /// Four times as long: four times the work, sixteen where it is squared.
+  @Test func aLongLifeCostsNoSquare() {
+    func seconds(_ count: Int64) -> Double {
+      let events = (0..<count).map { number in
+        event(
+          number + 1, "DID_RENEW", signed: Self.start + number * Self.month, transaction: number)
+      }
+      let best = (0..<2).map { _ in
+        ContinuousClock().measure { _ = History(key, events, durations: [:]) }
+      }.min()
+      return (best ?? .zero) / .seconds(1)
+    }
+    let (few, many) = (seconds(100), seconds(400))
+    #expect(many < 9 * few, "100 in \(few) s, 400 in \(many) s")
   }
 
   @Test func jsonHasTheContractsMembers() throws {

@@ -1,0 +1,67 @@
+import JournalStore
+import SignedData
+import StrictJSON
+
+/// What a notification says, decoded: Apple's members and values as they were written, with the
+/// payloads of nested JWS in their place.
+enum DecodedPayload {
+  /// Members of `data` and `appData` that hold a JWS.
+  private static let nested: Set<String> = [
+    "signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo",
+  ]
+  /// Members of a V1 body that hold a whole receipt, in base64.
+  private static let receipts: Set<String> = ["latest_receipt", "latest_expired_receipt"]
+  /// Characters that are shown of such a receipt.
+  private static let receiptLength = 32
+
+  /// Of an event; null where its body cannot be recovered.
+  static func json(_ journaled: JournaledPayload) -> JSONValue {
+    if case .json(let body) = journaled.content { return v1(body) }
+    return journaled.exactPayload.map(v2) ?? .null
+  }
+
+  /// Of a body as quarantine keeps it; null where it is none.
+  static func json(_ item: StoredQuarantine) -> JSONValue {
+    if item.source == "v1" { return v1(item.body) }
+    return (try? CompactJWS(parsing: item.body[...])).map { v2($0.payload) } ?? .null
+  }
+
+  private static func v2(_ payload: [UInt8]) -> JSONValue {
+    guard let root = try? JSONDocument(parsing: payload).root else { return .null }
+    return replacing(root) { name, value in
+      guard name == "data" || name == "appData" else { return nil }
+      return replacing(value) { name, value in nested.contains(name) ? opened(value) : nil }
+    }
+  }
+
+  /// What is no JWS stays as it was written.
+  private static func opened(_ value: JSONElement) -> JSONValue? {
+    guard let bytes = value.plainBytes, let jws = try? CompactJWS(parsing: bytes),
+      let document = try? JSONDocument(parsing: jws.payload)
+    else { return nil }
+    return document.root.value
+  }
+
+  private static func v1(_ body: [UInt8]) -> JSONValue {
+    guard let root = try? JSONDocument(parsing: body).root else { return .null }
+    return replacing(root) { name, value in
+      if receipts.contains(name) { return cut(value) }
+      guard name == "unified_receipt" else { return nil }
+      return replacing(value) { name, value in receipts.contains(name) ? cut(value) : nil }
+    }
+  }
+
+  private static func cut(_ value: JSONElement) -> JSONValue? {
+    guard let text = value.string, text.utf8.count > receiptLength else { return nil }
+    return .string("\(text.prefix(receiptLength))… (\(text.utf8.count) bytes)")
+  }
+
+  /// An object with some of its members replaced; anything else as it is.
+  private static func replacing(
+    _ object: JSONElement, _ replacement: (String, JSONElement) -> JSONValue?
+  ) -> JSONValue {
+    guard object.kind == .object else { return object.value }
+    return .object(
+      object.members.map { name, value in (name, replacement(name, value) ?? value.value) })
+  }
+}

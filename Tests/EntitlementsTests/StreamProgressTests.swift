@@ -1,0 +1,116 @@
+import AppStore
+import Entitlements
+import Testing
+
+/// What is worked out step by step is what is worked out anew from everything.
+@Suite(.serialized) struct StreamProgressTests {
+  /// More transactions than elsewhere, most of them behind each other, some late, some revoked.
+  private static func many(_ chance: inout Chance) -> [FoldEvent] {
+    var events: [FoldEvent] = []
+    let rounds = chance.below(5) + 1
+    // One-time products are worked out from everything anyway.
+    let isEndless = chance.once(in: 6)
+    for round in 0..<rounds {
+      for var event in RandomHistory.mixed(&chance) {
+        let shift = chance.once(in: 5) ? chance.below(9) : round
+        event.signedDate += shift * 21 * Moment.day
+        for place in event.transactions.indices {
+          var transaction = event.transactions[place]
+          if chance.once(in: 2) { transaction.transactionId += "\(round)" }
+          transaction.signedDate += shift * 21 * Moment.day
+          let moved = shift * 21 * Moment.day
+          transaction.purchaseDate += moved
+          transaction.expiresDate = transaction.expiresDate.map { $0 + moved }
+          transaction.revocationDate = transaction.revocationDate.map { $0 + moved }
+          if !isEndless, transaction.expiresDate == nil {
+            transaction.expiresDate = transaction.purchaseDate + 28 * Moment.day
+          }
+          if chance.once(in: 3) { transaction.transactionReason = "RENEWAL" }
+          event.transactions[place] = transaction
+        }
+        event.seq = Int64(events.count + 1)
+        events.append(event)
+      }
+    }
+    return events
+  }
+
+  private static func fault(_ events: [FoldEvent], _ durations: [String: Int64]) -> String? {
+    var progress = StreamProgress()
+    var state = StreamState()
+    var clock = Int64.min
+    for event in events {
+      clock = max(clock, event.signedDate)
+      let before = Entitlement(state, at: clock, durations: durations)
+      if progress.entitlement(at: clock, durations: durations) != before {
+        return "before #\(event.seq)"
+      }
+      state.evolve(event)
+      progress.evolve(event)
+      let after = Entitlement(state, at: clock, durations: durations)
+      let found = progress.entitlement(at: clock, durations: durations)
+      if found != after {
+        return
+          "after #\(event.seq): \(found?.words ?? "none") and not \(after?.words ?? "none")"
+      }
+    }
+    return progress.state == state ? nil : "the states differ"
+  }
+
+  @Test func isWhatEverythingGives() {
+    Law(make: Self.many).holds("step by step") { events, chance in
+      Self.fault(events, chance.once(in: 2) ? ["season": 10 * Moment.day] : [:])
+    }
+    Law(make: RandomHistory.mixed).holds("step by step, few") { events, _ in
+      Self.fault(events, [:])
+    }
+  }
+
+  private enum Kind: CaseIterable { case renewed, early, bought, untold, overlapping, flips, late }
+
+  private static func events(_ count: Int64, _ kind: Kind) -> [FoldEvent] {
+    (0..<count).map { index in
+      // Late: each second one comes when the next one is known.
+      let number = kind == .late ? min(count - 1, index ^ 1) : index
+      let step: Int64 = kind == .overlapping || kind == .untold ? 60_000 : 30 * Moment.day
+      var transaction = Transaction()
+      transaction.transactionId = kind == .flips ? "1000" : "\(1000 + number)"
+      transaction.productId = "basic"
+      transaction.purchaseDate = kind == .flips ? 0 : number * step
+      transaction.expiresDate = transaction.purchaseDate + 30 * Moment.day
+      let signed = number * step - (kind == .early ? Moment.day / 2 : 0)
+      transaction.signedDate = signed
+      transaction.transactionReason =
+        kind == .untold ? nil : kind == .bought || number == 0 ? "PURCHASE" : "RENEWAL"
+      return FoldEvent(
+        seq: index, uuid: NotificationUUID(high: 1, low: UInt64(number)),
+        notificationType: "DID_RENEW", subtype: nil, signedDate: signed,
+        transactions: [transaction])
+    }
+  }
+
+  private static func seconds(_ events: [FoldEvent]) -> Double {
+    let best = (0..<3).map { _ in
+      ContinuousClock().measure {
+        var progress = StreamProgress()
+        var clock = Int64.min
+        for event in events {
+          clock = max(clock, event.signedDate)
+          _ = progress.entitlement(at: clock)
+          progress.evolve(event)
+          _ = progress.entitlement(at: clock)
+        }
+      }
+    }.min()
+    return (best ?? .zero) / .seconds(1)
+  }
+
+  /// Four times as long: four times the work, sixteen where it is squared.
+  @Test func fourTimesAsLongIsNoSquare() {
+    for kind in Kind.allCases {
+      let few = Self.seconds(Self.events(150, kind))
+      let many = Self.seconds(Self.events(600, kind))
+      #expect(many < 9 * few, "\(kind): 150 in \(few) s, 600 in \(many) s")
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import JournalStore
+import Testing
+
+/// What came again is counted beside the chain, without a sync for its own sake (promise 4).
+@Suite struct RedeliveryTests {
+  /// Of event 1's stream.
+  private static let key = StreamKey(
+    environment: "Production", bundleId: "com.example.app",
+    originalTransactionId: "2000000000000000")
+
+  private func counts(_ scratch: Scratch) throws -> [Int64: Redeliveries] {
+    try JournalReader.open(scratch.folder).redeliveries(of: Self.key)
+  }
+
+  private func again(_ number: Int, at time: Int64) -> Submission {
+    .event(Sample.event(number, receivedAt: time))
+  }
+
+  @Test func countsWaitForWhatIsSyncedAnyway() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    _ = try opened.journal.append([.event(Sample.event(1)), .event(Sample.event(2))])
+    let wal = try scratch.files()["journal.sqlite-wal"]
+    let outcomes = try opened.journal.append([again(1, at: 500), again(1, at: 300)])
+    #expect(outcomes == [.duplicate(seq: 1), .duplicate(seq: 1)])
+    _ = try opened.journal.append([again(1, at: 700)])
+    // Not a byte was written, so nothing was synced.
+    #expect(try scratch.files()["journal.sqlite-wal"] == wal && wal?.isEmpty == false)
+    #expect(opened.journal.waitingRedeliveries == 1)
+    #expect(try counts(scratch).isEmpty)
+    _ = try opened.journal.append([again(2, at: 900), .event(Sample.event(3))])
+    #expect(try counts(scratch) == [1: Redeliveries(count: 3, firstAt: 300, lastAt: 700)])
+    try opened.journal.writeRedeliveries()
+    _ = try opened.journal.append([again(2, at: 100)])
+    try opened.journal.writeRedeliveries()
+    #expect(opened.journal.waitingRedeliveries == 0)
+    #expect(try counts(scratch)[2] == Redeliveries(count: 2, firstAt: 100, lastAt: 900))
+    #expect(opened.journal.head.seq == 3)
+  }
+
+  @Test func aGoodEndKeepsThemAndACrashMayNot() throws {
+    let scratch = try Scratch()
+    do {
+      let opened = try scratch.open()
+      _ = try opened.journal.append([.event(Sample.event(1))])
+      _ = try opened.journal.append([again(1, at: 5)])
+      let crashed = try scratch.crashed()
+      #expect(try crashed.open().journal.head.seq == 1)
+      #expect(try counts(crashed).isEmpty)
+      try opened.journal.close()
+    }
+    #expect(try counts(scratch) == [1: Redeliveries(count: 1, firstAt: 5, lastAt: 5)])
+  }
+
+  @Test func aJournalThatIsOlderIsReadAndMigrated() throws {
+    let scratch = try Scratch()
+    do {
+      let opened = try scratch.open()
+      var named = Sample.quarantine(7)
+      named.originalTransactionId = "900"
+      _ = try opened.journal.append([
+        .event(Sample.event(1)), .quarantine(Sample.quarantine(1)), .quarantine(named),
+      ])
+      let reader = try JournalReader.open(scratch.folder)
+      let found = try reader.quarantined(about: "900", environment: nil, bodies: false, limit: 9)
+      #expect(found.map(\.id) == [2] && found.allSatisfy { $0.body.isEmpty })
+      #expect(try opened.journal.unnamedThrough() == 0)
+      try opened.journal.close()
+    }
+    try Sample.makeOlder(scratch.folder)
+    let before = try scratch.files()
+    let reader = try JournalReader.open(scratch.folder)
+    #expect(try reader.head().seq == 1 && reader.redeliveries(of: Self.key).isEmpty)
+    let none = try reader.quarantined(about: "900", environment: nil, bodies: true, limit: 9)
+    #expect(none.isEmpty)
+    reader.close()
+    #expect(try scratch.files() == before)
+    let opened = try scratch.open()
+    // What is older than the column is still to be read, from the newest downwards.
+    #expect(try opened.journal.unnamedThrough() == 2)
+    let migrated = try JournalReader.open(scratch.folder)
+    #expect(
+      try migrated.quarantined(through: 2, limit: 1).map(\.body) == [Sample.quarantine(7).body])
+    try opened.journal.name([(id: 2, originalTransactionId: "900")], unnamedThrough: 1)
+    #expect(try opened.journal.unnamedThrough() == 1)
+    let named = try migrated.quarantined(
+      about: "900", environment: "Sandbox", bodies: true, limit: 9)
+    // It is certainly of Production.
+    #expect(named.isEmpty)
+    let all = try migrated.quarantined(
+      about: "900", environment: "Production", bodies: true, limit: 9)
+    #expect(all.map(\.body) == [Sample.quarantine(7).body])
+    _ = try opened.journal.append([again(1, at: 5), .event(Sample.event(2))])
+    try opened.journal.close()
+    #expect(try counts(scratch)[1]?.count == 1)
+  }
+}
