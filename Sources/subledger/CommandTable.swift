@@ -103,8 +103,8 @@ enum CommandTable {
     Command(
       name: "history",
       summary:
-        "One customer's timeline, newest last: each event in plain words, what it changed, whether\n"
-        + "it was late or came again, and what is in quarantine about the same customer.",
+        "One customer's timeline, newest last: each event in plain words, what it changed, if it\n"
+        + "was late or came again, and what is in quarantine about the same customer.",
       usage: "OTID",
       flags: [
         .environment, .bundle, .asOf, .knownAt,
