@@ -121,7 +121,7 @@ public enum BackupCheck {
     let head = try VerifyError.store { () throws(StoreError) in try journal.head() }
     let work = ChainWork(head: head.seq) { done, all in progress(.checking, done, all) }
     try Verify.eachThread(threads) { () throws(VerifyError) in
-      try ChainCheck(withoutProof: folder, findings).run(work)
+      try ChainCheck(folder, .columns, findings).run(work)
     }
     guard !work.isStopped else { return nil }
     try VerifyError.store { () throws(StoreError) in

@@ -47,30 +47,40 @@ final class ChainWork: Sendable {
 /// One thread's part of verifying the journal: place, chain, body, columns and signatures of every
 /// event (promises 3 and 5).
 final class ChainCheck {
+  /// How far it looks.
+  enum Depth {
+    /// Places, hashes, and bodies against their hashes.
+    case chain
+    /// Columns against bodies too: a backup is held to what was proven when it came in.
+    case columns
+    /// Every signature too.
+    case signatures(TrustRoots)
+  }
+
   private let journal: JournalReader
-  /// Nil where signatures are not asked for: a backup is held to what was proven when it came in.
+  private let readsBodies: Bool
+  /// Nil where signatures are not asked for.
   private let proof: NotificationProof?
   private let findings: Verify.Findings
   /// Of the piece at hand: they count once it was read whole.
   private var found: [Verify.Finding] = []
 
   init(
-    _ folder: DataFolder, _ configuration: Configuration, _ findings: Verify.Findings
+    _ folder: DataFolder, _ depth: Depth, _ findings: Verify.Findings
   ) throws(VerifyError) {
     journal = try VerifyError.store { () throws(StoreError) in try JournalReader.open(folder) }
     self.findings = findings
-    do throws(ConfigurationError) {
-      proof = try NotificationProof(configuration.trustRoots)
-    } catch {
-      throw .configuration(error)
+    switch depth {
+    case .chain: (readsBodies, proof) = (false, nil)
+    case .columns: (readsBodies, proof) = (true, nil)
+    case .signatures(let roots):
+      readsBodies = true
+      do throws(ConfigurationError) {
+        proof = try NotificationProof(roots)
+      } catch {
+        throw .configuration(error)
+      }
     }
-  }
-
-  /// Of everything but the signatures.
-  init(withoutProof folder: DataFolder, _ findings: Verify.Findings) throws(VerifyError) {
-    journal = try VerifyError.store { () throws(StoreError) in try JournalReader.open(folder) }
-    self.findings = findings
-    proof = nil
   }
 
   func run(_ work: ChainWork) throws(VerifyError) {
@@ -153,6 +163,7 @@ final class ChainCheck {
     guard raw.isBodyIntact else {
       return add(5, event.seq, "the body was changed or cannot be read")
     }
+    guard readsBodies else { return }
     guard event.source != "v1" else { return checkV1(event) }
     do throws(Refusal) {
       guard let notification = try read(event) else {

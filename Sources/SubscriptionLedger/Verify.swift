@@ -23,6 +23,8 @@ public enum Verify {
     public var areRowsCompared = true
     /// Whether the whole chain was walked, and not one customer's events alone.
     public var isWhole = true
+    /// Whether only places, hashes and bodies were looked at.
+    public var isChainAlone = false
     /// How the journal compares with anchors; nil where it was held to none.
     public var anchors: AnchorsOutcome?
     /// Lowest place first; at most `maximumFindings`.
@@ -39,22 +41,30 @@ public enum Verify {
   ///
   /// - Parameters:
   ///   - anchors: what the journal must have as its beginning; nil for none.
+  ///   - isChainAlone: whether to leave out signatures, columns, rows and quarantine.
   ///   - progress: events checked and the head, now and then; false stops.
   public static func run(
     _ folder: DataFolder, _ configuration: Configuration, anchors: AnchorsFile? = nil,
-    threads: Int, progress: @escaping @Sendable (Int64, Int64) -> Bool
+    isChainAlone: Bool = false, threads: Int,
+    progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> Report {
     let findings = Findings()
     var report = Report()
     try readable(findings) { () throws(VerifyError) in
-      report = try check(folder, configuration, anchors, threads: threads, findings, progress)
+      report = try check(
+        folder, configuration, isChainAlone, threads: threads, findings, progress)
+    }
+    if let anchors, !report.isStopped {
+      try readable(findings) { () throws(VerifyError) in
+        report.anchors = try AnchorsCheck.run(anchors, folder, findings)
+      }
     }
     (report.findings, report.findingCount) = findings.sorted
     return report
   }
 
   private static func check(
-    _ folder: DataFolder, _ configuration: Configuration, _ anchors: AnchorsFile?, threads: Int,
+    _ folder: DataFolder, _ configuration: Configuration, _ isChainAlone: Bool, threads: Int,
     _ findings: Findings, _ progress: @escaping @Sendable (Int64, Int64) -> Bool
   ) throws(VerifyError) -> Report {
     let journal = try VerifyError.store { () throws(StoreError) in
@@ -65,23 +75,22 @@ public enum Verify {
     }
     let head = try VerifyError.store { () throws(StoreError) in try journal.head().seq }
     let work = ChainWork(head: head, progress: progress)
+    let depth: ChainCheck.Depth =
+      isChainAlone ? .chain : .signatures(configuration.trustRoots)
     let rest = Rest()
-    try eachThread(threads + 1) { () throws(VerifyError) in
-      if rest.isFirst() {
+    try eachThread(isChainAlone ? threads : threads + 1) { () throws(VerifyError) in
+      if !isChainAlone && rest.isFirst() {
         try rest.check(folder, configuration, head: head, findings) { work.isStopped }
       } else {
-        try ChainCheck(folder, configuration, findings).run(work)
+        try ChainCheck(folder, depth, findings).run(work)
       }
     }
-    var report = Report(events: work.done, isStopped: work.isStopped)
-    guard !work.isStopped else { return report }
+    var report = Report(
+      events: work.done, isChainAlone: isChainAlone, isStopped: work.isStopped)
+    report.areRowsCompared = false
+    guard !work.isStopped, !isChainAlone else { return report }
     let rows = rest.rows
     (report.rows, report.digest, report.areRowsCompared) = (rows.rows, rows.digest, rows.isCompared)
-    if let anchors {
-      try readable(findings) { () throws(VerifyError) in
-        report.anchors = try AnchorsCheck.run(anchors, folder, findings)
-      }
-    }
     return report
   }
 

@@ -60,7 +60,7 @@ extension Verify {
     guard !seqs.isEmpty else { return nil }
     let work = ChainWork(head: Int64(seqs.count), size: 16, progress: progress)
     try eachThread(min(threads, seqs.count / 16 + 1)) { () throws(VerifyError) in
-      try ChainCheck(folder, configuration, findings).run(work, of: seqs)
+      try ChainCheck(folder, .signatures(configuration.trustRoots), findings).run(work, of: seqs)
     }
     var report = Report(events: work.done, isWhole: false, isStopped: work.isStopped)
     guard !work.isStopped else { return report }

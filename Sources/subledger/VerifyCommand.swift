@@ -7,6 +7,7 @@ enum VerifyCommand {
   static let flags: [Command.Flag] = [
     .init("--anchors", "FILE", "hold the journal to each anchor of FILE; - is standard input"),
     .init("--anchor-key", "FILE", "public key of the anchors in PEM; else the folder's own"),
+    .init("--chain", "places, hashes and bodies alone: no signature, column or row"),
     .init("--only", "OTID", "one customer's events and rows; the rest is not walked"),
     .init("--environment", "E", "with --only: Production or Sandbox; both by default"),
     .init("--bundle-id", "ID", "with --only: one app"),
@@ -16,7 +17,8 @@ enum VerifyCommand {
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
     if let bundle = words["--bundle"] {
-      for flag in ["--anchors", "--only", "--environment", "--bundle-id"] where words[flag] != nil {
+      for flag in ["--anchors", "--only", "--chain", "--environment", "--bundle-id"]
+      where words[flag] != nil || words.has(flag) {
         throw .usage("\(flag) is about a data folder; leave out --bundle")
       }
       return try BundleCommand.check(words, bundle)
@@ -41,7 +43,8 @@ enum VerifyCommand {
           folder, configuration, only: only, threads: threads, progress: progress)
       } else {
         report = try Verify.run(
-          folder, configuration, anchors: try anchors(words, configuration), threads: threads,
+          folder, configuration, anchors: try anchors(words, configuration),
+          isChainAlone: words.has("--chain"), threads: threads,
           progress: progress)
       }
     } catch {
@@ -66,6 +69,9 @@ enum VerifyCommand {
     }
     for flag in ["--anchors", "--anchor-key"] where words[flag] != nil {
       throw .usage("\(flag) is about the whole chain; leave out --only")
+    }
+    guard !words.has("--chain") else {
+      throw .usage("--chain is about the whole chain; leave out --only")
     }
     return Verify.Only(id, environment: try words.environment(), bundleId: words["--bundle-id"])
   }
@@ -93,15 +99,21 @@ enum VerifyCommand {
       lines.append(
         "\(report.events) events and \(report.rows) rows of \(only.originalTransactionId)")
       lines.append("the rest of the chain was not walked; without --only it is")
+    } else if report.isChainAlone {
+      lines.append("\(report.events) events")
+      lines.append("signatures, columns and rows were not looked at; without --chain they are")
     } else {
       lines.append(
         "\(report.events) events, \(report.rows) rows, digest \(report.digest ?? "–")")
     }
-    if !report.areRowsCompared {
+    if !report.areRowsCompared && !report.isChainAlone {
       lines.append("the rows are of another fold: only the program that made them can compare them")
     }
     if let anchors = report.anchors { lines += text(anchors) }
-    let good = report.isWhole ? "every promise holds" : "for these, every promise holds"
+    let good =
+      report.isChainAlone
+      ? "the chain holds"
+      : report.isWhole ? "every promise holds" : "for these, every promise holds"
     lines.append(report.findingCount == 0 ? good : "the data is not as promised")
     return lines.joined(separator: "\n")
   }
@@ -116,7 +128,7 @@ enum VerifyCommand {
   private static func json(_ report: Verify.Report, _ only: Verify.Only?) -> JSONValue {
     .object([
       ("only", .optional(only?.originalTransactionId)),
-      ("chain_walked", .boolean(report.isWhole)),
+      ("chain_walked", .boolean(report.isWhole)), ("chain_alone", .boolean(report.isChainAlone)),
       ("events", .integer(report.events)), ("rows", .integer(report.rows)),
       ("digest", .optional(report.digest)), ("rows_compared", .boolean(report.areRowsCompared)),
       ("anchors", report.anchors.map(json) ?? .null),

@@ -40,6 +40,24 @@ import Testing
     #expect(report["anchors"]?.kind == .null && report["digest"]?.kind == .null)
   }
 
+  /// `--chain` finds what is not in its place, and says what it does not look at.
+  @Test func theChainAlone() throws {
+    let installation = try filled()
+    let good = try installation.run("verify", "--chain")
+    #expect(good.code == 0 && good.output.contains("the chain holds"), "\(good)")
+    try installation.tamper("UPDATE event SET signed_date_ms = signed_date_ms + 1 WHERE seq = 3")
+    let blind = try installation.run("verify", "--chain")
+    #expect(blind.code == 0 && blind.output.contains("columns and rows were not looked at"))
+    #expect(try installation.run("verify").code == 1)
+    try installation.tamper("UPDATE event SET body = x'00' WHERE seq = 5")
+    let found = try installation.run("verify", "--chain", "--json")
+    let report = try #require(try found.lines().last)
+    #expect(found.code == 1 && report["finding_count"]?.integer == 1, "\(found)")
+    #expect(report["findings"]?.elements.first?["seq"]?.integer == 5)
+    #expect(report["chain_alone"]?.boolean == true && report["rows_compared"]?.boolean == false)
+    #expect(try installation.run("verify", "--chain", "--only", "701").code == 2)
+  }
+
   @Test func nobody() throws {
     let installation = try filled()
     for words in [["702"], ["701", "--environment", "Sandbox"], ["701", "--bundle-id", "com.no"]] {
