@@ -11,13 +11,18 @@ struct VerificationCost {
 
   /// Measures once more, for three seconds of signing and three of verifying.
   mutating func measure(in run: RunFolder) throws(BenchError) {
-    let speed = try run.run(["openssl", "speed", "-seconds", "3", "-mr", "ecdsap256"])
+    rates.append(try Self.rate(in: run, cores: 1))
+  }
+
+  /// Verifications a second that so many cores make together, which share caches and clocks.
+  static func rate(in run: RunFolder, cores: Int) throws(BenchError) -> Double {
+    let many = cores > 1 ? ["-multi", "\(cores)"] : []
+    let speed = try run.run(["openssl", "speed", "-seconds", "3", "-mr"] + many + ["ecdsap256"])
     // With -mr the sums come as "+F4:<number>:<bits>:<signatures/s>:<verifications/s>".
     for line in speed.output.split(separator: "\n") where line.hasPrefix("+F4:") {
       let fields = line.split(separator: ":")
       if fields.count == 5, fields[2] == "256", let rate = Double(fields[4]), rate > 0 {
-        rates.append(rate)
-        return
+        return rate
       }
     }
     throw .unmeasurable("openssl speed did not say how many verifications it made")

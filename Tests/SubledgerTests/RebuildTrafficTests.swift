@@ -14,7 +14,11 @@ import Testing
   private static let kills = number("SUBLEDGER_REBUILD_KILLS", or: 1)
 
   /// All that was answered is there once, at the place that was answered, and the rows follow.
-  private func check(_ installation: Installation, _ traffic: RowsTraffic) throws {
+  ///
+  /// - Parameter isAfterCrash: rows may then lag behind the journal, until a daemon starts.
+  private func check(
+    _ installation: Installation, _ traffic: RowsTraffic, isAfterCrash: Bool = false
+  ) throws {
     #expect(traffic.troubles == [])
     let events = try installation.events()
     let places = Dictionary(
@@ -26,13 +30,14 @@ import Testing
     }
     let (code, report) = try installation.verify()
     #expect(code == 0, "\(report.value.text)")
-    let fresh = try installation.run("rebuild", "--json")
-    #expect(fresh.code == 0, "\(fresh)")
-    #expect(try fresh.lines().last?["digest"]?.string == report["digest"]?.string)
     // A crash may have kept an answer back, but not the customer it was about.
     let customers = Set(events.compactMap { $0["original_transaction_id"]?.string })
     #expect(customers.isSuperset(of: traffic.customers))
+    guard !isAfterCrash else { return }
     #expect(report["rows"]?.integer == Int64(customers.count))
+    let fresh = try installation.run("rebuild", "--json")
+    #expect(fresh.code == 0, "\(fresh)")
+    #expect(try fresh.lines().last?["digest"]?.string == report["digest"]?.string)
   }
 
   private func order(_ installation: Installation, _ words: [String]) throws {
@@ -124,7 +129,7 @@ import Testing
       try daemon.crash()
       _ = try apply.finish()
       traffic.waitForEnd()
-      try check(installation, traffic)
+      try check(installation, traffic, isAfterCrash: true)
       let again = try installation.start()
       for customer in traffic.customers {
         #expect(again.client().get("/v1/entitlements/\(customer)")?.status == 200)
