@@ -11,7 +11,7 @@ BINARY   = .build/release/subledger
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
 
-.PHONY: help deps build run test laws trial tamper check bench install format clean
+.PHONY: help deps build run test laws trial test-release tamper check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ trial: build ## Compares, applies and takes back a changed rule on a fleet of 20
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
 	  SUBLEDGER_CHANGED_RULE=$(CURDIR)/$(CHANGED)/.build/release/subledger \
 	  $(SWIFT) test --filter '^SubledgerTests\.Release'
+
+test-release: build ## Runs the end-to-end tests once more, with the release binary
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) $(SWIFT) test --filter '^SubledgerTests\.'
 
 tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \

@@ -149,9 +149,13 @@ public final class Journal {
   }
 
   static func readHead(_ connection: Connection) throws(StoreError) -> Head {
-    try connection.statement(
-      "SELECT seq, hash, received_at_ms FROM event ORDER BY seq DESC LIMIT 1"
-    ).first { Head(seq: $0.int(0), hash: $0.bytes(1), receivedAt: $0.int(2)) } ?? .empty
+    let head =
+      try connection.statement(
+        "SELECT seq, hash, received_at_ms FROM event ORDER BY seq DESC LIMIT 1"
+      ).first { Head(seq: $0.int(0), hash: $0.bytes(1), receivedAt: $0.int(2)) } ?? .empty
+    // Dense from 1, no journal gets there; and from here on a place has a next one.
+    guard head.seq < 1 << 60 else { throw .corrupt("the last event's seq is beyond all bounds") }
+    return head
   }
 
   private static func readForeignCount(_ connection: Connection) throws(StoreError) -> Int {

@@ -110,6 +110,12 @@ extension JournalReader {
     try connection.statement("SELECT count(*) FROM event").first { $0.int(0) } ?? 0
   }
 
+  /// Places past one, lowest first.
+  public func places(after seq: Int64, limit: Int) throws(StoreError) -> [Int64] {
+    try connection.statement("SELECT seq FROM event WHERE seq > ? ORDER BY seq LIMIT ?")
+      .bind(1, seq).bind(2, Int64(limit)).all { $0.int(0) }
+  }
+
   /// The schema's number.
   public func schema() throws(StoreError) -> Int {
     try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0

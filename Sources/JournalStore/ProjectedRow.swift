@@ -27,7 +27,9 @@ public struct ProjectedRow: Sendable, Equatable {
   }
 
   /// What a row is found by, in the order of the token table's kinds.
-  var lists: [[String]] { [appAccountTokens, appTransactionIds, previousOriginalTransactionIds] }
+  public var lists: [[String]] {
+    [appAccountTokens, appTransactionIds, previousOriginalTransactionIds]
+  }
 
   /// Whether it is found by the same ids, and broken or not alike.
   public func isFound(as other: ProjectedRow) -> Bool {

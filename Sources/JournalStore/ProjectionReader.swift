@@ -40,6 +40,26 @@ public final class ProjectionReader {
 
   private init(_ connection: Connection) { self.connection = connection }
 
+  /// Every id that rows are found by, as the index of them has it: its kind, counted from 0, and
+  /// the row's key, nil where it leads to no row.
+  public func forEachToken(
+    _ body: (_ kind: Int, _ value: String, _ key: StreamKey?) -> Void
+  ) throws(StoreError) {
+    try connection.statement(
+      """
+      SELECT t.kind, t.value, a.environment, a.bundle_id, e.original_transaction_id
+      FROM token t LEFT JOIN entitlement e ON e.id = t.entitlement_id
+        LEFT JOIN app a ON a.id = e.app_id
+      """
+    ).forEach { (row) throws(StoreError) in
+      let key = row.optionalText(2).map {
+        StreamKey(environment: $0, bundleId: row.text(3), originalTransactionId: row.text(4))
+      }
+      body(Int(row.int(0)) - 1, row.text(1), key)
+      return true
+    }
+  }
+
   /// Reads that follow see one state of the rows, until `endSnapshot`.
   public func beginSnapshot() throws(StoreError) { try connection.beginSnapshot() }
 

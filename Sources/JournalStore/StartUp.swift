@@ -129,6 +129,14 @@ enum StartUp {
     guard try readFile(folder.journalWAL, limit: 1).isEmpty else {
       throw .foreign("journal.sqlite is missing and its -wal is there")
     }
+    // What is restored has this name until all of it is there.
+    let partial = try platform { () throws(PlatformError) in
+      try FileKind.of(folder.journal + ".partial")
+    }
+    guard partial == nil else {
+      throw .foreign(
+        "a restore into \(folder.path) was cut off: empty the folder and restore again")
+    }
     let building = folder.journal + ".building"
     try platform { () throws(PlatformError) in
       for suffix in ["", "-wal", "-shm", "-journal"] { try DurableFile.remove(building + suffix) }

@@ -38,22 +38,18 @@ package final class Certificate {
   deinit { X509_free(handle) }
 
   private static func unarmoured(_ file: [UInt8]) -> [UInt8]? {
-    guard let input = file.withUnsafeBytes({ BIO_new_mem_buf($0.baseAddress, Int32($0.count)) })
-    else { return nil }
-    defer { BIO_free(input) }
-    return file.withUnsafeBytes { _ -> [UInt8]? in
-      guard let certificate = PEM_read_bio_X509(input, nil, nil, nil) else {
-        ERR_clear_error()
-        return nil
-      }
-      defer { X509_free(certificate) }
-      var bytes = [UInt8](repeating: 0, count: Int(i2d_X509(certificate, nil)))
-      bytes.withUnsafeMutableBufferPointer { buffer in
-        var cursor = buffer.baseAddress
-        i2d_X509(certificate, &cursor)
-      }
-      return bytes
+    guard let input = MemoryInput.open(file) else { return nil }
+    guard let certificate = PEM_read_bio_X509(input.handle, nil, nil, nil) else {
+      ERR_clear_error()
+      return nil
     }
+    defer { X509_free(certificate) }
+    var bytes = [UInt8](repeating: 0, count: Int(i2d_X509(certificate, nil)))
+    bytes.withUnsafeMutableBufferPointer { buffer in
+      var cursor = buffer.baseAddress
+      i2d_X509(certificate, &cursor)
+    }
+    return bytes
   }
 
   // MARK: What the policy asks

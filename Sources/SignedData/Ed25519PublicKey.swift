@@ -26,9 +26,8 @@ public struct Ed25519PublicKey: Sendable, Equatable {
   /// Reads a SubjectPublicKeyInfo in PEM (RFC 7468 section 13), as `openssl pkey -pubout` writes
   /// it; nil where the text holds no Ed25519 public key.
   public init?(pem: [UInt8]) {
-    guard let buffer = BIO_new_mem_buf(pem, Int32(clamping: pem.count)) else { return nil }
-    defer { BIO_free(buffer) }
-    guard let key = PEM_read_bio_PUBKEY(buffer, nil, { _, _, _, _ in -1 }, nil) else {
+    guard let input = MemoryInput.open(pem) else { return nil }
+    guard let key = PEM_read_bio_PUBKEY(input.handle, nil, { _, _, _, _ in -1 }, nil) else {
       ERR_clear_error()
       return nil
     }

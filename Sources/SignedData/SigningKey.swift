@@ -52,12 +52,9 @@ public final class SigningKey: Sendable {
 
   /// Reads an unencrypted key in PEM (RFC 7468 section 10, or the older SEC 1 form).
   public static func read(pem: [UInt8]) throws(SigningError) -> SigningKey {
-    guard let buffer = BIO_new_mem_buf(pem, Int32(clamping: pem.count)) else {
-      throw .failed("read a key")
-    }
-    defer { BIO_free(buffer) }
+    guard let input = MemoryInput.open(pem) else { throw .failed("read a key") }
     // Without a callback OpenSSL would ask the terminal for the password of an encrypted key.
-    guard let key = PEM_read_bio_PrivateKey(buffer, nil, { _, _, _, _ in -1 }, nil) else {
+    guard let key = PEM_read_bio_PrivateKey(input.handle, nil, { _, _, _, _ in -1 }, nil) else {
       ERR_clear_error()
       throw .unknownKey
     }

@@ -14,6 +14,8 @@ public final class BundleCheck {
     /// Of these, the ones that nobody but the chain vouches for.
     public fileprivate(set) var unsigned: Int64 = 0
     public fileprivate(set) var anchors: Int64 = 0
+    /// Places that anchors of the reader's know, and know alike.
+    public fileprivate(set) var kept: Int64 = 0
     /// The key that sealed the file, 32 bytes in base64. It means something only where it is known
     /// from elsewhere.
     public fileprivate(set) var publicKey: String?
@@ -24,6 +26,9 @@ public final class BundleCheck {
     /// The moment it is for, milliseconds since 1970 UTC.
     public fileprivate(set) var asOf: Int64?
     public fileprivate(set) var givesAccess = false
+    /// How long non-renewing products last according to who made the bundle: milliseconds by
+    /// product id. Nothing of Apple's says so.
+    public fileprivate(set) var durations: [String: Int64] = [:]
     /// Whether that was folded again and compared: another program's fold cannot be.
     public fileprivate(set) var isAnswerCompared = false
     public fileprivate(set) var findings: [Verify.Finding] = []
@@ -39,13 +44,20 @@ public final class BundleCheck {
 
   private let proof: NotificationProof
   private let expectedKey: Ed25519PublicKey?
+  /// Hashes by seq, by anchors that the reader kept.
+  private var kept: [Int64: [UInt8]] = [:]
   private var report = Report()
   private var hashing = SHA256()
   private var events: [StoredEvent] = []
   private var journalId = ""
   /// Where the chain was computed to since the last `before`.
   private var place: (seq: Int64, hash: [UInt8])?
-  private var highest: Int64 = 0
+  /// The last anchored place.
+  private var highest = (seq: Int64(0), hash: ChainHash.origin)
+  /// How many events there were before the `before` above.
+  private var eventsBefore: Int64 = 0
+  private var received = Int64.min
+  private var uuids: Set<String> = []
   private var keys: [Ed25519PublicKey] = []
   private var isAnswered = false
 
@@ -53,10 +65,12 @@ public final class BundleCheck {
   ///   - roots: Apple's and more that the reader trusts.
   ///   - keyFile: the public key in PEM whose anchors and seal count; nil takes the one in the
   ///     bundle at its word.
+  ///   - kept: anchors that the reader has from before. Whoever has the key can anchor anew, but
+  ///     not what somebody else kept.
   /// - Throws: `store` where the bundle cannot be read, `anchors` where the key cannot be,
   ///   `configuration`.
   public static func run(
-    _ path: String, roots: TrustRoots, keyFile: String?
+    _ path: String, roots: TrustRoots, keyFile: String?, kept: [Anchor]
   ) throws(VerifyError) -> Report {
     let proof: NotificationProof
     do throws(ConfigurationError) {
@@ -65,6 +79,9 @@ public final class BundleCheck {
       throw .configuration(error)
     }
     let check = BundleCheck(proof, try keyFile.map(publicKey))
+    for anchor in kept where anchor.isSigned(by: check.expectedKey ?? anchor.publicKey) {
+      check.kept[anchor.seq] = anchor.hash
+    }
     try VerifyError.store { () throws(StoreError) in
       do throws(PlatformError) { try check.read(path) } catch { throw StoreError(error) }
     }
@@ -86,13 +103,13 @@ public final class BundleCheck {
   }
 
   private func read(_ path: String) throws(PlatformError) {
-    let size = try DurableFile.size(path)
     let lines = try LineReader(path: path, maximum: Self.maximumLine)
-    var (number, bytes, isSealed) = (0, 0, false)
+    var (number, isSealed, isEnded) = (0, false, true)
     while let line = try lines.next() {
       number += 1
-      bytes += line.count + 1
+      isEnded = lines.isLineEnded
       do throws(Unexpected) {
+        guard line.count <= Self.maximumLine else { throw Unexpected(what: "is too long") }
         guard !isSealed else { throw Unexpected(what: "something follows the seal") }
         isSealed = try take(line, number)
       } catch {
@@ -100,7 +117,7 @@ public final class BundleCheck {
       }
     }
     if !isSealed { return find(5, nil, "the file has no seal: its end is missing") }
-    if let size, Int(size) != bytes { find(5, nil, "the last line has no end") }
+    if !isEnded { find(5, nil, "the last line has no end") }
   }
 
   private func find(_ promise: Int, _ seq: Int64?, _ what: String) {
@@ -145,10 +162,13 @@ public final class BundleCheck {
   }
 
   private func takeBefore(_ root: JSONElement) throws(Unexpected) {
-    guard place == nil, !isAnswered, let seq = root["seq"]?.integer, seq >= highest,
-      let hash = Self.digits(root["hash"])
+    guard place == nil, !isAnswered, let seq = root["seq"]?.integer,
+      (highest.seq..<1 << 60).contains(seq), let hash = Self.digits(root["hash"])
     else { throw Unexpected(what: "the chain does not begin anew here") }
-    guard seq > 0 || hash == ChainHash.origin else { return find(5, 0, "hash[0] is 32 zero bytes") }
+    if seq == highest.seq && hash != highest.hash {
+      find(5, seq, "the chain goes on from another hash than it came to")
+    }
+    eventsBefore = report.events
     place = (seq, hash)
   }
 
@@ -158,8 +178,18 @@ public final class BundleCheck {
     }
     let hash = link.hash(after: place.hash)
     self.place = (link.seq, hash)
+    if link.receivedAt < received { find(5, link.seq, "was received before the event before it") }
+    received = link.receivedAt
+    if let known = kept[link.seq] {
+      if known == hash {
+        report.kept += 1
+      } else {
+        find(5, link.seq, "a kept anchor knows another history up to here")
+      }
+    }
     guard isEvent else { return }
     report.events += 1
+    if !uuids.insert(link.notificationUUID).inserted { find(4, link.seq, "is there twice") }
     if Self.digits(root["hash"]) != hash { find(5, link.seq, "its hash does not follow") }
     guard let body = root["body"]?.string, let key = report.key else { return }
     takeEvent(link, Array(body.utf8), hash, key)
@@ -230,7 +260,10 @@ public final class BundleCheck {
       throw Unexpected(what: "is no anchor of the places before it")
     }
     self.place = nil
-    highest = place.seq
+    guard report.events > eventsBefore else {
+      throw Unexpected(what: "no event of the customer's is led to this anchor")
+    }
+    highest = place
     report.anchors += 1
     if !anchor.isSigned(by: expectedKey ?? anchor.publicKey) {
       find(5, anchor.seq, "the anchor is not signed by that key")
@@ -244,22 +277,28 @@ public final class BundleCheck {
 
   private func takeAnswer(_ root: JSONElement) throws(Unexpected) {
     guard place == nil, !isAnswered, let key = report.key, let time = root["as_of"]?.integer,
-      let entitlement = root["entitlement"]
+      let entitlement = root["entitlement"], let signedBy = root["signed_by"],
+      signedBy.kind == .null || signedBy.integer == time
     else { throw Unexpected(what: "is no answer behind an anchor") }
+    guard report.events > 0 else { throw Unexpected(what: "there is no event to answer from") }
     isAnswered = true
     report.answer = entitlement.value
     report.asOf = time
     report.givesAccess = entitlement["gives_access"]?.boolean == true
     let isOurFold = root["fold_fingerprint"]?.isString(FoldIdentity.fingerprint)
     // An event that is not proven has been named; what the others fold to says nothing then.
-    guard isOurFold == true, events.count == report.events else { return }
+    guard events.count == report.events else { return }
+    guard isOurFold == true else {
+      return find(
+        6, nil, "the answer is of another fold: the program that made it can compare it")
+    }
     report.isAnswerCompared = true
     let durations = root["non_renewing_durations"]?.members.compactMap { name, value in
       value.integer.map { (name, $0) }
     }
+    report.durations = Dictionary(durations ?? [], uniquingKeysWith: { $1 })
     let question = BundleQuestion(
-      asOf: root["signed_by"]?.integer, time: time,
-      durations: Dictionary(durations ?? [], uniquingKeysWith: { $1 }))
+      asOf: signedBy.integer, time: time, durations: report.durations)
     if Bundle.entitlement(key, events, question).text != entitlement.value.text {
       find(6, nil, "the answer is not what these events fold to")
     }

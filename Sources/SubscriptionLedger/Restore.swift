@@ -22,10 +22,14 @@ public enum Restore {
     try requireEmpty(folder)
     let source = DataFolder(path: backup).path
     let others = manifest.files.filter { $0.name != BackupManifest.journal }
+    // Under the name it has until it is whole, it keeps a start off the rest as well.
+    let journal = try target(BackupManifest.journal, folder)
     do {
-      for file in others { try copy(file, from: source, to: folder, progress) }
+      for file in others {
+        try fill(try target(file.name, folder), file, from: source, to: folder, progress)
+      }
       for file in manifest.files where file.name == BackupManifest.journal {
-        try copy(file, from: source, to: folder, progress)
+        try fill(journal, file, from: source, to: folder, progress)
       }
     } catch {
       for file in others { try? DurableFile.remove("\(folder.path)/\(file.name)") }
@@ -57,13 +61,20 @@ public enum Restore {
     }
   }
 
+  private static func target(
+    _ name: String, _ folder: DataFolder
+  ) throws(BackupError) -> StreamedFile {
+    try BackupError.files { () throws(PlatformError) in
+      try StreamedFile("\(folder.path)/\(name)")
+    }
+  }
+
   /// The file is there under its name only whole, synced, and with the bytes that were described.
-  private static func copy(
-    _ file: BackupManifest.File, from source: String, to folder: DataFolder,
+  private static func fill(
+    _ target: StreamedFile, _ file: BackupManifest.File, from source: String, to folder: DataFolder,
     _ progress: BackupProgress
   ) throws(BackupError) {
     let path = "\(folder.path)/\(file.name)"
-    let target = try BackupError.files { () throws(PlatformError) in try StreamedFile(path) }
     var size: Int64 = 0
     let copied = try BackupError.files { () throws(PlatformError) in
       try BackupManifest.File.read(file.name, in: source) { (piece) throws(PlatformError) in

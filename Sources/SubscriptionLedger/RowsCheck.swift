@@ -106,9 +106,15 @@ enum RowsCheck {
     try rows.beginSnapshot()
     defer { rows.endSnapshot() }
     var digest = RowsDigest()
+    var (expected, found) = (TokenSum(), TokenSum())
     try rows.forEach { row in
       digest.add(row)
+      expected.add(row)
       return true
+    }
+    try rows.forEachToken { found.add($0, $1, $2) }
+    if found != expected {
+      findings.add(7, nil, "the ids that rows are found by are not those of the rows")
     }
     if try rows.digest() != digest {
       findings.add(7, nil, "the rows' digest is not that of the rows")

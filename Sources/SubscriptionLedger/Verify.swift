@@ -74,7 +74,15 @@ public enum Verify {
       for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
     let head = try VerifyError.store { () throws(StoreError) in try journal.head().seq }
-    let work = ChainWork(head: head, progress: progress)
+    // Places are dense: what lies past as many as there are is named, and not walked up to.
+    let last = try VerifyError.store { () throws(StoreError) in
+      let count = try journal.eventCount()
+      for seq in try journal.places(after: count, limit: maximumFindings) {
+        findings.add(5, seq, "its place leaves a gap before it: there are \(count) events")
+      }
+      return min(head, count)
+    }
+    let work = ChainWork(head: last, progress: progress)
     let depth: ChainCheck.Depth =
       isChainAlone ? .chain : .signatures(configuration.trustRoots)
     let rest = Rest()
@@ -111,7 +119,7 @@ public enum Verify {
       let journal = try VerifyError.store { () throws(StoreError) in
         try JournalReader.open(folder)
       }
-      try step(findings) { () throws(StoreError) in
+      try step(findings, 7, "the rows' file") { () throws(StoreError) in
         let rows = try RowsCheck.run(folder, journal, head: head, findings, until: isStopped)
         outcome.withLock { $0 = rows }
       }
@@ -127,25 +135,28 @@ public enum Verify {
 
   /// A step of the store that a damaged file ends, and no other step.
   static func step(
-    _ findings: Findings, _ body: () throws(StoreError) -> Void
+    _ findings: Findings, _ promise: Int = 5, _ file: String = "journal.sqlite",
+    _ body: () throws(StoreError) -> Void
   ) throws(VerifyError) {
-    try readable(findings) { () throws(VerifyError) in try VerifyError.store(body) }
+    try readable(findings, promise, file) { () throws(VerifyError) in
+      try VerifyError.store(body)
+    }
   }
 
-  /// What a damaged file ends is a finding. Where the schema was changed, SQL that fails is no
-  /// fault of this program.
+  /// What a damaged file ends is a finding: also SQL that fails, since in a file as it was made it
+  /// does not.
   static func readable(
-    _ findings: Findings, _ body: () throws(VerifyError) -> Void
+    _ findings: Findings, _ promise: Int = 5, _ file: String = "journal.sqlite",
+    _ body: () throws(VerifyError) -> Void
   ) throws(VerifyError) {
     do throws(VerifyError) {
       try body()
     } catch {
       switch error {
-      case .store(.corrupt): break
-      case .store(.sql) where !findings.isEmpty: break
+      case .store(.corrupt), .store(.sql):
+        findings.add(promise, nil, "\(file) is damaged: not all of it can be read")
       default: throw error
       }
-      findings.add(5, nil, "journal.sqlite is damaged: not all of it can be read")
     }
   }
 
@@ -196,8 +207,6 @@ public enum Verify {
         state.kept = Array(Self.ordered(state.kept).prefix(maximumFindings))
       }
     }
-
-    var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
     var sorted: ([Finding], Int) {
       state.withLock { (Array(Self.ordered($0.kept).prefix(maximumFindings)), $0.count) }

@@ -57,10 +57,10 @@ enum BundleCommand {
 
   /// Those of the file that is given, or else of the one the daemon appends to, where it did.
   private static func anchors(
-    _ given: String?, _ configuration: Configuration
+    _ given: String?, _ configuration: Configuration?
   ) throws(CommandError) -> [Anchor] {
     do throws(PlatformError) {
-      guard let path = given ?? configuration.anchors?.file else { return [] }
+      guard let path = given ?? configuration?.anchors?.file else { return [] }
       if given == nil, try DurableFile.size(path) == nil { return [] }
       let lines = try LineReader(path: path, maximum: Anchor.maximumLine)
       var anchors: [Anchor] = []
@@ -96,9 +96,13 @@ enum BundleCommand {
 
   static func check(_ words: CommandLineWords, _ path: String) throws(CommandError) -> ExitCode {
     let roots = try words.configuration().trustRoots
+    let kept = try words["--anchors"].map { (path) throws(CommandError) in
+      try anchors(path, nil)
+    }
     let report: BundleCheck.Report
     do throws(VerifyError) {
-      report = try BundleCheck.run(path, roots: roots, keyFile: words["--anchor-key"])
+      report = try BundleCheck.run(
+        path, roots: roots, keyFile: words["--anchor-key"], kept: kept ?? [])
     } catch {
       guard case .store(let error) = error else { throw CommandError(error) }
       throw .unavailable("\(error); give another --bundle")
@@ -116,11 +120,14 @@ enum BundleCommand {
       let access = report.givesAccess ? "access" : "no access"
       lines.append("the answer as of \(Timestamp.text(time)): \(access)")
     }
+    if report.kept > 0 { lines.append("\(report.kept) of its places are in the anchors kept") }
     if report.unsigned > 0 {
       lines.append("\(report.unsigned) of them are V1: nothing of Apple's proves those")
     }
-    if !report.isAnswerCompared {
-      lines.append("the answer is of another fold: only the program that made it can compare it")
+    for (product, duration) in report.durations.sorted(by: { $0.key < $1.key }) {
+      lines.append(
+        "taken from who made it, not from Apple: \(VisibleText.of(product)) lasts "
+          + "\(duration / 1000) seconds")
     }
     if let key = report.publicKey, !report.isKeyCompared {
       lines.append(
@@ -138,10 +145,15 @@ enum BundleCommand {
       ("original_transaction_id", .optional(report.key?.originalTransactionId)),
       ("events", .integer(report.events)), ("unsigned_events", .integer(report.unsigned)),
       ("anchors", .integer(report.anchors)),
+      ("kept_anchors", .integer(report.kept)),
       ("public_key", .optional(report.publicKey)),
       ("key_compared", .boolean(report.isKeyCompared)),
       ("entitlement", report.answer ?? .null),
       ("answer_compared", .boolean(report.isAnswerCompared)),
+      (
+        "non_renewing_durations",
+        .object(report.durations.sorted { $0.key < $1.key }.map { ($0.key, .integer($0.value)) })
+      ),
       ("findings", Findings.json(report.findings)),
       ("finding_count", .integer(Int64(report.findings.count))),
     ])

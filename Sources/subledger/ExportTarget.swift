@@ -14,12 +14,24 @@ final class ExportTarget {
       file = nil
       return
     }
+    let kind = try Self.platform { () throws(PlatformError) in try FileKind.of(path) }
+    guard kind != .file || isReplacing else {
+      throw .unavailable("\(path) is there already; give another file, or --force")
+    }
+    // A rename would put a file in the place of a device or a link.
+    guard kind == nil || kind == .file else {
+      throw .unavailable("\(path) is no plain file; give another, or - for standard output")
+    }
+    file = try Self.platform { () throws(PlatformError) in try StreamedFile(path) }
+  }
+
+  private static func platform<Value>(
+    _ step: () throws(PlatformError) -> Value
+  ) throws(CommandError) -> Value {
     do throws(PlatformError) {
-      let isThere = try DurableFile.size(path) != nil
-      if isThere && !isReplacing { throw .system("make \(path)", EEXIST) }
-      file = try StreamedFile(path)
+      return try step()
     } catch {
-      throw .unavailable("\(error); give another --output, or --force")
+      throw .unavailable("\(error); give another file")
     }
   }
 

@@ -17,7 +17,7 @@ enum VerifyCommand {
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
     try words.none()
     if let bundle = words["--bundle"] {
-      for flag in ["--anchors", "--only", "--chain", "--environment", "--bundle-id"]
+      for flag in ["--only", "--chain", "--environment", "--bundle-id"]
       where words[flag] != nil || words.has(flag) {
         throw .usage("\(flag) is about a data folder; leave out --bundle")
       }

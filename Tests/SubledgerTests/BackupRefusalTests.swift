@@ -289,6 +289,18 @@ import Testing
     #expect(try installation.files().isEmpty)
   }
 
+  /// What a killed restore leaves is no folder for a new, empty journal.
+  @Test func aRestoreThatWasCutOff() throws {
+    let (installation, backup) = try fresh()
+    try FileManager.default.createDirectory(
+      at: installation.data, withIntermediateDirectories: true)
+    try Data().write(to: installation.data.appending(path: "journal.sqlite.partial"))
+    let started = try installation.run("serve")
+    #expect(started.code == 1 && started.errors.contains("restore again"), "\(started)")
+    #expect(!FileManager.default.fileExists(atPath: installation.journal.path))
+    #expect(try installation.run("restore", backup.path).code == 3)
+  }
+
   @Test func aFolderThatIsEmptyButForItsLock() throws {
     let (installation, backup) = try fresh()
     try FileManager.default.createDirectory(

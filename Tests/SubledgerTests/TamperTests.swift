@@ -15,7 +15,8 @@ import Testing
       try installation.sign(
         Sample.notification(
           number, otid: "70\(number % 2)", type: number == 9 ? "REFUND" : "DID_RENEW",
-          environment: number == 10 ? "Sandbox" : "Production"))
+          environment: number == 10 ? "Sandbox" : "Production"
+        ).setting("data.transaction.appAccountToken", .string(Sample.uuid(1000 + number % 2))))
     }
     lines.append(try installation.sign(Sample.notification(90, bundleId: "com.example.foreign")))
     let ingested = try installation.run(
@@ -225,7 +226,32 @@ import Testing
     #expect(try installation.files() == before)
   }
 
+  /// Places far from all others are named, and not walked up to.
+  @Test(arguments: [Int64.max, 1 << 50]) func aPlaceFarAway(seq: Int64) throws {
+    let installation = try copy()
+    try installation.tamper("UPDATE event SET seq = \(seq) WHERE seq = 11")
+    for words in [[], ["--chain"], ["--only", "701"]] {
+      let verified = try installation.launch(
+        ["verify", "--config", installation.config.path] + words
+      ).finish(within: 30)
+      #expect(verified.code == 1 && verified.firstLine.hasPrefix("promise "), "\(verified)")
+    }
+    let started = try installation.run("serve")
+    #expect(started.code == 1, "\(started)")
+  }
+
+  /// What SQLite calls an error in SQL is damage here.
+  @Test func aHeaderThatSaysAnotherFormat() throws {
+    let installation = try copy()
+    var bytes = try Data(contentsOf: installation.journal)
+    bytes[47] ^= 0x80
+    try bytes.write(to: installation.journal)
+    let verified = try installation.run("verify")
+    #expect(verified.code == 1 && verified.firstLine.hasPrefix("promise 5 broken"), "\(verified)")
+  }
+
   @Test(arguments: [
+    "DELETE FROM token", "UPDATE token SET value = 'x'", "DROP TABLE token", "DROP TABLE app",
     "DELETE FROM entitlement", "UPDATE entitlement SET state = x'00'",
     "DELETE FROM entitlement WHERE id = 1",
     "UPDATE entitlement SET original_transaction_id = '4'  WHERE id = 1",
