@@ -67,8 +67,7 @@ public final class BundleCheck {
   ///     bundle at its word.
   ///   - kept: anchors that the reader has from before. Whoever has the key can anchor anew, but
   ///     not what somebody else kept.
-  /// - Throws: `store` where the bundle cannot be read, `anchors` where the key cannot be,
-  ///   `configuration`.
+  /// - Throws: `anchors` where the bundle or the key cannot be read, `configuration`.
   public static func run(
     _ path: String, roots: TrustRoots, keyFile: String?, kept: [Anchor]
   ) throws(VerifyError) -> Report {
@@ -82,8 +81,10 @@ public final class BundleCheck {
     for anchor in kept where anchor.isSigned(by: check.expectedKey ?? anchor.publicKey) {
       check.kept[anchor.seq] = anchor.hash
     }
-    try VerifyError.store { () throws(StoreError) in
-      do throws(PlatformError) { try check.read(path) } catch { throw StoreError(error) }
+    do throws(PlatformError) {
+      try check.read(path)
+    } catch {
+      throw .anchors(AnchorError(error))
     }
     return check.report
   }

@@ -13,6 +13,10 @@ public enum Restore {
     _ backup: String, into folder: DataFolder, threads: Int, progress: @escaping BackupProgress
   ) throws(BackupError) -> BackupManifest {
     try requireEmpty(folder)
+    guard !(folder.path + "/").hasPrefix(DataFolder(path: backup).path + "/") else {
+      throw .refused(
+        "\(folder.path) is inside the backup, which stays as it is; give another --data")
+    }
     let report = try BackupCheck.run(backup, threads: threads, progress: progress)
     guard let manifest = report.manifest, report.findingCount == 0 else {
       throw .broken(report.findings, count: report.findingCount)

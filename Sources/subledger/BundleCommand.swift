@@ -104,8 +104,7 @@ enum BundleCommand {
       report = try BundleCheck.run(
         path, roots: roots, keyFile: words["--anchor-key"], kept: kept ?? [])
     } catch {
-      guard case .store(let error) = error else { throw CommandError(error) }
-      throw .unavailable("\(error); give another --bundle")
+      throw CommandError(error)
     }
     let isGood = report.findings.isEmpty
     Terminal.print(

@@ -170,7 +170,7 @@ import Testing
       (["export", "--only", "701", "--bundle", there.path], 3, "--force"),
       (["export", "--only", "701", "--bundle", "b", "--anchors", "none"], 3, "--anchors"),
       (["export", "--anchors", "a"], 2, "--bundle"),
-      (["verify", "--bundle", "none"], 3, "--bundle"),
+      (["verify", "--bundle", "none"], 3, "check the path"),
       (["verify", "--bundle", installation.config.path], 1, "is no line of a bundle"),
       (["verify", "--bundle", there.path, "--anchor-key", there.path], 3, "PEM"),
     ] as [([String], Int32, String)] {

@@ -97,7 +97,17 @@ final class Installation {
 
   // MARK: The program
 
-  func start() throws -> RunningDaemon { try RunningDaemon(self) }
+  /// A daemon that answers questions, too: until its rows are caught up that is 503.
+  func start() throws -> RunningDaemon {
+    let daemon = try startWithoutRows()
+    let client = daemon.client()
+    let end = Date(timeIntervalSinceNow: 20)
+    while client.get("/v1/entitlements?limit=1")?.status == 503, Date() < end { usleep(5_000) }
+    return daemon
+  }
+
+  /// One that takes notifications, whatever becomes of its rows.
+  func startWithoutRows() throws -> RunningDaemon { try RunningDaemon(self) }
 
   /// Runs a command to its end, with this installation's configuration.
   func run(_ words: String...) throws -> Finished {
