@@ -98,8 +98,17 @@ import Testing
   }
 
   @Test func endsInOrderOnAnInterruption() throws {
-    let installation = try Installation()
-    let lines = try good(1...600, installation)
+    let signer = try Installation()
+    let lines = try good(1...600, signer)
+    // One that was done before anybody could interrupt it says nothing.
+    for _ in 0..<10 where try interrupted(Installation(authority: signer.authority), lines) {
+      return
+    }
+    Issue.record("no ingest was interrupted in the middle")
+  }
+
+  /// - Returns: whether it was cut off in the middle.
+  private func interrupted(_ installation: Installation, _ lines: [[UInt8]]) throws -> Bool {
     let file = try installation.file("long", lines)
     let running = try installation.launch([
       "ingest", file, "--json", "--config", installation.config.path,
@@ -111,13 +120,15 @@ import Testing
     }
     running.signal(SIGINT)
     let finished = try running.finish(within: 20)
+    guard finished.code != 0 else { return false }
     #expect(finished.code == 3, "\(finished)")
     #expect(finished.errors.contains("stopped"))
     let accepted = try #require(try finished.lines().last?["accepted"]?.integer)
-    #expect(accepted > 0 && accepted < 600)
     #expect(try installation.events().count == Int(accepted))
+    guard accepted > 0, accepted < 600 else { return false }
     let again = try installation.run("ingest", file, "--json")
     try expect(again, lines: 600, accepted: 600 - accepted, duplicates: accepted, refused: 0)
+    return true
   }
 
   @Test func aFileThatIsNone() throws {
