@@ -61,6 +61,7 @@ import Testing
     let whole = try Data(contentsOf: installation.journal)
     let content = try #require(Self.contents(of: path))
     #expect(try installation.run("verify").code == 0)
+    let exported = try installation.run("export").output
     print("seed \(Self.seed): SUBLEDGER_SEED repeats it")
     var dice = SeededGenerator(seed: Self.seed)
     var (changed, found) = (0, 0)
@@ -69,8 +70,12 @@ import Testing
       var bytes = whole
       bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &dice)
       try bytes.write(to: installation.journal)
-      let isChanged = Self.contents(of: path) != content
+      var isChanged = Self.contents(of: path) != content
       let verified = try installation.run("verify")
+      // Some bits of a zstd frame say the same in another way: the body is what it was.
+      if isChanged && verified.code == 0 {
+        isChanged = try installation.run("export").output != exported
+      }
       changed += isChanged ? 1 : 0
       found += verified.code == 1 ? 1 : 0
       let expected: [Int32] = Self.version.contains(place) ? [4] : isChanged ? [1] : [0, 1]
