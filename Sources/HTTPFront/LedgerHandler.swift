@@ -44,19 +44,26 @@ public final class LedgerHandler: RequestHandler {
     return .refuse(response)
   }
 
-  /// JSON in UTF-8, not compressed. A missing type is let pass: what is not JSON shows soon enough.
   private func mediaProblem(_ headers: HTTPHeaders) -> HTTPResponse? {
-    let problem = Problem.response(
-      415, "media_type", "Send application/json in UTF-8, uncompressed.")
-    let encodings = headers.all("Content-Encoding").map { $0.lowercased() }
-    guard encodings.allSatisfy({ $0 == "identity" }) else { return problem }
+    Self.isJSON(headers)
+      ? nil
+      : Problem.response(415, "media_type", "Send application/json in UTF-8, uncompressed.")
+  }
+
+  /// JSON in UTF-8, not compressed. A missing type is let pass: what is not JSON shows soon enough.
+  private static func isJSON(_ headers: HTTPHeaders) -> Bool {
+    let encodings = headers.all("Content-Encoding")
+    guard encodings.allSatisfy({ $0.lowercased() == "identity" }) else { return false }
     let types = headers.all("Content-Type")
-    guard let type = types.first else { return nil }
+    guard let type = types.first else { return true }
+    guard types.count == 1 else { return false }
+    // As nearly everybody writes it.
+    if type == "application/json" { return true }
     let parts = type.lowercased().split(separator: ";").map { part in
       String(part.filter { $0 != " " && $0 != "\t" && $0 != "\"" })
     }
-    let isJSON = types.count == 1 && parts.first == "application/json"
-    return isJSON && parts.dropFirst().allSatisfy { $0 == "charset=utf-8" } ? nil : problem
+    return parts.first == "application/json"
+      && parts.dropFirst().allSatisfy { $0 == "charset=utf-8" }
   }
 
   // MARK: The whole request

@@ -5,6 +5,8 @@ public struct CompactJWS: Sendable {
   /// The longest header segment that is read: three certificates of Apple's take 4 to 6 KB.
   public static let maximumHeaderBytes = 65_536
 
+  /// All of it, as it came.
+  public let text: ArraySlice<UInt8>
   /// The header as it came, in base64url.
   public let header: ArraySlice<UInt8>
   /// `header.payload`, what the signature covers.
@@ -24,6 +26,7 @@ public struct CompactJWS: Sendable {
       let second = ByteSearch.first(dot, in: text, from: first + 1),
       ByteSearch.first(dot, in: text, from: second + 1) == nil
     else { throw .malformed("jws_segments") }
+    self.text = text
     header = text[..<first]
     signingInput = text[..<second]
     guard !header.isEmpty, header.count <= Self.maximumHeaderBytes else {
