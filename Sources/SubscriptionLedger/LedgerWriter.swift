@@ -69,7 +69,19 @@ final class LedgerWriter {
   }
 
   /// Milliseconds after which `serve` wants to be called though no job came; negative: never.
-  var patience: Int32 { ledger.failure == nil ? chores.patience : -1 }
+  var patience: Int32 {
+    if ledger.failure != nil { return -1 }
+    guard isWithoutRows, !(0..<Self.rowsPatience).contains(chores.patience) else {
+      return chores.patience
+    }
+    return Self.rowsPatience
+  }
+
+  /// Milliseconds after which rows that could not be written are tried again, though nothing came.
+  private static let rowsPatience: Int32 = 1_000
+
+  /// Rows were followed and could not be: a full disk, mostly, and that passes.
+  private var isWithoutRows: Bool { rows == nil && ownsRows }
 
   /// One step: commits what came, folds it, answers, and does what nobody waits for.
   func serve(_ jobs: [LedgerJob]) {
@@ -86,6 +98,8 @@ final class LedgerWriter {
     append(&batch)
     guard ledger.failure == nil else { return }
     _ = attempt { () throws(StoreError) in try chores.perform(journal, reader) }
+    // Whoever reads shall not have to wait for the next notification.
+    if jobs.isEmpty, isWithoutRows { recoverRows() }
   }
 
   /// Rows first, then the journal, whatever became of the rows. A reader that still looks keeps a
