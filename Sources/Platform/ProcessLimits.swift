@@ -11,6 +11,17 @@ public enum ProcessLimits {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
     _ = subledger_no_core_dumps()
+    keepMemoryOutOfTheLog()
+  }
+
+  /// Swift's runtime shows the registers of a crash on standard error, which is the log, and the
+  /// bytes they point to: of a body or a secret, as likely as not. A crash is silent here, unless
+  /// SWIFT_BACKTRACE says otherwise.
+  private static func keepMemoryOutOfTheLog() {
+    guard getenv("SWIFT_BACKTRACE") == nil else { return }
+    for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] {
+      signal(number, SIG_DFL)
+    }
   }
 
   /// From here on the calling thread gets a tenth of what others get who want the processor

@@ -134,6 +134,8 @@ import Testing
     daemon.command.signal(SIGSEGV)
     let finished = try daemon.command.finish(within: 30)
     #expect(finished.code == 128 + SIGSEGV)
+    // No registers, and nothing of the memory they point to.
+    for line in finished.errors.split(separator: "\n") { #expect(line.hasPrefix("{"), "\(line)") }
     let left = try FileManager.default.subpathsOfDirectory(atPath: installation.folder.path)
     #expect(!left.contains { $0.hasPrefix("core") || $0.hasSuffix(".core") })
   }
