@@ -121,7 +121,12 @@ final class LedgerWriter {
     case .adopt(let kept, let unlessHeld, let then):
       then(
         order { () throws(StoreError) in
-          if unlessHeld, try ProjectionList.read(ledger.folder).isHeld { return .done }
+          // Held rows that somebody deleted hold nothing (promise 7).
+          if unlessHeld, ledger.rows.current != nil,
+            try ProjectionList.read(ledger.folder).isHeld
+          {
+            return .done
+          }
           return try adopt(keeping: kept)
         })
     case .rollBack(let then): then(order { () throws(StoreError) in try rollBack() })
