@@ -2,9 +2,9 @@ import PlainFold
 
 /// One history before it happens: what Apple has to send, and what befalls the ledger meanwhile.
 /// Made from a seed; any part of it can be left out, and the rest still makes sense.
-struct Course {
+struct Course: Sendable {
   /// What becomes of one attempt to deliver.
-  enum Fate: Equatable {
+  enum Fate: Equatable, Sendable {
     case arrives
     /// The request never gets to us.
     case isLost
@@ -14,7 +14,7 @@ struct Course {
     case comesTwice
   }
 
-  struct Post {
+  struct Post: Sendable {
     /// Which of `Mail.items`.
     var item: Int
     /// Hours after the beginning.
@@ -24,8 +24,8 @@ struct Course {
   }
 
   /// What goes wrong in a step, at the n-th write or sync of one of its files.
-  struct Fault: Equatable {
-    enum Kind: Equatable {
+  struct Fault: Equatable, Sendable {
+    enum Kind: Equatable, Sendable {
       case writeFails, syncFails
       /// No write succeeds in this step and so many after it.
       case diskIsFull(steps: Int)
@@ -37,7 +37,7 @@ struct Course {
     var number: Int
   }
 
-  enum Action: Equatable {
+  enum Action: Equatable, Sendable {
     /// Time passes, and what is due arrives at the door.
     case pass(hours: Int64)
     /// The writer takes what waits.
@@ -58,14 +58,16 @@ struct Course {
     case loseRows(listToo: Bool)
   }
 
-  struct Step: Equatable {
+  struct Step: Equatable, Sendable {
     var action: Action
     var fault: Fault?
   }
 
   var posts: [Post]
   var steps: [Step]
+}
 
+extension Course {
   // MARK: By chance
 
   /// Hours that the trouble lasts at most: Apple's last attempt comes after 157, V1's after 78.

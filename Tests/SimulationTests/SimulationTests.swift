@@ -69,6 +69,14 @@ import TrialLedger
     }
   }
 
+  /// What was found by chance, shrunk, and mended: it stays so.
+  @Test(arguments: FoundCourses.all) func whatWasFoundOnceIsMended(found: FoundCourses) throws {
+    let lane = try Lane()
+    for seed: UInt64 in [1, 4] {
+      #expect(lane.fault(found.course, seed) == nil, "\(found.name)")
+    }
+  }
+
   /// What a seed says happens again to the letter: a failure can be looked at twice.
   @Test func theSameSeedIsTheSameHistory() throws {
     let lane = try Lane()
