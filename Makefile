@@ -11,7 +11,9 @@ BINARY   = .build/release/subledger
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
 
-.PHONY: help deps build run test laws trial test-release tamper check bench install format clean
+SIMULATIONS ?= 30000
+
+.PHONY: help deps build run test laws simulation storm trial test-release tamper check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -39,6 +41,17 @@ test: deps ## Runs all tests
 
 laws: deps ## Holds the fold's laws over a hundred times as many random histories
 	SUBLEDGER_HISTORIES=2000000 $(SWIFT) test -c release -Xswiftc -enable-testing --filter EntitlementsTests
+
+simulation: deps ## Plays 30,000 histories of the whole ledger, with every kind of trouble
+	$(SWIFT) build -c release -Xswiftc -enable-testing --build-tests
+	@echo "playing $(SIMULATIONS) histories; what the ledger logs is in .build/simulation.log"
+	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \
+	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build --filter SimulationTests \
+	  2> .build/simulation.log
+
+storm: build ## 10,000 notifications twenty times each over 64 connections; 60 kills under 32
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 \
+	  $(SWIFT) test --filter 'StormTests|CrashTests'
 
 trial: build ## Compares, applies and takes back a changed rule on a fleet of 20,000 customers
 	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger

@@ -81,7 +81,18 @@ let package = Package(
         "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
         "Simulator", "SignedData", "StrictJSON",
       ]),
-    trial("Entitlements", ["Entitlements", "AppStore"]),
+    // The row worked out a second time, in the plainest way, to hold the first to.
+    .target(
+      name: "PlainFold", dependencies: ["Entitlements", "AppStore"], path: "Tests/PlainFold",
+      swiftSettings: strict),
+    trial("Entitlements", ["PlainFold", "Entitlements", "AppStore"]),
+    // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.
+    trial(
+      "Simulation",
+      [
+        "PlainFold", "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements",
+        "SignedData", "StrictJSON", "CSQLite",
+      ]),
     trial(
       "Door",
       [

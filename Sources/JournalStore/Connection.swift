@@ -62,6 +62,13 @@ package final class Connection {
     pagesInWAL.deallocate()
   }
 
+  /// Whether the -wal stays as it is when this connection closes as the last one. Else SQLite
+  /// copies it into the file and removes it then.
+  func keepWAL(_ keeps: Bool) throws(StoreError) {
+    let code = subledger_sqlite_configure(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps ? 1 : 0)
+    guard code == SQLITE_OK else { throw .of(code, "sqlite3_db_config") }
+  }
+
   /// Closes the file now. Nothing may be asked of this connection afterwards.
   package func close() {
     guard !isClosed else { return }

@@ -37,6 +37,10 @@ public final class Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now)
     let connection = try Connection.open(folder.journal, .write)
+    // A journal that ends by an error leaves everything to the next start: what a failing disk
+    // still copies from the -wal may be what it failed to keep, and an open journal without its
+    // -wal is refused.
+    try connection.keepWAL(true)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try Migrator.apply(connection, now: now)
     let journal = try Journal(connection)
@@ -138,6 +142,7 @@ public final class Journal {
     } catch {
       if error != .busy { throw error }
     }
+    try connection.keepWAL(false)
     connection.close()
   }
 

@@ -61,6 +61,8 @@ final class RunningCommand {
 
   var isRunning: Bool { process.isRunning }
 
+  var id: Int32 { process.processIdentifier }
+
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
   func outputSoFar() -> String { Self.text(output) }

@@ -1,13 +1,13 @@
-import AppStore
-import Entitlements
+package import AppStore
+package import Entitlements
 
 /// The row at a clock, worked out a second time and in the plainest way: every question goes
 /// through all events or all transactions again. Shares nothing with what it is compared to.
-struct PlainRow {
-  let events: [FoldEvent]
-  var t: Int64
-  var durations: [String: Int64] = [:]
-  let ids: [Id]
+package struct PlainRow {
+  package let events: [FoldEvent]
+  package var t: Int64
+  package var durations: [String: Int64] = [:]
+  package let ids: [Id]
   /// Of each id the event whose transaction is the one to believe.
   private var sources: [Id: FoldEvent] = [:]
   private var ends: [Id: Int64] = [:]
@@ -16,9 +16,9 @@ struct PlainRow {
   private static let hours24 = 24 * 60 * 60 * 1000 as Int64
 
   /// A transaction is meant by its id.
-  typealias Id = String
+  package typealias Id = String
 
-  init(events: [FoldEvent], t: Int64, durations: [String: Int64] = [:]) {
+  package init(events: [FoldEvent], t: Int64, durations: [String: Int64] = [:]) {
     self.events = events
     self.t = t
     self.durations = durations
@@ -57,9 +57,11 @@ struct PlainRow {
     return ranks[0] == ranks[1] ? a.uuid < b.uuid : ranks[0].lexicographicallyPrecedes(ranks[1])
   }
 
-  func tx(_ id: Id) -> Transaction { sources[id].flatMap { carried($0, id) } ?? Transaction() }
+  package func tx(_ id: Id) -> Transaction {
+    sources[id].flatMap { carried($0, id) } ?? Transaction()
+  }
 
-  var ri: RenewalInfo? {
+  package var ri: RenewalInfo? {
     let carriers = events.filter { $0.renewal != nil }
     return carriers.max { a, b in
       let one = rank(a, signed: a.renewal?.signedDate ?? 0, isRevoked: false)
@@ -98,7 +100,7 @@ struct PlainRow {
 
   func isVoid(_ id: Id) -> Bool { rev(id).map { $0 <= tx(id).purchaseDate } ?? false }
 
-  func end(_ id: Id) -> Int64 { ends[id] ?? .min }
+  package func end(_ id: Id) -> Int64 { ends[id] ?? .min }
 
   private func workedOutEnd(_ id: Id) -> Int64 {
     let one = tx(id)
@@ -219,7 +221,7 @@ struct PlainRow {
   }
 
   /// In words, to compare and to read.
-  var words: String? {
+  package var words: String? {
     guard !ids.isEmpty || ri != nil else { return nil }
     return PlainRow.words([
       status, shown, product, expiresAt, ri?.gracePeriodExpiresDate, revokedAt, autoRenew, pending,
@@ -227,13 +229,13 @@ struct PlainRow {
     ])
   }
 
-  static func words(_ values: [(any Sendable)?]) -> String {
+  package static func words(_ values: [(any Sendable)?]) -> String {
     values.map { $0.map { "\($0)" } ?? "-" }.joined(separator: " ")
   }
 }
 
 extension Entitlement {
-  var words: String {
+  package var words: String {
     PlainRow.words([
       status.rawValue, transaction?.transactionId, productId, expiresAt, gracePeriodExpiresAt,
       revokedAt, autoRenew, pendingProductId, hasGap,
