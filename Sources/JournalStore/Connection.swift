@@ -70,6 +70,14 @@ package final class Connection {
     sqlite3_close_v2(handle)
   }
 
+  /// Whether closing leaves the -wal where it is. Otherwise SQLite copies it into the file and
+  /// removes it when the last connection ends, however that end came.
+  func leaveWAL(atClose leaves: Bool) throws(StoreError) {
+    let code = subledger_sqlite_configure(
+      handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves ? 1 : 0)
+    guard code == SQLITE_OK else { throw .of(code, "sqlite3_db_config") }
+  }
+
   private static func uri(_ path: String, _ mode: Mode) -> String {
     var uri = "file:"
     for byte in path.utf8 {
