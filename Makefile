@@ -13,7 +13,8 @@ CUSTOMERS ?= 20000
 
 SIMULATIONS ?= 30000
 
-.PHONY: help deps build run test laws simulation storm trial test-release tamper check bench install format clean
+.PHONY: help deps build run test laws simulation storm trial test-release tamper torture \
+  check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -65,6 +66,13 @@ test-release: build ## Runs the end-to-end tests once more, with the release bin
 tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \
 	  $(SWIFT) test --filter FlippedBitTests
+
+# Images of the disk after a loss of power, and every fault of the disk, one after the other.
+IMAGES ?= 42000
+torture: deps ## Cuts the power 42,000 times, and fails every read, write, sync and name
+	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
+	  $(SWIFT) test -c release -Xswiftc -enable-testing \
+	  --filter '^SubledgerTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
 
 check: deps ## Tests, formatting, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations

@@ -25,7 +25,11 @@ func trial(
 
 let package = Package(
   name: "subledger",
-  products: [.executable(name: "subledger", targets: ["subledger"])],
+  products: [
+    .executable(name: "subledger", targets: ["subledger"]),
+    // Preloaded into the program by trials of power loss and faults: no part of it.
+    .library(name: "RecordedDisk", type: .dynamic, targets: ["RecordedDisk"]),
+  ],
   targets: [
     .executableTarget(
       name: "subledger",
@@ -99,6 +103,7 @@ let package = Package(
         "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore", "Simulator",
         "SignedData", "Platform", "StrictJSON",
       ], fixtures: true),
+    .target(name: "RecordedDisk", path: "Tests/RecordedDisk"),
     trial(
       "Subledger",
       [
