@@ -10,7 +10,7 @@ import TrialLedger
 /// rebuilt meanwhile; and after every step the promises.
 @Suite struct SimulationTests {
   /// `SUBLEDGER_SIMULATIONS` makes it more; `SUBLEDGER_SIMULATION_SEED` starts elsewhere.
-  private static let count = setting("SUBLEDGER_SIMULATIONS") ?? 400
+  private static let count = setting("SUBLEDGER_SIMULATIONS") ?? 150
   private static let first = UInt64(setting("SUBLEDGER_SIMULATION_SEED") ?? 20_260_101)
   /// As many at once.
   private static let lanes = 2
