@@ -37,9 +37,8 @@ public final class Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now)
     let connection = try Connection.open(folder.journal, .write)
-    // A failure that ends this journal leaves both files as they are, marked as open, for the next
-    // start to mend: without its -wal it would refuse (`StartUp`, 3).
-    try connection.leaveWAL(atClose: true)
+    // From here on, also in a failure: only `close` closes it, since a file that is marked as open
+    // is refused without its -wal (`StartUp`, 3).
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try Migrator.apply(connection, now: now)
     let journal = try Journal(connection)
@@ -141,7 +140,6 @@ public final class Journal {
     } catch {
       if error != .busy { throw error }
     }
-    try connection.leaveWAL(atClose: false)
     connection.close()
   }
 
