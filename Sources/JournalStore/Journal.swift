@@ -37,10 +37,8 @@ public final class Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now)
     let connection = try Connection.open(folder.journal, .write)
-    // A journal that ends by an error leaves everything to the next start: what a failing disk
-    // still copies from the -wal may be what it failed to keep, and an open journal without its
-    // -wal is refused.
-    try connection.keepWAL(true)
+    // From here on, also in a failure: only `close` closes it, since a file that is marked as open
+    // is refused without its -wal (`StartUp`, 3).
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try Migrator.apply(connection, now: now)
     let journal = try Journal(connection)
@@ -142,7 +140,6 @@ public final class Journal {
     } catch {
       if error != .busy { throw error }
     }
-    try connection.keepWAL(false)
     connection.close()
   }
 

@@ -13,6 +13,9 @@ struct PowerLossScene: Sendable, CustomTestStringConvertible {
   /// What else a disk must hold, and whether the command has told that it is done.
   var also: (@Sendable (_ image: String, _ isDone: Bool) throws -> Void)?
 
+  /// Its journal is long, and so is each look at it.
+  var isLong = false
+
   var testDescription: String { name }
 
   static let all = [
@@ -20,7 +23,7 @@ struct PowerLossScene: Sendable, CustomTestStringConvertible {
     PowerLossScene(name: "appends", share: 150, play: appends),
     PowerLossScene(name: "group commits", share: 150, play: groupCommits),
     PowerLossScene(name: "crashes", share: 150, play: crashes),
-    PowerLossScene(name: "checkpoint", share: 100, play: checkpoint),
+    PowerLossScene(name: "checkpoint", share: 100, play: checkpoint, isLong: true),
     PowerLossScene(name: "migration", share: 80, play: migration),
     PowerLossScene(name: "rebuild at rest", share: 70, play: rebuildAtRest),
     PowerLossScene(name: "rebuild beside a daemon", share: 70, play: rebuildBesideDaemon),
