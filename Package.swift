@@ -62,6 +62,10 @@ let package = Package(
         "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
       ],
       path: "Tests/TrialLedger", swiftSettings: strict),
+    // What Apple would sign, and what an attacker would.
+    .target(
+      name: "Forgery", dependencies: ["Simulator", "SignedData", "StrictJSON"],
+      path: "Tests/Forgery", swiftSettings: strict),
     trial(
       "UseCase",
       ["TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "StrictJSON"],
@@ -85,13 +89,13 @@ let package = Package(
     trial(
       "Door",
       [
-        "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore", "Simulator",
-        "SignedData", "Platform", "StrictJSON",
+        "Forgery", "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
+        "Simulator", "SignedData", "Platform", "StrictJSON",
       ], fixtures: true),
     trial(
       "Subledger",
       [
-        "subledger", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
+        "subledger", "Forgery", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
         "JournalStore", "StrictJSON", "Platform",
       ], fixtures: true),
     .systemLibrary(name: "CLinux"),
