@@ -10,8 +10,11 @@ BINARY   = .build/release/subledger
 # The same program with a changed rule, and how many customers it is tried on.
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
+# How long each target is fuzzed, in seconds, and how many hostile inputs are generated.
+FUZZ_SECONDS ?= 300
+HOSTILE ?= 100000
 
-.PHONY: help deps build run test laws trial test-release tamper check bench install format clean
+.PHONY: help deps build run test laws trial test-release tamper hostile fuzz check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -53,9 +56,17 @@ tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, a
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \
 	  $(SWIFT) test --filter FlippedBitTests
 
-check: deps ## Tests, formatting, and a release build
+hostile: build ## Sends 100,000 generated requests and bodies to the release binary
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_HOSTILE=$(HOSTILE) \
+	  $(SWIFT) test --filter '^SubledgerTests\.HostileNoise'
+
+fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
+	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)
+
+check: deps ## Tests, formatting, a short run of the fuzzers, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
 	$(MAKE) test
+	SWIFT=$(SWIFT) .ci/fuzz 4
 	$(MAKE) build
 
 bench: build ## Measures speed and size, as ratios taken in one run

@@ -66,6 +66,15 @@ let package = Package(
     .target(
       name: "Forgery", dependencies: ["Simulator", "SignedData", "StrictJSON"],
       path: "Tests/Forgery", swiftSettings: strict),
+    // The parsers an outsider reaches, and what must hold of them; libFuzzer is linked by hand.
+    .target(
+      name: "Fuzz",
+      dependencies: [
+        "Forgery", "HTTPFront", "SubscriptionLedger", "Entitlements", "JournalStore", "Simulator",
+        "SignedData", "Platform", "StrictJSON",
+      ],
+      path: "Tests/Fuzz", exclude: ["Authority", "Corpus", "Words"], swiftSettings: strict),
+    trial("Fuzz", ["Fuzz", "Simulator"]),
     trial(
       "UseCase",
       ["TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "StrictJSON"],
