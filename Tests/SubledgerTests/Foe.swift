@@ -248,6 +248,12 @@ final class Foe {
   static func repeats(_ found: [UInt8], _ request: [UInt8]) -> Bool {
     var text = String(decoding: found, as: UTF8.self)
     for phrase in ours { text = text.replacing(phrase, with: "") }
+    // Reason codes are words of ours, of which Apple has some too; and the log names the type.
+    let root = try? JSONDocument(parsing: found).root
+    for name in ["code", "reason", "type"] {
+      guard let word = root?[name]?.string, !word.isEmpty else { continue }
+      text = text.replacing(word, with: "")
+    }
     let bytes = Array(text.utf8)
     guard bytes.count >= 16 else { return false }
     // Places by their first eight bytes; where those meet, all sixteen are compared.
