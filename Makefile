@@ -10,11 +10,16 @@ BINARY   = .build/release/subledger
 # The same program with a changed rule, and how many customers it is tried on.
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
+# How long each target is fuzzed, in seconds, and how many hostile inputs are generated.
+FUZZ_SECONDS ?= 300
+HOSTILE ?= 100000
 
+# How many histories are simulated, and how many images of a disk without power are looked at.
 SIMULATIONS ?= 30000
+IMAGES ?= 42000
 
 .PHONY: help deps build run test laws simulation storm trial test-release tamper torture \
-  check bench install format clean
+  hostile fuzz check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -68,15 +73,22 @@ tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, a
 	  $(SWIFT) test --filter FlippedBitTests
 
 # Images of the disk after a loss of power, and every fault of the disk, one after the other.
-IMAGES ?= 42000
 torture: deps ## Cuts the power 42,000 times, and fails every read, write, sync and name
 	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
 	  $(SWIFT) test -c release -Xswiftc -enable-testing \
 	  --filter '^SubledgerTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
 
-check: deps ## Tests, formatting, and a release build
+hostile: build ## Sends 100,000 generated requests and bodies to the release binary
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_HOSTILE=$(HOSTILE) \
+	  $(SWIFT) test --filter '^SubledgerTests\.HostileNoise'
+
+fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
+	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)
+
+check: deps ## Tests, formatting, a short run of the fuzzers, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
 	$(MAKE) test
+	SWIFT=$(SWIFT) .ci/fuzz 4
 	$(MAKE) build
 
 bench: build ## Measures speed and size, as ratios taken in one run

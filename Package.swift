@@ -66,6 +66,19 @@ let package = Package(
         "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
       ],
       path: "Tests/TrialLedger", swiftSettings: strict),
+    // What Apple would sign, and what an attacker would.
+    .target(
+      name: "Forgery", dependencies: ["Simulator", "SignedData", "StrictJSON"],
+      path: "Tests/Forgery", swiftSettings: strict),
+    // The parsers an outsider reaches, and what must hold of them; libFuzzer is linked by hand.
+    .target(
+      name: "Fuzz",
+      dependencies: [
+        "Forgery", "HTTPFront", "SubscriptionLedger", "Entitlements", "JournalStore", "Simulator",
+        "SignedData", "Platform", "StrictJSON",
+      ],
+      path: "Tests/Fuzz", exclude: ["Authority", "Corpus", "Words"], swiftSettings: strict),
+    trial("Fuzz", ["Fuzz", "Simulator"]),
     trial(
       "UseCase",
       ["TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "StrictJSON"],
@@ -100,14 +113,14 @@ let package = Package(
     trial(
       "Door",
       [
-        "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore", "Simulator",
-        "SignedData", "Platform", "StrictJSON",
+        "Forgery", "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
+        "Simulator", "SignedData", "Platform", "StrictJSON",
       ], fixtures: true),
     .target(name: "RecordedDisk", path: "Tests/RecordedDisk"),
     trial(
       "Subledger",
       [
-        "subledger", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
+        "subledger", "Forgery", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
         "JournalStore", "StrictJSON", "Platform",
       ], fixtures: true),
     .systemLibrary(name: "CLinux"),

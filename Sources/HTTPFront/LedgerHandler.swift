@@ -40,7 +40,7 @@ public final class LedgerHandler: RequestHandler {
   }
 
   private func refused(_ response: HTTPResponse) -> Admission {
-    note(refusal: response.status)
+    note(response)
     return .refuse(response)
   }
 
@@ -119,6 +119,17 @@ public final class LedgerHandler: RequestHandler {
     _ answer: (QueryString, Configuration.ReadToken, LedgerReader) throws(LedgerReader.Failure) ->
       HTTPResponse
   ) -> HTTPResponse {
+    let answer = readUncounted(request, allowed: allowed, answer)
+    // That there is no such customer is the daily answer to a daily question: counted, no line.
+    if answer.status >= 400 { note(answer, isLogged: answer.status != 404) }
+    return answer
+  }
+
+  private func readUncounted(
+    _ request: HTTPRequest, allowed: Set<String>,
+    _ answer: (QueryString, Configuration.ReadToken, LedgerReader) throws(LedgerReader.Failure) ->
+      HTTPResponse
+  ) -> HTTPResponse {
     guard let token = access.token(authorization: request.headers.all("Authorization")) else {
       return Problem.unauthorized()
     }
@@ -182,9 +193,16 @@ public final class LedgerHandler: RequestHandler {
 
   public func refuse(status: Int) -> HTTPResponse { Problem.transport(status) }
 
-  public func note(refusal status: Int) {
+  public func note(refusal status: Int) { note(Problem.transport(status)) }
+
+  /// Counts a refusal, and logs it with its code.
+  private func note(_ refusal: HTTPResponse, isLogged: Bool = true) {
+    let status = refusal.status
     service.counters.add("subledger_http_refusals_total{status=\"\(status)\"}")
-    Log.write(.info, "http_refused", [("status", .integer(Int64(status)))])
+    guard isLogged else { return }
+    Log.write(
+      .info, "http_refused",
+      [("status", .integer(Int64(status))), ("reason", .optional(refusal.code))])
   }
 
   public func note(connection change: ConnectionChange) {

@@ -21,7 +21,8 @@ struct Finished: CustomStringConvertible {
 final class RunningCommand {
   private let process = Process()
   private let output: URL
-  private let errors: URL
+  /// Where standard error goes.
+  let errors: URL
 
   /// The program lies where the tests were built, unless SUBLEDGER_PROGRAM names another build.
   static let program: URL = {
