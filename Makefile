@@ -11,7 +11,7 @@ BINARY   = .build/release/subledger
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
 
-.PHONY: help deps build run test laws trial test-release tamper check bench install format clean
+.PHONY: help deps build run test laws trial test-release tamper check bench siege sanitize mutants install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -55,12 +55,24 @@ tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, a
 
 check: deps ## Tests, formatting, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
+	.ci/mutants --check
 	$(MAKE) test
 	$(MAKE) build
 
 bench: build ## Measures speed and size, as ratios taken in one run
 	$(SWIFT) build $(RELEASE) --product subledger-bench
 	.build/release/subledger-bench --subledger $(BINARY)
+
+siege: build ## Two thousand slow clients, then ten times the load: nobody else may notice
+	$(SWIFT) build $(RELEASE) --product subledger-bench
+	.build/release/subledger-bench --siege --subledger $(BINARY)
+
+sanitize: deps ## Runs all tests under the thread sanitizer, then under the address sanitizer
+	SWIFT=$(SWIFT) .ci/sanitize thread
+	SWIFT=$(SWIFT) .ci/sanitize address
+
+mutants: deps ## Breaks fifty lines, one at a time: the tests must notice each
+	SWIFT=$(SWIFT) .ci/mutants
 
 install: build ## Installs the binary under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger
