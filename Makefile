@@ -10,8 +10,16 @@ BINARY   = .build/release/subledger
 # The same program with a changed rule, and how many customers it is tried on.
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
+# How long each target is fuzzed, in seconds, and how many hostile inputs are generated.
+FUZZ_SECONDS ?= 300
+HOSTILE ?= 100000
 
-.PHONY: help deps build run test laws trial test-release tamper check bench siege sanitize mutants install format clean
+# How many histories are simulated, and how many images of a disk without power are looked at.
+SIMULATIONS ?= 30000
+IMAGES ?= 42000
+
+.PHONY: help deps build run test laws simulation storm trial test-release tamper torture \
+  hostile fuzz siege sanitize mutants check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -40,6 +48,17 @@ test: deps ## Runs all tests
 laws: deps ## Holds the fold's laws over a hundred times as many random histories
 	SUBLEDGER_HISTORIES=2000000 $(SWIFT) test -c release -Xswiftc -enable-testing --filter EntitlementsTests
 
+simulation: deps ## Plays 30,000 histories of the whole ledger, with every kind of trouble
+	$(SWIFT) build -c release -Xswiftc -enable-testing --build-tests
+	@echo "playing $(SIMULATIONS) histories; what the ledger logs is in .build/simulation.log"
+	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \
+	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build --filter SimulationTests \
+	  2> .build/simulation.log
+
+storm: build ## 10,000 notifications twenty times each over 64 connections; 60 kills under 32
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 \
+	  $(SWIFT) test --filter 'StormTests|CrashTests'
+
 trial: build ## Compares, applies and takes back a changed rule on a fleet of 20,000 customers
 	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
@@ -53,10 +72,24 @@ tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, a
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \
 	  $(SWIFT) test --filter FlippedBitTests
 
-check: deps ## Tests, formatting, and a release build
+# Images of the disk after a loss of power, and every fault of the disk, one after the other.
+torture: deps ## Cuts the power 42,000 times, and fails every read, write, sync and name
+	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
+	  $(SWIFT) test -c release -Xswiftc -enable-testing \
+	  --filter '^SubledgerTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
+
+hostile: build ## Sends 100,000 generated requests and bodies to the release binary
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_HOSTILE=$(HOSTILE) \
+	  $(SWIFT) test --filter '^SubledgerTests\.HostileNoise'
+
+fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
+	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)
+
+check: deps ## Tests, formatting, a short run of the fuzzers, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
 	.ci/mutants --check
 	$(MAKE) test
+	SWIFT=$(SWIFT) .ci/fuzz 4
 	$(MAKE) build
 
 bench: build ## Measures speed and size, as ratios taken in one run

@@ -32,7 +32,7 @@ struct Periods {
   }
 
   /// Sorted by (purchase date, register key, transaction id).
-  let registers: [Register]
+  var registers: [Register]
   /// In the same order.
   let all: [Period]
   /// Place of the newest transaction that counts; of all, where none counts.

@@ -11,14 +11,15 @@ import AppStore
 extension StreamState {
   /// With its row, which follows from it.
   public func encoded() -> [UInt8] {
-    let periods = Periods(self)
+    var periods = Periods(self)
     var row = EntitlementRow(self, periods)
     var state = self
     var writer = StateWriter()
     // A writer has nothing to object to.
     try? row.visit(&writer)
     try? state.visitOtherRegisters(of: row, &writer)
-    for var register in periods.registers { try? register.visitKeys(&writer) }
+    // In its place: a copy would hold every string of its transaction once more.
+    for place in periods.registers.indices { try? periods.registers[place].visitKeys(&writer) }
     return writer.bytes
   }
 

@@ -49,7 +49,8 @@ enum EntitlementRoutes {
     filter.environment = query["environment"]
     guard environments.contains(filter.environment ?? "Production") else { return badQuery }
     if let name = query["status"], !filter.setStatus(name) { return badQuery }
-    let limit = query["limit"].map { Int64($0) } ?? defaultLimit
+    // Digits alone: `Int64` takes a sign as well.
+    let limit = query["limit"].map { $0.first == "+" ? nil : Int64($0) } ?? defaultLimit
     guard let limit, (1...maximumLimit).contains(limit) else { return badQuery }
     let after = query["after"].map { PageCursor.key($0, for: token) }
     if case .some(.none) = after { return badQuery }

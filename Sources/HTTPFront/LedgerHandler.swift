@@ -43,23 +43,30 @@ public final class LedgerHandler: RequestHandler {
   }
 
   private func refused(_ response: HTTPResponse) -> Admission {
-    note(refusal: response.status)
+    note(response)
     return .refuse(response)
   }
 
-  /// JSON in UTF-8, not compressed. A missing type is let pass: what is not JSON shows soon enough.
   private func mediaProblem(_ headers: HTTPHeaders) -> HTTPResponse? {
-    let problem = Problem.response(
-      415, "media_type", "Send application/json in UTF-8, uncompressed.")
-    let encodings = headers.all("Content-Encoding").map { $0.lowercased() }
-    guard encodings.allSatisfy({ $0 == "identity" }) else { return problem }
+    Self.isJSON(headers)
+      ? nil
+      : Problem.response(415, "media_type", "Send application/json in UTF-8, uncompressed.")
+  }
+
+  /// JSON in UTF-8, not compressed. A missing type is let pass: what is not JSON shows soon enough.
+  private static func isJSON(_ headers: HTTPHeaders) -> Bool {
+    let encodings = headers.all("Content-Encoding")
+    guard encodings.allSatisfy({ $0.lowercased() == "identity" }) else { return false }
     let types = headers.all("Content-Type")
-    guard let type = types.first else { return nil }
+    guard let type = types.first else { return true }
+    guard types.count == 1 else { return false }
+    // As nearly everybody writes it.
+    if type == "application/json" { return true }
     let parts = type.lowercased().split(separator: ";").map { part in
       String(part.filter { $0 != " " && $0 != "\t" && $0 != "\"" })
     }
-    let isJSON = types.count == 1 && parts.first == "application/json"
-    return isJSON && parts.dropFirst().allSatisfy { $0 == "charset=utf-8" } ? nil : problem
+    return parts.first == "application/json"
+      && parts.dropFirst().allSatisfy { $0 == "charset=utf-8" }
   }
 
   // MARK: The whole request
@@ -111,6 +118,17 @@ public final class LedgerHandler: RequestHandler {
 
   /// A read with its token, its query and the live rows, or the problem that stands in its way.
   private func read(
+    _ request: HTTPRequest, allowed: Set<String>,
+    _ answer: (QueryString, Configuration.ReadToken, LedgerReader) throws(LedgerReader.Failure) ->
+      HTTPResponse
+  ) -> HTTPResponse {
+    let answer = readUncounted(request, allowed: allowed, answer)
+    // That there is no such customer is the daily answer to a daily question: counted, no line.
+    if answer.status >= 400 { note(answer, isLogged: answer.status != 404) }
+    return answer
+  }
+
+  private func readUncounted(
     _ request: HTTPRequest, allowed: Set<String>,
     _ answer: (QueryString, Configuration.ReadToken, LedgerReader) throws(LedgerReader.Failure) ->
       HTTPResponse
@@ -200,9 +218,16 @@ public final class LedgerHandler: RequestHandler {
 
   public func refuse(status: Int) -> HTTPResponse { Problem.transport(status) }
 
-  public func note(refusal status: Int) {
+  public func note(refusal status: Int) { note(Problem.transport(status)) }
+
+  /// Counts a refusal, and logs it with its code.
+  private func note(_ refusal: HTTPResponse, isLogged: Bool = true) {
+    let status = refusal.status
     service.counters.add("subledger_http_refusals_total{status=\"\(status)\"}")
-    Log.write(.info, "http_refused", [("status", .integer(Int64(status)))])
+    guard isLogged else { return }
+    Log.write(
+      .info, "http_refused",
+      [("status", .integer(Int64(status))), ("reason", .optional(refusal.code))])
   }
 
   public func note(connection change: ConnectionChange) {

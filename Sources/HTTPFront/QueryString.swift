@@ -1,9 +1,9 @@
 /// The query of a request, strictly: known names, each once, percent-encoding decoded (RFC 3986).
-struct QueryString {
+package struct QueryString {
   private let values: [String: String]
 
   /// Nil where a name is unknown or occurs twice, or something is not decodable.
-  init?(_ query: String?, allowed: Set<String>) {
+  package init?(_ query: String?, allowed: Set<String>) {
     var values: [String: String] = [:]
     for pair in (query ?? "").split(separator: "&", omittingEmptySubsequences: true) {
       let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -16,13 +16,15 @@ struct QueryString {
     self.values = values
   }
 
-  subscript(_ name: String) -> String? { values[name] }
+  package subscript(_ name: String) -> String? { values[name] }
 
   private static func decode(_ text: Substring) -> String? {
     var bytes: [UInt8] = []
     var rest = text.utf8[...]
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
+        // No head brings one; nor may anything else.
+        guard byte >= 0x20 else { return nil }
         bytes.append(byte)
         continue
       }

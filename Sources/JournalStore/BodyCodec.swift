@@ -1,4 +1,4 @@
-import SignedData
+package import SignedData
 
 /// Stores a body small, and gives it back byte for byte (promise 5).
 ///
@@ -24,9 +24,17 @@ package final class BodyCodec {
 
   package init(shelf: DictionaryShelf) { self.shelf = shelf }
 
-  /// - Parameter mayLearn: whether a header seen for the first time becomes a dictionary.
-  package func encode(_ body: [UInt8], mayLearn: Bool) throws(StoreError) -> Stored {
-    if let stored = try encodeJWS(body, mayLearn: mayLearn) { return stored }
+  /// - Parameters:
+  ///   - jws: `body` taken apart, where somebody did that already.
+  ///   - mayLearn: whether a header seen for the first time becomes a dictionary.
+  package func encode(
+    _ body: [UInt8], _ jws: CompactJWS? = nil, mayLearn: Bool
+  ) throws(StoreError) -> Stored {
+    if let jws = jws ?? (try? CompactJWS(parsing: body[...])),
+      let stored = try encode(jws, mayLearn: mayLearn)
+    {
+      return stored
+    }
     if let frame = zstd.compress(body, with: nil), frame.count + 8 < body.count {
       var bytes = [Form.zstd]
       VarInt.append(body.count, to: &bytes)
@@ -36,17 +44,20 @@ package final class BodyCodec {
     return Stored(bytes: [Form.plain] + body, dictionary: nil)
   }
 
-  private func encodeJWS(_ body: [UInt8], mayLearn: Bool) throws(StoreError) -> Stored? {
-    guard let jws = UnfoldedJWS(body), (jws.textCount ?? 0) > 0 else { return nil }
-    let entry = try shelf.entry(for: jws, mayLearn: mayLearn)
-    guard let frame = zstd.compress(jws.text, with: entry?.dictionary) else { return nil }
+  private func encode(_ jws: CompactJWS, mayLearn: Bool) throws(StoreError) -> Stored? {
+    let unfolded = UnfoldedJWS(jws)
+    guard unfolded.textCount ?? 0 > 0 else { return nil }
+    let entry = try shelf.entry(for: unfolded, mayLearn: mayLearn)
+    // Without a dictionary that has it the header goes along.
+    let own = entry == nil ? unfolded.header : []
+    let text = own.isEmpty ? unfolded.text : own + unfolded.text
+    guard let frame = zstd.compress(text, with: entry?.dictionary.zstd) else { return nil }
     var bytes = [Form.jws]
     bytes.reserveCapacity(frame.count + 256)
-    jws.appendFrame(to: &bytes)
+    unfolded.appendFrame(to: &bytes, headerCount: own.count)
     bytes += frame
-    guard bytes.count < body.count,
-      let again = decodeJWS(bytes[1...], entry?.dictionary),
-      ByteSearch.areEqual(again[...], body[...])
+    guard bytes.count < jws.text.count,
+      let again = self.unfolded(bytes[1...], entry?.dictionary), again.folds(to: jws)
     else { return nil }
     return Stored(bytes: bytes, dictionary: entry?.id)
   }
@@ -63,26 +74,38 @@ package final class BodyCodec {
       guard let size = VarInt.take(&rest), size <= UnfoldedJWS.maximumText else { return nil }
       return zstd.decompress(rest, size: size, with: nil)
     case Form.jws:
-      guard let dictionary else { return decodeJWS(stored[1...], nil) }
-      guard let known = try shelf.dictionary(dictionary) else { return nil }
-      return decodeJWS(stored[1...], known)
+      return try unfolded(stored, dictionary)?.folded()
     default:
       return nil
     }
   }
 
-  private func decodeJWS(_ stored: ArraySlice<UInt8>, _ dictionary: ZstdDictionary?) -> [UInt8]? {
-    unfolded(stored, dictionary)?.folded()
+  /// nil too where a dictionary is named and not there.
+  private func unfolded(
+    _ stored: [UInt8], _ dictionary: Int64?
+  ) throws(StoreError) -> UnfoldedJWS? {
+    guard let dictionary else { return unfolded(stored[1...], nil) }
+    guard let known = try shelf.dictionary(dictionary) else { return nil }
+    return unfolded(stored[1...], known)
   }
 
   private func unfolded(
-    _ stored: ArraySlice<UInt8>, _ dictionary: ZstdDictionary?
+    _ stored: ArraySlice<UInt8>, _ dictionary: BodyDictionary?
   ) -> UnfoldedJWS? {
     var rest = stored
-    guard var jws = UnfoldedJWS(frame: &rest), let size = jws.textCount,
-      let text = zstd.decompress(rest, size: size, with: dictionary)
+    var headerCount = 0
+    guard
+      var jws = UnfoldedJWS(
+        frame: &rest, header: dictionary?.header ?? [], headerCount: &headerCount),
+      let count = jws.textCount, headerCount + count <= UnfoldedJWS.maximumText,
+      let text = zstd.decompress(rest, size: headerCount + count, with: dictionary?.zstd)
     else { return nil }
-    jws.text = text
+    if headerCount > 0 {
+      jws.header = text[..<headerCount]
+      jws.text = Array(text[headerCount...])
+    } else {
+      jws.text = text
+    }
     return jws
   }
 
@@ -97,10 +120,7 @@ package final class BodyCodec {
       let body = try decode(stored, dictionary: dictionary)
       return (body.map { .init(body: $0, source: source) } ?? .unreadable, nil)
     }
-    let known = try dictionary.map { (id) throws(StoreError) in try shelf.dictionary(id) }
-    // Named, and not there.
-    if case .some(.none) = known { return (.unreadable, nil) }
-    guard let jws = unfolded(stored[1...], known ?? nil) else { return (.unreadable, nil) }
+    guard let jws = try unfolded(stored, dictionary) else { return (.unreadable, nil) }
     return (.init(jws, &plainHeader), jws)
   }
 

@@ -91,18 +91,18 @@ extension JournaledPayload.Content {
       return
     }
     var payload: [UInt8] = []
-    payload.reserveCapacity(jws.nested.reduce(jws.tailCount) { $0 + $1.gapCount + 1 })
+    payload.reserveCapacity(jws.text.count)
     var nested: [JournaledPayload.Nested] = []
     nested.reserveCapacity(jws.nested.count)
-    var at = jws.headerCount
+    var at = 0
     for part in jws.nested {
       let header = at + part.gapCount
-      let start = header + part.headerCount
-      guard Self.isPlain(jws.text[header..<start], &plain) else {
+      guard Self.isPlain(jws.headerOf(part, at: header), &plain) else {
         self = jws.payload().map { .jws(payload: $0, nested: []) } ?? .unreadable
         return
       }
       payload += jws.text[at..<header]
+      let start = header + part.headerCount
       at = start + part.payloadCount
       nested.append(
         JournaledPayload.Nested(place: payload.count, payload: Array(jws.text[start..<at])))

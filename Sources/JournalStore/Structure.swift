@@ -38,26 +38,32 @@ extension JournalReader {
   private func dictionaryFaults() throws(StoreError) -> [String] {
     let all = try connection.statement(
       "SELECT id, header_sha256, bytes, sha256 FROM dictionary ORDER BY id"
-    ).all {
-      ($0.int(0), $0.bytes(1), isIntact: SHA256.hash($0.bytes(2)) == $0.bytes(3))
-    }
+    ).all { (id: $0.int(0), key: $0.bytes(1), bytes: $0.bytes(2), sha256: $0.bytes(3)) }
     var faults: [String] = []
-    for (id, header, isIntact) in all {
-      let used = try bodyHeader(id)
-      if !isIntact || used ?? header != header { faults.append("dictionary \(id) was changed") }
+    for row in all {
+      let header = BodyDictionary(stored: row.bytes)?.header ?? []
+      let isFound =
+        if header.isEmpty {
+          try bodyHeader(row.id).map { $0 == row.key } ?? true
+        } else {
+          DictionaryShelf.isKey(row.key, of: header)
+        }
+      if !isFound || SHA256.hash(row.bytes) != row.sha256 {
+        faults.append("dictionary \(row.id) was changed")
+      }
     }
     return faults
   }
 
-  /// The hash of the signing header of a body that was made against a dictionary; nil where there
-  /// is none.
+  /// Of an older dictionary: the hash of the signing header of a body that was made against it; nil
+  /// where there is none.
   private func bodyHeader(_ dictionary: Int64) throws(StoreError) -> [UInt8]? {
     let stored = try connection.statement("SELECT body FROM event WHERE dictionary_id = ? LIMIT 1")
       .bind(1, dictionary).first { $0.bytes(0) }
     guard let stored, let body = try codec.decode(stored, dictionary: dictionary),
-      let jws = UnfoldedJWS(body)
+      let jws = try? CompactJWS(parsing: body[...])
     else { return nil }
-    return SHA256.hash(Array(jws.header))
+    return SHA256.hash(slice: jws.header)
   }
 }
 

@@ -1,3 +1,4 @@
+public import SignedData
 import Synchronization
 
 /// What the writer is asked to keep.
@@ -29,14 +30,16 @@ public struct NewEvent: Sendable {
   /// What ends a run of events at the first one that is refused; nil for events on their own.
   public var run: EventRun?
   /// The exact bytes the chain covers.
-  public var body: [UInt8]
+  public let body: [UInt8]
+  /// The same taken apart, where it is a compact JWS and somebody had to do that already.
+  let jws: CompactJWS?
   /// SHA-256 of `body`.
   public var bodySHA256: [UInt8]
 
   public init(
     notificationUUID: String, source: String, environment: String, bundleId: String,
     notificationType: String, subtype: String?, originalTransactionId: String?, signedDate: Int64,
-    receivedAt: Int64, keepsReceiveTime: Bool = false, body: [UInt8], bodySHA256: [UInt8]
+    receivedAt: Int64, keepsReceiveTime: Bool = false, body: Body, bodySHA256: [UInt8]
   ) {
     self.notificationUUID = notificationUUID
     self.source = source
@@ -48,8 +51,18 @@ public struct NewEvent: Sendable {
     self.signedDate = signedDate
     self.receivedAt = receivedAt
     self.keepsReceiveTime = keepsReceiveTime
-    self.body = body
+    switch body {
+    case .bytes(let bytes): (self.body, jws) = (bytes, nil)
+    case .jws(let jws): (self.body, self.jws) = (Array(jws.text), jws)
+    }
     self.bodySHA256 = bodySHA256
+  }
+
+  /// A body as its sender has it.
+  public enum Body: Sendable {
+    case bytes([UInt8])
+    /// Taken apart in order to be proven.
+    case jws(CompactJWS)
   }
 }
 

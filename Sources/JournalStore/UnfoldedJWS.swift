@@ -2,21 +2,24 @@ import SignedData
 
 /// A compact JWS (RFC 7515 section 7.1) taken apart so that it compresses well.
 ///
-/// Base64url hides repetition and a signature has none. So headers stay as they are (the same text
-/// in every notification), the payload and the payloads of the JWS strings in it are decoded, and
-/// the signatures are kept apart. Base64url is strict, so folding gives back the same bytes.
-struct UnfoldedJWS: Equatable, Sendable {
-  /// The header segment, then for each nested JWS what comes before it, its header segment, and its
-  /// payload; then the rest.
+/// Base64url hides repetition and a signature has none. So the payload and the payloads of the JWS
+/// strings in it are decoded, the signatures are kept apart, and a nested JWS that was signed under
+/// the outer one's header, as all of Apple's are, is kept without it. Base64url is strict, so
+/// folding gives back the same bytes.
+struct UnfoldedJWS: Sendable {
+  /// The outer header segment as it is.
+  var header: ArraySlice<UInt8>
+  /// For each nested JWS what comes before it, its header segment where that is another one than
+  /// the outer, and its payload; then the rest.
   var text: [UInt8] = []
   /// Nested ones first, in their order; the outer one last.
   var signatures: [ArraySlice<UInt8>] = []
-  var headerCount = 0
   var nested: [Nested] = []
   var tailCount = 0
 
   struct Nested: Equatable, Sendable {
     var gapCount: Int
+    /// 0 where the header is the outer one.
     var headerCount: Int
     var payloadCount: Int
   }
@@ -27,22 +30,13 @@ struct UnfoldedJWS: Equatable, Sendable {
   private static let dot = UInt8(ascii: ".")
   private static let quote = UInt8(ascii: "\"")
   private static let opening: [UInt8] = Array("eyJ".utf8)
-
-  var header: ArraySlice<UInt8> { text[..<headerCount] }
 }
 
 extension UnfoldedJWS {
-  /// nil where `body` is not a compact JWS in strict base64url.
-  init?(_ body: [UInt8]) {
-    guard let outer = Segments(body[...]) else { return nil }
-    var payload: [UInt8] = []
-    payload.reserveCapacity(outer.payload.count)
-    guard let signature = Base64URL.decode(outer.signature),
-      Base64URL.append(decoding: outer.payload, to: &payload)
-    else { return nil }
-    text.reserveCapacity(body.count)
-    text += outer.header
-    headerCount = text.count
+  init(_ jws: CompactJWS) {
+    header = jws.header
+    text.reserveCapacity(4_096)
+    let payload = jws.payload
     var taken = 0
     var searched = 0
     while nested.count < Self.maximumNested,
@@ -55,7 +49,7 @@ extension UnfoldedJWS {
     }
     tailCount = payload.count - taken
     text += payload[taken...]
-    signatures.append(signature[...])
+    signatures.append(jws.signature[...])
   }
 
   /// The start of the next string that looks like a JWS: `{"` in base64url is `eyJ`.
@@ -78,7 +72,8 @@ extension UnfoldedJWS {
     }
     let start = text.count
     text += gap
-    text += inner.header
+    let isShared = ByteSearch.areEqual(inner.header, header)
+    if !isShared { text += inner.header }
     let payloadStart = text.count
     guard Base64URL.append(decoding: inner.payload, to: &text) else {
       text.removeLast(text.count - start)
@@ -86,7 +81,7 @@ extension UnfoldedJWS {
     }
     nested.append(
       Nested(
-        gapCount: gap.count, headerCount: inner.header.count,
+        gapCount: gap.count, headerCount: isShared ? 0 : inner.header.count,
         payloadCount: text.count - payloadStart))
     signatures.append(signature[...])
     return true
@@ -96,7 +91,7 @@ extension UnfoldedJWS {
   func folded() -> [UInt8]? {
     guard let payload = payload() else { return nil }
     var body: [UInt8] = []
-    body.reserveCapacity(headerCount + payload.count * 4 / 3 + 128)
+    body.reserveCapacity(header.count + payload.count * 4 / 3 + 128)
     body += header
     body.append(Self.dot)
     Base64URL.append(encoding: payload[...], to: &body)
@@ -109,14 +104,16 @@ extension UnfoldedJWS {
   func payload() -> [UInt8]? {
     guard isWhole else { return nil }
     var payload: [UInt8] = []
-    payload.reserveCapacity(text.count * 2)
-    var at = headerCount
+    payload.reserveCapacity(text.count * 2 + nested.count * (header.count + 128))
+    var at = 0
     for (place, part) in nested.enumerated() {
-      let headerEnd = at + part.gapCount + part.headerCount
-      payload += text[at..<headerEnd]
+      let gapEnd = at + part.gapCount
+      payload += text[at..<gapEnd]
+      payload += headerOf(part, at: gapEnd)
       payload.append(Self.dot)
-      at = headerEnd + part.payloadCount
-      Base64URL.append(encoding: text[headerEnd..<at], to: &payload)
+      let start = gapEnd + part.headerCount
+      at = start + part.payloadCount
+      Base64URL.append(encoding: text[start..<at], to: &payload)
       payload.append(Self.dot)
       Base64URL.append(encoding: signatures[place], to: &payload)
     }
@@ -124,12 +121,26 @@ extension UnfoldedJWS {
     return payload
   }
 
+  /// The header of a nested one, whose place in the text is behind its gap.
+  func headerOf(_ part: Nested, at place: Int) -> ArraySlice<UInt8> {
+    part.headerCount == 0 ? header : text[place..<place + part.headerCount]
+  }
+
+  /// Whether it is `jws` taken apart: folding then gives back its text, since strict base64url has
+  /// one text for the same bytes.
+  func folds(to jws: CompactJWS) -> Bool {
+    guard let payload = payload(), let signature = signatures.last else { return false }
+    return ByteSearch.areEqual(header, jws.header)
+      && ByteSearch.areEqual(payload[...], jws.payload[...])
+      && ByteSearch.areEqual(signature, jws.signature[...])
+  }
+
   /// Whether counts, text and signatures belong together.
   var isWhole: Bool { signatures.count == nested.count + 1 && textCount == text.count }
 
   /// What the counts add up to; nil where that is absurd.
   var textCount: Int? {
-    guard var sum = Self.sum(headerCount, tailCount) else { return nil }
+    guard var sum = Self.sum(tailCount, 0) else { return nil }
     for part in nested {
       guard let counts = Self.sum(part.gapCount, part.headerCount, part.payloadCount) else {
         return nil
@@ -144,9 +155,15 @@ extension UnfoldedJWS {
     guard bounds.contains(one), bounds.contains(two), bounds.contains(three) else { return nil }
     return one + two + three
   }
+}
 
+// MARK: - The frame
+
+extension UnfoldedJWS {
   /// Counts and signatures as stored before the compressed text.
-  func appendFrame(to bytes: inout [UInt8]) {
+  ///
+  /// - Parameter headerCount: of the outer header, where the text begins with it; else 0.
+  func appendFrame(to bytes: inout [UInt8], headerCount: Int) {
     VarInt.append(nested.count, to: &bytes)
     VarInt.append(headerCount, to: &bytes)
     for part in nested {
@@ -162,11 +179,16 @@ extension UnfoldedJWS {
   }
 
   /// Reads what `appendFrame` wrote, up to the text; `bytes` is left with what follows.
-  init?(frame bytes: inout ArraySlice<UInt8>) {
+  ///
+  /// - Parameters:
+  ///   - header: the outer one, where the frame says that the text does not begin with it.
+  ///   - headerCount: how much of the text that follows is the outer header.
+  init?(frame bytes: inout ArraySlice<UInt8>, header: [UInt8], headerCount: inout Int) {
     guard let count = VarInt.take(&bytes), count <= Self.maximumNested,
-      let headerCount = VarInt.take(&bytes)
+      let own = VarInt.take(&bytes), own > 0 || !header.isEmpty
     else { return nil }
-    self.headerCount = headerCount
+    self.header = header[...]
+    headerCount = own
     for _ in 0..<count {
       guard let gap = VarInt.take(&bytes), let header = VarInt.take(&bytes),
         let payload = VarInt.take(&bytes)

@@ -83,6 +83,26 @@ final class ZstdDictionary {
     self.decompression = decompression
   }
 
+  /// How much of what repeats is kept: more found no more in a thousand notifications.
+  private static let taughtBytes = 16 << 10
+
+  /// Bytes for a dictionary of texts that are alike, with the statistics of their symbols, which
+  /// each frame would have to bring along otherwise (zdict.h); nil where there is too little to
+  /// learn.
+  static func train(on texts: [[UInt8]]) -> [UInt8]? {
+    let all = texts.flatMap { $0 }
+    let sizes = texts.map(\.count)
+    var size = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: taughtBytes) { target, count in
+      size = all.withUnsafeBytes { source in
+        ZDICT_trainFromBuffer(
+          target.baseAddress, target.count, source.baseAddress, sizes, UInt32(sizes.count))
+      }
+      count = ZDICT_isError(size) == 0 ? size : 0
+    }
+    return ZDICT_isError(size) == 0 ? bytes : nil
+  }
+
   deinit {
     ZSTD_freeCDict(compression)
     ZSTD_freeDDict(decompression)

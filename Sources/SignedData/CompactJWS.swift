@@ -2,9 +2,12 @@ import StrictJSON
 
 /// A compact JWS (RFC 7515 section 7.1), cut into its parts and decoded; nothing in it is proven.
 public struct CompactJWS: Sendable {
-  /// The longest header segment that is read: three certificates of Apple's take 4 to 6 KB.
-  public static let maximumHeaderBytes = 65_536
+  /// The longest header segment that is read. Three certificates of Apple's take 4 to 6 KB; one of
+  /// 100 KiB is still read as far as to say that it is none.
+  public static let maximumHeaderBytes = 196_608
 
+  /// All of it, as it came.
+  public let text: ArraySlice<UInt8>
   /// The header as it came, in base64url.
   public let header: ArraySlice<UInt8>
   /// `header.payload`, what the signature covers.
@@ -24,6 +27,7 @@ public struct CompactJWS: Sendable {
       let second = ByteSearch.first(dot, in: text, from: first + 1),
       ByteSearch.first(dot, in: text, from: second + 1) == nil
     else { throw .malformed("jws_segments") }
+    self.text = text
     header = text[..<first]
     signingInput = text[..<second]
     guard !header.isEmpty, header.count <= Self.maximumHeaderBytes else {

@@ -7,10 +7,21 @@
 /// One per thread: OpenSSL's contexts and the cache of proven chains are not shared.
 public final class Prover {
   /// A chain that was proven: its leaf's key, and when the whole chain is valid.
-  private struct ProvenChain {
+  private final class ProvenChain {
     let header: [UInt8]
     let key: VerifyingKey
     let window: ClosedRange<Int64>
+    /// Of the header: a third of what is hashed is the same in every notification.
+    let start: SHA256
+
+    init(header: ArraySlice<UInt8>, key: VerifyingKey, window: ClosedRange<Int64>) {
+      self.header = Array(header)
+      self.key = key
+      self.window = window
+      var start = SHA256()
+      start.update(header)
+      self.start = start
+    }
   }
 
   /// Apple signs with one leaf at a time; a chain here costs about 10 KB.
@@ -37,23 +48,46 @@ public final class Prover {
   ///
   /// - Throws: `ProofFailure`; the payload is to be trusted only where nothing was thrown.
   public func prove(_ jws: CompactJWS, at milliseconds: Int64) throws(ProofFailure) {
+    _ = try hashOfProven(jws, at: milliseconds)
+  }
+
+  /// As `prove`, and goes on to the SHA-256 of the whole text: nearly all of it was hashed already.
+  public func proveHashing(
+    _ jws: CompactJWS, at milliseconds: Int64
+  ) throws(ProofFailure) -> [UInt8] {
+    var hash = try hashOfProven(jws, at: milliseconds)
+    hash.update(jws.text[jws.signingInput.endIndex...])
+    return hash.finish()
+  }
+
+  private func hashOfProven(
+    _ jws: CompactJWS, at milliseconds: Int64
+  ) throws(ProofFailure) -> SHA256 {
     let seconds = Self.floorSeconds(milliseconds)
     if let chain = recall(jws.header) {
       chainHits += 1
       guard chain.window.contains(seconds) else { throw .untrusted("chain_dates") }
-      return try require(chain.key, jws)
+      return try require(chain, jws)
     }
     chainMisses += 1
     let chain = try proveChain(jws.header, at: seconds)
-    try require(chain.key, jws)
+    let hash = try require(chain, jws)
     chains.insert(chain, at: 0)
     if chains.count > Self.maximumChains { chains.removeLast() }
+    return hash
   }
 
-  private func require(_ key: VerifyingKey, _ jws: CompactJWS) throws(ProofFailure) {
-    guard key.verifies(jws.signature, over: SHA256.hash(slice: jws.signingInput)) else {
+  /// The hash of what was signed, unfinished.
+  private func require(
+    _ chain: ProvenChain, _ jws: CompactJWS
+  ) throws(ProofFailure) -> SHA256 {
+    var hash = chain.start.fork()
+    hash.update(jws.signingInput[jws.header.endIndex...])
+    var digest = hash.fork()
+    guard chain.key.verifies(jws.signature, over: digest.finish()) else {
       throw .untrusted("signature")
     }
+    return hash
   }
 
   private func recall(_ header: ArraySlice<UInt8>) -> ProvenChain? {
@@ -74,7 +108,7 @@ public final class Prover {
     if pinned.contains(SHA256.hash(third)) { candidates.insert(try Certificate(der: third), at: 0) }
     let window = try ChainPolicy.prove(
       leaf: leaf, intermediate: intermediate, roots: candidates, at: seconds)
-    return ProvenChain(header: Array(segment), key: try VerifyingKey(of: leaf), window: window)
+    return ProvenChain(header: segment, key: try VerifyingKey(of: leaf), window: window)
   }
 
   /// Rounds down, and for any number at all: an unproven date gets this far.

@@ -14,7 +14,17 @@ public struct SHA256: ~Copyable {
     self.context = context
   }
 
+  private init(_ context: OpaquePointer) { self.context = context }
+
   deinit { EVP_MD_CTX_free(context) }
+
+  /// Another that goes on from here: what both begin with is hashed once (EVP_MD_CTX_copy_ex(3)).
+  public func fork() -> SHA256 {
+    guard let other = EVP_MD_CTX_new(), EVP_MD_CTX_copy_ex(other, context) == 1 else {
+      preconditionFailure("OpenSSL has no memory")
+    }
+    return SHA256(other)
+  }
 
   public mutating func update(_ bytes: some Collection<UInt8>) {
     let taken: Void? = bytes.withContiguousStorageIfAvailable { buffer in

@@ -228,9 +228,9 @@ public final class BundleCheck {
   private func v2(
     _ link: ChainLink, _ body: [UInt8], _ hash: [UInt8]
   ) throws(Refusal) -> StoredEvent? {
-    guard link.source == "v2", let document = try proof.open(body[...], at: link.receivedAt) else {
-      return nil
-    }
+    guard link.source == "v2",
+      let document = try proof.open(body[...], at: link.receivedAt).document
+    else { return nil }
     let notification = try proof.notification(document, at: link.receivedAt)
     let payload = notification.payload
     return StoredEvent(

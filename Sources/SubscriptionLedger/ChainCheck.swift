@@ -160,13 +160,15 @@ final class ChainCheck {
 
   private func check(_ raw: RawEvent) {
     let event = raw.event
-    guard raw.isBodyIntact else {
+    let opened = open(raw)
+    // Its proof hashed the body on the way.
+    guard opened?.bodySHA256 == event.bodySHA256 || raw.isBodyIntact else {
       return add(5, event.seq, "the body was changed or cannot be read")
     }
     guard readsBodies else { return }
     guard event.source != "v1" else { return checkV1(event) }
     do throws(Refusal) {
-      guard let notification = try read(event) else {
+      guard let notification = try read(event, opened) else {
         return add(3, event.seq, "the payload is no JSON")
       }
       if let column = Self.differingColumn(event, notification) {
@@ -177,10 +179,26 @@ final class ChainCheck {
     }
   }
 
-  private func read(_ event: StoredEvent) throws(Refusal) -> Notification? {
+  /// Nil where signatures are not asked for, and where the signature is not good: why is said once
+  /// it is known that the body is the one that came in.
+  private func open(_ raw: RawEvent) -> NotificationProof.Opened? {
+    guard let proof, raw.isBodyReadable, raw.event.source != "v1" else { return nil }
+    return try? proof.open(raw.event.body[...], at: raw.event.receivedAt)
+  }
+
+  private func read(
+    _ event: StoredEvent, _ opened: NotificationProof.Opened?
+  ) throws(Refusal) -> Notification? {
     guard let proof else { return try JournaledNotification.notification(event.body[...]) }
-    guard let document = try proof.open(event.body[...], at: event.receivedAt) else { return nil }
-    return try proof.notification(document, at: event.receivedAt)
+    let document: JSONDocument?
+    if let opened {
+      document = opened.document
+    } else {
+      document = try proof.open(event.body[...], at: event.receivedAt).document
+    }
+    return try document.map { (document) throws(Refusal) in
+      try proof.notification(document, at: event.receivedAt)
+    }
   }
 
   /// V1 was authentic by a secret that nobody kept: what can be checked again is that the columns

@@ -1,11 +1,15 @@
 import Glibc
 import Platform
 public import StrictJSON
+package import Synchronization
 
 /// The log: one JSON object a line on standard error. Never a body, a secret or a token; callers
 /// pass codes and identifiers, and what came from outside is escaped here.
 public enum Log {
   public enum Level: String, Sendable { case info, warning, error }
+
+  /// Set by trials that start thousands of ledgers in their own process.
+  package static let isSilent = Atomic<Bool>(false)
 
   /// About the longest value, in bytes: what does not fit is cut, so that nobody can flood the log
   /// with one request.
@@ -14,6 +18,7 @@ public enum Log {
   public static func write(
     _ level: Level, _ event: String, _ fields: [(String, JSONValue)] = []
   ) {
+    guard !isSilent.load(ordering: .relaxed) else { return }
     let members: [(String, JSONValue)] =
       [
         ("time", .string(Timestamp.text(Clock.now()))), ("level", .string(level.rawValue)),

@@ -15,14 +15,21 @@ final class NotificationProof {
     }
   }
 
+  /// A signedPayload that was proven; what is nested in it was not looked at yet.
+  struct Opened {
+    let jws: CompactJWS
+    /// The payload; nil where it is no JSON.
+    let document: JSONDocument?
+    /// SHA-256 of the whole signedPayload.
+    let bodySHA256: [UInt8]
+  }
+
   /// Proves a signedPayload.
   ///
   /// It is judged as of the date its payload claims: the signature covers the claim, Apple repeats
   /// a notification for days, and a journal is verified years later. Where it claims no usable
   /// date, as of `now`, milliseconds since 1970.
-  ///
-  /// - Returns: the proven payload; nil where it is no JSON.
-  func open(_ signedPayload: ArraySlice<UInt8>, at now: Int64) throws(Refusal) -> JSONDocument? {
+  func open(_ signedPayload: ArraySlice<UInt8>, at now: Int64) throws(Refusal) -> Opened {
     let jws: CompactJWS
     do throws(ProofFailure) {
       jws = try CompactJWS(parsing: signedPayload)
@@ -31,7 +38,9 @@ final class NotificationProof {
     }
     let document = try? JSONDocument(parsing: jws.payload)
     do throws(ProofFailure) {
-      try prover.prove(jws, at: document?.root["signedDate"]?.integer ?? now)
+      let date = document?.root["signedDate"]?.integer ?? now
+      return Opened(
+        jws: jws, document: document, bodySHA256: try prover.proveHashing(jws, at: date))
     } catch {
       switch error {
       case .malformed(let code): throw .malformed(code)
@@ -40,7 +49,6 @@ final class NotificationProof {
       case .untrusted(let code): throw .untrusted(code)
       }
     }
-    return document
   }
 
   /// Reads a proven payload and proves what is nested in it.

@@ -99,17 +99,16 @@ public final class Receiver {
   public func receive(
     signedPayload: ArraySlice<UInt8>, at now: Int64, keepsReceiveTime: Bool = false
   ) throws(Refusal) -> Received {
-    let document = try proof.open(signedPayload, at: now)
-    let body = Array(signedPayload)
+    let opened = try proof.open(signedPayload, at: now)
     // From here on it is genuine: nothing but a nested forgery may make it vanish (promise 2).
     do throws(Refusal) {
-      guard let document else { throw .notAdmitted("payload_json") }
+      guard let document = opened.document else { throw .notAdmitted("payload_json") }
       let notification = try proof.notification(document, at: now)
       try admit(notification.payload)
-      return Self.accept(notification, body, at: now, keepsReceiveTime)
+      return Self.accept(notification, opened, at: now, keepsReceiveTime)
     } catch {
       guard case .notAdmitted = error else { throw error }
-      return quarantine(error, document, body, at: now)
+      return quarantine(error, opened, at: now)
     }
   }
 
@@ -125,7 +124,8 @@ public final class Receiver {
   }
 
   private static func accept(
-    _ notification: Notification, _ body: [UInt8], at now: Int64, _ keepsReceiveTime: Bool
+    _ notification: Notification, _ opened: NotificationProof.Opened, at now: Int64,
+    _ keepsReceiveTime: Bool
   ) -> Received {
     let payload = notification.payload
     let event = NewEvent(
@@ -133,15 +133,15 @@ public final class Receiver {
       environment: payload.environment, bundleId: payload.bundleId,
       notificationType: payload.notificationType, subtype: payload.subtype,
       originalTransactionId: notification.identifier, signedDate: payload.signedDate,
-      receivedAt: now, keepsReceiveTime: keepsReceiveTime, body: body,
-      bodySHA256: SHA256.hash(body))
+      receivedAt: now, keepsReceiveTime: keepsReceiveTime, body: .jws(opened.jws),
+      bodySHA256: opened.bodySHA256)
     return Received(event, foldEvent: notification.foldEvent(seq: 0), at: now)
   }
 
   private func quarantine(
-    _ refusal: Refusal, _ document: JSONDocument?, _ body: [UInt8], at now: Int64
+    _ refusal: Refusal, _ opened: NotificationProof.Opened, at now: Int64
   ) -> Received {
-    let root = document?.root
+    let root = opened.document?.root
     let content = ["data", "appData", "summary", "externalPurchaseToken"]
       .compactMap { root?[$0] }.first
     let bundleId = content?["bundleId"]?.string
@@ -151,8 +151,8 @@ public final class Receiver {
       notificationUUID: uuid?.description, environment: content?["environment"]?.string,
       bundleId: bundleId, notificationType: root?["notificationType"]?.string,
       originalTransactionId: QuarantinedStream.v2(root),
-      signedDate: root?["signedDate"]?.integer, receivedAt: now, body: body,
-      bodySHA256: SHA256.hash(body))
+      signedDate: root?["signedDate"]?.integer, receivedAt: now, body: Array(opened.jws.text),
+      bodySHA256: opened.bodySHA256)
     return Received(item, refusal: refusal)
   }
 }

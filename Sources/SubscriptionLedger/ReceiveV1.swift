@@ -66,7 +66,7 @@ extension Receiver {
       notificationType: notification.notificationType, subtype: nil,
       originalTransactionId: notification.originalTransactionId,
       signedDate: notification.evidenceDate, receivedAt: now, keepsReceiveTime: keepsReceiveTime,
-      body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
+      body: .bytes(body.bytes), bodySHA256: SHA256.hash(body.bytes))
     return Received(
       event, foldEvent: notification.foldEvent(seq: 0, uuid: body.uuid), at: now)
   }

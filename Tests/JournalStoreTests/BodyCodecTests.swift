@@ -1,6 +1,7 @@
-import JournalStore
 import SignedData
 import Testing
+
+@testable import JournalStore
 
 @Suite struct BodyCodecTests {
   /// A codec on a journal's own connection, with the journal kept alive.
@@ -22,6 +23,70 @@ import Testing
       #expect(stored.bytes.count < 700)
       #expect(try codec.decode(stored.bytes, dictionary: 1) == body)
     }
+  }
+
+  /// A thousand notifications teach a dictionary against which the next ones are smaller; what was
+  /// stored before is read as ever, and a new reader finds both.
+  @Test func manyTeach() throws {
+    let scratch = try Scratch()
+    try scratch.open().journal.close()
+    let connection = try Connection.open(scratch.folder.journal, .write)
+    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    var all: [(body: [UInt8], stored: BodyCodec.Stored)] = []
+    for number in 0..<1_100 {
+      let body = Sample.body(number)
+      all.append((body, try codec.encode(body, mayLearn: true)))
+    }
+    let late = try BodyCodec(shelf: DictionaryShelf(connection))
+      .encode(Sample.body(1_200), mayLearn: false)
+    #expect(all[1].stored.dictionary == 1 && all[1_099].stored.dictionary == 2)
+    #expect(late.dictionary == 2)
+    #expect(all[1_099].stored.bytes.count < all[1].stored.bytes.count)
+    let reading = BodyCodec(shelf: DictionaryShelf(connection))
+    for (body, stored) in all {
+      #expect(try reading.decode(stored.bytes, dictionary: stored.dictionary) == body)
+    }
+    connection.close()
+  }
+
+  /// As versions before this one stored it: the text with its headers, against a dictionary that is
+  /// such a text.
+  @Test func olderBodiesAreRead() throws {
+    let scratch = try Scratch()
+    try scratch.open().journal.close()
+    let connection = try Connection.open(scratch.folder.journal, .write)
+    let text = try olderText(Sample.body(1)).text
+    try connection.statement(
+      "INSERT INTO dictionary (header_sha256, bytes, sha256) VALUES (?, ?, ?)"
+    ).bind(1, SHA256.hash([1])).bind(2, text).bind(3, SHA256.hash(text)).run()
+    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    for number in 2...5 {
+      let body = Sample.body(number)
+      let older = try olderText(body)
+      let frame = try #require(Zstd().compress(older.text, with: ZstdDictionary(text)))
+      #expect(try codec.decode([2] + older.frame + frame, dictionary: 1) == body)
+      #expect(frame.count < 600)
+    }
+    connection.close()
+  }
+
+  private func olderText(_ body: [UInt8]) throws -> (frame: [UInt8], text: [UInt8]) {
+    let jws = UnfoldedJWS(try CompactJWS(parsing: body[...]))
+    var older = jws
+    older.text = []
+    var at = 0
+    for (place, part) in jws.nested.enumerated() {
+      let start = at + part.gapCount
+      older.text += jws.text[at..<start]
+      older.text += jws.headerOf(part, at: start)
+      at = start + part.headerCount + part.payloadCount
+      older.text += jws.text[start + part.headerCount..<at]
+      older.nested[place].headerCount = jws.headerOf(part, at: start).count
+    }
+    older.text += jws.text[at...]
+    var frame: [UInt8] = []
+    older.appendFrame(to: &frame, headerCount: jws.header.count)
+    return (frame, jws.header + older.text)
   }
 
   static let odd: [String] = {

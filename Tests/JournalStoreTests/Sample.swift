@@ -134,7 +134,7 @@ enum Sample {
       originalTransactionId: id ?? "\(2_000_000_000_000_000 + number / 10)",
       signedDate: 1_767_225_600_000 + Int64(number) * 977,
       receivedAt: receivedAt ?? 1_767_225_600_000 + Int64(number) * 1_000, keepsReceiveTime: keeps,
-      body: body, bodySHA256: SHA256.hash(body))
+      body: .bytes(body), bodySHA256: SHA256.hash(body))
   }
 
   static func quarantine(_ number: Int, isForeign: Bool = true) -> NewQuarantine {

@@ -74,7 +74,7 @@ final class Installation {
     ])
   }
 
-  private static func token(
+  static func token(
     _ name: String, _ text: String, _ lists: [(String, JSONValue)]
   ) -> JSONValue {
     .object(

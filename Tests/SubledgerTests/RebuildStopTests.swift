@@ -28,7 +28,7 @@ import Testing
               notificationUUID: Sample.uuid(number), source: "v2", environment: "Production",
               bundleId: "com.example.app", notificationType: "DID_RENEW", subtype: nil,
               originalTransactionId: "\(70_000 + number)", signedDate: Sample.start,
-              receivedAt: Sample.start, body: body, bodySHA256: hash))
+              receivedAt: Sample.start, body: .bytes(body), bodySHA256: hash))
         })
     }
     try journal.close()

@@ -21,22 +21,28 @@ struct Finished: CustomStringConvertible {
 final class RunningCommand {
   private let process = Process()
   private let output: URL
-  private let errors: URL
+  /// Where standard error goes.
+  let errors: URL
 
   /// The program lies where the tests were built, unless SUBLEDGER_PROGRAM names another build.
   static let program: URL = {
     if let path = ProcessInfo.processInfo.environment["SUBLEDGER_PROGRAM"] {
       return URL(filePath: path)
     }
+    return built.appending(path: "subledger")
+  }()
+
+  /// The folder that the tests were built into.
+  static let built: URL = {
     let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }
     let running = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
     let folders = (bundles.map { URL(filePath: $0) } + [running]).map {
       $0.deletingLastPathComponent()
     }
-    let found = folders.map { $0.appending(path: "subledger") }.first {
-      FileManager.default.isExecutableFile(atPath: $0.path)
+    let found = folders.first {
+      FileManager.default.isExecutableFile(atPath: $0.appending(path: "subledger").path)
     }
-    return found ?? URL(filePath: ".build/debug/subledger")
+    return found ?? URL(filePath: ".build/debug")
   }()
 
   /// What every program of a trial gets: the path, and what a sanitizer or a mutant goes by.
@@ -68,6 +74,9 @@ final class RunningCommand {
   deinit { if process.isRunning { signal(SIGKILL) } }
 
   var isRunning: Bool { process.isRunning }
+  var identifier: Int32 { process.processIdentifier }
+
+  var id: Int32 { process.processIdentifier }
 
   /// How many descriptors it has open.
   var descriptors: Int {
@@ -131,7 +140,7 @@ final class RunningDaemon {
     port = found ?? 0
   }
 
-  private static func port(in log: String) -> UInt16? {
+  static func port(in log: String) -> UInt16? {
     for line in log.split(separator: "\n") {
       guard let entry = try? JSONDocument(parsing: Array(line.utf8)).root,
         entry["event"]?.string == "listening"

@@ -1,4 +1,5 @@
 import Entitlements
+import SignedData
 import Simulator
 import StrictJSON
 import Testing
@@ -139,7 +140,7 @@ import TrialLedger
     let body = try AppStoreStandIn.sign(try notification(subtype: try jws()))
     #expect(try ledger.take(body, at: Self.end) == .accepted(1))
     let event = try #require(try ledger.events().first)
-    let whole = try #require(UnfoldedJWS(event.body))
+    let whole = UnfoldedJWS(try CompactJWS(parsing: event.body[...]))
     var plain: [UInt8] = []
     var read = 0
     for round in 0..<250 {
@@ -148,10 +149,14 @@ import TrialLedger
         jws.text[Int.random(in: jws.text.indices, using: &dice)] =
           Self.bytes[Int.random(in: Self.bytes.indices, using: &dice)]
       }
+      if round % 5 == 0 {
+        jws.header[Int.random(in: jws.header.indices, using: &dice)] =
+          Self.bytes[Int.random(in: Self.bytes.indices, using: &dice)]
+      }
       if round % 4 == 0 {
         let part = Int.random(in: jws.nested.indices, using: &dice)
         jws.nested[part].gapCount += 1
-        jws.nested[part].headerCount -= 1
+        jws.nested[part].payloadCount -= 1
       }
       let payload = JournaledPayload(
         seq: 1, source: "v2", uuid: nil, content: .init(jws, &plain), unfolded: jws)
