@@ -19,7 +19,7 @@ SIMULATIONS ?= 30000
 IMAGES ?= 42000
 
 .PHONY: help deps build run test laws simulation storm trial test-release tamper torture \
-  hostile fuzz check bench install format clean
+  hostile fuzz siege sanitize mutants check bench install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -87,6 +87,7 @@ fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
 
 check: deps ## Tests, formatting, a short run of the fuzzers, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
+	.ci/mutants --check
 	$(MAKE) test
 	SWIFT=$(SWIFT) .ci/fuzz 4
 	$(MAKE) build
@@ -94,6 +95,17 @@ check: deps ## Tests, formatting, a short run of the fuzzers, and a release buil
 bench: build ## Measures speed and size, as ratios taken in one run
 	$(SWIFT) build $(RELEASE) --product subledger-bench
 	.build/release/subledger-bench --subledger $(BINARY)
+
+siege: build ## Two thousand slow clients, then ten times the load: nobody else may notice
+	$(SWIFT) build $(RELEASE) --product subledger-bench
+	.build/release/subledger-bench --siege --subledger $(BINARY)
+
+sanitize: deps ## Runs all tests under the thread sanitizer, then under the address sanitizer
+	SWIFT=$(SWIFT) .ci/sanitize thread
+	SWIFT=$(SWIFT) .ci/sanitize address
+
+mutants: deps ## Breaks fifty lines, one at a time: the tests must notice each
+	SWIFT=$(SWIFT) .ci/mutants
 
 install: build ## Installs the binary under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger

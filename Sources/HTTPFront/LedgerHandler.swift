@@ -9,6 +9,9 @@ public final class LedgerHandler: RequestHandler {
   let access: ReadAccess
   /// Nil until the first read that found rows to open.
   private var reader: LedgerReader?
+  /// Refused for overload since the log last said so, and when it may say so again.
+  private var unloggedOverload: Int64 = 0
+  private var nextOverloadLog: Int64 = 0
 
   public init(_ service: LedgerService) throws(ConfigurationError) {
     self.service = service
@@ -188,6 +191,28 @@ public final class LedgerHandler: RequestHandler {
       status: status, headers: [(name: "Content-Type", value: "application/json")],
       body: value.bytes)
   }
+
+  // MARK: Under load
+
+  /// A notification has three signatures to be proven; a read is a look at one row.
+  public func takesLong(_ head: RequestHead) -> Bool {
+    head.path == Route.notificationsPath
+  }
+
+  /// Counted each, logged once a second: the log must not become the load.
+  public func overload() -> HTTPResponse {
+    service.counters.add("subledger_refusals_total{reason=\"overload\"}")
+    unloggedOverload += 1
+    let now = Clock.now()
+    if now >= nextOverloadLog {
+      Log.write(.warning, "overload", [("refused", .integer(unloggedOverload))])
+      (unloggedOverload, nextOverloadLog) = (0, now + 1000)
+    }
+    return Self.overloaded
+  }
+
+  /// Made once: it is given when there is no time.
+  private static let overloaded = Problem.response(.unavailable("overload"))
 
   // MARK: What the transport does by itself
 

@@ -13,13 +13,16 @@ enum Route: Equatable {
   /// What to do with the projections of the folder.
   enum RowsOrder: String { case adopt, rollback, refold, prune }
 
+  static let notificationsPath = "/v1/notifications"
+
+  private static let fixed: [String: Route] = [
+    notificationsPath: .notifications, "/v1/entitlements": .entitlements,
+    "/healthz": .healthz, "/readyz": .readyz, "/metrics": .metrics, "/version": .version,
+    "/control/ingest": .controlIngest,
+  ]
+
   init?(_ path: String) {
-    let fixed: [String: Route] = [
-      "/v1/notifications": .notifications, "/v1/entitlements": .entitlements,
-      "/healthz": .healthz, "/readyz": .readyz, "/metrics": .metrics, "/version": .version,
-      "/control/ingest": .controlIngest,
-    ]
-    if let route = fixed[path] {
+    if let route = Self.fixed[path] {
       self = route
       return
     }

@@ -22,8 +22,9 @@ public final class Ledger: Sendable {
     case unavailable(String)
   }
 
-  /// Waits behind these answer 503: a batch is at most a thousand, and a second's work is enough.
-  public static let queueLength = 8192
+  /// Behind so many the answer is 503. What waits is on the disk after two more syncs at most, so
+  /// that a slow disk is told to the senders as soon as it cannot keep up.
+  public static let queueLength = 2 * Journal.batchLimit
 
   /// Which rows readers of this process shall open.
   public let rows: LiveRows

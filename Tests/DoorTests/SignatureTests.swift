@@ -59,6 +59,8 @@ import Testing
       [], [0], Array(signature.prefix(63)), signature + [0], [0] + signature,
       signature + signature.prefix(32), signature + signature, Array(signature.dropFirst()),
       [UInt8](repeating: 0, count: 65), [0] + signature.prefix(32) + [0] + signature.suffix(32),
+      // The same two numbers, one with a zero that means nothing.
+      signature.prefix(32) + [0] + signature.suffix(32),
     ]
     let r = DERWriter.integer(Array(signature.prefix(32)))
     let s = DERWriter.integer(Array(signature.suffix(32)))

@@ -45,6 +45,14 @@ final class RunningCommand {
     return found ?? URL(filePath: ".build/debug")
   }()
 
+  /// What every program of a trial gets: the path, and what a sanitizer or a mutant goes by.
+  private static let passedOn: [String: String] = {
+    let own = ProcessInfo.processInfo.environment.filter { variable in
+      ["TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "SUBLEDGER_MUTANT"].contains(variable.key)
+    }
+    return own.merging(["PATH": "/usr/bin:/bin"]) { $1 }
+  }()
+
   init(
     _ words: [String], in folder: URL, program: URL = RunningCommand.program,
     environment: [String: String] = [:]
@@ -56,7 +64,7 @@ final class RunningCommand {
     process.executableURL = program
     process.arguments = words
     process.currentDirectoryURL = folder
-    process.environment = environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }
+    process.environment = environment.merging(Self.passedOn) { one, _ in one }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: output)
     process.standardError = try FileHandle(forWritingTo: errors)
@@ -69,6 +77,12 @@ final class RunningCommand {
   var identifier: Int32 { process.processIdentifier }
 
   var id: Int32 { process.processIdentifier }
+
+  /// How many descriptors it has open.
+  var descriptors: Int {
+    let path = "/proc/\(process.processIdentifier)/fd"
+    return (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
+  }
 
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
@@ -90,9 +104,13 @@ final class RunningCommand {
       output: outputSoFar(), errors: errorsSoFar())
   }
 
+  /// How many times longer everything may take: a sanitizer's program is slow.
+  static let patience =
+    ProcessInfo.processInfo.environment["SUBLEDGER_PATIENCE"].flatMap(Double.init) ?? 1
+
   /// Looks again and again until something holds.
   func wait(_ seconds: Double, _ what: String, _ holds: () throws -> Bool) throws {
-    let end = Date(timeIntervalSinceNow: seconds)
+    let end = Date(timeIntervalSinceNow: seconds * Self.patience)
     while try !holds() {
       guard Date() < end else {
         signal(SIGKILL)

@@ -1,3 +1,4 @@
+import Glibc
 public import JournalStore
 import Platform
 import SignedData
@@ -32,11 +33,18 @@ public final class TrialLedger {
     configuration = try Self.configuration(
       in: place, secrets: secrets, apps: apps, environments: environments, durations: durations)
     folder = DataFolder(path: configuration.data)
-    ledger = try Ledger.start(folder, now: 0, onFailure: { _ in })
+    ledger = try Self.start(folder)
     receiver = try Receiver(configuration)
   }
 
   deinit { ledger.stop() }
+
+  /// A start waits for rows a moment only, and a slow machine needs more than that.
+  private static func start(_ folder: DataFolder) throws -> Ledger {
+    let ledger = try Ledger.start(folder, now: 0, onFailure: { _ in })
+    for _ in 0..<30_000 where ledger.rows.current == nil { usleep(1_000) }
+    return ledger
+  }
 
   /// The configuration of a trial's ledger, read from files in a folder of the trial's.
   public static func configuration(
@@ -202,7 +210,7 @@ public final class TrialLedger {
     opened = nil
     ledger.stop()
     defer {
-      if let again = try? Ledger.start(folder, now: 0, onFailure: { _ in }) { ledger = again }
+      if let again = try? Self.start(folder) { ledger = again }
     }
     return try body()
   }
