@@ -11,10 +11,13 @@
 ///   for when the guess was wrong, because the processor was taken away meanwhile; a short line is
 ///   worked off all the same.
 ///
-/// A line is never closed to the first one: however long the last work took, it can be tried.
+/// A line is never closed to the first few: so many are answered within a second on any machine
+/// that can be called one, and the guess may have been made while it had other things to do.
 package struct WaitingLine<Item> {
   /// What waits may take, in nanoseconds, as far as one can tell.
   package let patience: Int64
+  /// So many may wait however long that is expected to take.
+  package let few: Int
   /// What waits may hold, in bytes: bodies are kept in memory.
   package let room: Int
   private var items: [(item: Item, bytes: Int, since: Int64)] = []
@@ -25,8 +28,9 @@ package struct WaitingLine<Item> {
   /// single one for more than four times the mean. The guess before the first is a slow machine's.
   private var cost: Int64 = 1_000_000
 
-  package init(patience: Int64, room: Int) {
+  package init(patience: Int64, few: Int = 1, room: Int) {
     self.patience = patience
+    self.few = few
     self.room = room
   }
 
@@ -37,7 +41,9 @@ package struct WaitingLine<Item> {
   ///
   /// - Parameter now: monotonic nanoseconds.
   package mutating func join(_ item: Item, bytes size: Int, at now: Int64) -> Bool {
-    guard isEmpty || (expected <= patience && size <= room - bytes) else { return false }
+    guard isEmpty || (size <= room - bytes && (count < few || expected <= patience)) else {
+      return false
+    }
     items.append((item, size, now))
     bytes += size
     return true
@@ -56,7 +62,8 @@ package struct WaitingLine<Item> {
       items.removeFirst(first)
       first = 0
     }
-    return (item, now - since > 2 * patience && expected > patience / 4)
+    let isLate = now - since > 2 * patience && count >= few && expected > patience / 4
+    return (item, isLate)
   }
 
   /// Learns that the line moved on by so many in so many nanoseconds, whatever else was done then.

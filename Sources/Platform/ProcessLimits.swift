@@ -5,7 +5,8 @@ import Glibc
 public enum ProcessLimits {
   /// New files are the owner's alone, and a crash writes no core, which would hold secrets and
   /// bodies: neither to a file nor to a program that the system pipes cores to, which the limit
-  /// does not stop (core(5)). Nor may other processes of this user look into the memory (ptrace(2)).
+  /// does not stop (core(5)). Nor may other processes of this user look into the memory
+  /// (ptrace(2)).
   public static func keepPrivate() {
     umask(0o077)
     var none = rlimit(rlim_cur: 0, rlim_max: 0)

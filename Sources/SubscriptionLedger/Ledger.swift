@@ -99,8 +99,8 @@ public final class Ledger: Sendable {
 
   /// Makes what was built the live projection, and keeps so many of those that were live before.
   ///
-  /// - Parameter unlessHeld: leaves rows alone that are live because somebody went back to them, and
-  ///   says it is done.
+  /// - Parameter unlessHeld: leaves rows alone that are live because somebody went back to them,
+  ///   and says it is done.
   public func adopt(
     keeping kept: Int, unlessHeld: Bool = false, then: @escaping @Sendable (RowsOutcome) -> Void
   ) {

@@ -83,8 +83,9 @@ extension Course {
     posts = items.sorted().map { item in
       let born =
         mail.items[item].isV1 ? Self.length - chance.below(Self.lastOfV1) : chance.below(60)
-      return Post(
-        item: item, born: born, fates: (0..<chance.below(5)).map { _ in Self.fate(&chance) })
+      let fates = (0..<chance.below(5)).map { _ in Self.fate(&chance) }
+      // What is lost every time nobody can journal: the last attempt arrives.
+      return Post(item: item, born: born, fates: fates.dropLast(mail.items[item].isV1 ? 1 : 0))
     }
     steps = []
     var hours: Int64 = 0
