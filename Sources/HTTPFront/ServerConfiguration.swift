@@ -15,8 +15,8 @@ public struct ServerLimits: Sendable {
   /// Between two requests.
   public var idleSeconds = 60.0
   /// What a request that takes long may wait for others, as far as can be told when it comes: one
-  /// that would wait longer gets 503 at once. A quarter of the second in which everyone is answered;
-  /// the rest is for being read among thousands, for the writer, and for a guess that was wrong.
+  /// that would wait longer gets 503 at once. A quarter of the second in which all are answered;
+  /// the rest is for being read among thousands, for the writer, and for a wrong guess.
   public var waitSeconds = 0.25
   /// From the whole request to the answer of the handler.
   public var answerSeconds = 60.0

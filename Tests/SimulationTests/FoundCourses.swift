@@ -28,7 +28,8 @@ struct FoundCourses: Sendable, CustomStringConvertible {
           Course.Step(action: .prepareRows(isCutOff: false)),
           Course.Step(action: .pass(hours: 17)),
           Course.Step(
-            action: .work, fault: Course.Fault(kind: .diskIsFull(steps: 1), room: .rows, number: 0)),
+            action: .work,
+            fault: Course.Fault(kind: .diskIsFull(steps: 1), room: .rows, number: 0)),
         ])),
     FoundCourses(
       name: "a crash while rows were begun kept them from ever being built",
