@@ -103,13 +103,24 @@ enum OpenAPI {
     func text(_ more: [(String, JSONValue)]) -> [(String, JSONValue)] {
       [("type", .string("string"))] + more
     }
+    // No control characters; nothing that is empty.
+    let visible = ("pattern", JSONValue.string("^[^\\u0000-\\u001f]+$"))
     return switch kind {
     case .identifier: text([("pattern", .string("^[0-9A-Za-z_-]{1,128}$"))])
-    case .text, .cursor: text([("minLength", .integer(1))])
-    case .uuid: text([("minLength", .integer(1)), ("format", .string("uuid"))])
+    case .text, .cursor: text([visible])
+    case .uuid: text([visible, ("format", .string("uuid"))])
     case .environment: text([("enum", .array(Parameter.environments.map(JSONValue.string)))])
     case .status: text([("enum", .array(Parameter.statuses.map(JSONValue.string)))])
-    case .time: text([("examples", .array([.string("2026-01-01T00:00:00Z")]))])
+    case .time:
+      [
+        (
+          "anyOf",
+          .array([
+            .object(text([("format", .string("date-time"))])),
+            .object([("type", .string("integer")), ("format", .string("int64"))]),
+          ])
+        ), ("examples", .array([.string("2026-01-01T00:00:00Z")])),
+      ]
     case .boolean: [("type", .string("boolean"))]
     case .integer(let range, let usual):
       [

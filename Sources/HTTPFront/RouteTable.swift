@@ -57,7 +57,8 @@ extension Route {
       [
         Parameter("hours", .integer(1...168, default: 24), "How many hours back."),
         .onlyEnvironment, .onlyBundleId,
-      ], [answer("Counts, as far as they are counted.", "Overview"), refused, tokenMissing, notNow]),
+      ],
+      [answer("Counts, as far as they are counted.", "Overview"), refused, tokenMissing, notNow]),
     Route(
       .quarantine, "GET", "/v1/quarantine", .token,
       "What was genuine and not admitted, newest first.",

@@ -201,7 +201,8 @@ enum Schemas {
       "last_event",
       .optional(
         .object([
-          ("seq", .integer("")), ("notification_type", .text("")), ("subtype", .optional(.text(""))),
+          ("seq", .integer("")), ("notification_type", .text("")),
+          ("subtype", .optional(.text(""))),
           ("signed_date", .time("")), ("received_at", .time("")),
         ]))
     ),

@@ -1,8 +1,8 @@
 import JournalStore
 import Synchronization
 
-/// What came over HTTP and left no trace in the journal, counted by hour since the start: deliveries
-/// that came again, refusals, and what had to be put off.
+/// What came over HTTP and left no trace in the journal, counted by hour since the start:
+/// deliveries that came again, refusals, and what had to be put off.
 public final class Arrivals: Sendable {
   public enum Outcome: String, Sendable, CaseIterable {
     case duplicate, refused, unavailable

@@ -21,7 +21,8 @@ public struct KeptComparison {
       ($0.key.bundleId, $0.key.environment) < ($1.key.bundleId, $1.key.environment)
     }
     value = .object([
-      ("made_at", .integer(madeAt)), ("at", .integer(at)), ("through_seq", .integer(summary.through)),
+      ("made_at", .integer(madeAt)), ("at", .integer(at)),
+      ("through_seq", .integer(summary.through)),
       ("live_fold", Self.fold(summary.liveFold.version, summary.liveFold.fingerprint)),
       ("built_fold", Self.fold(FoldIdentity.version, FoldIdentity.fingerprint)),
       (

@@ -86,7 +86,9 @@ public final class Overview: Sendable {
     while let batch = asked.takeAll(within: isWhole ? -1 : 0) {
       do throws(StoreError) {
         let counting: OverviewCount
-        if let count { counting = count } else {
+        if let count {
+          counting = count
+        } else {
           counting = OverviewCount(
             try LedgerReader(ledger, durations: configuration.nonRenewingDurations))
           count = counting

@@ -5,8 +5,9 @@ import Platform
 /// The counts behind an overview, kept by the one thread that asks for them.
 ///
 /// Everything is counted in pieces that take some milliseconds, and nothing twice: the journal only
-/// grows and receive times never fall along it, so an hour that is over has its count for ever. Rows
-/// change their status with time alone; they are counted anew now and then, never for one question.
+/// grows and receive times never fall along it, so an hour that is over has its count for ever.
+/// Rows change their status with time alone; they are counted anew now and then, never for one
+/// question.
 final class OverviewCount {
   struct App: Hashable {
     let environment: String
@@ -136,8 +137,8 @@ final class OverviewCount {
     }
   }
 
-  /// The last event of apps of which none is in the counted hours. Once: what comes later is counted
-  /// as it comes.
+  /// The last event of apps of which none is in the counted hours. Once: what comes later is
+  /// counted as it comes.
   private func countSilent(_ apps: [JournalReader.JournaledApp]) throws(StoreError) -> Bool {
     guard let start = stream else { return false }
     guard apps.contains(where: { lastSeqs[App($0)] == nil }) || start > 0 else { return false }

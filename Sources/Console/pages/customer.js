@@ -1,6 +1,6 @@
 // Customer: found by any id, told in plain words, drawn, and every event of it.
 
-import { ago, ask, card, count, day, dot, exact, h, kind, minute, money, pill, span, spoken, status, table, tag } from "./draw.js";
+import { ago, ask, card, count, day, dot, exact, fill, h, kind, minute, money, pill, span, spoken, status, table, tag } from "./draw.js";
 import { extent, key, periods, picture, turns } from "./timeline.js";
 
 const environments = ["Production", "Sandbox"];
@@ -147,28 +147,27 @@ async function measure(view, isShown) {
 
 // MARK: The answer in plain words
 
-function words(row, isNow) {
-  const [has, is] = isNow ? ["Has", "is"] : ["Had", "was"];
+/// - isAhead: the moment is still to come.
+function words(row, isAhead) {
   const price = row.price ? money(row.price.milliunits, row.price.currency) : null;
   const ends = row.expires_at ? spoken(row.expires_at) : null;
-  const renews = row.auto_renew === false ? `it ${isNow ? "will" : "would"} not renew`
-    : row.auto_renew ? `it renew${isNow ? "s" : "ed"} by itself then${row.pending_product_id ? `, as ${row.pending_product_id}` : ""}` : null;
+  const renews = row.auto_renew === false ? ", and it will not renew"
+    : row.auto_renew ? `, and it renews by itself then${row.pending_product_id ? `, as ${row.pending_product_id}` : ""}` : "";
   const text = {
-    active: ends ? `${has} access. The period that began on ${spoken(row.starts_at)} end${isNow ? "s" : "ed"} on ${ends}${renews ? `, and ${renews}` : ""}.`
-      : `${has} access, without an end.`,
-    grace_period: `${has} access, though Apple could not charge the card: the grace period ${isNow ? "runs" : "ran"} until ${row.grace_period_expires_at ? spoken(row.grace_period_expires_at) : "its end"}.`,
-    billing_retry: `No access. ${ends ? `It was paid until ${ends}; ` : ""}Apple ${is} still trying to charge the card.`,
+    active: ends ? `Has access. The period that began on ${spoken(row.starts_at)} ends on ${ends}${renews}.` : "Has access, without an end.",
+    grace_period: `Has access, though Apple could not charge the card: the grace period runs until ${row.grace_period_expires_at ? spoken(row.grace_period_expires_at) : "its end"}.`,
+    billing_retry: `No access. ${ends ? `It was paid until ${ends}; ` : ""}Apple is still trying to charge the card.`,
     expired: `No access${ends ? `: the last period ended on ${ends}` : ""}.`,
     revoked: `No access: Apple took it back${row.revoked_at ? ` on ${spoken(row.revoked_at)}` : ""}, by a refund or because family sharing ended.`,
-  }[row.status] ?? `The status ${is} ${row.status}.`;
+  }[row.status] ?? `The status is ${row.status}.`;
   const more = [
-    price ? `The price ${is} ${price}.` : null,
+    price ? `The price is ${price}.` : null,
     row.ownership === "FAMILY_SHARED" ? "Shared by a family member." : null,
     row.offer ? `Bought with an offer${row.offer.identifier ? ` (${row.offer.identifier})` : ""}.` : null,
     row.price_increase === "pending" ? "A higher price waits for consent." : row.price_increase === "accepted" ? "The higher price was agreed to." : null,
     row.gap ? "At least one paid period was never told of." : null,
   ];
-  return [text, ...more].filter(Boolean).join(" ");
+  return [isAhead ? "Unless something more happens:" : null, text, ...more].filter(Boolean).join(" ");
 }
 
 function facts(row) {
@@ -193,10 +192,10 @@ function drawAnswer(section, view, row) {
   const isNow = view.asOf === null;
   const title = h("h1", { id: "who" }, row?.product_id ?? view.row?.product_id ?? "No row");
   const then = new Map((view.row ? facts(view.row) : []).map(([name, , value]) => [name, value]));
-  section.replaceChildren(h("div", { class: "who" }, title, row ? pill(status(row.status)[1], status(row.status)[0]) : tag("gray", "no row"),
+  fill(section, h("div", { class: "who" }, title, row ? pill(status(row.status)[1], status(row.status)[0]) : tag("gray", "no row"),
     isNow ? null : tag("blue", `as of ${minute(view.asOf)}`)),
   h("p", { class: "soft small" }, h("span", { class: "id" }, view.who.id), ` · ${view.who.bundle} · ${view.who.environment}`),
-  h("p", { class: "say" }, row ? words(row, isNow) : isNow ? "No row: nothing that was journaled tells of a purchase." : "At that time Apple had told of no purchase yet."),
+  h("p", { class: "say" }, row ? words(row, !isNow && view.asOf > view.now) : isNow ? "No row: nothing that was journaled tells of a purchase." : "At that time Apple had told of no purchase yet."),
   row?.succeeded_by ? h("p", {}, "Succeeded by ", h("a", { href: address({ ...row, original_transaction_id: row.succeeded_by }) }, row.succeeded_by), ".") : null,
   row ? h("dl", { class: "facts" }, facts(row).map(([name, shown, value]) =>
     h("div", { class: !isNow && view.row && then.get(name) !== value && name !== "Events" ? "changed" : null }, h("dt", {}, name), h("dd", {}, shown)))) : null);
@@ -256,8 +255,8 @@ function drawLife(parts, view) {
   parts.life.replaceChildren(h("div", { class: "head" }, h("h2", { id: "h-life" }, "Life"),
     h("span", { class: "soft small" }, `${day(Math.max(first, 0))} to ${day(last)}`)), holder,
   h("div", { class: "when" }, range, h("div", { class: "line" }, shown,
-    h("button", { type: "button", id: "earlier", onclick: () => step(-1) }, "← Event before"),
-    h("button", { type: "button", id: "later", onclick: () => step(1) }, "Event after →"),
+    h("button", { type: "button", id: "earlier", "aria-label": "Event before", onclick: () => step(-1) }, "← Before"),
+    h("button", { type: "button", id: "later", "aria-label": "Event after", onclick: () => step(1) }, "After →"),
     h("button", { type: "button", id: "now", onclick: () => set(null) }, "Now"))));
   draw();
   set(null);

@@ -47,6 +47,7 @@ export const s = (name, attributes, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 export const dot = (tone, shape = "") => h("span", { class: `dot ${tone} ${shape}`, "aria-hidden": "true" });
 export const pill = (tone, text) => h("span", { class: `pill ${tone}` }, dot(tone), text);
+export const fill = (parent, ...children) => { parent.replaceChildren(); return build(parent, {}, children); };
 export const tag = (tone, text) => h("span", { class: `tag ${tone}` }, text);
 export const card = (title, aside, ...children) => {
   const id = `h-${title.toLowerCase().replace(/\W+/g, "-")}`;
@@ -77,6 +78,10 @@ export const spoken = (ms) => {
   const date = new Date(ms);
   return `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}, ${iso(ms).slice(11, 16)} UTC`;
 };
+
+/// The same, short: for where there is little room.
+const short = { second: "s", minute: "min", hour: "h" };
+export const brief = (text) => text.replace(/(second|minute|hour)s?/, (name) => short[name.replace(/s$/, "")]);
 
 /// "3 days", of milliseconds. Two of something say more than one of the next: 45 days, not a month.
 export function span(ms) {

@@ -1,6 +1,6 @@
 // Overview: whether all is well, at a glance. One route, /v1/overview, and the newest of quarantine.
 
-import { ago, ask, card, count, dot, exact, h, kind, kinds, minute, s, status, statuses, table, tag } from "./draw.js";
+import { ago, ask, brief, card, count, dot, exact, h, kind, kinds, minute, s, status, statuses, table, tag } from "./draw.js";
 
 const outcomes = [["Accepted", "green", "accepted"], ["Came again", "gray", "duplicate"],
   ["Quarantined", "amber", "quarantined"], ["Refused", "red", "refused"], ["Put off", "orange", "unavailable"]];
@@ -24,6 +24,7 @@ export function overview(main, rest, isShown) {
   };
   const draw = () => {
     const kept = document.activeElement?.id;
+    const top = window.scrollY;
     view.drawn = main.clientWidth;
     main.replaceChildren(page(view, (change) => {
       const again = change.hours && change.hours !== view.hours;
@@ -32,6 +33,7 @@ export function overview(main, rest, isShown) {
       if (again) load();
     }));
     if (kept) document.getElementById(kept)?.focus({ preventScroll: true });
+    window.scrollTo(0, top);
   };
   main.replaceChildren(h("p", { class: "soft" }, "Counting…"));
   load();
@@ -61,7 +63,7 @@ function tiles(data) {
   const others = data.quarantine.only_counted ? `${count(data.quarantine.only_counted)} more only counted` : "genuine, not admitted";
   return h("dl", { class: "tiles" },
     tile("Notifications accepted", count(total(taken)), `in ${data.hours} hours`),
-    tile("Last arrival", last ? ago(last, data.at) : "none yet", lost.length ? `${count(total(lost))} refused or put off` : last ? minute(last) : "point App Store Connect here"),
+    tile("Last arrival", last ? brief(ago(last, data.at)) : "none yet", lost.length ? `${count(total(lost))} refused or put off` : last ? minute(last) : "point App Store Connect here"),
     tile("With access", data.rows ? count(access) : "…", data.rows ? share : "being counted"),
     tile("In quarantine", count(data.quarantine.count), others));
 }
@@ -97,12 +99,20 @@ function byType(data) {
 const byOutcome = (data) => outcomes.map(([name, tone, outcome]) => [name, tone, data.notifications.filter((item) => item.outcome === outcome)]);
 
 function chart(data, series) {
-  const width = Math.max(280, Math.min(1072, document.getElementById("main").clientWidth) - 92);
-  const [height, left] = [190, 34];
+  const holder = h("div", { class: "chart" });
+  // Drawn once it is in the page and its width is known.
+  requestAnimationFrame(() => drawChart(holder, data, series));
+  return holder;
+}
+
+function drawChart(holder, data, series) {
+  const width = Math.max(240, holder.clientWidth);
+  const height = 190;
   const hours = Array.from({ length: data.hours }, (_, at) => data.from + at * hour);
   const stacks = hours.map((start) => series.map(([name, tone, items]) => [name, tone, total(items.filter((item) => item.hour === start))]));
   const sums = stacks.map((stack) => stack.reduce((sum, part) => sum + part[2], 0));
   const [top, step] = scale(Math.max(1, ...sums));
+  const left = 12 + 7 * count(top).length;
   const y = (value) => height - height * value / top;
   const slot = (width - left) / hours.length;
   const gap = slot > 8 ? 2.5 : slot > 4 ? 1 : 0.5;
@@ -137,7 +147,7 @@ function chart(data, series) {
     };
     picture.append(s("rect", { class: "hit", x, y: 0, width: slot, height, onpointerenter: show, onpointerleave: () => { tip.hidden = true; } }));
   });
-  return h("div", { class: "chart" }, picture, tip);
+  holder.replaceChildren(picture, tip);
 }
 
 /// The top of an axis and the step of its lines: 1, 2 or 5 times a power of ten, whole.

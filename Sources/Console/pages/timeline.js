@@ -41,7 +41,8 @@ export function extent(events, paid, now) {
   const times = [...events.flatMap((it) => [it.signed_date ?? it.received_at, it.received_at]), ...paid.flatMap((it) => [it.from, it.to ?? it.from])]
     .filter((time) => time > 1199145600000 && time < now + far);
   const first = Math.min(now - 86400000, ...times);
-  const last = Math.max(now, ...times);
+  // What is to come gets a third of the picture at most: a year that was paid for yesterday is long.
+  const last = Math.min(Math.max(now, ...times), now + Math.max(35 * 86400000, (now - first) / 2));
   const room = (last - first) * 0.02;
   return [first - room, last + room];
 }
@@ -83,8 +84,8 @@ export function picture({ events, paid, band, reach, now, asOf, width, choose })
     const [name, tone] = status(part.row.status);
     const wide = x(part.to) - x(part.from);
     svg.append(s("g", { class: tone }, s("title", {}, `${name}, ${day(part.from)} to ${day(part.to)}`),
-      s("rect", { class: part.row.gives_access ? "fill" : "bar", x: x(part.from), y: top, width: Math.max(1, wide), height: 20, rx: 2 }),
-      !part.row.gives_access && wide > name.length * 6.4 + 12 ? s("text", { class: "in", x: x(part.from) + 7, y: top + 14 }, name) : null));
+      s("rect", { class: part.row.gives_access ? "fill" : "bar", x: x(part.from) + 0.5, y: top, width: Math.max(1, wide - 1), height: 20, rx: 3 }),
+      wide > name.length * 6.4 + 12 ? s("text", { class: part.row.gives_access ? "in on-fill" : "in", x: x(part.from) + 7, y: top + 14 }, name) : ""));
   }
 
   const products = [...new Set(paid.map((it) => it.product))];
@@ -98,27 +99,38 @@ export function picture({ events, paid, band, reach, now, asOf, width, choose })
       svg.append(s("g", { class: tones[at % tones.length] },
         s("title", {}, `${product}, ${day(it.from)}${it.to ? ` to ${day(it.to)}` : ""}${it.price ? `, ${it.price}` : ""}${it.offer ? ", with an offer" : ""}${it.revoked !== null ? `, taken back ${day(it.revoked)}` : ""}`),
         s("rect", { class: "bar", x: x(it.from), y: row, width: wide, height: 18, rx: 3 }),
-        cut === null ? null : s("rect", { class: "off", x: x(cut), y: row, width: Math.max(2, x(end) - x(cut) - 1), height: 18, rx: 3 }),
-        label && cut === null ? s("text", { class: "in", x: x(it.from) + 5, y: row + 13 }, label) : null));
+        cut === null ? "" : s("rect", { class: "off", x: x(cut), y: row, width: Math.max(2, x(end) - x(cut) - 1), height: 18, rx: 3 }),
+        label && cut === null ? s("text", { class: "in", x: x(it.from) + 5, y: row + 13 }, label) : ""));
     }
   });
 
-  const marks = lane("What Apple told of", 44);
-  const middle = marks + 30;
+  // Marks that would cover each other stand on top of each other.
+  const ends = [];
+  const level = new Map();
+  for (const event of [...events].sort((a, b) => moment(a) - moment(b))) {
+    const at = x(moment(event));
+    let free = ends.findIndex((end) => end + 11 < at);
+    if (free < 0) free = ends.length < 4 ? ends.length : 3;
+    ends[free] = at;
+    level.set(event, free);
+  }
+  const marks = lane("What Apple told of", 34 + 12 * Math.max(0, ends.length - 1));
+  const middle = marks + 22 + 12 * Math.max(0, ends.length - 1);
   svg.append(s("line", { class: "grid", x1: 0, x2: width, y1: middle, y2: middle }));
   for (const event of events) {
-    const signed = event.signed_date ?? event.received_at;
+    const signed = moment(event);
+    const mark = middle - 12 * level.get(event);
     const title = s("title", {}, `${event.words ?? `In quarantine: ${event.reason}`}, ${spoken(signed)}${event.late ? `; came ${span(event.received_at - signed)} later, ${spoken(event.received_at)}` : ""}`);
     const attributes = { class: `dot fill ${event.object === "quarantined" ? "amber" : kind(event.notification_type)[1]}`, "data-key": key(event), onclick: () => choose(event) };
     if (event.late) {
       const [from, to] = [x(signed), x(event.received_at)];
       svg.append(s("g", {}, s("title", {}, `Signed ${spoken(signed)}, came ${spoken(event.received_at)}`),
-        s("path", { class: "late", d: `M${from} ${middle - 5}C${from} ${marks} ${to} ${marks} ${to} ${middle - 5}` }),
+        s("path", { class: "late", d: `M${from} ${mark - 5}C${from} ${mark - 24} ${to} ${mark - 24} ${to} ${middle - 5}` }),
         s("circle", { class: "ring amber", cx: to, cy: middle, r: 4 })));
     }
     svg.append(event.object === "quarantined"
-      ? s("rect", { ...attributes, x: x(signed) - 5, y: middle - 5, width: 10, height: 10, rx: 1.5 }, title)
-      : s("circle", { ...attributes, cx: x(signed), cy: middle, r: 5.5 }, title));
+      ? s("rect", { ...attributes, x: x(signed) - 5, y: mark - 5, width: 10, height: 10, rx: 1.5 }, title)
+      : s("circle", { ...attributes, cx: x(signed), cy: mark, r: 5.5 }, title));
   }
 
   for (const [time, text] of ticks(first, last, width)) {
@@ -126,7 +138,7 @@ export function picture({ events, paid, band, reach, now, asOf, width, choose })
     if (x(time) < width - 30) axis.append(s("text", { x: x(time) + 4, y: y + 8 }, text));
   }
   axis.append(s("line", { class: "now", x1: x(now), x2: x(now), y1: 0, y2: y }));
-  const line = s("g", { class: "moment" }, s("line", { class: "asof", y1: 0, y2: y + 2 }), s("circle", { class: "knob", r: 4.5, cy: y + 4 }));
+  const line = s("g", { class: "moment" }, s("line", { class: "asof", y1: 0, y2: y + 14 }));
   svg.append(line);
   const move = (time) => line.setAttribute("transform", `translate(${x(time)} 0)`);
   move(asOf);
@@ -135,6 +147,7 @@ export function picture({ events, paid, band, reach, now, asOf, width, choose })
   return { svg, move };
 }
 
+const moment = (event) => event.signed_date ?? event.received_at;
 export const key = (event) => (event.object === "quarantined" ? `q${event.id}` : `e${event.seq}`);
 
 function summary(events, paid, band, now) {
