@@ -47,6 +47,8 @@ final class Route: Sendable {
   /// What the body of a POST is; nil where none is read.
   let body: Schema?
   let replies: [Reply]
+  /// The names of a query.
+  let queryNames: Set<String>
   fileprivate let segments: [String]
 
   init(
@@ -61,16 +63,12 @@ final class Route: Sendable {
     self.parameters = parameters
     self.body = body
     self.replies = replies
+    queryNames = Set(parameters.filter { !$0.isInPath }.map(\.name))
     segments = Self.segments(path)
   }
 
   /// HEAD goes with GET (RFC 9110 section 9.3.2).
   var methods: [String] { method == "GET" ? ["GET", "HEAD"] : [method] }
-
-  /// The names of a query.
-  var queryNames: Set<String> {
-    Set(parameters.filter { !$0.isInPath }.map(\.name))
-  }
 
   fileprivate static func segments(_ path: String) -> [String] {
     path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)

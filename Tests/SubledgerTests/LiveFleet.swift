@@ -6,14 +6,19 @@ extension Installation {
   /// Journals what an App Store sent about some customers until now, received as it happens: most
   /// of it seconds after it was signed, some hours or days late, some twice.
   ///
+  /// - Parameter old: so many more came during the last 14 months.
   /// - Returns: what was sent.
   @discardableResult
   func live(
-    customers: Int, days: Int64, seed: UInt64 = 7, with lifecycles: [String] = []
+    customers: Int, days: Int64, old: Int = 0, seed: UInt64 = 7, with lifecycles: [String] = []
   ) throws -> [SimulatedNotification] {
     let now = Int64(Date().timeIntervalSince1970 * 1000) - 60_000
     var all = Fleet(app: SimulatedApp(), customers: customers, days: days, end: now, seed: seed)
       .notifications()
+    if old > 0 {
+      let fleet = Fleet(app: SimulatedApp(), customers: old, days: 420, end: now, seed: seed + 1)
+      all += fleet.notifications()
+    }
     for (number, name) in lifecycles.enumerated() {
       all +=
         Lifecycle.named(name)?.notifications(

@@ -1,4 +1,5 @@
 import Foundation
+import Simulator
 import StrictJSON
 import Testing
 
@@ -6,15 +7,21 @@ import Testing
 @Suite(.serialized, .enabled(if: ScreenshotTests.folder != nil)) struct ScreenshotTests {
   static let folder = ProcessInfo.processInfo.environment["SUBLEDGER_SCREENSHOTS"]
 
+  private static func sights(_ life: [SimulatedNotification]) -> Int {
+    Set(life.map { "\($0.type) \($0.subtype ?? "")" }).count
+  }
+
   @Test func takeAll() throws {
     let folder = URL(filePath: try #require(Self.folder))
     let installation = try Installation()
-    let sent = try installation.live(
-      customers: 4_000, days: 60, seed: 11,
-      with: ["grace-recovered", "refund-reversed", "price-increase", "upgrade"])
-    // Four weeks that were not paid, then the upgrade: the life with the most to see.
-    let customer = try #require(
-      sent.filter { $0.type == "PRICE_INCREASE" }.last?.originalTransactionId)
+    let sent = try installation.live(customers: 3_500, days: 50, old: 150, seed: 11)
+    // The life with the most to see.
+    let lives = Dictionary(grouping: sent) { $0.originalTransactionId ?? "" }
+    let customer = lives.filter { $0.value.count < 16 }.max { one, two in
+      let (left, right) = (Self.sights(one.value), Self.sights(two.value))
+      return (left, two.key) < (right, one.key)
+    }?.key
+    let id = try #require(customer)
     _ = try installation.run("rebuild", "--diff")
     let daemon = try installation.start()
     for width in [1280, 390] {
@@ -28,7 +35,7 @@ import Testing
         let suffix = "\(width)-\(isDark ? "dark" : "light").png"
         usleep(600_000)
         try browser.picture(height: 1130).write(to: folder.appending(path: "overview-\(suffix)"))
-        try browser.value("location.hash = '#/customer/\(customer)'")
+        try browser.value("location.hash = '#/customer/\(id)'")
         try browser.wait("document.querySelectorAll('.life .fill').length > 3")
         usleep(600_000)
         try browser.value("document.activeElement.blur()")

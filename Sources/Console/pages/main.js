@@ -32,8 +32,13 @@ function signIn(complaint) {
   foot.replaceChildren();
   document.title = "Sign in · Subledger";
   const field = h("input", {
-    type: "password", id: "token", required: true, autocomplete: "off", spellcheck: "false",
-    "aria-describedby": complaint ? "complaint" : null, "aria-invalid": complaint ? "true" : null,
+    type: "password",
+    id: "token",
+    required: true,
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-describedby": complaint ? "complaint" : null,
+    "aria-invalid": complaint ? "true" : null,
   });
   const enter = async (event) => {
     event.preventDefault();
@@ -50,10 +55,13 @@ function signIn(complaint) {
   };
   main.replaceChildren(h("section", { class: "door card", "aria-labelledby": "door" },
     h("h1", { id: "door" }, "Sign in"),
-    h("p", { class: "soft small" }, "With a read token of the configuration. It stays in this tab’s memory and is gone when you close or reload it."),
+    h("p", { class: "soft small" },
+      "With a read token of the configuration. It stays in this tab’s memory and is gone when you close or reload it."
+      ),
     h("form", { onsubmit: enter },
       h("label", { for: "token" }, "Read token", field),
-      complaint ? h("p", { id: "complaint", class: "note red small", role: "alert" }, complaint) : null,
+      complaint ? h("p", { id: "complaint", class: "note red small", role: "alert" },
+        complaint) : null,
       h("button", { class: "main", type: "submit" }, "Open"))));
   field.focus();
 }
@@ -90,11 +98,14 @@ async function tell() {
     health.className = answer.ok ? "green" : "red";
     health.textContent = answer.ok ? "Ready" : `Not ready: ${body.code}`;
     if (!hasToken()) return;
-    const version = await (await fetch("/version", { cache: "no-store", credentials: "omit" })).json();
+    const version = await (await fetch("/version", { cache: "no-store", credentials: "omit" }))
+      .json();
     foot.replaceChildren(
       h("span", {}, `Subledger ${version.version}`), h("span", {}, `fold ${version.fold}`),
-      h("span", { title: version.digest }, version.digest ? `rows ${version.digest.slice(0, 12)}` : "no rows yet"),
-      h("span", {}, `SQLite ${version.sqlite}`), h("a", { href: "/openapi.json" }, "openapi.json"));
+      h("span", { title: version.digest }, version.digest ?
+        `rows ${version.digest.slice(0, 12)}` : "no rows yet"),
+      h("span", {}, `SQLite ${version.sqlite}`), h("a", { href: "/openapi.json" },
+        "openapi.json"));
   } catch {
     health.className = "red";
     health.textContent = "No answer";

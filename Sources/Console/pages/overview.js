@@ -1,25 +1,39 @@
 // Overview: whether all is well, at a glance. One route, /v1/overview, and the newest of quarantine.
 
-import { ago, ask, brief, card, count, dot, exact, h, kind, kinds, minute, s, status, statuses, table, tag } from "./draw.js";
+import { ago, ask, brief, card, count, dot, exact, h, kind, kinds, minute, s, status, statuses,
+  table, tag } from "./draw.js";
 
-const outcomes = [["Accepted", "green", "accepted"], ["Came again", "gray", "duplicate"],
-  ["Quarantined", "amber", "quarantined"], ["Refused", "red", "refused"], ["Put off", "orange", "unavailable"]];
-const spans = [[24, "24 hours"], [72, "3 days"], [168, "7 days"]];
+const outcomes = [
+  ["Accepted", "green", "accepted"],
+  ["Came again", "gray", "duplicate"],
+  ["Quarantined", "amber", "quarantined"],
+  ["Refused", "red", "refused"],
+  ["Put off", "orange", "unavailable"]
+];
+const spans = [
+  [24, "24 hours"],
+  [72, "3 days"],
+  [168, "7 days"]
+];
 const hour = 3600000;
 
 export function overview(main, rest, isShown) {
   const view = { hours: 24, by: "type", data: null, quarantine: null, drawn: 0 };
   const load = async () => {
     try {
-      const [data, quarantine] = await Promise.all([ask(`/v1/overview?hours=${view.hours}`), ask("/v1/quarantine?limit=8")]);
+      const [data, quarantine] = await Promise.all([ask(`/v1/overview?hours=${view.hours}`),
+        ask("/v1/quarantine?limit=8")
+      ]);
       if (!isShown()) return;
       Object.assign(view, { data, quarantine });
       draw();
       // What is still being counted is asked for again soon.
-      if (!data.rows || data.counted_from > data.from) setTimeout(() => { if (isShown()) load(); }, 1500);
+      if (!data.rows || data.counted_from > data.from) setTimeout(() => { if (isShown())
+        load(); }, 1500);
     } catch (error) {
       if (!isShown() || error.status === 401) return;
-      if (!view.data) main.replaceChildren(h("p", { class: "note red", role: "alert" }, error.detail));
+      if (!view.data) main.replaceChildren(h("p", { class: "note red", role: "alert" }, error
+        .detail));
     }
   };
   const draw = () => {
@@ -40,7 +54,8 @@ export function overview(main, rest, isShown) {
   const timer = setInterval(() => { if (!document.hidden) load(); }, 15000);
   const resized = () => { if (view.data && main.clientWidth !== view.drawn) draw(); };
   window.addEventListener("resize", resized);
-  return { end: () => { clearInterval(timer); window.removeEventListener("resize", resized); } };
+  return { end: () => { clearInterval(timer);
+      window.removeEventListener("resize", resized); } };
 }
 
 function page(view, set) {
@@ -49,54 +64,77 @@ function page(view, set) {
     chartCard(view, set),
     h("div", { class: "split" }, customers(data), apps(data)),
     quarantine(data, view.quarantine),
-    h("p", { class: "soft small" }, "All of this is ", h("code", {}, "GET /v1/overview"), " and ", h("code", {}, "GET /v1/quarantine"), ". Times are UTC."));
+    h("p", { class: "soft small" }, "All of this is ", h("code", {}, "GET /v1/overview"),
+      " and ", h("code", {}, "GET /v1/quarantine"), ". Times are UTC."));
 }
 
 const total = (list) => list.reduce((sum, item) => sum + item.count, 0);
 
 function tiles(data) {
   const taken = data.notifications.filter((item) => item.outcome === "accepted");
-  const lost = data.notifications.filter((item) => item.outcome === "refused" || item.outcome === "unavailable");
+  const lost = data.notifications.filter((item) => item.outcome === "refused" || item.outcome ===
+    "unavailable");
   const last = Math.max(...data.apps.map((app) => app.last_event?.received_at ?? 0));
   const access = total((data.rows?.by_status ?? []).filter((item) => item.gives_access));
-  const share = data.rows?.total ? `${Math.round(100 * access / data.rows.total)} % of ${count(data.rows.total)} rows` : "no rows yet";
-  const others = data.quarantine.only_counted ? `${count(data.quarantine.only_counted)} more only counted` : "genuine, not admitted";
+  const share = data.rows?.total ?
+    `${Math.round(100 * access / data.rows.total)} % of ${count(data.rows.total)} rows` :
+    "no rows yet";
+  const others = data.quarantine.only_counted ?
+    `${count(data.quarantine.only_counted)} more only counted` : "genuine, not admitted";
   return h("dl", { class: "tiles" },
     tile("Notifications accepted", count(total(taken)), `in ${data.hours} hours`),
-    tile("Last arrival", last ? brief(ago(last, data.at)) : "none yet", lost.length ? `${count(total(lost))} refused or put off` : last ? minute(last) : "point App Store Connect here"),
+    tile("Last arrival", last ? brief(ago(last, data.at)) : "none yet", lost.length ?
+      `${count(total(lost))} refused or put off` : last ? minute(last) :
+      "point App Store Connect here"),
     tile("With access", data.rows ? count(access) : "…", data.rows ? share : "being counted"),
     tile("In quarantine", count(data.quarantine.count), others));
 }
-const tile = (name, figure, aside) => h("div", { class: "card tile" }, h("dt", {}, name), h("dd", {}, figure), h("dd", {}, aside));
+const tile = (name, figure, aside) => h("div", { class: "card tile" }, h("dt", {}, name), h(
+"dd", {}, figure), h("dd", {}, aside));
 
 // MARK: The chart
 
 function chartCard(view, set) {
   const { data } = view;
-  const choose = (name, values, chosen, change) => h("div", { class: "choice", role: "group", "aria-label": name },
-    values.map(([value, text]) => h("button", { type: "button", id: `c-${value}`, "aria-pressed": String(value === chosen), onclick: () => change(value) }, text)));
+  const choose = (name, values, chosen, change) => h("div", { class: "choice",
+    role: "group", "aria-label": name },
+    values.map(([value, text]) => h("button", { type: "button",
+      id: `c-${value}`, "aria-pressed": String(value === chosen), onclick: () => change(
+        value) }, text)));
   const aside = h("div", { class: "who" },
-    choose("Colours", [["type", "By type"], ["outcome", "By outcome"]], view.by, (by) => set({ by })),
+    choose("Colours", [
+      ["type", "By type"],
+      ["outcome", "By outcome"]
+    ], view.by, (by) => set({ by })),
     choose("Time", spans, view.hours, (hours) => set({ hours })));
   const series = view.by === "type" ? byType(data) : byOutcome(data);
   const all = total(data.notifications);
-  const parts = series.map(([name, tone, items]) => h("li", {}, dot(tone), name, h("span", { class: "soft num" }, count(total(items)))));
+  const parts = series.map(([name, tone, items]) => h("li", {}, dot(tone), name, h(
+  "span", { class: "soft num" }, count(total(items)))));
   return card("Notifications by hour", aside,
-    all ? chart(data, series) : h("p", { class: "soft" }, `Nothing came in the last ${data.hours} hours.`),
+    all ? chart(data, series) : h("p", { class: "soft" },
+      `Nothing came in the last ${data.hours} hours.`),
     h("ul", { class: "legend" }, parts),
-    view.by === "outcome" ? h("p", { class: "soft small" }, `What came again, was refused or put off is counted since the daemon started, ${minute(data.started_at)}.`) : null,
-    data.counted_from > data.from ? h("p", { class: "soft small" }, `Still counting; back to ${minute(data.counted_from)} so far.`) : null,
+    view.by === "outcome" ? h("p", { class: "soft small" },
+      `What came again, was refused or put off is counted since the daemon started, ${minute(data.started_at)}.`
+      ) : null,
+    data.counted_from > data.from ? h("p", { class: "soft small" },
+      `Still counting; back to ${minute(data.counted_from)} so far.`) : null,
     h("details", {}, h("summary", {}, "As a table"),
-      table(["Hour", "Outcome", "Type", "Count"], [...data.notifications].reverse().map((item) =>
-        [minute(item.hour), item.outcome, item.notification_type ?? "–", item.count]))));
+      table(["Hour", "Outcome", "Type", "Count"], [...data.notifications].reverse().map((
+          item) => [minute(item.hour), item.outcome, item.notification_type ?? "–", item.count]
+          ))));
 }
 
 function byType(data) {
   const accepted = data.notifications.filter((item) => item.outcome === "accepted");
-  return kinds.map((one) => [one[0], one[1], accepted.filter((item) => kind(item.notification_type) === one)])
+  return kinds.map((one) => [one[0], one[1], accepted.filter((item) => kind(item
+      .notification_type) === one)])
     .filter(([, , items]) => items.length);
 }
-const byOutcome = (data) => outcomes.map(([name, tone, outcome]) => [name, tone, data.notifications.filter((item) => item.outcome === outcome)]);
+const byOutcome = (data) => outcomes.map(([name, tone, outcome]) => [name, tone, data
+  .notifications.filter((item) => item.outcome === outcome)
+]);
 
 function chart(data, series) {
   const holder = h("div", { class: "chart" });
@@ -109,14 +147,16 @@ function drawChart(holder, data, series) {
   const width = Math.max(240, holder.clientWidth);
   const height = 190;
   const hours = Array.from({ length: data.hours }, (_, at) => data.from + at * hour);
-  const stacks = hours.map((start) => series.map(([name, tone, items]) => [name, tone, total(items.filter((item) => item.hour === start))]));
+  const stacks = hours.map((start) => series.map(([name, tone, items]) => [name, tone, total(items
+    .filter((item) => item.hour === start))]));
   const sums = stacks.map((stack) => stack.reduce((sum, part) => sum + part[2], 0));
   const [top, step] = scale(Math.max(1, ...sums));
   const left = 12 + 7 * count(top).length;
   const y = (value) => height - height * value / top;
   const slot = (width - left) / hours.length;
   const gap = slot > 8 ? 2.5 : slot > 4 ? 1 : 0.5;
-  const picture = s("svg", { viewBox: `0 0 ${width} ${height + 26}`, height: height + 26, role: "img", "aria-label": `${count(sums.reduce((a, b) => a + b, 0))} notifications in ${data.hours} hours; the table below has every figure` });
+  const picture = s("svg", { viewBox: `0 0 ${width} ${height + 26}`, height: height + 26,
+    role: "img", "aria-label": `${count(sums.reduce((a, b) => a + b, 0))} notifications in ${data.hours} hours; the table below has every figure` });
   for (let value = 0; value <= top; value += step) {
     picture.append(s("line", { class: "grid", x1: left, x2: width, y1: y(value), y2: y(value) }),
       s("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, count(value)));
@@ -128,24 +168,32 @@ function drawChart(holder, data, series) {
     let base = 0;
     for (const [, tone, value] of stack) {
       if (!value) continue;
-      picture.append(s("rect", { class: `fill ${tone}`, x: x + gap / 2, width: Math.max(0.7, slot - gap), y: y(base + value), height: Math.max(0.7, y(base) - y(base + value) - (base ? 0.8 : 0)), rx: slot > 8 ? 1.5 : 0 }));
+      picture.append(s("rect", { class: `fill ${tone}`, x: x + gap / 2, width: Math.max(0.7,
+          slot - gap), y: y(base + value), height: Math.max(0.7, y(base) - y(base +
+          value) - (base ? 0.8 : 0)), rx: slot > 8 ? 1.5 : 0 }));
       base += value;
     }
     const clock = new Date(hours[at]).getUTCHours();
     if (clock % every === 0) {
-      const text = clock === 0 ? `${Number(new Date(hours[at]).getUTCDate())} ${new Date(hours[at]).toLocaleString("en-GB", { month: "short", timeZone: "UTC" })}` : `${String(clock).padStart(2, "0")}:00`;
-      picture.append(s("text", { x: x + slot / 2, y: height + 18, "text-anchor": "middle" }, text));
+      const text = clock === 0 ?
+        `${Number(new Date(hours[at]).getUTCDate())} ${new Date(hours[at]).toLocaleString("en-GB", { month: "short", timeZone: "UTC" })}` :
+        `${String(clock).padStart(2, "0")}:00`;
+      picture.append(s("text", { x: x + slot / 2, y: height + 18, "text-anchor": "middle" },
+        text));
     }
     const show = () => {
-      tip.replaceChildren(h("b", {}, minute(hours[at])), h("ul", {}, stack.filter((part) => part[2]).map(([name, tone, value]) =>
-        h("li", {}, dot(tone), name, h("span", { class: "num" }, count(value))))), sums[at] ? "" : "nothing");
+      tip.replaceChildren(h("b", {}, minute(hours[at])), h("ul", {}, stack.filter((part) =>
+        part[2]).map(([name, tone, value]) =>
+        h("li", {}, dot(tone), name, h("span", { class: "num" }, count(value))))), sums[
+        at] ? "" : "nothing");
       tip.hidden = false;
       const share = (x + slot / 2) / width;
       tip.style.left = share < 0.6 ? `calc(${100 * share}% + 14px)` : "auto";
       tip.style.right = share < 0.6 ? "auto" : `calc(${100 * (1 - share)}% + 14px)`;
       tip.style.top = "8px";
     };
-    picture.append(s("rect", { class: "hit", x, y: 0, width: slot, height, onpointerenter: show, onpointerleave: () => { tip.hidden = true; } }));
+    picture.append(s("rect", { class: "hit", x, y: 0, width: slot, height,
+      onpointerenter: show, onpointerleave: () => { tip.hidden = true; } }));
   });
   holder.replaceChildren(picture, tip);
 }
@@ -161,40 +209,65 @@ function scale(most) {
 // MARK: Customers, apps, quarantine
 
 function customers(data) {
-  if (!data.rows) return card("Customers by status", null, h("p", { class: "soft" }, "Rows are being counted, or built for the first time."));
-  const rows = Object.keys(statuses).map((name) => [name, total(data.rows.by_status.filter((item) => item.status === name))]);
+  if (!data.rows) return card("Customers by status", null, h("p", { class: "soft" },
+    "Rows are being counted, or built for the first time."));
+  const rows = Object.keys(statuses).map((name) => [name, total(data.rows.by_status.filter((
+    item) => item.status === name))]);
   const most = Math.max(1, ...rows.map(([, number]) => number));
-  return card("Customers by status", h("span", { class: "soft small", title: exact(data.rows.counted_at) }, `counted ${ago(data.rows.counted_at, data.at)}`),
-    data.rows.broken ? h("p", { class: "note red small" }, `${count(data.rows.broken)} rows could not be folded whole: subledger verify names them.`) : null,
+  return card("Customers by status", h("span", { class: "soft small", title: exact(data.rows
+        .counted_at) }, `counted ${ago(data.rows.counted_at, data.at)}`),
+    data.rows.broken ? h("p", { class: "note red small" },
+      `${count(data.rows.broken)} rows could not be folded whole: subledger verify names them.`
+      ) : null,
     h("ul", { class: "bars" }, rows.map(([name, number]) => {
       const [text, tone] = status(name);
       const fill = h("span", { class: tone, hidden: !number });
       fill.style.width = `${100 * number / most}%`;
-      return h("li", {}, h("span", {}, text), h("span", { class: "num" }, count(number)), h("span", { class: "track" }, fill));
+      return h("li", {}, h("span", {}, text), h("span", { class: "num" }, count(number)), h(
+        "span", { class: "track" }, fill));
     })));
 }
 
 function apps(data) {
-  return card("Last arrival per app", null, data.apps.length
-    ? h("ul", { class: "rows" }, data.apps.map((app) => {
+  return card("Last arrival per app", null, data.apps.length ?
+    h("ul", { class: "rows" }, data.apps.map((app) => {
       const last = app.last_event;
-      return h("li", {}, h("span", {}, h("b", {}, app.bundle_id), " ", tag(app.environment === "Production" ? "blue" : "gray", app.environment),
-        app.configured ? null : [" ", tag("amber", "not configured")],
-        h("br"), h("span", { class: "soft small" }, last ? [last.notification_type, last.subtype].filter(Boolean).join(" / ") : "Nothing journaled yet")),
-      h("span", { class: "end" }, last ? ago(last.received_at, data.at) : "–", h("br"), h("span", { class: "soft small num" }, last ? minute(last.received_at) : "")));
-    })) : h("p", { class: "soft" }, "No app is configured: every notification goes to quarantine."));
+      return h("li", {}, h("span", {}, h("b", {}, app.bundle_id), " ", tag(app
+            .environment === "Production" ? "blue" : "gray", app.environment),
+          app.configured ? null : [" ", tag("amber", "not configured")],
+          h("br"), h("span", { class: "soft small" }, last ? [last.notification_type, last
+            .subtype
+          ].filter(Boolean).join(" / ") : "Nothing journaled yet")),
+        h("span", { class: "end" }, last ? ago(last.received_at, data.at) : "–", h("br"),
+          h("span", { class: "soft small num" }, last ? minute(last.received_at) : "")));
+    })) : h("p", { class: "soft" },
+      "No app is configured: every notification goes to quarantine."));
 }
 
-const reasons = { other_app: "of another app", other_environment: "of an environment that is not configured",
-  other_app_apple_id: "with another appAppleId", conflict: "with a known UUID and other content", payload_json: "whose payload is no JSON" };
+const reasons = {
+  other_app: "of another app",
+  other_environment: "of an environment that is not configured",
+  other_app_apple_id: "with another appAppleId",
+  conflict: "with a known UUID and other content",
+  payload_json: "whose payload is no JSON"
+};
 
 function quarantine(data, list) {
   const { by_reason: groups } = data.quarantine;
-  if (!groups.length) return card("Quarantine", null, h("p", { class: "soft" }, "Empty. What is genuine and not admitted would be kept here."));
-  return card("Quarantine", h("span", { class: "soft small" }, h("code", {}, "subledger quarantine admit ID"), " once the configuration is mended"),
-    h("ul", { class: "rows" }, groups.map((group) => h("li", {}, h("span", {}, h("b", { class: "num" }, count(group.count)), ` ${reasons[group.reason] ?? group.reason}`,
-      h("span", { class: "soft" }, ` · ${group.bundle_id ?? "no app"} · ${group.environment ?? "no environment"}`)),
-    h("span", { class: "end soft small" }, `last ${ago(group.last_received_at, data.at)}`)))),
+  if (!groups.length) return card("Quarantine", null, h("p", { class: "soft" },
+    "Empty. What is genuine and not admitted would be kept here."));
+  return card("Quarantine", h("span", { class: "soft small" }, h("code", {},
+      "subledger quarantine admit ID"), " once the configuration is mended"),
+    h("ul", { class: "rows" }, groups.map((group) => h("li", {}, h("span", {}, h(
+        "b", { class: "num" }, count(group.count)),
+        ` ${reasons[group.reason] ?? group.reason}`,
+        h("span", { class: "soft" },
+          ` · ${group.bundle_id ?? "no app"} · ${group.environment ?? "no environment"}`)),
+      h("span", { class: "end soft small" }, `last ${ago(group.last_received_at, data.at)}`)
+      ))),
     h("details", {}, h("summary", {}, `The newest ${list.items.length}`),
-      table(["ID", "Received", "Reason", "Type", "App"], list.items.map((item) => [String(item.id), minute(item.received_at), item.reason, item.notification_type ?? "–", item.bundle_id ?? "–"]))));
+      table(["ID", "Received", "Reason", "Type", "App"], list.items.map((item) => [String(item
+          .id), minute(item.received_at), item.reason, item.notification_type ?? "–", item
+        .bundle_id ?? "–"
+      ]))));
 }
