@@ -22,7 +22,7 @@ PICTURES = .pictures
   tamper check bench install format clean
 
 help: ## Lists the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
 
 deps: ## Installs the Debian packages that building needs, where they are missing
 	@missing=""; for package in $(PACKAGES); do \

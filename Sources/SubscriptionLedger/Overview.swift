@@ -46,8 +46,10 @@ public final class Overview: Sendable {
   private let asked = Mailbox<Asked>(capacity: 64)
   private let ending = Bell()
 
-  /// How long one answer is waited for, in nanoseconds.
+  /// How long one answer is waited for, and how long is counted at once while nobody asks, in
+  /// nanoseconds.
   private static let patience: Int64 = 800_000_000
+  private static let slice: Int64 = 50_000_000
   /// How long, in milliseconds, stopping waits for a piece that is being counted.
   private static let stopPatience: Int32 = 2000
 
@@ -95,7 +97,8 @@ public final class Overview: Sendable {
         }
         if !batch.isEmpty { since = batch.map(\.question.since).min() ?? since }
         isWhole = try counting.advance(
-          since: since, now: Clock.now(), until: Clock.monotonicNanoseconds() + patience)
+          since: since, now: Clock.now(),
+          until: Clock.monotonicNanoseconds() + (batch.isEmpty ? slice : patience))
         for one in batch {
           one.answer(
             try OverviewAnswer(counting, arrivals, configuration).json(to: one.question))

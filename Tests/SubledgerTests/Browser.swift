@@ -9,6 +9,9 @@ final class Browser {
   /// The program, where this trial is asked for: `make test-console` says.
   static let program = ProcessInfo.processInfo.environment["SUBLEDGER_BROWSER"]
 
+  /// Where pictures for the README go: `make screenshots` says.
+  static let pictures = ProcessInfo.processInfo.environment["SUBLEDGER_SCREENSHOTS"]
+
   private let folder: URL
   private let process: pid_t
   private let writing: Int32
@@ -91,8 +94,8 @@ final class Browser {
     defer { posix_spawnattr_destroy(&attributes) }
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
     var arguments = words.map { strdup($0) } + [nil]
-    var variables = ["PATH=/usr/bin:/bin", "HOME=\(folder.path)", "LANG=C.UTF-8"].map { strdup($0) }
-    variables.append(nil)
+    let settings = ["PATH=/usr/bin:/bin", "HOME=\(folder.path)", "LANG=C.UTF-8"]
+    var variables = settings.map { strdup($0) } + [nil]
     defer { (arguments + variables).forEach { free($0) } }
     var process = pid_t()
     let code = posix_spawnp(&process, program, &actions, &attributes, &arguments, &variables)
@@ -208,8 +211,12 @@ final class Browser {
     let box =
       try value(
         """
-        (() => { const it = document.querySelector('\(selector)'); it.scrollIntoView({ block: 'center' });
-        const box = it.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()
+        (() => {
+          const it = document.querySelector('\(selector)');
+          it.scrollIntoView({ block: 'center' });
+          const box = it.getBoundingClientRect();
+          return [box.x + box.width / 2, box.y + box.height / 2];
+        })()
         """) as? [Double]
     guard let box, box.count == 2 else { throw Trouble("there is no \(selector)") }
     for kind in ["mousePressed", "mouseReleased"] {

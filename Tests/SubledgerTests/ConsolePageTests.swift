@@ -11,7 +11,8 @@ import Testing
 
   @Test func everyFileIsServedUnderAStrictPolicy() throws {
     let installation = try Installation()
-    let client = try installation.start().client()
+    let daemon = try installation.start()
+    let client = daemon.client()
     for path in Self.paths {
       let answer = try #require(client.get(path, token: nil))
       #expect(answer.status == 200 && !answer.body.isEmpty, "\(path)")
@@ -39,7 +40,8 @@ import Testing
   /// Nothing from elsewhere, nothing inline, no place to keep a token in, no markup from strings.
   @Test func nothingIsLoadedFromElsewhere() throws {
     let installation = try Installation()
-    let client = try installation.start().client()
+    let daemon = try installation.start()
+    let client = daemon.client()
     let names = ["w3.org/2000/svg"]
     var bytes = 0
     for path in Self.paths {

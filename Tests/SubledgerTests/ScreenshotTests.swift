@@ -4,15 +4,13 @@ import StrictJSON
 import Testing
 
 /// The README's pictures: `make screenshots`.
-@Suite(.serialized, .enabled(if: ScreenshotTests.folder != nil)) struct ScreenshotTests {
-  static let folder = ProcessInfo.processInfo.environment["SUBLEDGER_SCREENSHOTS"]
-
+@Suite(.serialized, .enabled(if: Browser.pictures != nil)) struct ScreenshotTests {
   private static func sights(_ life: [SimulatedNotification]) -> Int {
     Set(life.map { "\($0.type) \($0.subtype ?? "")" }).count
   }
 
   @Test func takeAll() throws {
-    let folder = URL(filePath: try #require(Self.folder))
+    let folder = URL(filePath: try #require(Browser.pictures))
     let installation = try Installation()
     let sent = try installation.live(customers: 3_500, days: 50, old: 150, seed: 11)
     // The life with the most to see.
