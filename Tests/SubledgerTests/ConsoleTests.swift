@@ -55,8 +55,10 @@ import Testing
       $0.setting("data.transaction.appAccountToken", token)
         .setting("data.transaction.appTransactionId", .string("704000000000000001"))
     }
-    let lines = try (all + [all[3]]).enumerated().map { number, notification in
-      let body = try installation.sign(notification)
+    var bodies = try all.map(installation.sign)
+    // The same again, and another one under its uuid: that is kept in quarantine.
+    bodies += [bodies[3], try installation.sign(all[3].setting("subtype", nil))]
+    let lines = bodies.enumerated().map { number, body in
       let time = Sample.start + Int64(91 + number) * 60_000
       return Array("{\"received_at_ms\":\(time),\"body\":".utf8) + body + Array("}".utf8)
     }
@@ -135,14 +137,14 @@ import Testing
     #expect(try browser.text("#moment-text").hasPrefix("Now: "))
     // From event to event, with the mouse.
     try browser.click("#earlier")
-    try browser.wait("document.querySelector('.who .pill').textContent === 'Revoked'")
-    #expect(try browser.text("#moment-text").hasPrefix("As of 2026-01-01 01:30:00 UTC"))
+    try browser.wait("document.querySelector('#moment-text').textContent.startsWith('As of')")
+    #expect(try browser.text("#moment-text") == "As of 2026-01-01 01:30:00 UTC: Revoked")
     try browser.click("#earlier")
     try browser.wait("document.querySelector('.who .pill').textContent === 'Active'")
     #expect(try browser.text(".say").hasPrefix("Has access. The period that began on 1 January"))
     #expect(try browser.count(".changed") > 0)
     // What is signed later is not known then.
-    #expect(try browser.count(".events .future") == 1)
+    #expect(try browser.count(".events .future") > 0)
     // With the keyboard: wherever it stands, the row is what the route says.
     try browser.value("document.getElementById('moment').focus()")
     for _ in 0..<12 { try browser.press("ArrowRight", code: 39) }
@@ -168,8 +170,10 @@ import Testing
     let browser = stage.browser
     try stage.enter()
     try stage.show("#/customer/7000", until: "document.querySelector('.events li')")
-    #expect(try browser.count(".events > li") == 4)
-    let first = ".events > li:nth-child(1)"
+    #expect(try browser.count(".events > li") == 5)
+    let kept = try browser.text(".events > li:nth-child(1)")
+    #expect(kept.contains("in quarantine: conflict") && kept.contains("id 1"))
+    let first = ".events > li:nth-child(2)"
     #expect(try browser.text("\(first) b") == "auto-renewal turned off")
     #expect(try browser.text("\(first) .tags").contains("late by"))
     #expect(try browser.text("\(first) .tags").contains("came again 1×"))
@@ -271,7 +275,7 @@ import Testing
     let browser = stage.browser
     try stage.enter()
     var seen: [String] = []
-    for _ in 0..<12 {
+    for _ in 0..<24 {
       try browser.press("Tab", code: 9)
       let name = try browser.value(
         "document.activeElement.textContent.trim() || document.activeElement.id")

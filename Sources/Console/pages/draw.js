@@ -7,6 +7,8 @@ export const hasToken = () => token !== "";
 
 /// Asks a route. Throws { status, code, detail } for what is no answer.
 export async function ask(path) {
+  // A token that cannot be in a header is none.
+  if (!/^[\x20-\x7e]*$/.test(token)) throw refuse();
   let answer;
   try {
     answer = await fetch(path, {
@@ -14,9 +16,7 @@ export async function ask(path) {
       cache: "no-store",
       credentials: "omit",
     });
-  } catch (error) {
-    // A token that cannot be a header's value is no token.
-    if (!/^[\x20-\x7e]*$/.test(token)) throw refuse();
+  } catch {
     throw { status: 0, detail: "The daemon does not answer." };
   }
   if (answer.status === 401) throw refuse();

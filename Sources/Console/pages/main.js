@@ -84,8 +84,9 @@ async function show(isMove) {
   page?.end?.();
   showing += 1;
   const mine = showing;
-  page = pages[name](main, rest, () => mine === showing);
+  // A page may put the focus elsewhere.
   if (isMove) main.focus({ preventScroll: true });
+  page = pages[name](main, rest, () => mine === showing);
   window.scrollTo(0, 0);
   tell();
 }
