@@ -108,7 +108,6 @@ enum OpenAPI {
     return switch kind {
     case .identifier: text([("pattern", .string("^[0-9A-Za-z_-]{1,128}$"))])
     case .text, .cursor: text([visible])
-    case .uuid: text([visible, ("format", .string("uuid"))])
     case .environment: text([("enum", .array(Parameter.environments.map(JSONValue.string)))])
     case .status: text([("enum", .array(Parameter.statuses.map(JSONValue.string)))])
     case .time:

@@ -6,8 +6,6 @@ struct Parameter: Sendable {
     /// An identifier of Apple's, in the path: letters, digits, `-` and `_`, 128 at most.
     case identifier
     case text
-    /// A UUID as Apple writes it, in lower case; upper case is taken too.
-    case uuid
     case environment
     case status
     /// RFC 3339 or milliseconds since 1970.
@@ -38,7 +36,7 @@ struct Parameter: Sendable {
   /// Whether a value, decoded, can be. Cursors are looked at by who knows the token.
   func accepts(_ value: String) -> Bool {
     switch kind {
-    case .identifier, .text, .uuid, .cursor: true
+    case .identifier, .text, .cursor: true
     case .environment: Self.environments.contains(value)
     case .status: Self.statuses.contains(value)
     case .time: Timestamp.parse(value) != nil

@@ -33,7 +33,7 @@ extension Route {
     Route(
       .entitlements, "GET", "/v1/entitlements", .token, "A list of entitlements, page by page.",
       [
-        Parameter("app_account_token", .uuid, "Of this account of yours."),
+        Parameter("app_account_token", .text, "Of this account of yours, a UUID."),
         Parameter("app_transaction_id", .text, "Of this download of the app."),
         Parameter("product_id", .text, "With this product."),
         Parameter("status", .status, "With this status now."),
