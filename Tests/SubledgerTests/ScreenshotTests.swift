@@ -12,7 +12,7 @@ import Testing
   @Test func takeAll() throws {
     let folder = URL(filePath: try #require(Browser.pictures))
     let installation = try Installation()
-    let sent = try installation.live(customers: 3_500, days: 50, old: 150, seed: 11)
+    let sent = try installation.live(customers: 500, days: 4, old: 200, seed: 11)
     // The life with the most to see.
     let lives = Dictionary(grouping: sent) { $0.originalTransactionId ?? "" }
     let customer = lives.filter { $0.value.count < 16 }.max { one, two in
