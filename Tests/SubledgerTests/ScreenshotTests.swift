@@ -12,7 +12,7 @@ import Testing
   @Test func takeAll() throws {
     let folder = URL(filePath: try #require(Browser.pictures))
     let installation = try Installation()
-    let sent = try installation.live(customers: 500, days: 4, old: 200, seed: 11)
+    let sent = try installation.live(customers: 1_500, days: 25, old: 200, seed: 11)
     // The life with the most to see.
     let lives = Dictionary(grouping: sent) { $0.originalTransactionId ?? "" }
     let customer = lives.filter { $0.value.count < 16 }.max { one, two in
@@ -22,6 +22,14 @@ import Testing
     let id = try #require(customer)
     _ = try installation.run("rebuild", "--diff")
     let daemon = try installation.start()
+    let client = daemon.client()
+    for (number, app) in ["com.example.app", "com.example.notes", "com.example.notes"].enumerated()
+    {
+      let isOurs = app == "com.example.app"
+      let notification = Sample.notification(
+        number, otid: "90\(number)", bundleId: app, environment: isOurs ? "Sandbox" : "Production")
+      _ = client.post(try installation.sign(notification))
+    }
     for width in [1280, 390] {
       for isDark in [false, true] {
         let browser = try Browser(width: width, height: width > 500 ? 800 : 844, isDark: isDark)

@@ -108,8 +108,10 @@ export function span(ms) {
   const number = Math.floor(size / unit[1]);
   return `${number} ${unit[0]}${number === 1 ? "" : "s"}`;
 }
-export const ago = (ms, now) => (ms > now ? `in ${span(ms - now)}` : now - ms < 1000 ?
-  "just now" : `${span(now - ms)} ago`);
+export function ago(ms, now) {
+  if (Math.abs(now - ms) < 1000) return "just now";
+  return ms > now ? `in ${span(ms - now)}` : `${span(now - ms)} ago`;
+}
 
 export function money(milliunits, currency) {
   if (milliunits === null || milliunits === undefined) return null;
