@@ -12,7 +12,8 @@ enum ConsolePages {
   /// still runs none of it.
   private static let policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    + "img-src 'self' data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+    + "img-src 'self' data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'; "
+    + "require-trusted-types-for 'script'"
 
   private static let responses = Dictionary(
     Console.pages.map { page in

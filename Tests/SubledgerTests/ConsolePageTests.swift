@@ -20,7 +20,7 @@ import Testing
       #expect(policy.first == "default-src 'none'", "\(path)")
       for rule in [
         "script-src 'self'", "style-src 'self'", "connect-src 'self'", "form-action 'none'",
-        "frame-ancestors 'none'", "base-uri 'none'",
+        "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'",
       ] {
         #expect(policy.contains(rule), "\(path): \(rule)")
       }

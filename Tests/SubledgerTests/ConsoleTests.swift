@@ -290,6 +290,13 @@ import Testing
     try browser.pressEnter()
     try browser.wait("document.querySelector('[id=\"c-outcome\"]').ariaPressed === 'true'")
     #expect(try browser.holds("document.activeElement.id === 'c-outcome'"))
+    // What was opened stays open when the page is drawn anew.
+    try browser.value("document.querySelector('#hours-open').focus()")
+    try browser.pressEnter()
+    try browser.wait("document.querySelector('#hours').open")
+    try browser.value("document.querySelector('[id=\"c-type\"]').click()")
+    try browser.wait("document.querySelector('[id=\"c-type\"]').ariaPressed === 'true'")
+    #expect(try browser.holds("document.querySelector('#hours').open"))
     stage.expectQuiet()
   }
 

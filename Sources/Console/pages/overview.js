@@ -37,7 +37,9 @@ export function overview(main, rest, isShown) {
     }
   };
   const draw = () => {
+    // What somebody opened, or is at, stays so when new figures come.
     const kept = document.activeElement?.id;
+    const open = [...main.querySelectorAll("details[open]")].map((it) => it.id);
     const top = window.scrollY;
     view.drawn = main.clientWidth;
     main.replaceChildren(page(view, (change) => {
@@ -46,6 +48,7 @@ export function overview(main, rest, isShown) {
       draw();
       if (again) load();
     }));
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (kept) document.getElementById(kept)?.focus({ preventScroll: true });
     window.scrollTo(0, top);
   };
@@ -120,7 +123,7 @@ function chartCard(view, set) {
       ) : null,
     data.counted_from > data.from ? h("p", { class: "soft small" },
       `Still counting; back to ${minute(data.counted_from)} so far.`) : null,
-    h("details", {}, h("summary", {}, "As a table"),
+    h("details", { id: "hours" }, h("summary", { id: "hours-open" }, "As a table"),
       table(["Hour", "Outcome", "Type", "Count"], [...data.notifications].reverse().map((
           item) => [minute(item.hour), item.outcome, item.notification_type ?? "–", item.count]
           ))));
@@ -265,9 +268,10 @@ function quarantine(data, list) {
           ` · ${group.bundle_id ?? "no app"} · ${group.environment ?? "no environment"}`)),
       h("span", { class: "end soft small" }, `last ${ago(group.last_received_at, data.at)}`)
       ))),
-    h("details", {}, h("summary", {}, `The newest ${list.items.length}`),
-      table(["ID", "Received", "Reason", "Type", "App"], list.items.map((item) => [String(item
-          .id), minute(item.received_at), item.reason, item.notification_type ?? "–", item
-        .bundle_id ?? "–"
+    h("details", { id: "newest" },
+      h("summary", { id: "newest-open" }, `The newest ${list.items.length}`),
+      table(["ID", "Received", "Reason", "Type", "App"], list.items.map((item) => [
+        String(item.id), minute(item.received_at), item.reason, item.notification_type ?? "–",
+        item.bundle_id ?? "–",
       ]))));
 }
