@@ -177,6 +177,7 @@ async function measure(view, isShown) {
 
 /// - isAhead: the moment is still to come.
 function words(row, isAhead) {
+  const isOver = row.status === "expired" || row.status === "revoked";
   const price = row.price ? money(row.price.milliunits, row.price.currency) : null;
   const ends = row.expires_at ? spoken(row.expires_at) : null;
   const renews = row.auto_renew === false ? ", and it will not renew" :
@@ -193,7 +194,7 @@ function words(row, isAhead) {
     revoked: `No access: Apple took it back${row.revoked_at ? ` on ${spoken(row.revoked_at)}` : ""}, by a refund or because family sharing ended.`,
   } [row.status] ?? `The status is ${row.status}.`;
   const more = [
-    price ? `The price is ${price}.` : null,
+    price ? `The price ${isOver ? "was" : "is"} ${price}.` : null,
     row.ownership === "FAMILY_SHARED" ? "Shared by a family member." : null,
     row.offer ?
     `Bought with an offer${row.offer.identifier ? ` (${row.offer.identifier})` : ""}.` : null,
