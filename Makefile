@@ -17,12 +17,19 @@ HOSTILE ?= 100000
 # How many histories are simulated, and how many images of a disk without power are looked at.
 SIMULATIONS ?= 30000
 IMAGES ?= 42000
+# A browser for the console's tests and pictures; Python for the contract's tools.
+BROWSER  ?= chromium
+CONSOLE_PACKAGES = chromium fonts-dejavu-core
+PICTURE_PACKAGES = fonts-inter pngquant
+CONTRACT_PACKAGES = python3 python3-venv
+PICTURES = .pictures
 
-.PHONY: help deps build run test laws simulation storm trial test-release tamper torture \
-  hostile fuzz siege sanitize mutants check bench install format clean
+.PHONY: help deps build run test laws simulation storm trial test-release test-console \
+  test-contract screenshots tamper torture hostile fuzz check bench siege sanitize mutants \
+  install format clean
 
 help: ## Lists the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
 
 deps: ## Installs the Debian packages that building needs, where they are missing
 	@missing=""; for package in $(PACKAGES); do \
@@ -67,6 +74,23 @@ trial: build ## Compares, applies and takes back a changed rule on a fleet of 20
 
 test-release: build ## Runs the end-to-end tests once more, with the release binary
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) $(SWIFT) test --filter '^SubledgerTests\.'
+
+test-console: ## Drives the console with a headless Chromium
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES)"
+	SUBLEDGER_BROWSER=$(BROWSER) $(SWIFT) test --filter '^SubledgerTests\.ConsoleTests'
+
+test-contract: build ## Holds the OpenAPI document and the daemon to each other, with a fuzz
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
+	.ci/contract $(BINARY)
+
+screenshots: build ## Takes the README's pictures of the console
+	@$(MAKE) --no-print-directory deps \
+	  PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES) $(PICTURE_PACKAGES)"
+	mkdir -p $(PICTURES)
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_BROWSER=$(BROWSER) \
+	  SUBLEDGER_SCREENSHOTS=$(CURDIR)/$(PICTURES) \
+	  $(SWIFT) test --filter '^SubledgerTests\.ScreenshotTests'
+	pngquant --force --ext .png --speed 1 --strip 64 $(PICTURES)/*.png
 
 tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \

@@ -42,7 +42,9 @@ let package = Package(
       name: "subledger-bench",
       dependencies: ["Simulator", "JournalStore", "Platform", "StrictJSON"],
       path: "Sources/Bench", swiftSettings: strict),
-    room("HTTPFront", ["SubscriptionLedger", "Platform", "StrictJSON"]),
+    room("HTTPFront", ["SubscriptionLedger", "Console", "Platform", "StrictJSON"]),
+    // The console's pages, as bytes.
+    .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),
     room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),
     room(
       "SubscriptionLedger",

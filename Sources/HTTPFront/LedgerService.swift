@@ -9,6 +9,10 @@ public final class LedgerService: Sendable {
   public let configuration: Configuration
   let counters = Counters()
   let version: [(String, JSONValue)]
+  let arrivals = Arrivals(startedAt: Clock.now())
+  let overview: Overview
+  /// The OpenAPI document, written once.
+  let openAPI: HTTPResponse
   private let draining = Atomic<Bool>(false)
 
   /// Bytes of a batch that comes over the unix socket.
@@ -20,7 +24,15 @@ public final class LedgerService: Sendable {
     self.ledger = ledger
     self.configuration = configuration
     self.version = version
+    overview = Overview(ledger, configuration, arrivals)
+    let program = version.first { $0.0 == "version" }?.1
+    var name = "0"
+    if case .string(let text) = program { name = text }
+    openAPI = LedgerHandler.json(OpenAPI.document(version: name))
   }
+
+  /// Ends what reads the journal beside the reactors. Call before the ledger stops.
+  public func stop() { overview.stop() }
 
   var isDraining: Bool { draining.load(ordering: .relaxed) }
 
@@ -59,11 +71,18 @@ public final class LedgerService: Sendable {
 
   private func count(outcome: String, _ received: Receiver.Received) {
     counters.add("subledger_notifications_total{outcome=\"\(outcome)\"}")
+    if outcome != "accepted" { arrivals.note(.duplicate, received, at: Clock.now()) }
     if received.isUnknownType { counters.add("subledger_unknown_types_total") }
     if received.isAheadOfClock { counters.add("subledger_signed_ahead_total") }
   }
 
   func count(refusal: Refusal, type: String?) {
+    switch refusal {
+    case .malformed, .untrusted: arrivals.note(.refused, at: Clock.now())
+    case .unavailable: arrivals.note(.unavailable, at: Clock.now())
+    // The quarantine itself is counted.
+    case .notAdmitted: break
+    }
     counters.add("subledger_refusals_total{reason=\"\(refusal.code)\"}")
     Log.write(
       .info, "refused", [("reason", .string(refusal.code)), ("type", .optional(type))])

@@ -32,6 +32,9 @@ public struct DataFolder: Sendable, Hashable {
   /// Says which projection is live: `ProjectionList`.
   public var projectionList: String { path + "/projections" }
 
+  /// What the last comparison of built rows with live ones said.
+  public var comparison: String { path + "/comparison.json" }
+
   /// Makes the folder with mode 0700 where there is none, durably.
   public func create() throws(StoreError) {
     guard mkdir(path, 0o700) != 0 else {

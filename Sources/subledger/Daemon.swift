@@ -30,6 +30,7 @@ struct Daemon {
       }
       return Daemon(server: server, service: service, anchoring: anchoring)
     } catch {
+      service.stop()
       ledger.stop()
       anchoring?.stop()
       throw .unavailable(error.description)
@@ -66,6 +67,7 @@ struct Daemon {
   func stop() -> ExitCode {
     service.beginDraining()
     server.drain(within: Self.drainSeconds)
+    service.stop()
     service.ledger.stop()
     // Only now is the head the last one.
     anchoring?.stop()

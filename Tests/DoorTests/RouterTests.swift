@@ -103,6 +103,7 @@ import Testing
     let routes = [
       "/v1/entitlements", "/v1/entitlements/2000000000000001",
       "/v1/entitlements/2000000000000001/history", "/metrics",
+      "/v1/overview", "/v1/quarantine", "/v1/rebuild",
     ]
     let wrong = [
       [], ["Authorization: Basic \(Door.token)"], ["Authorization: Bearer"],
