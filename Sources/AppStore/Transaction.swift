@@ -102,7 +102,8 @@ public struct Transaction: Sendable, Equatable {
     case .type: type = value.string
     case .inAppOwnershipType: inAppOwnershipType = value.string
     case .transactionReason: transactionReason = value.string
-    case .expiresDate: expiresDate = value.truncatedInteger
+    // What is there and no date is no reason to last for ever (promise 8).
+    case .expiresDate: expiresDate = value.kind == .null ? nil : value.truncatedInteger ?? .min
     case .isUpgraded: isUpgraded = value.boolean ?? false
     case .billingPlanType: billingPlanType = value.string
     case .commitmentInfo: commitment = Self.commitment(value)

@@ -49,8 +49,6 @@ final class Reactor {
   private static let tick: Int64 = 250
   /// How long, in nanoseconds, a round works at what waits: whoever comes meanwhile is read after.
   private static let turn: Int64 = 5_000_000
-  /// So many wait in turn without a question: half of the connections that one address may have.
-  private static let few = 128
   /// What the requests that wait may hold in all: a few thousand of the usual size.
   private static let lineBytes = 64 * 1024 * 1024
   /// Above every token of a connection, whose upper half is below 2^31.
@@ -65,7 +63,8 @@ final class Reactor {
     self.handler = handler
     epoll = try .open()
     line = WaitingLine(
-      patience: Int64(shared.limits.waitSeconds * 1e9), few: Self.few, room: Self.lineBytes)
+      patience: Int64(shared.limits.waitSeconds * 1e9), few: shared.limits.freeWaiters,
+      room: Self.lineBytes)
     try epoll.add(inbox.bell.descriptor, token: Self.bellToken, .read)
     try listen()
   }

@@ -18,6 +18,8 @@ public struct ServerLimits: Sendable {
   /// that would wait longer gets 503 at once. A quarter of the second in which all are answered;
   /// the rest is for being read among thousands, for the writer, and for a wrong guess.
   public var waitSeconds = 0.25
+  /// So many may wait in turn whatever is expected: half of the connections of one address.
+  public var freeWaiters = 128
   /// From the whole request to the answer of the handler.
   public var answerSeconds = 60.0
   /// From the first byte that did not fit into the socket to the last one of the answer.

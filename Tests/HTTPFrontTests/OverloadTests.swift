@@ -62,7 +62,10 @@ import Testing
   /// Sixty requests of 20 ms each where only 0.1 s may be waited: some are answered, the others are
   /// told to come again, nobody is lost, and after it all is as before.
   @Test func theExcessIsToldToComeAgain() throws {
-    let echoes = try EchoServer(reactors: 1) { $0.limits.waitSeconds = 0.1 }
+    let echoes = try EchoServer(reactors: 1) {
+      $0.limits.waitSeconds = 0.1
+      $0.limits.freeWaiters = 1
+    }
     let callers = (0..<60).map { _ in echoes.caller() }
     for round in 0..<2 {
       for caller in callers { caller.say(echo("x", path: "/work")) }
