@@ -19,7 +19,8 @@ public struct DataFolder: Sendable, Hashable {
   /// The private key that anchors are signed with.
   public var anchorKey: String { path + "/anchor.key" }
   /// Says what a backup is of; in no data folder.
-  public var backupManifest: String { path + "/backup.json" }
+  public var backupManifest: String { path + "/" + Self.backupManifestName }
+  public static let backupManifestName = "backup.json"
 
   /// A projection of this folder, by its file's name.
   public func projection(named name: String) -> String { "\(path)/\(name)" }

@@ -54,7 +54,7 @@ extension JournalReader {
   public func lastPlaces(
     afterStream id: Int64, limit: Int
   ) throws(StoreError) -> (places: [Int64: Int64], next: Int64?) {
-    let last = try connection.statement("SELECT max(id) FROM stream").first { $0.int(0) } ?? 0
+    let last = try lastStreamId()
     let end = id + Int64(limit)
     let found = try connection.statement(
       """

@@ -151,7 +151,7 @@ public enum ProjectionFile {
       }
       try DurableFile.sync(building)
       // No list names what lies here; its -wal would be taken for the new file's.
-      for suffix in ["-wal", "-shm", "-journal"] {
+      for suffix in companions.dropFirst() {
         try DurableFile.remove(building + suffix)
         try DurableFile.remove(path + suffix)
       }

@@ -21,7 +21,7 @@ public struct BackupManifest: Sendable, Equatable {
   }
 
   /// The file it is written to, in the backup's folder.
-  public static let name = "backup.json"
+  public static let name = DataFolder.backupManifestName
   /// Grows with any change that an older program would misread.
   static let version: Int64 = 1
   static let journal = "journal.sqlite"
