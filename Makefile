@@ -10,8 +10,11 @@ BINARY   = .build/release/subledger
 # The same program with a changed rule, and how many customers it is tried on.
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
+# Of the large journal that bench-large makes, about 1 KB of disk each.
+EVENTS   ?= 10000000
 
-.PHONY: help deps build run test laws trial test-release tamper check bench install format clean
+.PHONY: help deps build run test laws trial test-release tamper check bench bench-large bench-build \
+  install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -58,9 +61,18 @@ check: deps ## Tests, formatting, and a release build
 	$(MAKE) test
 	$(MAKE) build
 
-bench: build ## Measures speed and size, as ratios taken in one run
+bench-build: build
 	$(SWIFT) build $(RELEASE) --product subledger-bench
-	.build/release/subledger-bench --subledger $(BINARY)
+
+# INPUT=FILE keeps the signed notifications there, or sends those that are; JSON=FILE has figures.
+bench: bench-build ## Measures speed and size, as ratios taken in one run; some minutes
+	.build/release/subledger-bench --subledger $(BINARY) --customers $(CUSTOMERS) \
+	  $(if $(INPUT),--input $(INPUT)) $(if $(JSON),--json $(JSON))
+
+# DATA=DIR keeps the made journals there, or measures on those that are.
+bench-large: bench-build ## Measures with EVENTS (ten million) in the journal: 10 GB, half an hour
+	.build/release/subledger-bench --large --subledger $(BINARY) --events $(EVENTS) \
+	  $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))
 
 install: build ## Installs the binary under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger

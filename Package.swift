@@ -36,7 +36,7 @@ let package = Package(
     // Measures the release binary from outside: no part of it.
     .executableTarget(
       name: "subledger-bench",
-      dependencies: ["Simulator", "JournalStore", "Platform", "StrictJSON"],
+      dependencies: ["Simulator", "JournalStore", "SignedData", "Platform", "StrictJSON"],
       path: "Sources/Bench", swiftSettings: strict),
     room("HTTPFront", ["SubscriptionLedger", "Platform", "StrictJSON"]),
     room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),

@@ -35,8 +35,7 @@ enum Bench {
   private static func measure(_ options: Options) throws(BenchError) {
     let folder = try RunFolder.make(options)
     defer { folder.clear() }
-    var session = try Session(folder, options)
-    let report = try session.measure()
+    let report = try report(folder, options)
     write(report.table + "\n", to: STDOUT_FILENO)
     guard let path = options.json else { return }
     do throws(PlatformError) {
@@ -44,6 +43,17 @@ enum Bench {
     } catch {
       throw .unmeasurable("\(error)")
     }
+  }
+
+  private static func report(
+    _ folder: RunFolder, _ options: Options
+  ) throws(BenchError) -> Report {
+    if options.isLarge {
+      var session = try LargeSession(folder, options)
+      return try session.measure()
+    }
+    var session = try Session(folder, options)
+    return try session.measure()
   }
 
   /// What goes on, on standard error.

@@ -20,6 +20,15 @@ enum Folder {
     }
   }
 
+  /// Bytes that may still be written where it lies.
+  static func room(_ path: String) throws(BenchError) -> Int64 {
+    var status = statvfs()
+    guard statvfs(path, &status) == 0 else {
+      throw .unmeasurable("could not look at \(path): \(String(cString: strerror(errno)))")
+    }
+    return Int64(status.f_bavail) * Int64(status.f_frsize)
+  }
+
   /// Removes it whole.
   static func remove(_ path: String) {
     for name in entries(path) {
@@ -30,7 +39,7 @@ enum Folder {
   }
 
   /// The names in it, without itself and its parent; none where it cannot be read.
-  private static func entries(_ path: String) -> [String] {
+  static func entries(_ path: String) -> [String] {
     guard let folder = opendir(path) else { return [] }
     defer { closedir(folder) }
     var names: [String] = []
