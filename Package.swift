@@ -73,6 +73,7 @@ let package = Package(
         "StrictJSON",
       ], fixtures: true),
     trial("House"),
+    trial("Bench", ["subledger-bench", "Simulator", "JournalStore", "Platform", "StrictJSON"]),
     trial("StrictJSON", ["StrictJSON"]),
     trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
     trial(

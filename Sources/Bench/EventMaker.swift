@@ -10,20 +10,27 @@ final class EventMaker: Sendable {
   /// What is ready, to be taken by one.
   let batches = Mailbox<[NewEvent]>(capacity: 16)
   private let header: [UInt8]
+  /// Customers whose events are made at once, mixed in the order of their signing.
+  private let piece: Int
+  private let threads: Int
   private let next = Atomic(0)
 
-  /// Customers whose events are made at once, mixed in the order of their signing: about 56,000
-  /// events, and 350 MB of memory on each thread.
-  private static let piece = 10_000
+  /// About 56,000 events, and 350 MB of memory on each thread.
+  private static let maximumPiece = 10_000
+  /// Somewhat fewer than a customer has.
+  private static let perCustomer = 5
   private static let batch = 250
   /// Of the first fleet. None of them is the input's.
   private static let seed: UInt64 = 100
 
-  init(header: [UInt8]) { self.header = header }
+  /// - Parameter events: about so many are wanted.
+  init(header: [UInt8], for events: Int) {
+    self.header = header
+    piece = max(1, min(Self.maximumPiece, events / Self.perCustomer))
+    threads = max(1, min(ProcessLimits.processors, events / (piece * Self.perCustomer)))
+  }
 
-  /// - Parameter events: about so many are wanted; more threads than pieces make no sense.
-  func start(for events: Int) throws(BenchError) {
-    let threads = min(ProcessLimits.processors, events / (Self.piece * 5) + 1)
+  func start() throws(BenchError) {
     do throws(PlatformError) {
       for number in 0..<threads {
         _ = try Thread.start("make-\(number)") { [self] in run() }
@@ -39,11 +46,11 @@ final class EventMaker: Sendable {
   private func run() {
     while !batches.isClosed {
       let number = next.add(1, ordering: .relaxed).oldValue
-      let perFleet = Fleet.maximumCustomers / Self.piece
+      let perFleet = Fleet.maximumCustomers / piece
       var fleet = Fleet(
-        app: SimulatedApp(), customers: Self.piece, days: Input.days, end: Input.end,
+        app: SimulatedApp(), customers: piece, days: Input.days, end: Input.end,
         seed: Self.seed + UInt64(number / perFleet))
-      fleet.first = number % perFleet * Self.piece
+      fleet.first = number % perFleet * piece
       var body = MadeBody(header: header, seed: UInt64(number))
       let notifications = fleet.notifications()
       for start in stride(from: 0, to: notifications.count, by: Self.batch) {

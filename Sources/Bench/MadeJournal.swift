@@ -21,8 +21,8 @@ final class MadeJournal {
   static func make(
     _ data: String, events: Int, among known: [SimulatedNotification], header: [UInt8]
   ) throws(BenchError) {
-    let maker = EventMaker(header: header)
-    try maker.start(for: events)
+    let maker = EventMaker(header: header, for: events)
+    try maker.start()
     defer { maker.stop() }
     do throws(StoreError) {
       let folder = DataFolder(path: data)
