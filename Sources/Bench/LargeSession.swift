@@ -66,7 +66,10 @@ struct LargeSession {
     let bytes = Double(Folder.size(large.folder.data))
     report.add(
       "disk", "bytes on disk per event, all files", bytes / Double(try large.head()), "B")
-    report.conditions.add("disk", "\(Decimal.text(bytes / 1e9)) GB for the large journal")
+    report.conditions.add(
+      "on disk",
+      "\(Decimal.text(bytes / 1e9)) GB for the large journal; an event: "
+        + Folder.shares(large.folder.data, of: Int(try large.head())))
     try measureStart()
     try measureServing()
     try measureQuestions()

@@ -154,6 +154,7 @@ struct Session {
     report.add(
       "disk", "bytes on disk per event, all files", each, "B",
       ratio: (each / input.bodyBytes, "× its body on the wire"), target: (.atMost(650), .value))
+    report.conditions.add("on disk, an event", Folder.shares(folder.data, of: input.count))
     Bench.say("starting again, sending them again, then reading")
     let daemon = try Daemon.start(folder)
     report.add(

@@ -41,7 +41,9 @@ import Testing
         try posts.write(number, to: &request)
         let head = "Content-Length: \(line.utf8.count)\r\n\r\n"
         let end = Array(head.utf8) + Array(line.utf8)
-        #expect(Array(request.suffix(end.count)) == end)
+        // Not shown whole where it fails: that takes minutes.
+        let isLine = Array(request.suffix(end.count)) == end
+        #expect(isLine, "request \(number)")
       }
       // Three signatures make a body longer than two.
       let sizes = lines.map(\.utf8.count)
@@ -58,8 +60,8 @@ import Testing
       let genuine = try authority.signedPayload(notification.payload)
       let event = made.event(notification, receivedAt: Input.end)
       #expect(event.body.count == genuine.count)
-      #expect(event.body.prefix(4_000) == genuine.prefix(4_000))
-      #expect(event.body != genuine)
+      let isSameHeader = event.body.prefix(4_000) == genuine.prefix(4_000)
+      #expect(isSameHeader && notification.uuid == event.notificationUUID)
     }
   }
 
