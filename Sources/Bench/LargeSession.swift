@@ -33,9 +33,10 @@ struct LargeSession {
     // That of an earlier run goes with its journals: their headers are its.
     let authority = try Input.authority(in: folder.path + "/authority")
     let header = try MadeBody.header(of: authority)
-    for world in [small, large] where try !world.isMade() {
-      try world.make(known.past, header: header)
-    }
+    var missing: [World] = []
+    for world in [small, large] where try !world.isMade() { missing.append(world) }
+    try World.requireRoom(for: missing, in: folder)
+    for world in missing { try world.make(known.past, header: header) }
     let path = folder.path + "/coming-\(getpid()).ndjson"
     try Signing.write(known.payloads(), heading: .null, authority, to: path)
     file = try BodyFile.open(path)

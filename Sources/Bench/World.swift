@@ -12,6 +12,8 @@ struct World {
   /// Bytes of disk for an event: body, indexes and rows, and the rows once more while they are
   /// built anew. Measured, and rounded up.
   private static let bytesPerEvent: Int64 = 1_000
+  /// Stays free.
+  private static let spare: Int64 = 1_000_000_000
 
   private var mark: String { folder.path + "/made.json" }
   private var heading: JSONValue { .object([("events", .integer(Int64(events)))]) }
@@ -23,6 +25,21 @@ struct World {
     try folder.configure(parent.path + "/authority", connections: connections)
   }
 
+  /// Bytes of disk that it may take.
+  var bytes: Int64 { Int64(events) * Self.bytesPerEvent }
+
+  /// Nothing is begun that would fill the disk.
+  static func requireRoom(for worlds: [World], in folder: RunFolder) throws(BenchError) {
+    let need = worlds.reduce(0) { $0 + $1.bytes }
+    let room = try Folder.room(folder.path)
+    guard room > need + spare else {
+      throw .unmeasurable(
+        "journals of these sizes need \(Decimal.text(Double(need) / 1e9)) GB, and"
+          + " \(Decimal.text(Double(spare) / 1e9)) GB must stay;"
+          + " \(Decimal.text(Double(room) / 1e9)) GB are free: make room, or fewer --events")
+    }
+  }
+
   /// Whether an earlier run made it.
   func isMade() throws(BenchError) -> Bool {
     guard access(mark, F_OK) == 0 else { return false }
@@ -32,16 +49,9 @@ struct World {
   /// Makes it; one that was begun and not finished is removed first.
   func make(_ known: [SimulatedNotification], header: [UInt8]) throws(BenchError) {
     Folder.remove(folder.data)
-    let need = Int64(events) * Self.bytesPerEvent
-    let room = try Folder.room(folder.path)
-    guard room > need + 1 << 30 else {
-      throw .unmeasurable(
-        "a journal of \(events) events needs \(Decimal.text(Double(need) / 1e9)) GB, and 1 GB must"
-          + " stay; \(Decimal.text(Double(room) / 1e9)) GB are free: make room, or fewer --events")
-    }
     Bench.say(
       "making a journal of \(Decimal.text(Double(events))) events, at most"
-        + " \(Decimal.text(Double(need) / 1e9)) GB on disk")
+        + " \(Decimal.text(Double(bytes) / 1e9)) GB on disk")
     try MadeJournal.make(folder.data, events: events, among: known, header: header)
     do throws(PlatformError) {
       try DurableFile.write(Array(heading.text.utf8), to: mark)
