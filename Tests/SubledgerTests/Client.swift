@@ -87,7 +87,7 @@ final class Client {
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
   }
 
-  /// Whether the other end has closed, or does within some seconds; what comes meanwhile is dropped.
+  /// Whether the other end has closed, or does within some seconds; what comes before is dropped.
   func isClosed(within seconds: Int = 10) -> Bool {
     var patience = timeval(tv_sec: seconds, tv_usec: 0)
     setsockopt(

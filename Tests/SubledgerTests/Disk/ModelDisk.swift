@@ -4,8 +4,8 @@ import Foundation
 ///
 /// What fsync(2) promises and nothing else: content is certain once its file was synced, a name
 /// once its folder was. Until then each write, each sector of it, and each name may be there or
-/// not, whatever came before or after it. A sync that fails makes nothing certain, and takes the pages
-/// for written: the next sync that succeeds does not write them again.
+/// not, whatever came before or after it. A sync that fails makes nothing certain, and takes the
+/// pages for written: the next sync that succeeds does not write them again.
 final class ModelDisk {
   struct Change {
     enum What {
