@@ -13,7 +13,6 @@ CUSTOMERS ?= 20000
 # How long each target is fuzzed, in seconds, and how many hostile inputs are generated.
 FUZZ_SECONDS ?= 300
 HOSTILE ?= 100000
-
 # How many histories are simulated, and how many images of a disk without power are looked at.
 SIMULATIONS ?= 30000
 IMAGES ?= 42000
@@ -23,10 +22,12 @@ CONSOLE_PACKAGES = chromium fonts-dejavu-core
 PICTURE_PACKAGES = fonts-inter pngquant
 CONTRACT_PACKAGES = python3 python3-venv
 PICTURES = .pictures
+# Of the large journal that bench-large makes, about 1 KB of disk each.
+EVENTS   ?= 10000000
 
 .PHONY: help deps build run test laws simulation storm trial test-release test-console \
-  test-contract screenshots tamper torture hostile fuzz check bench siege sanitize mutants \
-  install format clean
+  test-contract screenshots tamper torture hostile fuzz check bench-build bench bench-large \
+  siege sanitize mutants install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -116,12 +117,20 @@ check: deps ## Tests, formatting, a short run of the fuzzers, and a release buil
 	SWIFT=$(SWIFT) .ci/fuzz 4
 	$(MAKE) build
 
-bench: build ## Measures speed and size, as ratios taken in one run
+bench-build: build
 	$(SWIFT) build $(RELEASE) --product subledger-bench
-	.build/release/subledger-bench --subledger $(BINARY)
 
-siege: build ## Two thousand slow clients, then ten times the load: nobody else may notice
-	$(SWIFT) build $(RELEASE) --product subledger-bench
+# INPUT=FILE keeps the signed notifications there, or sends those that are; JSON=FILE has figures.
+bench: bench-build ## Measures speed and size, as ratios taken in one run; some minutes
+	.build/release/subledger-bench --subledger $(BINARY) --customers $(CUSTOMERS) \
+	  $(if $(INPUT),--input $(INPUT)) $(if $(JSON),--json $(JSON))
+
+# DATA=DIR keeps the made journals there, or measures on those that are.
+bench-large: bench-build ## Measures with EVENTS (ten million) in the journal: 10 GB, half an hour
+	.build/release/subledger-bench --large --subledger $(BINARY) --events $(EVENTS) \
+	  $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))
+
+siege: bench-build ## Two thousand slow clients, then ten times the load: nobody else may notice
 	.build/release/subledger-bench --siege --subledger $(BINARY)
 
 sanitize: deps ## Runs all tests under the thread sanitizer, then under the address sanitizer

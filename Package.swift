@@ -40,7 +40,7 @@ let package = Package(
     // Measures the release binary from outside: no part of it.
     .executableTarget(
       name: "subledger-bench",
-      dependencies: ["Simulator", "JournalStore", "Platform", "StrictJSON"],
+      dependencies: ["Simulator", "JournalStore", "SignedData", "Platform", "StrictJSON"],
       path: "Sources/Bench", swiftSettings: strict),
     room("HTTPFront", ["SubscriptionLedger", "Console", "Platform", "StrictJSON"]),
     // The console's pages, as bytes.
@@ -92,6 +92,7 @@ let package = Package(
         "StrictJSON",
       ], fixtures: true),
     trial("House"),
+    trial("Bench", ["subledger-bench", "Simulator", "JournalStore", "Platform", "StrictJSON"]),
     trial("StrictJSON", ["StrictJSON"]),
     trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
     trial(

@@ -37,14 +37,7 @@ enum Bench {
   private static func measure(_ options: Options) throws(BenchError) -> Bool {
     let folder = try RunFolder.make(options)
     defer { folder.clear() }
-    let report: Report
-    if options.isSiege {
-      var siege = try Siege(folder, options)
-      report = try siege.hold()
-    } else {
-      var session = try Session(folder, options)
-      report = try session.measure()
-    }
+    let report = try report(folder, options)
     write(report.table + "\n", to: STDOUT_FILENO)
     let isHeld = !options.isSiege || report.measurements.allSatisfy { $0.isMet != false }
     guard let path = options.json else { return isHeld }
@@ -54,6 +47,21 @@ enum Bench {
       throw .unmeasurable("\(error)")
     }
     return isHeld
+  }
+
+  private static func report(
+    _ folder: RunFolder, _ options: Options
+  ) throws(BenchError) -> Report {
+    if options.isSiege {
+      var siege = try Siege(folder, options)
+      return try siege.hold()
+    }
+    if options.isLarge {
+      var session = try LargeSession(folder, options)
+      return try session.measure()
+    }
+    var session = try Session(folder, options)
+    return try session.measure()
   }
 
   /// What goes on, on standard error.

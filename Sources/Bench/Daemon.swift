@@ -60,9 +60,8 @@ struct Daemon: ~Copyable {
 
   /// A read of a customer nobody knows is answered 404 once rows can be read, 503 before.
   private static func isReady(_ port: UInt16, _ run: RunFolder) throws(BenchError) -> Bool {
-    let request = Input.read("0", token: RunFolder.token)
     let report = try LoadGenerator.run(
-      [request], total: 1, connections: 1, port: port, marker: "")
+      Reads(["0"]), connections: 1, port: port, marker: "")
     return report.others[404] == 1
   }
 

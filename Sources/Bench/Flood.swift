@@ -1,7 +1,7 @@
 import Glibc
 import Platform
 
-/// Sends prepared requests at a given rate, whatever becomes of them: who is answered slowly does
+/// Sends requests at a given rate, whatever becomes of them: who is answered slowly does
 /// not get fewer (an open loop), as long as a connection is free.
 ///
 /// One thread, epoll, one request under way on each connection.
@@ -18,7 +18,7 @@ struct Flood: ~Copyable {
     var seconds = 0.0
   }
 
-  private let requests: ArraySlice<[UInt8]>
+  private let requests: any Requests
   private let port: UInt16
   private var epoll: Epoll
   /// By token of their events.
@@ -36,7 +36,7 @@ struct Flood: ~Copyable {
   ///   - requests: used in turn, and again from the first.
   ///   - rate: requests a second.
   static func run(
-    _ requests: ArraySlice<[UInt8]>, rate: Double, seconds: Double, connections: Int, port: UInt16
+    _ requests: any Requests, rate: Double, seconds: Double, connections: Int, port: UInt16
   ) throws(BenchError) -> Report {
     var flood = try Flood(requests, port)
     for token in 0..<connections { try flood.connect(token) }
@@ -44,7 +44,7 @@ struct Flood: ~Copyable {
     return flood.report
   }
 
-  private init(_ requests: ArraySlice<[UInt8]>, _ port: UInt16) throws(BenchError) {
+  private init(_ requests: any Requests, _ port: UInt16) throws(BenchError) {
     self.requests = requests
     self.port = port
     do throws(PlatformError) {
@@ -90,7 +90,7 @@ struct Flood: ~Copyable {
 
   private mutating func begin(_ token: Int) throws(BenchError) {
     let connection = connections[token]
-    connection.request = requests[requests.startIndex + report.offered % requests.count]
+    try requests.write(report.offered % requests.count, to: &connection.request)
     connection.sent = 0
     connection.start = Clock.monotonicNanoseconds()
     report.offered += 1

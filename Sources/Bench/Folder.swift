@@ -11,13 +11,31 @@ enum Folder {
 
   /// The sizes of all files in it added up, in bytes.
   static func size(_ path: String) -> Int64 {
-    entries(path).reduce(0) { sum, name in
-      var status = stat()
-      let entry = path + "/" + name
-      guard lstat(entry, &status) == 0 else { return sum }
-      let isFolder = status.st_mode & S_IFMT == S_IFDIR
-      return sum + (isFolder ? size(entry) : Int64(status.st_size))
+    entries(path).reduce(0) { $0 + size(of: path + "/" + $1) }
+  }
+
+  /// Of a file, or of a folder with all in it; 0 where there is neither.
+  private static func size(of entry: String) -> Int64 {
+    var status = stat()
+    guard lstat(entry, &status) == 0 else { return 0 }
+    return status.st_mode & S_IFMT == S_IFDIR ? size(entry) : Int64(status.st_size)
+  }
+
+  /// What its files add to each of so many events, the largest first.
+  static func shares(_ path: String, of events: Int) -> String {
+    let files = entries(path).map { (name: $0, size: size(of: path + "/" + $0)) }
+    let shares = files.filter { $0.size >= Int64(events) }.sorted { $0.size > $1.size }
+      .map { "\($0.name) \(Decimal.text(Double($0.size) / Double(events))) B" }
+    return shares.joined(separator: ", ")
+  }
+
+  /// Bytes that may still be written where it lies.
+  static func room(_ path: String) throws(BenchError) -> Int64 {
+    var status = statvfs()
+    guard statvfs(path, &status) == 0 else {
+      throw .unmeasurable("could not look at \(path): \(String(cString: strerror(errno)))")
     }
+    return Int64(status.f_bavail) * Int64(status.f_frsize)
   }
 
   /// How many entries it has.
@@ -33,7 +51,7 @@ enum Folder {
   }
 
   /// The names in it, without itself and its parent; none where it cannot be read.
-  private static func entries(_ path: String) -> [String] {
+  static func entries(_ path: String) -> [String] {
     guard let folder = opendir(path) else { return [] }
     defer { closedir(folder) }
     var names: [String] = []

@@ -1,110 +1,100 @@
+import Glibc
 import Platform
 import Simulator
 import StrictJSON
 
-/// What is sent: whole HTTP requests, made before anything is measured.
-struct Input: Sendable {
-  /// POSTs of distinct notifications in the order of their signing, three signatures in each.
-  let requests: [[UInt8]]
-  /// Mean bytes of a body on the wire.
-  let bodyBytes: Double
+/// What is sent: a fleet's notifications, signed into a file before anything is measured.
+struct Input {
+  let file: BodyFile
   let customers: Int
+  /// Those with three signatures come first; behind them those with fewer, one-time purchases
+  /// mostly. So the measured ones all cost the proof the same.
+  let threeSigned: Int
   /// How many of the notifications each stream has.
   let streams: [String: Int]
 
+  /// The first line is a heading.
+  private static let firstLine = 1
   /// How long ago the fleet's first customer came.
   static let days: Int64 = 400
   /// 2026-01-01T00:00:00Z: the same payloads on every day the program runs.
-  private static let end: Int64 = 1_767_225_600_000
-  /// Customers counted to learn how many notifications one has.
-  private static let probe = 400
+  static let end: Int64 = 1_767_225_600_000
+  static let seed: UInt64 = 7
 
-  /// Signs about `events` notifications of a fleet.
-  ///
-  /// Those with fewer than three signatures (one-time products, mostly) are left out, so that every
-  /// one costs the proof the same.
-  static func make(
-    about events: Int, _ authority: SimulatedAuthority
-  ) throws(BenchError) -> Input {
-    let perCustomer = Double(notifications(of: probe).count) / Double(probe)
-    let customers = max(1, Int(Double(events) / perCustomer))
-    let chosen = notifications(of: customers)
+  /// Where the authority lies that signed a file.
+  static func authority(of path: String) -> String { path + ".authority" }
+
+  /// Signs a fleet into the file, unless that was done before.
+  static func prepare(_ path: String, customers: Int) throws(BenchError) -> Input {
+    let fleet = Fleet(
+      app: SimulatedApp(), customers: customers, days: days, end: end, seed: seed)
+    let all = fleet.notifications()
+    let three = all.filter(hasThreeSignatures)
+    let heading = JSONValue.object([
+      ("customers", .integer(Int64(customers))), ("days", .integer(days)),
+      ("notifications", .integer(Int64(all.count))),
+      ("three_signatures", .integer(Int64(three.count))),
+    ])
+    if access(path, F_OK) != 0 {
+      Bench.say("signing \(all.count) notifications")
+      let rest = all.filter { !hasThreeSignatures($0) }
+      try Signing.write(
+        (three + rest).map(\.payload), heading: heading,
+        try authority(in: authority(of: path)), to: path)
+    }
     var streams: [String: Int] = [:]
-    for notification in chosen {
+    for notification in all {
       if let id = notification.originalTransactionId { streams[id, default: 0] += 1 }
     }
-    let requests = try sign(chosen, authority)
-    let head = Self.head(length: 13_800).count
-    let bytes = requests.reduce(0) { $0 + $1.count - head }
-    return Input(
-      requests: requests, bodyBytes: Double(bytes) / Double(max(1, requests.count)),
-      customers: customers, streams: streams)
+    let file = try BodyFile.open(path)
+    try requireHeading(heading, of: file, lines: all.count + firstLine)
+    return Input(file: file, customers: customers, threeSigned: three.count, streams: streams)
   }
 
-  /// All of a fleet's that carry a transaction and a renewal, in the order of their signing.
-  private static func notifications(of customers: Int) -> [SimulatedNotification] {
-    let fleet = Fleet(app: SimulatedApp(), customers: customers, days: days, end: end, seed: 7)
-    return fleet.notifications().filter { notification in
-      let data = notification.payload["data"]
-      return data?["transaction"] != nil && data?["renewalInfo"] != nil
+  /// A file made for another fleet would be measured under a wrong name.
+  private static func requireHeading(
+    _ heading: JSONValue, of file: BodyFile, lines: Int
+  ) throws(BenchError) {
+    var line: [UInt8] = []
+    if file.count > 0 { try file.append(0, to: &line) }
+    guard file.count == lines, line == Array(heading.text.utf8) else {
+      throw .unmeasurable("\(file.path) holds another fleet; remove it, or name another file")
     }
   }
 
-  /// Signs on every processor: nothing is measured yet.
-  private static func sign(
-    _ notifications: [SimulatedNotification], _ authority: SimulatedAuthority
-  ) throws(BenchError) -> [[UInt8]] {
-    let parts = ProcessLimits.processors
-    let results = Mailbox<(part: Int, requests: [[UInt8]]?)>(capacity: parts)
-    for part in 0..<parts {
-      do throws(PlatformError) {
-        _ = try Thread.start("sign-\(part)") {
-          let first = notifications.count * part / parts
-          let end = notifications.count * (part + 1) / parts
-          let requests = try? notifications[first..<end].map { notification in
-            request(try authority.sign(notification: notification.payload))
-          }
-          _ = results.put((part, requests))
-        }
-      } catch {
-        throw .unmeasurable("\(error)")
-      }
+  /// The authority of a folder; a new one where there is none.
+  static func authority(in folder: String) throws(BenchError) -> SimulatedAuthority {
+    do throws(SimulatorError) {
+      if access(folder, F_OK) == 0 { return try SimulatedAuthority.load(from: folder) }
+      return try SimulatedAuthority.create(at: folder)
+    } catch {
+      throw .unmeasurable("\(error)")
     }
-    var signed = [[[UInt8]]](repeating: [], count: parts)
-    var waiting = parts
-    while waiting > 0, let arrived = results.takeAll() {
-      for result in arrived {
-        guard let requests = result.requests else { throw .unmeasurable("could not sign") }
-        signed[result.part] = requests
-        waiting -= 1
-      }
-    }
-    return signed.flatMap { $0 }
   }
 
-  private static func request(_ body: [UInt8]) -> [UInt8] { head(length: body.count) + body }
-
-  private static func head(length: Int) -> [UInt8] {
-    Array(
-      """
-      POST /v1/notifications HTTP/1.1\r
-      Host: 127.0.0.1\r
-      Content-Type: application/json\r
-      Content-Length: \(length)\r
-      \r
-
-      """.utf8)
+  /// Its own, its transaction's, its renewal information's.
+  static func hasThreeSignatures(_ notification: SimulatedNotification) -> Bool {
+    let data = notification.payload["data"]
+    return data?["transaction"] != nil && data?["renewalInfo"] != nil
   }
 
-  /// A GET of one row.
-  static func read(_ originalTransactionId: String, token: String) -> [UInt8] {
-    Array(
-      """
-      GET /v1/entitlements/\(originalTransactionId) HTTP/1.1\r
-      Host: 127.0.0.1\r
-      Authorization: Bearer \(token)\r
-      \r
+  /// All of them.
+  var count: Int { file.count - Self.firstLine }
 
-      """.utf8)
+  /// Bytes of a body on the wire: the mean of those with three signatures.
+  var bodyBytes: Double {
+    let bytes = (0..<threeSigned).reduce(0) { $0 + file.length(of: $1 + Self.firstLine) }
+    return Double(bytes) / Double(max(1, threeSigned))
+  }
+
+  /// Some of them, counted from 0 in the order of the file.
+  func posts(_ range: Range<Int>) -> Posts {
+    let first = range.lowerBound + Self.firstLine
+    return Posts(file: file, lines: first..<first + range.count)
+  }
+
+  /// Those between two shares of the ones with three signatures.
+  func measured(_ from: Double, _ through: Double) -> Range<Int> {
+    Int(Double(threeSigned) * from)..<Int(Double(threeSigned) * through)
   }
 }

@@ -1,19 +1,21 @@
 import Glibc
 import Platform
 
-/// Sends prepared requests over kept-alive connections as fast as they are answered: one thread,
-/// epoll, one request under way on each connection.
+/// Sends requests over kept-alive connections, one under way on each: one thread, epoll.
 ///
-/// It shares the machine with what it measures, so it is frugal: requests are whole beforehand, and
-/// of an answer only status, length and one marker are looked at.
+/// Either as fast as they are answered, or each when a pacer says so, whatever became of those
+/// before it. It shares the machine with what it measures, so it is frugal: requests are made
+/// beforehand, and of an answer only status, length and one marker are looked at.
 struct LoadGenerator: ~Copyable {
-  private let requests: ArraySlice<[UInt8]>
-  /// Requests to send in all.
-  private let total: Int
+  private let requests: any Requests
+  private let pacer: Pacer?
   private let marker: [UInt8]
   private var epoll: Epoll
   /// By token of their events.
   private var connections: [LoadConnection] = []
+  /// Connections that wait for a request to fall due, the longest waiting first.
+  private var idle: [Int] = []
+  private var start: Int64 = 0
   /// Requests begun, and requests answered.
   private var next = 0
   private var answered = 0
@@ -23,50 +25,58 @@ struct LoadGenerator: ~Copyable {
 
   /// Without an answer for so long, in milliseconds, there is nothing to measure.
   private static let patience: Int32 = 30_000
+  private static let bellToken = UInt64.max
 
   /// - Parameters:
-  ///   - total: how many requests to send; they are used in turn, and again from the first.
   ///   - marker: what a good answer contains.
+  ///   - pacer: of as many as there are requests; without one a request follows an answer at once.
   static func run(
-    _ requests: ArraySlice<[UInt8]>, total: Int, connections: Int, port: UInt16, marker: String
+    _ requests: any Requests, connections: Int, port: UInt16, marker: String, pacer: Pacer? = nil
   ) throws(BenchError) -> LoadReport {
-    var generator = try LoadGenerator(requests, total, marker)
-    try generator.connect(min(connections, total), port)
+    var generator = try LoadGenerator(requests, pacer, marker)
+    try generator.connect(min(connections, requests.count), port)
     try generator.run()
     return generator.report
   }
 
   private init(
-    _ requests: ArraySlice<[UInt8]>, _ total: Int, _ marker: String
+    _ requests: any Requests, _ pacer: Pacer?, _ marker: String
   ) throws(BenchError) {
     self.requests = requests
-    self.total = total
+    self.pacer = pacer
     self.marker = Array(marker.utf8)
     do throws(PlatformError) {
       epoll = try .open()
     } catch {
       throw .unmeasurable("\(error)")
     }
-    report.latencies.reserveCapacity(total)
+    report.latencies.reserveCapacity(requests.count)
   }
 
   /// Connects before the clock starts: kept-alive connections are what is measured.
   private mutating func connect(_ count: Int, _ port: UInt16) throws(BenchError) {
     for token in 0..<count {
       let connection = try LoadConnection.open(port: port)
-      do throws(PlatformError) {
-        try epoll.add(connection.socket.descriptor, token: UInt64(token), .read)
-      } catch {
-        throw .unmeasurable("\(error)")
-      }
+      try watch(connection.socket.descriptor, UInt64(token))
       connections.append(connection)
+    }
+    if let pacer { try watch(pacer.bell.descriptor, Self.bellToken) }
+  }
+
+  private func watch(_ descriptor: Int32, _ token: UInt64) throws(BenchError) {
+    do throws(PlatformError) {
+      try epoll.add(descriptor, token: token, .read)
+    } catch {
+      throw .unmeasurable("\(error)")
     }
   }
 
   private mutating func run() throws(BenchError) {
-    let start = Clock.monotonicNanoseconds()
+    start = Clock.monotonicNanoseconds()
+    try pacer?.start(at: start)
+    defer { pacer?.stop() }
     for token in connections.indices { try begin(token) }
-    while answered < total {
+    while answered < requests.count {
       let count = epoll.wait(milliseconds: Self.patience)
       guard count > 0 || errno == EINTR else {
         throw .unmeasurable("no answer for \(Self.patience / 1000) seconds")
@@ -77,13 +87,19 @@ struct LoadGenerator: ~Copyable {
     report.latencies.sort()
   }
 
-  /// Starts the next request on a connection, if there is one.
+  /// Starts the next request on a connection, if there is one and it is due.
+  ///
+  /// A paced one is as old as its due time says: while it waits for a connection, or for this
+  /// thread, its customer waits too.
   private mutating func begin(_ token: Int) throws(BenchError) {
-    guard next < total else { return }
+    guard next < requests.count else { return }
+    let now = Clock.monotonicNanoseconds()
+    let due = pacer.map { start + $0.due[next] } ?? now
+    guard due <= now else { return idle.append(token) }
     let connection = connections[token]
-    connection.request = requests[requests.startIndex + next % requests.count]
+    try requests.write(next, to: &connection.request)
     connection.sent = 0
-    connection.start = Clock.monotonicNanoseconds()
+    connection.start = due
     next += 1
     try send(token)
   }
@@ -98,8 +114,8 @@ struct LoadGenerator: ~Copyable {
       connection.socket.descriptor, token: UInt64(token), connection.isBlocked ? .write : .read)
   }
 
-  /// Counts an answer that is complete and begins the next request at once.
   private mutating func react(to event: Epoll.Event) throws(BenchError) {
+    guard event.token != Self.bellToken else { return try beginDue() }
     let token = Int(event.token)
     let connection = connections[token]
     if event.broken { throw .unmeasurable("the daemon closed a connection") }
@@ -107,13 +123,28 @@ struct LoadGenerator: ~Copyable {
     guard event.readable, let answer = try connection.receive(&buffer, marker: marker) else {
       return
     }
+    count(answer, after: Clock.monotonicNanoseconds() - connection.start)
+    try begin(token)
+  }
+
+  /// Starts what has fallen due, as far as there are connections.
+  private mutating func beginDue() throws(BenchError) {
+    pacer?.bell.silence()
+    for _ in idle.indices {
+      let token = idle.removeFirst()
+      try begin(token)
+      // Not due yet: so is none behind it.
+      if idle.last == token { return }
+    }
+  }
+
+  private mutating func count(_ answer: LoadConnection.Answer, after nanoseconds: Int64) {
     answered += 1
-    report.latencies.append(Clock.monotonicNanoseconds() - connection.start)
+    report.latencies.append(nanoseconds)
     if answer.status == 200 && answer.hasMarker {
       report.good += 1
     } else {
       report.others[answer.status, default: 0] += 1
     }
-    try begin(token)
   }
 }

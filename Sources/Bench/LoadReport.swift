@@ -6,7 +6,8 @@ struct LoadReport {
   var others: [Int: Int] = [:]
   /// From the first request to the last answer.
   var seconds = 0.0
-  /// From the first byte sent to the last byte answered, nanoseconds, ascending.
+  /// From the first byte sent, or due to be sent, to the last byte answered; nanoseconds,
+  /// ascending.
   var latencies: [Int64] = []
 
   /// Adds another load of the same kind.

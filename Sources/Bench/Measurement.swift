@@ -13,6 +13,7 @@ struct Measurement {
   let name: String
   let what: String
   let value: Double
+  /// Empty where the value is a ratio itself.
   let unit: String
   /// The value set against something that makes machines comparable.
   var ratio: (value: Double, of: String)?

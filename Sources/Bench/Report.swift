@@ -5,6 +5,14 @@ struct Report {
   var conditions: Conditions
   var measurements: [Measurement] = []
 
+  mutating func add(
+    _ name: String, _ what: String, _ value: Double, _ unit: String,
+    ratio: (value: Double, of: String)? = nil,
+    target: (Measurement.Target, Measurement.Subject)? = nil
+  ) {
+    measurements.append(Measurement(name, what, value, unit, ratio: ratio, target: target))
+  }
+
   // MARK: The table
 
   /// Rows, a rule, conditions; columns are as wide as what is in them.
@@ -26,7 +34,8 @@ struct Report {
 
   private static func cells(_ measurement: Measurement) -> [String] {
     [
-      measurement.what, Decimal.text(measurement.value) + " " + measurement.unit,
+      measurement.what,
+      Decimal.text(measurement.value) + " " + (measurement.unit == "" ? "×" : measurement.unit),
       measurement.ratio.map { Decimal.text($0.value) + " " + $0.of } ?? "",
       measurement.target.map { target($0.0, $0.1, measurement.unit) } ?? "",
       measurement.isMet.map { $0 ? "met" : "missed" } ?? "",
@@ -36,7 +45,7 @@ struct Report {
   private static func target(
     _ target: Measurement.Target, _ subject: Measurement.Subject, _ unit: String
   ) -> String {
-    let end = subject == .value ? " " + unit : " ×"
+    let end = subject == .value && unit != "" ? " " + unit : " ×"
     switch target {
     case .atLeast(let bound): return "≥ " + Decimal.text(bound) + end
     case .atMost(let bound): return "≤ " + Decimal.text(bound) + end

@@ -3,7 +3,7 @@ import Platform
 import Simulator
 import StrictJSON
 
-/// The folder of one run: authority, configuration, the daemon's data, its log.
+/// The folder of one run, or of one daemon in it: configuration, the daemon's data, its log.
 struct RunFolder {
   let path: String
   /// The binary under measurement.
@@ -16,38 +16,56 @@ struct RunFolder {
   /// The SHA-256 of the token, which is what a configuration holds.
   private static let tokenSHA256 =
     "1b32c28cb38c05480eccc1bd60ff97029b57a05c96718b96dad7e9d84894f549"
+  /// Where folders are made that nobody named.
+  private static let place = ".bench"
 
   var data: String { path + "/data" }
   var configuration: String { path + "/config.json" }
 
+  /// Makes a new folder; the one of made journals, if it was named, may be there already.
   static func make(_ options: Options) throws(BenchError) -> RunFolder {
-    if options.data == nil { mkdir(".bench", 0o700) }
-    let path = options.data ?? ".bench/run-\(getpid())"
-    try Folder.make(path)
+    if options.data == nil {
+      mkdir(place, 0o700)
+      clearAbandoned()
+    }
+    let path = options.data ?? "\(place)/run-\(getpid())"
+    if !(options.isLarge && options.data != nil && access(path, F_OK) == 0) {
+      try Folder.make(path)
+    }
     return RunFolder(path: path, subledger: options.subledger, isKept: options.data != nil)
   }
 
-  /// Makes the authority, and a configuration that trusts it and listens on a free port.
-  ///
-  /// - Parameter places: how many connections the daemon takes.
-  func prepare(places: Int) throws(BenchError) -> SimulatedAuthority {
-    let authority: SimulatedAuthority
-    do throws(SimulatorError) {
-      authority = try SimulatedAuthority.create(at: path + "/authority")
-    } catch {
-      throw .unmeasurable("\(error)")
+  /// One in this one, made where it is missing.
+  func inner(_ name: String) throws(BenchError) -> RunFolder {
+    let inner = path + "/" + name
+    if access(inner, F_OK) != 0 { try Folder.make(inner) }
+    return RunFolder(path: inner, subledger: subledger, isKept: true)
+  }
+
+  /// A run that was killed may have left gigabytes.
+  private static func clearAbandoned() {
+    for name in Folder.entries(place) where name.hasPrefix("run-") {
+      guard let pid = pid_t(name.dropFirst(4)), kill(pid, 0) != 0, errno == ESRCH else { continue }
+      Folder.remove(place + "/" + name)
     }
-    let text = configurationValue(Int64(places)).prettyText + "\n"
+  }
+
+  /// Writes a configuration that trusts an authority and listens on a free port.
+  ///
+  /// - Parameters:
+  ///   - authority: the authority's folder.
+  ///   - places: how many connections the daemon takes.
+  func configure(_ authority: String, places: Int) throws(BenchError) {
+    let text = configurationValue(authority, places).prettyText + "\n"
     do throws(PlatformError) {
       try DurableFile.write(Array(text.utf8), to: configuration)
     } catch {
       throw .unmeasurable("\(error)")
     }
-    return authority
   }
 
   /// One app, one root, one token; all limits but those on connections are the daemon's own.
-  private func configurationValue(_ places: Int64) -> JSONValue {
+  private func configurationValue(_ authority: String, _ places: Int) -> JSONValue {
     let app = SimulatedApp()
     let admitted = JSONValue.object([
       ("bundleId", .string(app.bundleId)), ("appAppleId", .integer(app.appAppleId)),
@@ -56,10 +74,11 @@ struct RunFolder {
     let reader = JSONValue.object([
       ("name", .string("bench")), ("sha256", .string(Self.tokenSHA256)),
     ])
-    let places = JSONValue.integer(places)
+    let places = JSONValue.integer(Int64(places))
     return .object([
       ("listen", .string("127.0.0.1:0")), ("data", .string(absolute(data))),
-      ("apps", .array([admitted])), ("trustRoots", .array([.string("authority/root.der")])),
+      ("apps", .array([admitted])),
+      ("trustRoots", .array([.string(absolute(authority + "/root.der"))])),
       ("readTokens", .array([reader])),
       ("limits", .object([("connections", places), ("connectionsPerAddress", places)])),
     ])
@@ -104,6 +123,6 @@ struct RunFolder {
     guard !isKept else { return }
     Folder.remove(path)
     // Stays where another run has something in it.
-    rmdir(".bench")
+    rmdir(Self.place)
   }
 }

@@ -25,10 +25,9 @@ struct Siege {
     self.folder = folder
     report = Report(conditions: try .ofMachine(folder))
     Descriptors.allow(Self.places + 1024)
-    let authority = try folder.prepare(places: Self.places)
-    let events = min(options.events, 8_000)
-    Bench.say("signing about \(events) notifications")
-    input = try Input.make(about: events, authority)
+    let path = options.input ?? folder.path + "/input.ndjson"
+    input = try Input.prepare(path, customers: options.customers)
+    try folder.configure(Input.authority(of: path), places: Self.places)
   }
 
   /// Both parts, each with a daemon of its own on the same data.
@@ -40,14 +39,6 @@ struct Siege {
     return report
   }
 
-  private mutating func add(
-    _ name: String, _ what: String, _ value: Double, _ unit: String,
-    _ target: Measurement.Target? = nil
-  ) {
-    report.measurements.append(
-      Measurement(name, what, value, unit, target: target.map { ($0, .value) }))
-  }
-
   // MARK: Slow clients
 
   private mutating func holdSlow() throws(BenchError) {
@@ -55,12 +46,11 @@ struct Siege {
     let daemon = try Daemon.start(folder)
     // Every thread opens its files first: they are not the crowd's.
     _ = try LoadGenerator.run(
-      [Input.read("0", token: RunFolder.token)], total: 64, connections: 16, port: daemon.port,
-      marker: "")
+      Reads(["0"], count: 64), connections: 16, port: daemon.port, marker: "")
     usleep(500_000)
     let before = daemon.usage.descriptors()
     let port = daemon.port
-    let requests = input.requests[...]
+    let requests = input.posts(0..<input.count)
     let (polite, crowd) = try SlowCrowd.run(Self.slow, port: port) { () throws(BenchError) in
       try Flood.run(
         requests, rate: Self.politeRate, seconds: Self.politeSeconds, connections: 8, port: port)
@@ -72,18 +62,24 @@ struct Siege {
     }
     Bench.say("answers: \(polite.accepted.good) of \(polite.offered), others \(polite.others)")
     let after = settled(daemon.usage, before)
-    add("slow_opened", "slow clients, one after the other", Double(crowd.opened), "")
-    add(
+    report.add("slow_opened", "slow clients, one after the other", Double(crowd.opened), "clients")
+    report.add(
       "slow_latency", "the one who behaves well: slowest hundredth",
-      polite.accepted.milliseconds(at: 0.99), "ms", .atMost(250))
-    add(
+      polite.accepted.milliseconds(at: 0.99), "ms", target: (.atMost(250), .value))
+    report.add(
       "slow_refused", "his requests without a 200", Double(polite.offered - polite.accepted.good),
-      "", .atMost(0))
-    add(
-      "slow_overdue", "a slow one closed after its deadline, at most", crowd.worst, "s", .atMost(2))
-    add("slow_forgotten", "slow ones never closed", Double(crowd.forgotten), "", .atMost(0))
-    add("slow_descriptors", "descriptors left behind", Double(after - before), "", .atMost(0))
-    add("slow_peak", "resident memory, at most", Double(try daemon.usage.peakBytes()) / 1e6, "MB")
+      "requests", target: (.atMost(0), .value))
+    report.add(
+      "slow_overdue", "a slow one closed after its deadline, at most", crowd.worst, "s",
+      target: (.atMost(2), .value))
+    report.add(
+      "slow_forgotten", "slow ones never closed", Double(crowd.forgotten), "clients",
+      target: (.atMost(0), .value))
+    report.add(
+      "slow_descriptors", "left behind", Double(after - before), "descriptors",
+      target: (.atMost(0), .value))
+    report.add(
+      "slow_peak", "resident memory, at most", Double(try daemon.usage.peakBytes()) / 1e6, "MB")
     try daemon.stop()
   }
 
@@ -101,15 +97,18 @@ struct Siege {
     let daemon = try Daemon.start(folder, onlyOn: last)
     try stay(on: "0")
     let bears = try bearable(daemon.port)
-    add("flood_bearable", "what it bears on one processor", bears.rate, "/s")
+    report.add("flood_bearable", "what it bears on one processor", bears.rate, "/s")
     Bench.say("ten times that for \(Self.floodSeconds) s")
     let flood = try Flood.run(
-      input.requests[...], rate: bears.rate * 10, seconds: Self.floodSeconds,
+      input.posts(0..<input.count), rate: bears.rate * 10, seconds: Self.floodSeconds,
       connections: Self.floodConnections, port: daemon.port)
     note(flood)
     let again = try bearable(daemon.port)
-    add("flood_after", "what it bears right after", again.rate, "/s", .atLeast(bears.rate * 0.8))
-    add("flood_peak", "resident memory, at most", Double(try daemon.usage.peakBytes()) / 1e6, "MB")
+    report.add(
+      "flood_after", "what it bears right after", again.rate, "/s",
+      target: (.atLeast(bears.rate * 0.8), .value))
+    report.add(
+      "flood_peak", "resident memory, at most", Double(try daemon.usage.peakBytes()) / 1e6, "MB")
     try daemon.stop()
     try stay(on: "0-\(last)")
   }
@@ -121,7 +120,7 @@ struct Siege {
 
   private func bearable(_ port: UInt16) throws(BenchError) -> LoadReport {
     let load = try LoadGenerator.run(
-      input.requests[...], total: Self.bearable, connections: 64, port: port,
+      input.posts(0..<min(Self.bearable, input.count)), connections: 64, port: port,
       marker: #""outcome":""#)
     try load.requireAllGood("a load it can bear")
     return load
@@ -129,19 +128,20 @@ struct Siege {
 
   private mutating func note(_ flood: Flood.Report) {
     let (accepted, refused) = (flood.accepted, flood.refused)
-    add("flood_offered", "offered", Double(flood.offered) / flood.seconds, "/s")
-    add("flood_accepted", "accepted", Double(accepted.good) / flood.seconds, "/s")
-    add(
+    report.add("flood_offered", "offered", Double(flood.offered) / flood.seconds, "/s")
+    report.add("flood_accepted", "accepted", Double(accepted.good) / flood.seconds, "/s")
+    report.add(
       "flood_slowest", "accepted: slowest answer", accepted.milliseconds(at: 1), "ms",
-      .atMost(1_000))
-    add("flood_median", "accepted: median", accepted.milliseconds(at: 0.5), "ms")
-    add("flood_refused", "told to come again", Double(refused.good) / flood.seconds, "/s")
-    add(
+      target: (.atMost(1_000), .value))
+    report.add("flood_median", "accepted: median", accepted.milliseconds(at: 0.5), "ms")
+    report.add("flood_refused", "told to come again", Double(refused.good) / flood.seconds, "/s")
+    report.add(
       "flood_refused_median", "told to come again: median", refused.milliseconds(at: 0.5), "ms")
-    add(
+    report.add(
       "flood_refused_slowest", "told to come again: slowest hundredth",
-      refused.milliseconds(at: 0.99), "ms", .atMost(500))
+      refused.milliseconds(at: 0.99), "ms", target: (.atMost(500), .value))
     let others = flood.others.values.reduce(0, +)
-    add("flood_others", "neither of the two", Double(others), "", .atMost(0))
+    report.add(
+      "flood_others", "neither of the two", Double(others), "answers", target: (.atMost(0), .value))
   }
 }

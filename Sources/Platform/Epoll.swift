@@ -81,8 +81,8 @@ public struct Epoll: ~Copyable {
   /// - Returns: how many events there are for `event(at:)`; 0 also when a signal came between.
   public mutating func wait(milliseconds: Int32) -> Int {
     let room = Int32(ready.count)
-    let count = ready.withUnsafeMutableBufferPointer {
-      epoll_wait(descriptor, $0.baseAddress, room, milliseconds)
+    let count = ready.withUnsafeMutableBufferPointer { events in
+      events.baseAddress.map { epoll_wait(descriptor, $0, room, milliseconds) } ?? 0
     }
     return max(0, Int(count))
   }

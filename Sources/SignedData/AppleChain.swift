@@ -1,5 +1,6 @@
 /// The three certificates of Apple's chain in shape and size, under names that are nobody's: a
 /// P-384 root, a P-384 intermediate with path length 0, a P-256 leaf, all signed with SHA-384.
+/// Apple's take 583, 794 and 1,076 bytes of DER (Root CA G3, WWDR G6, Prod ECC … Receipt Signing).
 extension CertificateMaker {
   /// Long enough that every simulated history is provable at its signedDate: 2010 to 2050.
   public static let longValidity: ClosedRange<Int64> = 1_262_304_000_000...2_524_607_999_000
@@ -44,8 +45,8 @@ extension CertificateMaker {
   ) throws(SigningError) -> CertificateMaker {
     CertificateMaker(
       subject: name(
-        "Simulated App Store Receipt Signing",
-        unit: "Developer Relations"),
+        "Simulated Production App Store Purchase Receipt Signing",
+        unit: "Simulated Worldwide Developer Relations"),
       issuer: issuer.subject,
       notBefore: longValidity.lowerBound, notAfter: longValidity.upperBound,
       extensions: [
@@ -57,9 +58,10 @@ extension CertificateMaker {
         .policy(
           "1.3.6.1.4.1.99999.1.1",
           // At most 200 characters (RFC 5280 section 4.2.1.4).
-          notice: "Made by a simulator for tests alone: proves nothing about any purchase. "
-            + "A service that takes real money must never trust the root above it.",
-          practices: "http://www.simulator.invalid/practices/"),
+          notice: "Made by a simulator for tests and measurements alone: it proves nothing about "
+            + "any purchase of anybody. A service that takes real money must never trust the root "
+            + "above this certificate.",
+          practices: "http://www.simulator.invalid/certificate-authority/practices/"),
         try .subjectKeyIdentifier(key),
         .keyUsage([.digitalSignature]),
         .marker(CertificateExtension.receiptSigningMarker),

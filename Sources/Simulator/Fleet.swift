@@ -6,6 +6,8 @@ public struct Fleet: Sendable {
 
   public var app: SimulatedApp
   public var customers: Int
+  /// The number of the first one: a large fleet is made in pieces, each with its own numbers.
+  public var first = 0
   /// The first customer comes this many days before `end`.
   public var days: Int64
   /// Nothing is signed after it; milliseconds since 1970.
@@ -22,7 +24,7 @@ public struct Fleet: Sendable {
 
   /// All notifications in the order Apple signed them.
   public func notifications() -> [SimulatedNotification] {
-    (0..<customers).flatMap { life(of: $0) }.sorted(by: SimulatedNotification.precedes)
+    (first..<first + customers).flatMap { life(of: $0) }.sorted(by: SimulatedNotification.precedes)
   }
 
   /// The whole life of one customer, cut off at `end`: later notifications are not signed yet. The

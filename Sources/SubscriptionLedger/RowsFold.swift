@@ -10,7 +10,9 @@ final class RowsFold {
 
   /// States of streams that were folded lately; a customer's notifications come in bursts.
   private var states: [StreamKey: Entry] = [:]
-  private static let maximumStates = 20_000
+  /// A customer's state is about 7 KB, so all of them 35 MB: the daemon's memory under full load is
+  /// to stay under 120 MB. Who is not among them is read from the projection.
+  private static let maximumStates = 5_000
 
   private struct Entry {
     var state: StreamState

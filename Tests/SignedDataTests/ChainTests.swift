@@ -167,7 +167,8 @@ import Testing
     let start = try #require((0..<der.count - 64).first { Array(der[$0..<$0 + 64]) == point })
     let x = try bytes("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
     let y = try bytes("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
-    let certificate = try Certificate(der: Array(der[..<start]) + x + y + der[(start + 64)...])
+    let changed: [UInt8] = Array(der[..<start]) + x + y + Array(der[(start + 64)...])
+    let certificate = try Certificate(der: changed)
     let key = try VerifyingKey(of: certificate)
     let input =
       "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFt"

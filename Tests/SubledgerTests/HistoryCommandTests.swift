@@ -69,7 +69,7 @@ import Testing
       blocks[4].contains("\n    late: something signed 1 h 27 min later had come before it\n"))
     #expect(blocks[4].contains("\n    changed nothing"))
     let lines = try history(installation, "7000", "--json").lines()
-    #expect(lines.map { $0["late_by"]?.integer } == [nil, nil, nil, 87 * 60_000])
+    #expect(lines.map { $0["late_by"]?.integer } == [nil, nil, nil, Int64(87 * 60_000)])
     #expect(lines[0]["words"]?.string == "subscribed for the first time")
     #expect(lines[0]["changes"]?["expires_at"]?["after"]?.integer != nil)
     #expect(lines[3]["late"]?.boolean == true && lines[2]["money"]?["price"]?.integer == 9990)

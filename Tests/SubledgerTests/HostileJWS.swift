@@ -49,9 +49,9 @@ extension HostileTable {
     foe.notification()["data"]?["transaction"] ?? .null
   }
 
-  static let jws = jwsRows + nested
+  static let jws = [forms, algorithms, changed, encodings, nested].flatMap { $0 }
 
-  private static let jwsRows: [HostileRow] = [
+  private static let forms: [HostileRow] = [
     .refused("J1", 400) { foe in
       let parts = Forge.parts(try foe.fresh())
       let (header, payload, signature) = (parts[0], parts[1], parts[2])
@@ -77,6 +77,9 @@ extension HostileTable {
         "{\"signedPayload\":\"\(flat.replacing("\"", with: "\\\""))\"}",
       ].map { .post("JSON", $0) }
     },
+  ]
+
+  private static let algorithms: [HostileRow] = [
     .refused("J3", 401) { foe in
       try ["none", "None", "NONE", "nOnE", ""].flatMap { name in
         let signed = try foe.fresh(header: Array(header(foe, alg: "\"\(name)\"").utf8))
@@ -113,6 +116,9 @@ extension HostileTable {
       try headers(
         foe, ["null", "[\"ES256\"]", "256", "{}", "true"].map { header(foe, alg: $0) })
     },
+  ]
+
+  private static let changed: [HostileRow] = [
     .refused("J6", 401) { foe in
       try (0..<3).map { _ in
         let parts = Forge.parts(try foe.fresh())
@@ -145,10 +151,11 @@ extension HostileTable {
     },
     .refused("J10", 401) { foe in
       try resigned(foe) { signature in
-        [
-          [], [0], Array(signature.prefix(63)), signature + [0], [0] + signature,
-          signature + signature.prefix(32), signature + signature,
-          [0] + signature.prefix(32) + [0] + signature.suffix(32),
+        let (r, s) = (Array(signature.prefix(32)), Array(signature.suffix(32)))
+        let (none, zero): ([UInt8], [UInt8]) = ([], [0])
+        return [
+          none, zero, Array(signature.prefix(63)), signature + zero, zero + signature,
+          signature + r, signature + signature, zero + r + zero + s,
         ]
       }
     },
@@ -172,8 +179,8 @@ extension HostileTable {
           Wide.number(0), Wide.number(1), Wide.minus(n, Wide.number(1)), n,
           Wide.plus(n, Wide.number(1)), Wide.prime, [UInt8](repeating: 0xFF, count: 32),
         ]
-        return odd.flatMap { one in odd.map { one + $0 } }
-          + odd.flatMap { [$0 + signature.suffix(32), signature.prefix(32) + $0] }
+        let (r, s) = (Array(signature.prefix(32)), Array(signature.suffix(32)))
+        return odd.flatMap { one in odd.map { one + $0 } } + odd.flatMap { [$0 + s, r + $0] }
       }
     },
     .refused("J13", 401) { foe in
@@ -211,6 +218,9 @@ extension HostileTable {
       return try headers(foe, members.map { header(foe, extra: "," + $0) })
         + headers(foe, members.map { "{\"alg\":\"ES256\",\($0)}" })
     },
+  ]
+
+  private static let encodings: [HostileRow] = [
     .refused("J18", 400) { foe in
       let good = Forge.parts(try foe.fresh())
       var rows: [[UInt8]] = []

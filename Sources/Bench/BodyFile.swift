@@ -1,0 +1,78 @@
+import Glibc
+
+/// A file of lines, each read when it is needed: an input may be larger than memory.
+final class BodyFile {
+  let path: String
+  private let descriptor: Int32
+  /// Where each line begins, and at the end where one more would.
+  private var starts: [Int64] = [0]
+
+  /// How much is looked through at once for the ends of lines.
+  private static let piece = 1 << 20
+
+  /// Looks for the lines of a file whose last one is ended.
+  static func open(_ path: String) throws(BenchError) -> BodyFile {
+    let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(path) }
+    let file = BodyFile(path, descriptor)
+    try file.index()
+    return file
+  }
+
+  private init(_ path: String, _ descriptor: Int32) {
+    self.path = path
+    self.descriptor = descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  private static func failure(_ path: String) -> BenchError {
+    .unmeasurable("could not read \(path): \(String(cString: strerror(errno)))")
+  }
+
+  /// Lines of it.
+  var count: Int { starts.count - 1 }
+
+  /// Bytes of a line, without its end.
+  func length(of line: Int) -> Int { Int(starts[line + 1] - starts[line]) - 1 }
+
+  /// Appends a line, without its end.
+  func append(_ line: Int, to bytes: inout [UInt8]) throws(BenchError) {
+    let start = bytes.count
+    bytes.append(contentsOf: repeatElement(0, count: length(of: line)))
+    var filled = start
+    while filled < bytes.count {
+      let room = bytes.count - filled
+      let place = off_t(starts[line] + Int64(filled - start))
+      let count = bytes.withUnsafeMutableBytes { raw in
+        pread(descriptor, raw.baseAddress.map { $0 + filled }, room, place)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw Self.failure(path) }
+      filled += count
+    }
+  }
+
+  private func index() throws(BenchError) {
+    var bytes = [UInt8](repeating: 0, count: Self.piece)
+    var at: Int64 = 0
+    while true {
+      let count = bytes.withUnsafeMutableBytes { raw in
+        pread(descriptor, raw.baseAddress, raw.count, off_t(at))
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { throw Self.failure(path) }
+      if count == 0 { return }
+      bytes.withUnsafeBytes { raw in
+        var from = 0
+        while from < count, let base = raw.baseAddress,
+          let end = memchr(base + from, 0x0A, count - from)
+        {
+          from = base.distance(to: UnsafeRawPointer(end)) + 1
+          starts.append(at + Int64(from))
+        }
+      }
+      at += Int64(count)
+    }
+  }
+}

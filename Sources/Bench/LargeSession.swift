@@ -1,0 +1,238 @@
+import Glibc
+import JournalStore
+import Platform
+import Simulator
+import StrictJSON
+
+/// One run of the large form: what grows, or must not, with the journal.
+///
+/// Two journals are made, and what is to be compared is measured on both in turns, so that what
+/// else the machine does weighs on both.
+struct LargeSession {
+  /// Events of the journal that the large one is compared with.
+  static let few = 100_000
+
+  let options: Options
+  let small: World
+  let large: World
+  let known: KnownCustomers
+  /// Signed with the authority that both daemons trust.
+  private let file: BodyFile
+  var report: Report
+
+  /// Customers read over HTTP, evenly out of the whole journal.
+  private static let readers = 20_000
+
+  /// Makes the journals, and signs what is sent.
+  init(_ folder: RunFolder, _ options: Options) throws(BenchError) {
+    self.options = options
+    report = Report(conditions: try .ofMachine(folder))
+    small = try World(Self.few, in: folder, places: options.places)
+    large = try World(options.events, in: folder, places: options.places)
+    known = KnownCustomers()
+    // That of an earlier run goes with its journals: their headers are its.
+    let authority = try Input.authority(in: folder.path + "/authority")
+    let header = try MadeBody.header(of: authority)
+    var missing: [World] = []
+    for world in [small, large] where try !world.isMade() { missing.append(world) }
+    try World.requireRoom(for: missing, in: folder)
+    for world in missing { try world.make(known.past, header: header) }
+    let path = folder.path + "/coming-\(getpid()).ndjson"
+    try Signing.write(known.payloads(), heading: .null, authority, to: path)
+    file = try BodyFile.open(path)
+    // Gone with its last reader.
+    unlink(path)
+    try describe()
+  }
+
+  private mutating func describe() throws(BenchError) {
+    report.conditions.add(
+      "journals",
+      "\(Decimal.text(Double(small.events))) and \(Decimal.text(Double(large.events))) events of"
+        + " fleets over \(Input.days) days, made with random signatures, plus what earlier runs"
+        + " sent: \(try small.head() - Int64(small.events))")
+    report.conditions.add(
+      "sent to both",
+      "\(known.coming.count) genuine notifications of \(known.ids.count) customers that are in both"
+    )
+    report.conditions.add("connections", "\(options.connections), kept alive")
+  }
+
+  /// Measures everything.
+  ///
+  /// - Throws: `unmeasurable` where any answer, row or count is not what it must be.
+  mutating func measure() throws(BenchError) -> Report {
+    try measureRebuild()
+    try measureChain()
+    let bytes = Double(Folder.size(large.folder.data))
+    report.add(
+      "disk", "bytes on disk per event, all files", bytes / Double(try large.head()), "B")
+    report.conditions.add(
+      "on disk",
+      "\(Decimal.text(bytes / 1e9)) GB for the large journal; an event: "
+        + Folder.shares(large.folder.data, of: Int(try large.head())))
+    try measureStart()
+    try measureServing()
+    try measureQuestions()
+    return report
+  }
+
+  // MARK: At rest
+
+  /// Also makes live what is built: from here on both have rows.
+  private mutating func measureRebuild() throws(BenchError) {
+    for world in [small, large] {
+      Bench.say("rebuild of \(world.events)")
+      let run = try RebuildRun.measure(in: world.folder)
+      guard run.events == (try world.head()) else {
+        throw .unmeasurable("rebuild does not count \(try world.head()) events")
+      }
+      _ = try world.folder.subledger(["rebuild", "--apply", "--keep", "0"])
+      guard world.events == large.events else { continue }
+      report.add(
+        "rebuild", "rebuild, \(ProcessLimits.processors) threads",
+        Double(run.events) / run.seconds, "events/s", target: (.atLeast(150_000), .value))
+      report.add(
+        "rebuild_peak", "resident memory of the rebuild, at most", Double(run.peakBytes) / 1e6,
+        "MB", target: (.atMost(300), .value))
+    }
+  }
+
+  /// The signatures are made up, so only the chain can hold.
+  private mutating func measureChain() throws(BenchError) {
+    Bench.say("verify --chain")
+    let chain = try large.folder.subledger(["verify", "--chain", "--json"])
+    let head = try large.head()
+    let root = try? JSONDocument(parsing: Array(chain.output.utf8)).root
+    guard root?["events"]?.integer == head else {
+      throw .unmeasurable("verify --chain does not count \(head) events")
+    }
+    report.add(
+      "verify_chain", "verify --chain", Double(head) / chain.seconds, "events/s",
+      target: (.atLeast(80_000), .value))
+  }
+
+  private static let starts = 5
+
+  private mutating func measureStart() throws(BenchError) {
+    Bench.say("starting \(Self.starts) times")
+    var seconds: [Double] = []
+    for _ in 0..<Self.starts {
+      let daemon = try Daemon.start(large.folder)
+      seconds.append(daemon.secondsToReady)
+      try daemon.stop()
+    }
+    seconds.sort()
+    report.add(
+      "start", "start to ready, median of \(Self.starts)", seconds[Self.starts / 2] * 1e3, "ms",
+      target: (.atMost(300), .value))
+  }
+
+  // MARK: While both daemons run
+
+  private mutating func measureServing() throws(BenchError) {
+    let few = try Daemon.start(small.folder)
+    let many = try Daemon.start(large.folder)
+    sleep(1)
+    report.add(
+      "resident_idle", "resident memory, idle", Double(try many.usage.residentBytes()) / 1e6,
+      "MB", target: (.atMost(40), .value))
+    let heads = (try small.head(), try large.head())
+    try measureGrowth(few, many)
+    let sent = Int64(known.coming.count)
+    guard try small.head() == heads.0 + sent, try large.head() == heads.1 + sent else {
+      throw .unmeasurable("the journals did not grow by the \(sent) notifications that were sent")
+    }
+    try checkRows(small, few.port)
+    try checkRows(large, many.port)
+    Bench.say("reading")
+    try report.addReads(try large.customers(Self.readers), many.port, options)
+    report.add(
+      "resident_peak", "resident memory under full load, at most",
+      Double(try many.usage.peakBytes()) / 1e6, "MB", target: (.atMost(120), .value))
+    try few.stop()
+    try many.stop()
+  }
+
+  private static let turns = 8
+
+  /// The same notifications to both, a part to one and then to the other, and so on; the first part
+  /// only fills caches.
+  private mutating func measureGrowth(
+    _ few: borrowing Daemon, _ many: borrowing Daemon
+  ) throws(BenchError) {
+    Bench.say("sending \(known.coming.count) to each")
+    var used = (few: 0.0, many: 0.0)
+    var count = 0
+    for turn in 0...Self.turns {
+      let first = known.coming.count * turn / (Self.turns + 1)
+      let end = known.coming.count * (turn + 1) / (Self.turns + 1)
+      // Each goes first as often as the other.
+      let isFewFirst = turn % 2 == 0
+      var times = (few: 0.0, many: 0.0)
+      if isFewFirst { times.few = try send(first..<end, few) }
+      times.many = try send(first..<end, many)
+      if !isFewFirst { times.few = try send(first..<end, few) }
+      guard turn > 0 else { continue }
+      used.few += times.few
+      used.many += times.many
+      count += end - first
+    }
+    let each = (few: used.few / Double(count) * 1e6, many: used.many / Double(count) * 1e6)
+    report.add(
+      "growth", "processor time of the daemon per notification", each.many, "µs",
+      ratio: (each.many / each.few, "× with \(Decimal.text(Double(Self.few))) events"),
+      target: (.atMost(1.15), .ratio))
+  }
+
+  /// - Returns: the processor time that the daemon took, in seconds.
+  private func send(_ range: Range<Int>, _ daemon: borrowing Daemon) throws(BenchError) -> Double {
+    let before = try daemon.usage.processorSeconds()
+    // Behind the heading.
+    let posts = Posts(file: file, lines: range.lowerBound + 1..<range.upperBound + 1)
+    let load = try LoadGenerator.run(
+      posts, connections: options.connections, port: daemon.port,
+      marker: #""outcome":"accepted""#)
+    try load.requireAllGood("accepted")
+    return try daemon.usage.processorSeconds() - before
+  }
+
+  /// The rows over HTTP must have folded just what the journal has of the customer.
+  private func checkRows(_ world: World, _ port: UInt16) throws(BenchError) {
+    let app = SimulatedApp()
+    let ids = known.ids
+    for place in stride(from: 0, to: ids.count, by: max(1, ids.count / 50)) {
+      let key = StreamKey(
+        environment: app.environment, bundleId: app.bundleId, originalTransactionId: ids[place])
+      let count = try world.read { (reader) throws(StoreError) in
+        try reader.events(of: key).count
+      }
+      try RowCheck.require(events: count, of: ids[place], port)
+    }
+  }
+
+  // MARK: One customer
+
+  private static let questions = 30
+
+  private mutating func measureQuestions() throws(BenchError) {
+    let ids = known.ids
+    let asked = (0..<Self.questions).map { ids[ids.count * $0 / Self.questions] }
+    for command in ["history", "explain"] {
+      Bench.say("\(command), \(asked.count) times")
+      var times: (few: [Double], many: [Double]) = ([], [])
+      for id in asked {
+        times.few.append(try small.folder.subledger([command, id]).seconds * 1e3)
+        times.many.append(try large.folder.subledger([command, id]).seconds * 1e3)
+      }
+      let few = times.few.sorted()[asked.count / 2]
+      let many = times.many.sorted()[asked.count / 2]
+      report.add(
+        command, "\(command) of one customer, median, its program's start included", many, "ms",
+        target: (.atMost(20), .value))
+      report.add(
+        command + "_growth", "\(command), with \(Decimal.text(Double(Self.few))) events", few, "ms",
+        ratio: (many / few, "× as long with all"), target: (.atMost(2), .ratio))
+    }
+  }
+}

@@ -1,0 +1,52 @@
+/// What a load consists of: whole HTTP requests, by number.
+protocol Requests {
+  var count: Int { get }
+  /// Puts a request in place of what `bytes` holds.
+  func write(_ number: Int, to bytes: inout [UInt8]) throws(BenchError)
+}
+
+/// POSTs of a file's lines.
+struct Posts: Requests {
+  let file: BodyFile
+  let lines: Range<Int>
+
+  var count: Int { lines.count }
+
+  private static let head = Array(
+    """
+    POST /v1/notifications HTTP/1.1\r
+    Host: 127.0.0.1\r
+    Content-Type: application/json\r
+    Content-Length:\u{20}
+    """.utf8)
+
+  func write(_ number: Int, to bytes: inout [UInt8]) throws(BenchError) {
+    let line = lines.lowerBound + number
+    bytes.removeAll(keepingCapacity: true)
+    bytes += Self.head
+    bytes += "\(file.length(of: line))\r\n\r\n".utf8
+    try file.append(line, to: &bytes)
+  }
+}
+
+/// GETs of one row each, in turn and again from the first.
+struct Reads: Requests {
+  let count: Int
+  private let requests: [[UInt8]]
+
+  init(_ originalTransactionIds: some Sequence<String>, count: Int? = nil) {
+    requests = originalTransactionIds.map { id in
+      Array(
+        """
+        GET /v1/entitlements/\(id) HTTP/1.1\r
+        Host: 127.0.0.1\r
+        Authorization: Bearer \(RunFolder.token)\r
+        \r
+
+        """.utf8)
+    }
+    self.count = count ?? requests.count
+  }
+
+  func write(_ number: Int, to bytes: inout [UInt8]) { bytes = requests[number % requests.count] }
+}

@@ -1,0 +1,60 @@
+import Platform
+import Simulator
+import StrictJSON
+
+/// Signs notifications into a file, so that signing is over before anything is measured.
+enum Signing {
+  /// So many are signed before they are written.
+  private static let round = 4_096
+
+  /// Writes a heading, then a body a line, in the order given; a file of that name is whole.
+  static func write(
+    _ notifications: [JSONValue], heading: JSONValue, _ authority: SimulatedAuthority,
+    to path: String
+  ) throws(BenchError) {
+    var progress = Progress("notifications signed", of: notifications.count)
+    do throws(PlatformError) {
+      let file = try StreamedFile(path)
+      try file.write(heading.text + "\n")
+      for start in stride(from: 0, to: notifications.count, by: round) {
+        let end = min(start + round, notifications.count)
+        for body in try sign(notifications[start..<end], authority) {
+          try file.write(body)
+          try file.write("\n")
+        }
+        progress.show(end)
+      }
+      // Synced too: nothing is left to be written while others write.
+      try file.finish()
+    } catch {
+      throw .unmeasurable("could not sign into \(path): \(error)")
+    }
+  }
+
+  /// On every processor.
+  private static func sign(
+    _ notifications: ArraySlice<JSONValue>, _ authority: SimulatedAuthority
+  ) throws(PlatformError) -> [[UInt8]] {
+    let parts = ProcessLimits.processors
+    let results = Mailbox<(part: Int, bodies: [[UInt8]])>(capacity: parts)
+    for part in 0..<parts {
+      let first = notifications.startIndex + notifications.count * part / parts
+      let end = notifications.startIndex + notifications.count * (part + 1) / parts
+      _ = try Thread.start("sign-\(part)") {
+        let bodies = notifications[first..<end].compactMap { notification in
+          try? authority.sign(notification: notification)
+        }
+        _ = results.put((part, bodies))
+      }
+    }
+    var signed = [[[UInt8]]](repeating: [], count: parts)
+    var waiting = parts
+    while waiting > 0, let arrived = results.takeAll() {
+      for result in arrived { signed[result.part] = result.bodies }
+      waiting -= arrived.count
+    }
+    let bodies = signed.flatMap { $0 }
+    guard bodies.count == notifications.count else { throw .system("sign", 0) }
+    return bodies
+  }
+}
