@@ -12,6 +12,13 @@ CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
 
 .PHONY: help deps build run test laws trial test-release tamper check bench install format clean
+.PHONY: metrics
+
+# Installs a Debian package where a program of it is missing; no daemon of it is started.
+need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
+  if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
+  $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
+    --no-install-recommends $(2); }
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -52,6 +59,10 @@ test-release: build ## Runs the end-to-end tests once more, with the release bin
 tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \
 	  $(SWIFT) test --filter FlippedBitTests
+
+metrics: deps ## Has Debian's promtool judge /metrics
+	@$(call need,promtool,prometheus)
+	SUBLEDGER_PROMTOOL=$$(command -v promtool) $(SWIFT) test --filter promtoolHasNothingToSay
 
 check: deps ## Tests, formatting, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations

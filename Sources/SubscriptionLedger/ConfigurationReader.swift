@@ -4,7 +4,8 @@ import StrictJSON
 
 /// Reads a configuration file: strict JSON, every key known, every file it names there.
 ///
-/// A key that is misspelt would otherwise be a setting that silently does not hold.
+/// A key that is misspelt would otherwise be a setting that silently does not hold. A member whose
+/// name begins with `//` is a comment, in every object: JSON has none of its own.
 struct ConfigurationReader {
   let file: String
   /// Where in the file, for errors: `apps[0].bundleId`.
@@ -18,10 +19,16 @@ struct ConfigurationReader {
       root,
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
-        "nonRenewingDurations", "anchors",
+        "nonRenewingDurations", "anchors", "logLevel",
       ])
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
+    if let name = try text(root, "logLevel") {
+      guard let level = Log.Level(rawValue: name) else {
+        throw wrong("logLevel is unknown", Log.Level.choice)
+      }
+      configuration.logLevel = level
+    }
     for (index, entry) in try list(root, "apps").enumerated() {
       place = "apps[\(index)]"
       let app = try app(entry)
@@ -77,7 +84,8 @@ struct ConfigurationReader {
     guard object.kind == .object else {
       throw wrong("\(parent) is no object", "see the README's example")
     }
-    for member in object.members where !names.contains(member.name) {
+    for member in object.members where !names.contains(member.name) && !member.name.hasPrefix("//")
+    {
       throw wrong("unknown key \"\(parent)\(member.name)\"", "keys are \(names.sorted())")
     }
   }
@@ -215,16 +223,20 @@ struct ConfigurationReader {
     let fields: [(String, WritableKeyPath<Configuration.Limits, Int>)] = [
       ("bodyBytes", \.bodyBytes), ("connections", \.connections),
       ("connectionsPerAddress", \.connectionsPerAddress), ("headerSeconds", \.headerSeconds),
-      ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds),
+      ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds), ("diskBytes", \.diskBytes),
     ]
     try known(object, Set(fields.map(\.0)), parent: "limits.")
     for (name, field) in fields {
       guard let member = object[name] else { continue }
-      guard let value = member.integer, (1...1_000_000_000).contains(value) else {
+      guard let value = member.integer, (1...maximum(name)).contains(value) else {
         throw wrong("limits.\(name) is no whole number above 0", "see the README's example")
       }
       limits[keyPath: field] = Int(value)
     }
+  }
+
+  private func maximum(_ limit: String) -> Int64 {
+    limit == "diskBytes" ? 1_000_000_000_000_000 : 1_000_000_000
   }
 
   private func anchors(
@@ -254,7 +266,7 @@ struct ConfigurationReader {
     guard object.kind == .object else {
       throw wrong("nonRenewingDurations is no object", "write { \"season.pass\": \"P90D\" }")
     }
-    for (product, member) in object.members {
+    for (product, member) in object.members where !product.hasPrefix("//") {
       guard let text = member.string, let length = Self.milliseconds(text) else {
         throw wrong("nonRenewingDurations.\(product)", "give days or weeks: \"P90D\", \"P12W\"")
       }

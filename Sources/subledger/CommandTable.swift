@@ -79,8 +79,7 @@ enum CommandTable {
   static let commands: [Command] = [
     Command(
       name: "serve", summary: "Runs the daemon: takes notifications, answers questions.",
-      usage: "[--listen HOST:PORT]",
-      flags: [.init("--listen", "HOST:PORT", "where to listen; port 0 picks a free one")],
+      usage: "[--listen HOST:PORT]", flags: ServeCommand.flags,
       example: "subledger serve --config /etc/subledger/config.json", action: ServeCommand.run),
     Command(
       name: "ingest",
