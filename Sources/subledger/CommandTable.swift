@@ -180,6 +180,14 @@ enum CommandTable {
       flags: [.init("--limit", "N", "list at most so many (100)"), .json],
       example: "subledger quarantine list", action: QuarantineCommand.run),
     Command(
+      name: "doctor",
+      summary:
+        "Looks at everything an operator would look at: configuration, permissions, clock, disk,\n"
+        + "libraries, roots, chains, silence, quarantine, rows, anchors. Says what to do about\n"
+        + "each finding. Works beside a running daemon and changes nothing.",
+      usage: "", flags: [.json], example: "subledger doctor --config /etc/subledger/config.json",
+      action: DoctorCommand.run),
+    Command(
       name: "simulate", summary: "A local App Store: signs and sends notifications.",
       usage: "ca DIR | run … | list", flags: [],
       example: "subledger simulate run --fleet 100 --output fleet.ndjson",
