@@ -7,12 +7,13 @@ PACKAGES = git openssl pkg-config libsqlite3-dev libssl-dev libzstd-dev
 # The Swift standard library goes into the binary: it runs where there is no toolchain.
 RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
+SHARE    = $(DESTDIR)$(PREFIX)/share
 # The same program with a changed rule, and how many customers it is tried on.
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
 
 .PHONY: help deps build run test laws trial test-release tamper check bench install format clean
-.PHONY: metrics
+.PHONY: metrics test-tls
 
 # Installs a Debian package where a program of it is missing; no daemon of it is started.
 need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
@@ -64,6 +65,10 @@ metrics: deps ## Has Debian's promtool judge /metrics
 	@$(call need,promtool,prometheus)
 	SUBLEDGER_PROMTOOL=$$(command -v promtool) $(SWIFT) test --filter promtoolHasNothingToSay
 
+test-tls: deps ## Tries init's nginx.conf: TLS by Debian's nginx, on loopback
+	@$(call need,nginx,nginx-light); $(call need,curl,curl)
+	SUBLEDGER_NGINX=$$(PATH=$$PATH:/usr/sbin command -v nginx) $(SWIFT) test --filter ProxyTests
+
 check: deps ## Tests, formatting, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
 	$(MAKE) test
@@ -73,8 +78,14 @@ bench: build ## Measures speed and size, as ratios taken in one run
 	$(SWIFT) build $(RELEASE) --product subledger-bench
 	.build/release/subledger-bench --subledger $(BINARY)
 
-install: build ## Installs the binary under PREFIX (/usr/local)
+install: build ## Installs binary, manual page and completions under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
+	  $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	$(BINARY) man >$(SHARE)/man/man1/subledger.1
+	$(BINARY) completions bash >$(SHARE)/bash-completion/completions/subledger
+	$(BINARY) completions zsh >$(SHARE)/zsh/site-functions/_subledger
+	$(BINARY) completions fish >$(SHARE)/fish/vendor_completions.d/subledger.fish
 
 format: ## Formats the code
 	$(SWIFT) format --in-place --recursive Package.swift Sources Tests migrations

@@ -100,7 +100,7 @@ public struct Configuration: Sendable {
   /// - Parameters:
   ///   - file: path of the configuration file; nil for none.
   ///   - variables: `SUBLEDGER_LISTEN`, `SUBLEDGER_DATA`, `SUBLEDGER_LOG_LEVEL`,
-  ///     `SUBLEDGER_CONFIG`; others are not read.
+  ///     `SUBLEDGER_CONFIG`, `CREDENTIALS_DIRECTORY`; others are not read.
   ///   - listen, data, logLevel: what the flags say.
   public static func load(
     file: String?, variables: [String: String], listen: String?, data: String?,
@@ -108,7 +108,8 @@ public struct Configuration: Sendable {
   ) throws(ConfigurationError) -> Configuration {
     var configuration = try Configuration()
     if let file = file ?? variables["SUBLEDGER_CONFIG"] {
-      var reader = ConfigurationReader(file: file)
+      var reader = ConfigurationReader(
+        file: file, credentials: variables["CREDENTIALS_DIRECTORY"])
       try reader.read(into: &configuration)
     }
     if let listen = listen ?? variables["SUBLEDGER_LISTEN"] { configuration.listen = listen }

@@ -8,10 +8,15 @@ import StrictJSON
 /// name begins with `//` is a comment, in every object: JSON has none of its own.
 struct ConfigurationReader {
   let file: String
+  /// The folder of secrets that a service manager keeps for this process; nil where there is none.
+  let credentials: String?
   /// Where in the file, for errors: `apps[0].bundleId`.
   private var place = ""
 
-  init(file: String) { self.file = file }
+  init(file: String, credentials: String? = nil) {
+    self.file = file
+    self.credentials = credentials
+  }
 
   mutating func read(into configuration: inout Configuration) throws(ConfigurationError) {
     let root = try document()
@@ -161,7 +166,7 @@ struct ConfigurationReader {
       )
     }
     if let path = try text(entry, "v1SharedSecretFile") {
-      app.v1SecretDigests = try secrets(beside(path))
+      app.v1SecretDigests = try secrets(credential(path) ?? beside(path))
     }
     return app
   }
@@ -207,6 +212,13 @@ struct ConfigurationReader {
       throw wrong("trustRoots names a file that is no certificate", "give DER or PEM")
     }
     configuration.extraRoots = files.count
+  }
+
+  /// A bare name is looked for among the credentials first (systemd.exec(5), LoadCredential=).
+  private func credential(_ name: String) -> String? {
+    guard let credentials, !name.contains("/") else { return nil }
+    let path = "\(credentials)/\(name)"
+    return ((try? DurableFile.size(path)) ?? nil) == nil ? nil : path
   }
 
   /// A relative path is meant from where the configuration file lies.
