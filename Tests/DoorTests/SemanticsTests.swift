@@ -62,7 +62,7 @@ import Testing
     #expect(try door.stand() == Door.Stand(head: head, quarantined: 1), "S2")
     let metrics = try #require(door.get("/metrics")?.text)
     let counted = metrics.split(separator: "\n").filter { $0.contains("outcome=\"conflict\"") }
-    #expect(counted.count == 1 && counted[0].hasSuffix("} 1"), "S2")
+    #expect(counted.count == 1 && counted.first?.hasSuffix("} 1") == true, "S2")
     // S8: the id in upper case is the same id.
     let upper = Sample.notification(uuid: uuid.uppercased())
     let twin = try #require(door.post(signedPayload: try authority.signed(upper)))

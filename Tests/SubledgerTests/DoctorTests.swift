@@ -80,15 +80,16 @@ import Testing
   @Test func anExtraRootForProduction() throws {
     let installation = try Installation()
     let found = try findings(installation).filter { $0.topic == "roots" }
-    #expect(found.count == 1 && found[0].what.contains("trusted for Production"), "\(found)")
-    #expect(found[0].next?.contains("trustRoots") == true)
+    #expect(
+      found.count == 1 && found.first?.what.contains("trusted for Production") == true, "\(found)")
+    #expect(found.first?.next?.contains("trustRoots") == true)
   }
 
   @Test func aConfigurationThatIsNone() throws {
     let installation = try Installation()
     try Data(#"{"lisen":"x"}"#.utf8).write(to: installation.config)
     let found = try findings(installation)
-    #expect(found.map(\.topic) == ["configuration"] && found[0].what.contains("lisen"))
+    #expect(found.map(\.topic) == ["configuration"] && found.first?.what.contains("lisen") == true)
     try Data("{}".utf8).write(to: installation.config)
     #expect(
       try findings(installation).filter { $0.topic == "configuration" }.map(\.what) == [
@@ -132,7 +133,7 @@ import Testing
     #expect(try daemon.stop().code == 0)
     try FileManager.default.removeItem(at: installation.data.appending(path: "projections"))
     let found = try findings(installation)
-    #expect(found.map(\.topic) == ["rows"] && found[0].next?.contains("rebuild") == true)
+    #expect(found.map(\.topic) == ["rows"] && found.first?.next?.contains("rebuild") == true)
   }
 
   /// Twenty-five events, one a minute, the last some days ago: Production that has gone quiet.
@@ -183,7 +184,7 @@ import Testing
     let key = try installation.run("anchor", "--public-key").output.split(separator: "\n")
     #expect(try installation.run("anchor", "--append", file).code == 0)
     let good = try examine(installation, 0).filter { $0.topic == "anchors" }
-    #expect(good.contains { $0.what == "public key " + key[1] })
+    #expect(good.contains { $0.what == "public key " + (key.dropFirst().first ?? "none") })
     #expect(good.contains { $0.what.hasPrefix("the last is of seq 1, ") })
     try anchored(inside)
     #expect(try findings(installation).contains { $0.what.hasSuffix("lies beside the journal") })
