@@ -11,9 +11,23 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 # The same program with a changed rule, and how many customers it is tried on.
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
+# How long each target is fuzzed, in seconds, and how many hostile inputs are generated.
+FUZZ_SECONDS ?= 300
+HOSTILE ?= 100000
 
-.PHONY: help deps build run test laws trial test-release tamper check bench install format clean
-.PHONY: metrics test-tls
+# How many histories are simulated, and how many images of a disk without power are looked at.
+SIMULATIONS ?= 30000
+IMAGES ?= 42000
+# A browser for the console's tests and pictures; Python for the contract's tools.
+BROWSER  ?= chromium
+CONSOLE_PACKAGES = chromium fonts-dejavu-core
+PICTURE_PACKAGES = fonts-inter pngquant
+CONTRACT_PACKAGES = python3 python3-venv
+PICTURES = .pictures
+
+.PHONY: help deps build run test laws simulation storm trial test-release test-console \
+  test-contract screenshots tamper torture hostile fuzz check bench siege sanitize mutants \
+  install format clean metrics test-tls
 
 # Installs a Debian package where a program of it is missing; no daemon of it is started.
 need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
@@ -22,7 +36,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 help: ## Lists the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
 
 deps: ## Installs the Debian packages that building needs, where they are missing
 	@missing=""; for package in $(PACKAGES); do \
@@ -48,6 +62,17 @@ test: deps ## Runs all tests
 laws: deps ## Holds the fold's laws over a hundred times as many random histories
 	SUBLEDGER_HISTORIES=2000000 $(SWIFT) test -c release -Xswiftc -enable-testing --filter EntitlementsTests
 
+simulation: deps ## Plays 30,000 histories of the whole ledger, with every kind of trouble
+	$(SWIFT) build -c release -Xswiftc -enable-testing --build-tests
+	@echo "playing $(SIMULATIONS) histories; what the ledger logs is in .build/simulation.log"
+	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \
+	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build --filter SimulationTests \
+	  2> .build/simulation.log
+
+storm: build ## 10,000 notifications twenty times each over 64 connections; 60 kills under 32
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 \
+	  $(SWIFT) test --filter 'StormTests|CrashTests'
+
 trial: build ## Compares, applies and takes back a changed rule on a fleet of 20,000 customers
 	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
@@ -56,6 +81,23 @@ trial: build ## Compares, applies and takes back a changed rule on a fleet of 20
 
 test-release: build ## Runs the end-to-end tests once more, with the release binary
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) $(SWIFT) test --filter '^SubledgerTests\.'
+
+test-console: ## Drives the console with a headless Chromium
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES)"
+	SUBLEDGER_BROWSER=$(BROWSER) $(SWIFT) test --filter '^SubledgerTests\.ConsoleTests'
+
+test-contract: build ## Holds the OpenAPI document and the daemon to each other, with a fuzz
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
+	.ci/contract $(BINARY)
+
+screenshots: build ## Takes the README's pictures of the console
+	@$(MAKE) --no-print-directory deps \
+	  PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES) $(PICTURE_PACKAGES)"
+	mkdir -p $(PICTURES)
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_BROWSER=$(BROWSER) \
+	  SUBLEDGER_SCREENSHOTS=$(CURDIR)/$(PICTURES) \
+	  $(SWIFT) test --filter '^SubledgerTests\.ScreenshotTests'
+	pngquant --force --ext .png --speed 1 --strip 64 $(PICTURES)/*.png
 
 tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \
@@ -69,14 +111,40 @@ test-tls: deps ## Tries init's nginx.conf: TLS by Debian's nginx, on loopback
 	@$(call need,nginx,nginx-light); $(call need,curl,curl)
 	SUBLEDGER_NGINX=$$(PATH=$$PATH:/usr/sbin command -v nginx) $(SWIFT) test --filter ProxyTests
 
-check: deps ## Tests, formatting, and a release build
+# Images of the disk after a loss of power, and every fault of the disk, one after the other.
+torture: deps ## Cuts the power 42,000 times, and fails every read, write, sync and name
+	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
+	  $(SWIFT) test -c release -Xswiftc -enable-testing \
+	  --filter '^SubledgerTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
+
+hostile: build ## Sends 100,000 generated requests and bodies to the release binary
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_HOSTILE=$(HOSTILE) \
+	  $(SWIFT) test --filter '^SubledgerTests\.HostileNoise'
+
+fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
+	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)
+
+check: deps ## Tests, formatting, a short run of the fuzzers, and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
+	.ci/mutants --check
 	$(MAKE) test
+	SWIFT=$(SWIFT) .ci/fuzz 4
 	$(MAKE) build
 
 bench: build ## Measures speed and size, as ratios taken in one run
 	$(SWIFT) build $(RELEASE) --product subledger-bench
 	.build/release/subledger-bench --subledger $(BINARY)
+
+siege: build ## Two thousand slow clients, then ten times the load: nobody else may notice
+	$(SWIFT) build $(RELEASE) --product subledger-bench
+	.build/release/subledger-bench --siege --subledger $(BINARY)
+
+sanitize: deps ## Runs all tests under the thread sanitizer, then under the address sanitizer
+	SWIFT=$(SWIFT) .ci/sanitize thread
+	SWIFT=$(SWIFT) .ci/sanitize address
+
+mutants: deps ## Breaks fifty lines, one at a time: the tests must notice each
+	SWIFT=$(SWIFT) .ci/mutants
 
 install: build ## Installs binary, manual page and completions under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger

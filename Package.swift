@@ -25,7 +25,11 @@ func trial(
 
 let package = Package(
   name: "subledger",
-  products: [.executable(name: "subledger", targets: ["subledger"])],
+  products: [
+    .executable(name: "subledger", targets: ["subledger"]),
+    // Preloaded into the program by trials of power loss and faults: no part of it.
+    .library(name: "RecordedDisk", type: .dynamic, targets: ["RecordedDisk"]),
+  ],
   targets: [
     .executableTarget(
       name: "subledger",
@@ -38,7 +42,9 @@ let package = Package(
       name: "subledger-bench",
       dependencies: ["Simulator", "JournalStore", "Platform", "StrictJSON"],
       path: "Sources/Bench", swiftSettings: strict),
-    room("HTTPFront", ["SubscriptionLedger", "Platform", "StrictJSON"]),
+    room("HTTPFront", ["SubscriptionLedger", "Console", "Platform", "StrictJSON"]),
+    // The console's pages, as bytes.
+    .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),
     room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),
     room(
       "SubscriptionLedger",
@@ -62,6 +68,19 @@ let package = Package(
         "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
       ],
       path: "Tests/TrialLedger", swiftSettings: strict),
+    // What Apple would sign, and what an attacker would.
+    .target(
+      name: "Forgery", dependencies: ["Simulator", "SignedData", "StrictJSON"],
+      path: "Tests/Forgery", swiftSettings: strict),
+    // The parsers an outsider reaches, and what must hold of them; libFuzzer is linked by hand.
+    .target(
+      name: "Fuzz",
+      dependencies: [
+        "Forgery", "HTTPFront", "SubscriptionLedger", "Entitlements", "JournalStore", "Simulator",
+        "SignedData", "Platform", "StrictJSON",
+      ],
+      path: "Tests/Fuzz", exclude: ["Authority", "Corpus", "Words"], swiftSettings: strict),
+    trial("Fuzz", ["Fuzz", "Simulator"]),
     trial(
       "UseCase",
       ["TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "StrictJSON"],
@@ -81,17 +100,29 @@ let package = Package(
         "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
         "Simulator", "SignedData", "StrictJSON",
       ]),
-    trial("Entitlements", ["Entitlements", "AppStore"]),
+    // The row worked out a second time, in the plainest way, to hold the first to.
+    .target(
+      name: "PlainFold", dependencies: ["Entitlements", "AppStore"], path: "Tests/PlainFold",
+      swiftSettings: strict),
+    trial("Entitlements", ["PlainFold", "Entitlements", "AppStore"]),
+    // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.
+    trial(
+      "Simulation",
+      [
+        "PlainFold", "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements",
+        "SignedData", "StrictJSON", "CSQLite",
+      ]),
     trial(
       "Door",
       [
-        "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore", "Simulator",
-        "SignedData", "Platform", "StrictJSON",
+        "Forgery", "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
+        "Simulator", "SignedData", "Platform", "StrictJSON",
       ], fixtures: true),
+    .target(name: "RecordedDisk", path: "Tests/RecordedDisk"),
     trial(
       "Subledger",
       [
-        "subledger", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
+        "subledger", "Forgery", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
         "JournalStore", "StrictJSON", "Platform",
       ], fixtures: true),
     .systemLibrary(name: "CLinux"),

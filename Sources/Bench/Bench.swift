@@ -18,7 +18,7 @@ enum Bench {
         write(Options.help, to: STDOUT_FILENO)
         return
       }
-      try measure(options)
+      if try !measure(options) { exit(1) }
     } catch {
       switch error {
       case .usage(let text):
@@ -32,18 +32,28 @@ enum Bench {
   }
 
   /// The folder goes whatever happens, and with it the daemon that an error left running.
-  private static func measure(_ options: Options) throws(BenchError) {
+  ///
+  /// - Returns: whether the bounds of a siege were held; a measurement has none.
+  private static func measure(_ options: Options) throws(BenchError) -> Bool {
     let folder = try RunFolder.make(options)
     defer { folder.clear() }
-    var session = try Session(folder, options)
-    let report = try session.measure()
+    let report: Report
+    if options.isSiege {
+      var siege = try Siege(folder, options)
+      report = try siege.hold()
+    } else {
+      var session = try Session(folder, options)
+      report = try session.measure()
+    }
     write(report.table + "\n", to: STDOUT_FILENO)
-    guard let path = options.json else { return }
+    let isHeld = !options.isSiege || report.measurements.allSatisfy { $0.isMet != false }
+    guard let path = options.json else { return isHeld }
     do throws(PlatformError) {
       try DurableFile.write(Array((report.json.prettyText + "\n").utf8), to: path)
     } catch {
       throw .unmeasurable("\(error)")
     }
+    return isHeld
   }
 
   /// What goes on, on standard error.

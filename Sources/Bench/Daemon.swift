@@ -13,11 +13,18 @@ struct Daemon: ~Copyable {
   private static let patience: Int64 = 120_000_000_000
 
   /// Starts `subledger serve` and waits until it is ready.
-  static func start(_ run: RunFolder) throws(BenchError) -> Daemon {
+  ///
+  /// - Parameter processor: the one it runs on; all of them where nil.
+  static func start(
+    _ run: RunFolder, onlyOn processor: Int? = nil
+  ) throws(BenchError) -> Daemon {
     let start = Clock.monotonicNanoseconds()
     let log = run.path + "/daemon.log"
+    // taskset becomes what it starts (util-linux, which every Debian has).
+    let place = processor.map { ["taskset", "-c", "\($0)"] } ?? []
     let process = try ChildProcess.start(
-      [run.subledger, "serve", "--config", run.configuration], output: "/dev/null", errors: log)
+      place + [run.subledger, "serve", "--config", run.configuration], output: "/dev/null",
+      errors: log)
     while Clock.monotonicNanoseconds() - start < patience {
       if let port = port(in: try ProcessUsage.text(log)), try isReady(port, run) {
         let seconds = Double(Clock.monotonicNanoseconds() - start) / 1e9

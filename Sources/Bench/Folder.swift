@@ -20,6 +20,9 @@ enum Folder {
     }
   }
 
+  /// How many entries it has.
+  static func count(_ path: String) -> Int { entries(path).count }
+
   /// Removes it whole.
   static func remove(_ path: String) {
     for name in entries(path) {

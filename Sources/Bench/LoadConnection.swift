@@ -7,6 +7,8 @@ final class LoadConnection {
   struct Answer {
     let status: Int
     let hasMarker: Bool
+    /// Whether it says when to come again; looked at in refusals alone.
+    let hasRetryAfter: Bool
   }
 
   let socket: Socket
@@ -24,10 +26,17 @@ final class LoadConnection {
   private init(descriptor: Int32) { socket = Socket(adopting: descriptor) }
 
   /// Connects to a port of this machine.
-  static func open(port: UInt16) throws(BenchError) -> LoadConnection {
+  ///
+  /// - Parameter receiveBuffer: bytes the kernel keeps for it unread, about; its own choice if nil.
+  static func open(
+    port: UInt16, receiveBuffer: Int32? = nil
+  ) throws(BenchError) -> LoadConnection {
     let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard descriptor >= 0 else { throw failure("make a socket") }
     let connection = LoadConnection(descriptor: descriptor)
+    if var size = receiveBuffer {
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(4))
+    }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -78,6 +87,7 @@ final class LoadConnection {
   }
 
   private static let headEnd = Array("\r\n\r\n".utf8)
+  private static let retryField = Array("\r\nretry-after:".utf8)
   private static let lengthField = Array("content-length:".utf8)
 
   /// Reads an answer; nil while it is incomplete.
@@ -94,7 +104,9 @@ final class LoadConnection {
     let bodyEnd = bodyStart + number(in: bytes, from: field + lengthField.count)
     guard bytes.count >= bodyEnd else { return nil }
     let body = bytes.extracting(bodyStart..<bodyEnd)
-    return Answer(status: status, hasMarker: find(marker.span, in: body) != nil)
+    return Answer(
+      status: status, hasMarker: find(marker.span, in: body) != nil,
+      hasRetryAfter: status == 503 && find(retryField.span, in: bytes.extracting(..<end)) != nil)
   }
 
   /// The decimal number there, blanks before it skipped.

@@ -24,6 +24,9 @@ struct ProcessUsage {
   /// The most bytes that were ever resident.
   func peakBytes() throws(BenchError) -> Int64 { try status("VmHWM:") }
 
+  /// How many descriptors it has open.
+  func descriptors() -> Int { Folder.count("/proc/\(pid)/fd") }
+
   /// A line of `status`, which counts in units of 1024 bytes and calls them kB.
   private func status(_ name: String) throws(BenchError) -> Int64 {
     for line in try Self.text("/proc/\(pid)/status").split(separator: "\n")

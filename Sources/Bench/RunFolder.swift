@@ -28,14 +28,16 @@ struct RunFolder {
   }
 
   /// Makes the authority, and a configuration that trusts it and listens on a free port.
-  func prepare(connections: Int) throws(BenchError) -> SimulatedAuthority {
+  ///
+  /// - Parameter places: how many connections the daemon takes.
+  func prepare(places: Int) throws(BenchError) -> SimulatedAuthority {
     let authority: SimulatedAuthority
     do throws(SimulatorError) {
       authority = try SimulatedAuthority.create(at: path + "/authority")
     } catch {
       throw .unmeasurable("\(error)")
     }
-    let text = configurationValue(connections).prettyText + "\n"
+    let text = configurationValue(Int64(places)).prettyText + "\n"
     do throws(PlatformError) {
       try DurableFile.write(Array(text.utf8), to: configuration)
     } catch {
@@ -45,7 +47,7 @@ struct RunFolder {
   }
 
   /// One app, one root, one token; all limits but those on connections are the daemon's own.
-  private func configurationValue(_ connections: Int) -> JSONValue {
+  private func configurationValue(_ places: Int64) -> JSONValue {
     let app = SimulatedApp()
     let admitted = JSONValue.object([
       ("bundleId", .string(app.bundleId)), ("appAppleId", .integer(app.appAppleId)),
@@ -54,8 +56,7 @@ struct RunFolder {
     let reader = JSONValue.object([
       ("name", .string("bench")), ("sha256", .string(Self.tokenSHA256)),
     ])
-    // Those of one load may still be closing when those of the next come.
-    let places = JSONValue.integer(Int64(connections * 2 + 16))
+    let places = JSONValue.integer(places)
     return .object([
       ("listen", .string("127.0.0.1:0")), ("data", .string(absolute(data))),
       ("apps", .array([admitted])), ("trustRoots", .array([.string("authority/root.der")])),

@@ -28,7 +28,8 @@ struct Session {
     self.folder = folder
     self.options = options
     report = Report(conditions: try .ofMachine(folder))
-    let authority = try folder.prepare(connections: options.connections)
+    // Those of one load may still be closing when those of the next come.
+    let authority = try folder.prepare(places: options.connections * 2 + 16)
     Bench.say("signing about \(options.events) notifications")
     input = try Input.make(about: options.events, authority)
     report.conditions.add(

@@ -5,12 +5,14 @@ import SubscriptionLedger
 /// What a command hands to the daemon that holds its data folder, over the folder's unix socket.
 extension LedgerHandler {
   func control(
-    _ route: Route, _ request: HTTPRequest, through answer: Answer
+    _ found: MatchedRoute, _ request: HTTPRequest, through answer: Answer
   ) -> HTTPResponse? {
-    switch route {
+    switch found.route.name {
     case .controlIngest: ingest(request, through: answer)
     case .controlRows(let order): return rows(order, request, through: answer)
-    case .controlQuarantine(let id, let isAdmission):
+    case .controlAdmit, .controlDrop:
+      guard let id = Int64(found.id) else { return Problem.notFound }
+      let isAdmission = found.route.name == .controlAdmit
       if isAdmission { admitQuarantined(id, through: answer) } else { drop(id, through: answer) }
     default: return Problem.notFound
     }

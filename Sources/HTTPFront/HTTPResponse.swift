@@ -5,6 +5,8 @@ public struct HTTPResponse: Sendable {
   public var body: [UInt8]
   /// Close the connection after this answer.
   public var closes: Bool
+  /// The reason code of a refusal, for counters and logs.
+  public var code: String?
 
   public init(
     status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = [],

@@ -51,12 +51,13 @@ extension HeadReader {
 
   /// A header or trailer line, counted against the block with its CRLF, so that a client cannot
   /// send empty-looking lines for ever.
+  ///
+  /// `Authorization` may fill the block: a token of any length that fits is one that is known or is
+  /// not, and 401 says so.
   mutating func fieldLine(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(Flaw) -> Range<Int>? {
-    let line = try line(input, &cursor, limits.headerField, .largeHeader)
-    guard text.count - blockStart <= limits.headerBlock else { throw .largeHeader }
-    return line
+    try line(input, &cursor, limits.headerField, .largeHeader, block: limits.headerBlock)
   }
 
   /// A line with the size of a chunk.
@@ -73,9 +74,19 @@ extension HeadReader {
     try line(input, &cursor, 0, .malformed)
   }
 
+  private static let credentials = Array("authorization:".utf8)
+
+  /// Whether the line under way is an Authorization field, as far as it has come.
+  private var holdsCredentials: Bool {
+    let name = text[lineStart...].prefix(Self.credentials.count)
+    return name.elementsEqual(Self.credentials) { Octet.lowercased($0) == $1 }
+  }
+
   /// The place of the next line without its CRLF, or nil while its end has not come.
+  ///
+  /// - Parameter block: the limit of the whole header block, and of the one field that may fill it.
   private mutating func line(
-    _ input: Span<UInt8>, _ cursor: inout Int, _ limit: Int, _ tooLong: Flaw
+    _ input: Span<UInt8>, _ cursor: inout Int, _ limit: Int, _ tooLong: Flaw, block: Int? = nil
   ) throws(Flaw) -> Range<Int>? {
     // memchr rather than a loop: the search is the only thing done for each byte of a long line,
     // and it must be quick without optimisation as well.
@@ -88,6 +99,10 @@ extension HeadReader {
       cursor += used
       return end != nil
     }
+    // Before the line is judged, or bytes that come in pieces would be judged otherwise than whole.
+    if let block, text.count - blockStart > block { throw tooLong }
+    let isLong = text.count - lineStart > limit
+    let limit = isLong && block != nil && holdsCredentials ? block ?? limit : limit
     guard complete else {
       // One more than the limit may be the CR.
       guard text.count - lineStart <= limit + 1 else { throw tooLong }

@@ -17,6 +17,9 @@ public final class LedgerHandler: RequestHandler {
   private var reader: LedgerReader?
   /// What of the prover's counts is in the metrics.
   private var chains = (hits: 0, misses: 0)
+  /// Refused for overload since the log last said so, and when it may say so again.
+  private var unloggedOverload: Int64 = 0
+  private var nextOverloadLog: Int64 = 0
 
   public init(_ service: LedgerService) throws(ConfigurationError) {
     self.service = service
@@ -46,28 +49,34 @@ public final class LedgerHandler: RequestHandler {
 
   public func admit(_ head: RequestHead) -> Admission {
     refresh()
-    guard let route = Route(head.path), !route.isLocal || head.peer == .local else {
+    guard let route = MatchedRoute(head.path)?.route, isOpen(route, to: head.peer) else {
       return refused(Problem.notFound)
     }
     guard route.methods.contains(head.method) else {
       return refused(Problem.methodNotAllowed(route.methods.joined(separator: ", ")))
     }
-    switch route {
+    switch route.name {
     case .notifications:
       if let problem = mediaProblem(head.headers) { return refused(problem) }
       if service.isDraining { return refused(Problem.response(.unavailable("shutting_down"))) }
       return .body(limit: bodyLimit)
     case .controlIngest: return .body(limit: batchBytes)
     default:
-      if route.needsToken, access.token(authorization: head.headers.all("Authorization")) == nil {
+      if case .token = route.access,
+        access.token(authorization: head.headers.all("Authorization")) == nil
+      {
         return refused(Problem.unauthorized())
       }
       return .body(limit: 4096)
     }
   }
 
+  private func isOpen(_ route: Route, to peer: Peer) -> Bool {
+    if case .local = route.access { peer == .local } else { true }
+  }
+
   private func refused(_ response: HTTPResponse) -> Admission {
-    note(refusal: response.status)
+    note(response)
     return .refuse(response)
   }
 
@@ -96,26 +105,20 @@ public final class LedgerHandler: RequestHandler {
   // MARK: The whole request
 
   public func respond(to request: HTTPRequest, through answer: Answer) -> HTTPResponse? {
-    guard let route = Route(request.path) else { return Problem.notFound }
-    switch route {
+    guard let found = MatchedRoute(request.path) else { return Problem.notFound }
+    switch found.route.name {
     case .notifications: return receive(request, through: answer)
-    case .entitlements: return read(request, allowed: EntitlementRoutes.listNames, list)
-    case .entitlement(let id):
-      return read(request, allowed: EntitlementRoutes.rowNames) {
-        (query, token, reader) throws(LedgerReader.Failure) in
-        try EntitlementRoutes.row(id, query, token, reader)
-      }
-    case .history(let id):
-      return read(request, allowed: EntitlementRoutes.historyNames) {
-        (query, token, reader) throws(LedgerReader.Failure) in
-        try EntitlementRoutes.history(id, query, token, reader)
-      }
+    case .overview, .quarantine, .comparison:
+      return look(found.route, request, through: answer)
+    case .entitlements, .entitlement, .history: return read(found, request)
     case .healthz: return Self.json([("status", .string("alive"))])
     case .readyz: return ready()
     case .version: return Self.json(service.version + [("digest", .optional(digest))])
     case .metrics: return metrics()
-    case .controlIngest, .controlRows, .controlQuarantine:
-      return control(route, request, through: answer)
+    case .openAPI: return service.openAPI
+    case .page: return ConsolePages.response(request.path) ?? Problem.notFound
+    case .controlIngest, .controlRows, .controlAdmit, .controlDrop:
+      return control(found, request, through: answer)
     }
   }
 
@@ -144,39 +147,45 @@ public final class LedgerHandler: RequestHandler {
     chains = (hits, misses)
   }
 
-  private func list(
-    _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
-  ) throws(LedgerReader.Failure) -> HTTPResponse {
-    try EntitlementRoutes.list(query, token, reader)
+  /// A read with its token, its query and the live rows, or the problem that stands in its way.
+  private func read(_ found: MatchedRoute, _ request: HTTPRequest) -> HTTPResponse {
+    let answer = readUncounted(found, request)
+    // That there is no such customer is the daily answer to a daily question: counted, no line.
+    if answer.status >= 400 { note(answer, isLogged: answer.status != 404) }
+    return answer
   }
 
-  /// A read with its token, its query and the live rows, or the problem that stands in its way.
-  private func read(
-    _ request: HTTPRequest, allowed: Set<String>,
-    _ answer: (QueryString, Configuration.ReadToken, LedgerReader) throws(LedgerReader.Failure) ->
-      HTTPResponse
-  ) -> HTTPResponse {
+  private func readUncounted(_ found: MatchedRoute, _ request: HTTPRequest) -> HTTPResponse {
     guard let token = access.token(authorization: request.headers.all("Authorization")) else {
       return Problem.unauthorized()
     }
-    guard let query = QueryString(request.query, allowed: allowed) else {
+    guard let query = QueryString(request.query, of: found.route) else {
       return EntitlementRoutes.badQuery
     }
     do throws(LedgerReader.Failure) {
-      return try answer(query, token, try ledgerReader())
-    } catch {
-      switch error {
-      case .notReady: return Problem.response(.unavailable("rows_not_ready"))
-      case .ambiguous:
-        return Problem.response(400, "bundle_id", "Two apps have this id: say bundle_id.")
-      case .store:
-        Log.write(.error, "read", [("code", .string("store"))])
-        return Problem.response(.unavailable("store"))
+      let reader = try ledgerReader()
+      switch found.route.name {
+      case .entitlement: return try EntitlementRoutes.row(found.id, query, token, reader)
+      case .history: return try EntitlementRoutes.history(found.id, query, token, reader)
+      default: return try EntitlementRoutes.list(found.route, query, token, reader)
       }
+    } catch {
+      return Self.problem(error)
     }
   }
 
-  private func ledgerReader() throws(LedgerReader.Failure) -> LedgerReader {
+  static func problem(_ failure: LedgerReader.Failure) -> HTTPResponse {
+    switch failure {
+    case .notReady: return Problem.response(.unavailable("rows_not_ready"))
+    case .ambiguous:
+      return Problem.response(400, "bundle_id", "Two apps have this id: say bundle_id.")
+    case .store:
+      Log.write(.error, "read", [("code", .string("store"))])
+      return Problem.response(.unavailable("store"))
+    }
+  }
+
+  func ledgerReader() throws(LedgerReader.Failure) -> LedgerReader {
     if let reader { return reader }
     do {
       let opened = try LedgerReader(
@@ -216,13 +225,42 @@ public final class LedgerHandler: RequestHandler {
       body: value.bytes)
   }
 
+  // MARK: Under load
+
+  /// A notification has three signatures to be proven; a read is a look at one row.
+  public func takesLong(_ head: RequestHead) -> Bool {
+    MatchedRoute(head.path)?.route.name == .notifications
+  }
+
+  /// Counted each, logged once a second: the log must not become the load.
+  public func overload() -> HTTPResponse {
+    service.metrics.refusals.add("overload")
+    unloggedOverload += 1
+    let now = Clock.now()
+    if now >= nextOverloadLog {
+      Log.write(.warning, "overload", [("refused", .integer(unloggedOverload))])
+      (unloggedOverload, nextOverloadLog) = (0, now + 1000)
+    }
+    return Self.overloaded
+  }
+
+  /// Made once: it is given when there is no time.
+  private static let overloaded = Problem.response(.unavailable("overload"))
+
   // MARK: What the transport does by itself
 
   public func refuse(status: Int) -> HTTPResponse { Problem.transport(status) }
 
-  public func note(refusal status: Int) {
+  public func note(refusal status: Int) { note(Problem.transport(status)) }
+
+  /// Counts a refusal, and logs it with its code.
+  private func note(_ refusal: HTTPResponse, isLogged: Bool = true) {
+    let status = refusal.status
     service.metrics.httpRefusals.add(status)
-    Log.write(.info, "http_refused", [("status", .integer(Int64(status)))])
+    guard isLogged else { return }
+    Log.write(
+      .info, "http_refused",
+      [("status", .integer(Int64(status))), ("reason", .optional(refusal.code))])
   }
 
   public func note(connection change: ConnectionChange) {

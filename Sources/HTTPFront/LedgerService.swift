@@ -10,6 +10,10 @@ public final class LedgerService: Sendable {
   let version: [(String, JSONValue)]
   private let current: Mutex<Configuration>
   private let generation = Atomic<Int>(0)
+  let arrivals = Arrivals(startedAt: Clock.now())
+  let overview: Overview
+  /// The OpenAPI document, written once.
+  let openAPI: HTTPResponse
   private let draining = Atomic<Bool>(false)
   /// Set once, before the first request.
   private let watch = Mutex<Watch?>(nil)
@@ -24,6 +28,11 @@ public final class LedgerService: Sendable {
     self.version = version
     current = Mutex(configuration)
     metrics.notifications.know(configuration.apps.keys)
+    overview = Overview(ledger, configuration, arrivals)
+    let program = version.first { $0.0 == "version" }?.1
+    var name = "0"
+    if case .string(let text) = program { name = text }
+    openAPI = LedgerHandler.json(OpenAPI.document(version: name))
   }
 
   /// Begins to look at files and disk; `beat` is called about once a second while the writer gets
@@ -36,8 +45,11 @@ public final class LedgerService: Sendable {
     watch.withLock { $0 = started }
   }
 
-  /// Ends what reads the rows beside the reactors. Call before the ledger stops.
-  public func stopWatch() { watch.withLock { $0 }?.stop() }
+  /// Ends what reads journal and rows beside the reactors. Call before the ledger stops.
+  public func stop() {
+    overview.stop()
+    watch.withLock { $0 }?.stop()
+  }
 
   // MARK: The configuration
 
@@ -126,6 +138,7 @@ public final class LedgerService: Sendable {
   /// Counts one that is in the journal, whichever way it came.
   func count(_ received: Receiver.Received, _ outcome: NotificationCounts.Outcome) {
     metrics.notifications.add(received, outcome)
+    if outcome != .accepted { arrivals.note(.duplicate, received, at: Clock.now()) }
     if received.isUnknownType { metrics.unknownTypes.add() }
     if received.isAheadOfClock { metrics.signedAhead.add() }
     if outcome == .accepted, let delay = received.delay { metrics.observe(delay: delay) }
@@ -133,6 +146,12 @@ public final class LedgerService: Sendable {
 
   /// Counts and logs one that is not; what is not proven says nothing that could be believed.
   func count(refusal: Refusal, _ received: Receiver.Received?, began: Int64) {
+    switch refusal {
+    case .malformed, .untrusted: arrivals.note(.refused, at: Clock.now())
+    case .unavailable: arrivals.note(.unavailable, at: Clock.now())
+    // The quarantine itself is counted.
+    case .notAdmitted: break
+    }
     metrics.refusals.add(refusal.code)
     let took = observe(since: began)
     Log.write(

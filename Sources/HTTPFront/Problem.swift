@@ -31,7 +31,10 @@ enum Problem {
     ])
     var headers = [(name: "Content-Type", value: "application/problem+json")]
     if let seconds { headers.append((name: "Retry-After", value: String(seconds))) }
-    return HTTPResponse(status: status, headers: headers, body: body.bytes, closes: closes)
+    var answer = HTTPResponse(
+      status: status, headers: headers, body: body.bytes, closes: closes)
+    answer.code = code
+    return answer
   }
 
   static let notFound = response(404, "not_found", "There is nothing here for you.")

@@ -39,10 +39,20 @@ final class Reactor {
   private var ticket: UInt64 = 0
   /// All connections read through this one buffer; nothing of it survives the round.
   var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+  /// Requests whose work takes long; each one's connection is answering under that ticket.
+  var line: WaitingLine<Waiting>
+  /// When the last turn ended and left some waiting, in monotonic nanoseconds.
+  var pause: Int64?
 
   /// How exact deadlines are, in milliseconds. A scan of some thousand deadlines takes
   /// microseconds.
   private static let tick: Int64 = 250
+  /// How long, in nanoseconds, a round works at what waits: whoever comes meanwhile is read after.
+  private static let turn: Int64 = 5_000_000
+  /// So many wait in turn without a question: half of the connections that one address may have.
+  private static let few = 128
+  /// What the requests that wait may hold in all: a few thousand of the usual size.
+  private static let lineBytes = 64 * 1024 * 1024
   /// Above every token of a connection, whose upper half is below 2^31.
   private static let bellToken = UInt64.max
   private static let firstListenerToken = UInt64.max - 16
@@ -54,6 +64,8 @@ final class Reactor {
     self.inbox = inbox
     self.handler = handler
     epoll = try .open()
+    line = WaitingLine(
+      patience: Int64(shared.limits.waitSeconds * 1e9), few: Self.few, room: Self.lineBytes)
     try epoll.add(inbox.bell.descriptor, token: Self.bellToken, .read)
     try listen()
   }
@@ -66,6 +78,7 @@ final class Reactor {
       // One reading of the clock a round: all that happened in it happened at this time.
       now = Self.milliseconds()
       for place in 0..<count { react(to: epoll.event(at: place)) }
+      work(forAtLeast: Self.turn)
       if now >= nextTick { scan() }
       if !isDraining, shared.shutdown.isRequested { beginDraining() }
     }
@@ -81,6 +94,7 @@ final class Reactor {
 
   /// How long to wait for events; for ever while there is no deadline to watch.
   private func patience() -> Int32 {
+    if !line.isEmpty { return 0 }
     if open == 0 && isListening && !isDraining { return -1 }
     return Int32(clamping: max(0, min(nextTick - now, Self.tick)))
   }
@@ -112,9 +126,7 @@ final class Reactor {
       inbox.load.subtract(1, ordering: .relaxed)
       adopt(Socket(adopting: descriptor), peer, isCounted: true)
     case .answer(let slot, let ticket, let response):
-      guard slot < connections.count, let connection = connections[slot],
-        connection.stage == .answering(ticket: ticket)
-      else { return }
+      guard let connection = connection(in: slot, answering: ticket) else { return }
       deliver(response, to: connection)
     }
   }
@@ -197,10 +209,20 @@ extension Reactor {
   /// One too many: 503, as long as not too many of these are open themselves.
   private func turnAway(_ socket: consuming Socket, _ peer: Peer) {
     handler.note(refusal: 503)
-    guard turnedAway < 64 else { return }
+    guard turnedAway < 64 else { return dismiss(socket) }
     guard let connection = adopt(socket, peer, isCounted: false) else { return }
     refuse(connection, 503)
     proceed(connection)
+  }
+
+  /// Of more than that the answer goes out in one piece, and the connection at once: a client that
+  /// is still sending may see a reset instead.
+  private func dismiss(_ socket: consuming Socket) {
+    var answer: [UInt8] = []
+    refusal(503).serialise(into: &answer, toHead: false, closing: true)
+    // What is left unread when it closes makes the reset.
+    _ = socket.receive(into: &buffer)
+    _ = socket.send(answer, from: 0)
   }
 
   @discardableResult

@@ -23,6 +23,13 @@ public protocol RequestHandler: AnyObject {
   /// exactly once, later, from any thread.
   func respond(to request: HTTPRequest, through answer: Answer) -> HTTPResponse?
 
+  /// Whether the work of such a request takes so long that others must not wait for it: it is done
+  /// in turn, once all that came in has been read, and what would wait too long gets `overload`.
+  func takesLong(_ head: RequestHead) -> Bool
+
+  /// The answer to a request that would wait too long, or did: 503, and the connection stays.
+  func overload() -> HTTPResponse
+
   /// The answer to what the transport refuses by itself (400, 408, 411, 413, 414, 417, 431, 503,
   /// 505), so that all errors have one body format.
   func refuse(status: Int) -> HTTPResponse
@@ -35,6 +42,8 @@ public protocol RequestHandler: AnyObject {
 }
 
 extension RequestHandler {
+  public func takesLong(_ head: RequestHead) -> Bool { false }
+  public func overload() -> HTTPResponse { refuse(status: 503) }
   public func note(refusal status: Int) {}
   public func note(connection change: ConnectionChange) {}
 }

@@ -1,42 +1,117 @@
-/// The one table of routes: what is asked for is matched raw, never decoded or normalised.
-enum Route: Equatable {
-  case notifications
-  case entitlements
-  case entitlement(String)
-  case history(String)
-  case healthz, readyz, metrics, version
-  /// Only over the unix socket in the data folder.
-  case controlIngest
-  case controlRows(RowsOrder)
-  case controlQuarantine(id: Int64, isAdmission: Bool)
+/// One thing that can be asked for: a row of the table from which routing, `Allow`, the check of
+/// parameters and the OpenAPI document come, so that none of them can say what another does not.
+final class Route: Sendable {
+  enum Name: Sendable, Hashable {
+    case notifications
+    case entitlements, entitlement, history
+    case overview, quarantine, comparison
+    case healthz, readyz, metrics, version, openAPI
+    case page
+    case controlIngest
+    case controlRows(RowsOrder)
+    case controlAdmit, controlDrop
+  }
 
   /// What to do with the projections of the folder.
-  enum RowsOrder: String { case adopt, rollback, refold, prune }
+  enum RowsOrder: String, CaseIterable { case adopt, rollback, refold, prune }
 
+  /// Who may ask.
+  enum Access: Sendable {
+    case everybody
+    /// It shows data, and so needs a read token.
+    case token
+    /// A process on this machine that may open the unix socket in the data folder.
+    case local
+  }
+
+  /// An answer that is given on purpose; those of the transport are every route's.
+  struct Reply: Sendable {
+    let status: Int
+    let meaning: String
+    let content: Content
+
+    enum Content: Sendable {
+      case json(Schema)
+      case text(String)
+      case problem
+    }
+  }
+
+  let name: Name
+  /// `{name}` stands for one segment, an identifier.
+  let path: String
+  let method: String
+  let access: Access
+  let summary: String
+  let parameters: [Parameter]
+  /// What the body of a POST is; nil where none is read.
+  let body: Schema?
+  let replies: [Reply]
+  /// The names of a query.
+  let queryNames: Set<String>
+  fileprivate let segments: [String]
+
+  init(
+    _ name: Name, _ method: String, _ path: String, _ access: Access, _ summary: String,
+    _ parameters: [Parameter] = [], body: Schema? = nil, _ replies: [Reply] = []
+  ) {
+    self.name = name
+    self.method = method
+    self.path = path
+    self.access = access
+    self.summary = summary
+    self.parameters = parameters
+    self.body = body
+    self.replies = replies
+    queryNames = Set(parameters.filter { !$0.isInPath }.map(\.name))
+    segments = Self.segments(path)
+  }
+
+  /// HEAD goes with GET (RFC 9110 section 9.3.2).
+  var methods: [String] { method == "GET" ? ["GET", "HEAD"] : [method] }
+
+  fileprivate static func segments(_ path: String) -> [String] {
+    path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+  }
+}
+
+/// A route that was found, with what its path says.
+struct MatchedRoute {
+  let route: Route
+  /// The identifier in the path; empty where it has none.
+  let id: String
+
+  private static let fixed = Dictionary(
+    Route.table.filter { !$0.path.contains("{") }.map { ($0.path, $0) },
+    uniquingKeysWith: { first, _ in first })
+  private static let templates = Route.table.filter { $0.path.contains("{") }
+
+  /// What is asked for is matched raw, never decoded or normalised.
   init?(_ path: String) {
-    let fixed: [String: Route] = [
-      "/v1/notifications": .notifications, "/v1/entitlements": .entitlements,
-      "/healthz": .healthz, "/readyz": .readyz, "/metrics": .metrics, "/version": .version,
-      "/control/ingest": .controlIngest,
-    ]
-    if let route = fixed[path] {
-      self = route
+    if let route = Self.fixed[path] {
+      (self.route, id) = (route, "")
       return
     }
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    switch (parts.count, parts.dropFirst().prefix(2)) {
-    case (4, ["v1", "entitlements"]) where Self.isIdentifier(parts[3]):
-      self = .entitlement(parts[3])
-    case (5, ["v1", "entitlements"]) where Self.isIdentifier(parts[3]) && parts[4] == "history":
-      self = .history(parts[3])
-    case (4, ["control", "rows"]):
-      guard let order = RowsOrder(rawValue: parts[3]) else { return nil }
-      self = .controlRows(order)
-    case (5, ["control", "quarantine"]) where parts[4] == "admit" || parts[4] == "drop":
-      guard let id = Int64(parts[3]) else { return nil }
-      self = .controlQuarantine(id: id, isAdmission: parts[4] == "admit")
-    default: return nil
+    let parts = Route.segments(path)
+    for route in Self.templates where route.segments.count == parts.count {
+      guard let id = Self.match(route.segments, parts) else { continue }
+      (self.route, self.id) = (route, id)
+      return
     }
+    return nil
+  }
+
+  private static func match(_ template: [String], _ parts: [String]) -> String? {
+    var id: String?
+    for (wanted, part) in zip(template, parts) {
+      if wanted.hasPrefix("{") {
+        guard isIdentifier(part) else { return nil }
+        id = part
+      } else if wanted != part {
+        return nil
+      }
+    }
+    return id
   }
 
   /// Apple's identifiers are digits; what else is asked for by path must need no encoding.
@@ -50,28 +125,5 @@ enum Route: Equatable {
         default: false
         }
       }
-  }
-
-  var methods: [String] {
-    switch self {
-    case .notifications, .controlIngest, .controlRows, .controlQuarantine: ["POST"]
-    default: ["GET", "HEAD"]
-    }
-  }
-
-  /// Whether it may be asked for only by a process on this machine that may open the socket.
-  var isLocal: Bool {
-    switch self {
-    case .controlIngest, .controlRows, .controlQuarantine: true
-    default: false
-    }
-  }
-
-  /// Whether it shows data, and so needs a read token.
-  var needsToken: Bool {
-    switch self {
-    case .entitlements, .entitlement, .history, .metrics: true
-    default: false
-    }
   }
 }

@@ -14,6 +14,10 @@ public struct ServerLimits: Sendable {
   public var bodySeconds = 15.0
   /// Between two requests.
   public var idleSeconds = 60.0
+  /// What a request that takes long may wait for others, as far as can be told when it comes: one
+  /// that would wait longer gets 503 at once. A quarter of the second in which all are answered;
+  /// the rest is for being read among thousands, for the writer, and for a wrong guess.
+  public var waitSeconds = 0.25
   /// From the whole request to the answer of the handler.
   public var answerSeconds = 60.0
   /// From the first byte that did not fit into the socket to the last one of the answer.

@@ -78,12 +78,66 @@ extension Reactor {
     // of the connection, nor a new connection in its slot.
     let ticket = newTicket()
     let answer = Answer(inbox: inbox, slot: connection.slot, ticket: ticket)
-    if let response = handler.respond(to: request, through: answer) {
+    if handler.takesLong(request.head) {
+      lineUp(Waiting(request: request, answer: answer), connection)
+    } else if let response = handler.respond(to: request, through: answer) {
       connection.enqueue(response, closing: isDraining)
     } else {
-      connection.stage = .answering(ticket: ticket)
-      connection.deadline = after(shared.limits.answerSeconds)
+      promise(answer, connection)
     }
+  }
+
+  private func promise(_ answer: Answer, _ connection: Connection) {
+    connection.stage = .answering(ticket: answer.ticket)
+    connection.deadline = after(shared.limits.answerSeconds)
+  }
+
+  /// A request whose work is done in turn.
+  struct Waiting {
+    let request: HTTPRequest
+    let answer: Answer
+  }
+
+  private func lineUp(_ waiting: Waiting, _ connection: Connection) {
+    let isIn = line.join(
+      waiting, bytes: waiting.request.body.count, at: Clock.monotonicNanoseconds())
+    guard isIn else {
+      return connection.enqueue(Self.sayingWhen(handler.overload()), closing: isDraining)
+    }
+    promise(waiting.answer, connection)
+  }
+
+  /// Works at what waits, for as long as the round has read and refused, and at least so many
+  /// nanoseconds: however much comes in, half of the time goes to what was let in.
+  func work(forAtLeast turn: Int64) {
+    guard !line.isEmpty else { return }
+    let start = Clock.monotonicNanoseconds()
+    var time = start
+    let end = start + max(turn, start - now * 1_000_000)
+    var count = 0
+    while time < end, let (waiting, isLate) = line.next(at: time) {
+      // Closed meanwhile: nobody waits for the answer, and whoever sent it sends it again.
+      let answer = waiting.answer
+      guard let connection = connection(in: answer.slot, answering: answer.ticket) else { continue }
+      let response =
+        isLate
+        ? Self.sayingWhen(handler.overload())
+        : handler.respond(to: waiting.request, through: answer)
+      if let response { deliver(response, to: connection) }
+      time = Clock.monotonicNanoseconds()
+      if !isLate { count += 1 }
+    }
+    // What is read between two turns is part of what waiting takes.
+    line.note(count, took: time - (pause ?? start))
+    pause = line.isEmpty ? nil : time
+  }
+
+  /// The connection that still waits for this answer.
+  func connection(in slot: Int, answering ticket: UInt64) -> Connection? {
+    guard slot < connections.count, let connection = connections[slot],
+      connection.stage == .answering(ticket: ticket)
+    else { return nil }
+    return connection
   }
 
   /// The answer to a request that went through `Answer`.
@@ -94,12 +148,20 @@ extension Reactor {
 
   /// Answers with an error of the transport and closes.
   func refuse(_ connection: Connection, _ status: Int) {
-    var response = handler.refuse(status: status)
+    connection.enqueue(refusal(status), closing: true)
+  }
+
+  func refusal(_ status: Int) -> HTTPResponse {
+    Self.sayingWhen(handler.refuse(status: status))
+  }
+
+  private static func sayingWhen(_ response: HTTPResponse) -> HTTPResponse {
+    var response = response
     // RFC 9110 section 10.2.3. Apple repeats by its own schedule; proxies and our reads obey.
-    if status == 503 && !response.has("Retry-After") {
-      response.headers.append((name: "Retry-After", value: Self.retryAfter))
+    if response.status == 503 && !response.has("Retry-After") {
+      response.headers.append((name: "Retry-After", value: retryAfter))
     }
-    connection.enqueue(response, closing: true)
+    return response
   }
 
   /// Sends what there is, goes on with what was read before, and sets the next deadline.

@@ -24,6 +24,7 @@ package final class Connection {
   }
 
   let handle: OpaquePointer
+  private let isWriting: Bool
   private var isClosed = false
   /// By the length of their text: hashing the text costs as much as some statements do.
   private var statements = [[(sql: String, statement: Statement)]](repeating: [], count: 256)
@@ -46,24 +47,33 @@ package final class Connection {
       sqlite3_close_v2(handle)
       throw error
     }
-    let connection = Connection(handle)
+    let connection = Connection(handle, mode)
     try connection.configure(mode)
     return connection
   }
 
-  private init(_ handle: OpaquePointer) {
+  private init(_ handle: OpaquePointer, _ mode: Mode) {
     self.handle = handle
+    isWriting = mode.isWriting
     pagesInWAL = .allocate(capacity: 1)
     pagesInWAL.initialize(to: 0)
   }
 
+  /// What was not closed, as after a failure, leaves the -wal where it is.
   deinit {
-    close()
+    end()
     pagesInWAL.deallocate()
   }
 
-  /// Closes the file now. Nothing may be asked of this connection afterwards.
+  /// Closes the file now, in good order: the last one that writes copies the -wal into the file and
+  /// removes it. Nothing may be asked of this connection afterwards.
   package func close() {
+    guard !isClosed else { return }
+    if isWriting { _ = subledger_sqlite_configure(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0) }
+    end()
+  }
+
+  private func end() {
     guard !isClosed else { return }
     isClosed = true
     statements.removeAll()
@@ -93,7 +103,7 @@ package final class Connection {
     let options = [
       (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
       (SQLITE_DBCONFIG_DQS_DDL, 0), (SQLITE_DBCONFIG_DQS_DML, 0),
-      (SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, mode.isWriting ? 0 : 1),
+      (SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1),
     ]
     for (option, value) in options {
       let code = subledger_sqlite_configure(handle, option, Int32(value))

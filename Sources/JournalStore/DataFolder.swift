@@ -18,6 +18,8 @@ public struct DataFolder: Sendable, Hashable {
   public var controlSocket: String { path + "/control.sock" }
   /// The private key that anchors are signed with.
   public var anchorKey: String { path + "/anchor.key" }
+  /// Says what a backup is of; in no data folder.
+  public var backupManifest: String { path + "/backup.json" }
 
   /// A projection of this folder, by its file's name.
   public func projection(named name: String) -> String { "\(path)/\(name)" }
@@ -29,6 +31,9 @@ public struct DataFolder: Sendable, Hashable {
 
   /// Says which projection is live: `ProjectionList`.
   public var projectionList: String { path + "/projections" }
+
+  /// What the last comparison of built rows with live ones said.
+  public var comparison: String { path + "/comparison.json" }
 
   /// Makes the folder with mode 0700 where there is none, durably.
   public func create() throws(StoreError) {
@@ -44,14 +49,22 @@ public struct DataFolder: Sendable, Hashable {
   }
 
   /// Whether there is a journal in it.
+  ///
+  /// - Throws: `foreign` where something else than a file has its name: SQLite would open a pipe,
+  ///   and wait for who writes to it.
   public func hasJournal() throws(StoreError) -> Bool {
-    try platform { () throws(PlatformError) in try DurableFile.size(journal) } != nil
+    let isFile = try platform { () throws(PlatformError) in try DurableFile.isPlain(journal) }
+    guard let isFile else { return false }
+    guard isFile else { throw .foreign("\(journal) is no plain file") }
+    return true
   }
 
   /// Takes the folder for this process, until the value ends (promise 10).
   ///
-  /// - Throws: `locked` when another process has it; nothing was touched then.
+  /// - Throws: `locked` when another process has it, `foreign` for a backup, which stays as it was
+  ///   made; nothing was touched then.
   public func lock() throws(StoreError) -> FolderLock {
+    try requireNoBackup()
     let lock = try platform { () throws(PlatformError) in try FolderLock.take(lockFile) }
     guard let lock else { throw .locked }
     return lock
@@ -59,13 +72,22 @@ public struct DataFolder: Sendable, Hashable {
 
   /// Takes the right to build rows beside the live ones, until the value ends.
   ///
-  /// - Throws: `locked` when another process is building.
+  /// - Throws: `locked` when another process is building, `foreign` for a backup.
   public func lockRebuild() throws(StoreError) -> FolderLock {
+    try requireNoBackup()
     let lock = try platform { () throws(PlatformError) in
       try FolderLock.take(path + "/rebuild.lock")
     }
     guard let lock else { throw .locked }
     return lock
+  }
+
+  /// - Throws: `foreign` for a backup.
+  public func requireNoBackup() throws(StoreError) {
+    let kind = try platform { () throws(PlatformError) in try FileKind.of(backupManifest) }
+    guard kind == nil else {
+      throw .foreign("\(path) is a backup, to be restored: `subledger restore \(path) --data NEW`")
+    }
   }
 
   /// Whether a process holds the folder now. Creates nothing.

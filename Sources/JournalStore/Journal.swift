@@ -37,6 +37,8 @@ public final class Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now)
     let connection = try Connection.open(folder.journal, .write)
+    // From here on, also in a failure: only `close` closes it, since a file that is marked as open
+    // is refused without its -wal (`StartUp`, 3).
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try Migrator.apply(connection, now: now)
     let journal = try Journal(connection)

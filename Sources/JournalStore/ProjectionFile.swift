@@ -1,3 +1,4 @@
+import CSQLite
 import Glibc
 import Platform
 
@@ -41,7 +42,9 @@ public enum ProjectionFile {
   /// `SUBE`: says in the file's header that it is a projection.
   static let mark: UInt32 = 0x5355_4245
   static let schema = 2
-  private static let companions = ["", "-wal", "-shm"]
+  /// A -journal is there where a crash cut off the making of the file: before anything is in it, it
+  /// is no write-ahead log that SQLite writes. Left behind, it would be rolled back into the next.
+  private static let companions = ["", "-wal", "-shm", "-journal"]
 
   /// - Parameters:
   ///   - folder: for who only looks at a folder's live rows, and leaves no file beside them.
@@ -58,6 +61,8 @@ public enum ProjectionFile {
       found = try Facts(path, try folder?.readingMode(path) ?? .read)
     } catch {
       switch error {
+      // SQLITE_READONLY_ROLLBACK: its making was cut off, and who only reads cannot take it back.
+      case .io(SQLITE_READONLY | 3 << 8): found = nil
       case .busy, .locked, .full, .io: throw error
       // What the system could not do now says nothing about the file; that it is a folder does.
       case .platform(_, let code) where code != EISDIR: throw error
@@ -146,7 +151,7 @@ public enum ProjectionFile {
       }
       try DurableFile.sync(building)
       // No list names what lies here; its -wal would be taken for the new file's.
-      for suffix in ["-wal", "-shm"] {
+      for suffix in ["-wal", "-shm", "-journal"] {
         try DurableFile.remove(building + suffix)
         try DurableFile.remove(path + suffix)
       }

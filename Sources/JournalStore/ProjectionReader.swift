@@ -4,7 +4,7 @@ import Platform
 ///
 /// After a swap of the live file a reader sees the old one until it is opened anew.
 public final class ProjectionReader {
-  private let connection: Connection
+  let connection: Connection
 
   /// Opens the live projection.
   ///

@@ -1,3 +1,5 @@
+import SignedData
+
 /// The key of a stream and of its entitlement.
 public struct StreamKey: Sendable, Hashable, Comparable {
   /// `Production` or `Sandbox`.
@@ -14,9 +16,9 @@ public struct StreamKey: Sendable, Hashable, Comparable {
   /// By UTF-8 bytes as in SQL: `String` also takes two spellings of one accent for the same, and
   /// one customer's state must never be another's.
   public static func == (left: StreamKey, right: StreamKey) -> Bool {
-    left.originalTransactionId.utf8.elementsEqual(right.originalTransactionId.utf8)
-      && left.environment.utf8.elementsEqual(right.environment.utf8)
-      && left.bundleId.utf8.elementsEqual(right.bundleId.utf8)
+    ByteSearch.areEqual(left.originalTransactionId, right.originalTransactionId)
+      && ByteSearch.areEqual(left.environment, right.environment)
+      && ByteSearch.areEqual(left.bundleId, right.bundleId)
   }
 
   /// Key order: original transaction id, environment, bundle id, each by UTF-8 bytes as in SQL.

@@ -84,14 +84,19 @@ extension JournalReader {
   }
 
   /// Up to `limit` in quarantine, from this id downwards.
-  public func quarantined(through id: Int64, limit: Int) throws(StoreError) -> [StoredQuarantine] {
+  ///
+  /// - Parameter bodies: whether to read them; else they are empty.
+  public func quarantined(
+    through id: Int64, limit: Int, bodies: Bool = true
+  ) throws(StoreError) -> [StoredQuarantine] {
     try connection.statement(
       """
       SELECT id, reason, is_foreign, source, notification_uuid, environment, bundle_id,
-        notification_type, signed_date_ms, received_at_ms, body_sha256, body, dictionary_id
-      FROM quarantine WHERE id <= ? ORDER BY id DESC LIMIT ?
+        notification_type, signed_date_ms, received_at_ms, body_sha256,
+        CASE WHEN ?3 THEN body END, dictionary_id
+      FROM quarantine WHERE id <= ?1 ORDER BY id DESC LIMIT ?2
       """
-    ).bind(1, id).bind(2, Int64(limit)).all(quarantineRow)
+    ).bind(1, id).bind(2, Int64(limit)).bind(3, bodies ? 1 : 0).all(quarantineRow)
   }
 }
 

@@ -13,6 +13,14 @@ public enum DurableFile {
     return nil
   }
 
+  /// Whether a name leads to a plain file; nil where to nothing.
+  public static func isPlain(_ path: String) throws(PlatformError) -> Bool? {
+    var status = stat()
+    if stat(path, &status) == 0 { return status.st_mode & S_IFMT == S_IFREG }
+    guard errno == ENOENT else { throw .last("look at \(path)") }
+    return nil
+  }
+
   /// Whether nobody but the owner may read a file.
   public static func isPrivate(_ path: String) throws(PlatformError) -> Bool {
     var status = stat()
@@ -20,9 +28,12 @@ public enum DurableFile {
     return status.st_mode & 0o077 == 0
   }
 
-  /// Up to `limit` bytes from the start of a file.
+  /// Up to `limit` bytes from the start of a file. A pipe, which might be waited for without end, a
+  /// device or a folder in its place is an error (EINVAL).
   public static func read(_ path: String, limit: Int) throws(PlatformError) -> [UInt8] {
-    try OpenFile.open(path, O_RDONLY).read(limit: limit, path: path)
+    let file = try OpenFile.open(path, O_RDONLY | O_NONBLOCK)
+    try file.requireFile(path: path)
+    return try file.read(limit: limit, path: path)
   }
 
   /// Puts a file of mode 0600 in place, whole or not at all, and durably.
@@ -105,6 +116,13 @@ struct OpenFile: ~Copyable {
     return (
       status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 == 0, Int64(status.st_size)
     )
+  }
+
+  /// - Throws: EINVAL for anything but a plain file.
+  func requireFile(path: String) throws(PlatformError) {
+    guard try status(path: path).isFile else {
+      throw .system("use \(path), which is no plain file", EINVAL)
+    }
   }
 
   /// Up to `limit` bytes from where the descriptor stands.

@@ -45,19 +45,20 @@ public enum FileReading {
   private static let room = 1 << 20
 
   /// Gives every piece, of up to a MiB, to `body`, while that answers true. A link in place of the
-  /// file is not followed (ELOOP, open(2)).
+  /// file is not followed (ELOOP, open(2)), and a pipe is not waited for (EINVAL).
   ///
   /// - Returns: whether the end was reached.
   /// - Throws: `PlatformError.system` with the path in it, and what `body` throws.
   public static func forEachPiece(
     _ path: String, _ body: (ArraySlice<UInt8>) throws(PlatformError) -> Bool
   ) throws(PlatformError) -> Bool {
-    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-    guard descriptor >= 0 else { throw .last("open \(path)") }
-    defer { close(descriptor) }
+    let file = try OpenFile.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    try file.requireFile(path: path)
     var piece = [UInt8](repeating: 0, count: room)
     while true {
-      let count = piece.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+      let count = piece.withUnsafeMutableBytes {
+        Glibc.read(file.descriptor, $0.baseAddress, $0.count)
+      }
       if count < 0 && errno == EINTR { continue }
       guard count >= 0 else { throw .last("read \(path)") }
       if count == 0 { return true }

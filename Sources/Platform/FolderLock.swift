@@ -13,9 +13,10 @@ public struct FolderLock: ~Copyable, Sendable {
   /// How many times to try, 2 ms apart.
   private static let patience = 10
 
-  /// Takes the lock; nil when another process (or another value in this one) holds it.
+  /// Takes the lock; nil when another process (or another value in this one) holds it. A link in
+  /// its place is an error (ELOOP): nothing is made where it leads to.
   public static func take(_ path: String) throws(PlatformError) -> FolderLock? {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .last("open \(path)") }
     var code = EWOULDBLOCK
     // Who only looks whether it is held holds it for a moment (`isHeld`): that is not an owner.
@@ -33,7 +34,7 @@ public struct FolderLock: ~Copyable, Sendable {
 
   /// Whether somebody holds the lock now. Creates nothing.
   public static func isHeld(_ path: String) throws(PlatformError) -> Bool {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return false }
       throw .last("open \(path)")

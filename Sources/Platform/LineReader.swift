@@ -18,14 +18,19 @@ public final class LineReader {
   ///   - path: a file; `-` for standard input.
   ///   - maximum: bytes of a line that are kept; what is longer is cut there, and so will be no
   ///     valid line.
+  ///   - isPlain: only a plain file will do (EINVAL): a pipe that nobody writes to has no end.
   ///   - unpacker: asked with the first bytes for what unpacks all of them; nil: they are the text.
   public init(
-    path: String, maximum: Int,
+    path: String, maximum: Int, isPlain: Bool = false,
     unpacker: @escaping (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)? = { _ in nil }
   ) throws(PlatformError) {
     self.maximum = maximum
     self.unpacker = unpacker
     ownsDescriptor = path != "-"
+    if ownsDescriptor && isPlain {
+      // Looked at before it is opened, since opening a pipe waits for who writes to it (fifo(7)).
+      try OpenFile.open(path, O_RDONLY | O_NONBLOCK).requireFile(path: path)
+    }
     descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
     guard descriptor >= 0 else { throw .last("open \(path)") }
   }

@@ -4,11 +4,25 @@ import Glibc
 /// What this process leaves behind for others to read: as little as possible.
 public enum ProcessLimits {
   /// New files are the owner's alone, and a crash writes no core, which would hold secrets and
-  /// bodies.
+  /// bodies: neither to a file nor to a program that the system pipes cores to, which the limit
+  /// does not stop (core(5)). Nor may other processes of this user look into the memory
+  /// (ptrace(2)).
   public static func keepPrivate() {
     umask(0o077)
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+    _ = subledger_no_core_dumps()
+    keepMemoryOutOfTheLog()
+  }
+
+  /// Swift's runtime shows the registers of a crash on standard error, which is the log, and the
+  /// bytes they point to: of a body or a secret, as likely as not. A crash is silent here, unless
+  /// SWIFT_BACKTRACE says otherwise.
+  private static func keepMemoryOutOfTheLog() {
+    guard getenv("SWIFT_BACKTRACE") == nil else { return }
+    for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] {
+      signal(number, SIG_DFL)
+    }
   }
 
   /// From here on the calling thread gets a tenth of what others get who want the processor

@@ -31,12 +31,13 @@ public final class StreamedFile {
     if waiting.count >= Self.room { try flush() }
   }
 
-  /// The file has its name, in place of what had it before.
+  /// The file has its name, in place of what had it before, durably.
   public func finish() throws(PlatformError) {
     try flush()
     guard fsync(descriptor) == 0 else { throw .last("sync \(partial)") }
     guard rename(partial, path) == 0 else { throw .last("make \(path)") }
     isFinished = true
+    try DurableFile.syncFolder(of: path)
   }
 
   private func flush() throws(PlatformError) {

@@ -26,4 +26,16 @@ public enum ByteSearch {
       }
     }
   }
+
+  /// Whether both are the same UTF-8: `String` also takes two spellings of one accent for the same.
+  public static func areEqual(_ left: String, _ right: String) -> Bool {
+    guard left.utf8.count == right.utf8.count else { return false }
+    let isSame = left.utf8.withContiguousStorageIfAvailable { left in
+      right.utf8.withContiguousStorageIfAvailable { right in
+        guard let one = left.baseAddress, let other = right.baseAddress else { return true }
+        return memcmp(one, other, left.count) == 0
+      }
+    }
+    return (isSame ?? nil) ?? left.utf8.elementsEqual(right.utf8)
+  }
 }

@@ -2,8 +2,9 @@ import StrictJSON
 
 /// A compact JWS (RFC 7515 section 7.1), cut into its parts and decoded; nothing in it is proven.
 public struct CompactJWS: Sendable {
-  /// The longest header segment that is read: three certificates of Apple's take 4 to 6 KB.
-  public static let maximumHeaderBytes = 65_536
+  /// The longest header segment that is read. Three certificates of Apple's take 4 to 6 KB; one of
+  /// 100 KiB is still read as far as to say that it is none.
+  public static let maximumHeaderBytes = 196_608
 
   /// All of it, as it came.
   public let text: ArraySlice<UInt8>

@@ -1,33 +1,35 @@
 /// The few shapes of DER (X.690) that a certificate is made of. Each function gives one element.
-enum DERWriter {
-  static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+package enum DERWriter {
+  package static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
     [tag] + length(content.count) + content
   }
 
   /// Empty parts vanish: that is how optional fields are left out.
-  static func sequence(_ parts: [UInt8]...) -> [UInt8] { element(0x30, parts.flatMap(\.self)) }
-  static func set(_ part: [UInt8]) -> [UInt8] { element(0x31, part) }
-  static func octets(_ bytes: [UInt8]) -> [UInt8] { element(0x04, bytes) }
-  static func text(_ string: String) -> [UInt8] { element(0x0C, Array(string.utf8)) }
-  static func printable(_ string: String) -> [UInt8] { element(0x13, Array(string.utf8)) }
-  static func ia5(_ string: String) -> [UInt8] { element(0x16, Array(string.utf8)) }
+  package static func sequence(_ parts: [UInt8]...) -> [UInt8] {
+    element(0x30, parts.flatMap(\.self))
+  }
+  package static func set(_ part: [UInt8]) -> [UInt8] { element(0x31, part) }
+  package static func octets(_ bytes: [UInt8]) -> [UInt8] { element(0x04, bytes) }
+  package static func text(_ string: String) -> [UInt8] { element(0x0C, Array(string.utf8)) }
+  package static func printable(_ string: String) -> [UInt8] { element(0x13, Array(string.utf8)) }
+  package static func ia5(_ string: String) -> [UInt8] { element(0x16, Array(string.utf8)) }
   /// TRUE is all ones in DER (section 11.1).
-  static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xFF : 0]) }
+  package static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xFF : 0]) }
 
   /// `unused` bits at the end of the last byte belong to nobody.
-  static func bits(_ bytes: [UInt8], unused: UInt8 = 0) -> [UInt8] {
+  package static func bits(_ bytes: [UInt8], unused: UInt8 = 0) -> [UInt8] {
     element(0x03, [unused] + bytes)
   }
 
   /// A number that is not negative, most significant byte first.
-  static func integer(_ magnitude: [UInt8]) -> [UInt8] {
+  package static func integer(_ magnitude: [UInt8]) -> [UInt8] {
     let digits = magnitude.drop { $0 == 0 }
     guard let first = digits.first else { return element(0x02, [0]) }
     return element(0x02, (first >= 0x80 ? [0] : []) + digits)
   }
 
   /// An object identifier from its dotted form, which must be well-formed.
-  static func oid(_ dotted: String) -> [UInt8] {
+  package static func oid(_ dotted: String) -> [UInt8] {
     let arcs = dotted.split(separator: ".").compactMap { UInt64($0) }
     precondition(arcs.count >= 2, "an object identifier has two arcs at least")
     var content: [UInt8] = []

@@ -121,7 +121,7 @@ public final class SigningKey: Sendable {
   }
 
   /// Signs as X.509 wants it: ECDSA signatures in DER (RFC 3279 section 2.2.3).
-  func signDER(_ bytes: [UInt8], digest: Digest) throws(SigningError) -> [UInt8] {
+  package func signDER(_ bytes: [UInt8], digest: Digest) throws(SigningError) -> [UInt8] {
     guard let context = EVP_MD_CTX_new() else { throw .failed("sign") }
     defer { EVP_MD_CTX_free(context) }
     // Ed25519 has its digest built in and takes none.

@@ -23,4 +23,9 @@ public struct TrustRoots: Sendable {
     }
     self.certificates = certificates
   }
+
+  /// Other pins than Apple's, for trials of what a pin does.
+  package init(pinned: [[UInt8]], certificates: [[UInt8]] = []) {
+    (self.pinned, self.certificates) = (pinned, certificates)
+  }
 }

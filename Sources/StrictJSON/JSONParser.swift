@@ -210,8 +210,8 @@ struct JSONParser {
     throw failure(.syntax)
   }
 
-  /// Skips ASCII that needs no second look, eight bytes at a time: nearly all of a notification is
-  /// one string.
+  /// Skips ASCII that needs no second look: nearly all of a notification is one string. Eight bytes
+  /// at a time, and what is longer than that 64.
   private mutating func skipPlain() {
     guard let start = bytes.baseAddress else { return }
     while at + 8 <= bytes.count {
@@ -222,7 +222,21 @@ struct JSONParser {
         return
       }
       at += 8
+      while at + 64 <= bytes.count, Self.isPlain(start + at) { at += 64 }
     }
+  }
+
+  /// Whether 64 bytes need no second look. No early exit, and one bit for all questions: so the
+  /// loop looks at sixteen at once. What is 0 before 1 is subtracted, or below 0x20, gets the high
+  /// bit.
+  private static func isPlain(_ start: UnsafePointer<UInt8>) -> Bool {
+    var found: UInt8 = 0
+    for place in 0..<64 {
+      let byte = start[place]
+      found |= byte | (byte &- 0x20)
+      found |= ((byte ^ UInt8(ascii: "\"")) &- 1) | ((byte ^ UInt8(ascii: "\\")) &- 1)
+    }
+    return found & 0x80 == 0
   }
 
   /// The high bit of the first of eight bytes that is a quote, a backslash, a control character or

@@ -58,6 +58,8 @@ public struct AnchorKey: Sendable {
   /// once one is first, and both get that one's.
   public static func readOrMake(_ folder: DataFolder) throws(AnchorError) -> AnchorKey {
     if let key = try read(folder) { return key }
+    // What a backup holds was decided when it was made.
+    try AnchorError.store { () throws(StoreError) in try folder.requireNoBackup() }
     let pem = try AnchorError.signing { () throws(SigningError) in
       try Ed25519Key.generate().pem()
     }

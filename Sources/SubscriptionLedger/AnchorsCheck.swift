@@ -105,7 +105,7 @@ struct AnchorsCheck {
   /// Nil where the configured file is not there: a finding once there is something to be anchored.
   private func lines() throws(VerifyError) -> LineReader? {
     do throws(PlatformError) {
-      return try LineReader(path: source.path, maximum: Anchor.maximumLine)
+      return try LineReader(path: source.path, maximum: Anchor.maximumLine, isPlain: true)
     } catch {
       guard case .system(_, let code) = error, source.isConfigured,
         [ENOENT, ENOTDIR].contains(code)

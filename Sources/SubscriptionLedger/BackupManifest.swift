@@ -85,16 +85,26 @@ public struct BackupManifest: Sendable, Equatable {
       let version = root["version"]?.integer
     else { throw .malformed("\(name) does not describe a backup") }
     guard version <= Self.version else { throw .newer(Int(version)) }
+    guard version >= 1 else { throw .malformed("\(name) has version \(version)") }
     guard let manifest = BackupManifest(root) else {
       throw .malformed("\(name) lacks something, or has what cannot be")
     }
     return manifest
   }
 
+  /// The last millisecond that has a date of four digits: what is said to be later is made up.
+  private static let latest: Int64 = 253_402_300_799_999
+
+  private static func count(_ element: JSONElement?, upTo most: Int64 = .max) -> Int64? {
+    guard let number = element?.integer, (0...most).contains(number) else { return nil }
+    return number
+  }
+
   private init?(_ root: JSONElement) {
-    guard let id = Self.bytes(root["journal_id"], 16), let seq = root["seq"]?.integer, seq >= 0,
-      let hash = Self.bytes(root["hash"], 32), let schema = root["schema"]?.integer,
-      let quarantined = root["quarantined"]?.integer, let takenAt = root["taken_at"]?.integer,
+    guard let id = Self.bytes(root["journal_id"], 16), let seq = Self.count(root["seq"]),
+      let hash = Self.bytes(root["hash"], 32), let schema = Self.count(root["schema"]),
+      let quarantined = Self.count(root["quarantined"]),
+      let takenAt = Self.count(root["taken_at"], upTo: Self.latest),
       let program = root["program"]?.string, let list = root["files"]?.elements
     else { return nil }
     let files = list.compactMap(Self.file)
@@ -121,7 +131,7 @@ public struct BackupManifest: Sendable, Equatable {
   }
 
   private static func file(_ element: JSONElement) -> File? {
-    guard let name = element["name"]?.string, let size = element["bytes"]?.integer,
+    guard let name = element["name"]?.string, let size = count(element["bytes"]),
       let sha256 = bytes(element["sha256"], 32)
     else { return nil }
     return File(name: name, bytes: size, sha256: sha256)

@@ -74,7 +74,7 @@ public enum BatchReceive {
     let run = EventRun()
     for (index, line) in lines.enumerated() {
       do throws(Refusal) {
-        var received = try receive(line, receiver, at: now, limit: limit, chain)
+        var received = try self.line(line, receiver, at: now, limit: limit, keeping: chain)
         if !skipsBad { received.join(run) }
         submissions.append((index, received))
         if received.refusal == nil || skipsBad { continue }
@@ -94,9 +94,10 @@ public enum BatchReceive {
     if submissions.isEmpty { then(outcomes) }
   }
 
-  private static func receive(
+  /// Proves one line, without its end.
+  package static func line(
     _ line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int,
-    _ chain: KeptChain?
+    keeping chain: KeptChain?
   ) throws(Refusal) -> Receiver.Received {
     guard line.last != 0x0D else { throw .malformed("line_end") }
     guard line.count <= limit + 256 else { throw .malformed("too_long") }

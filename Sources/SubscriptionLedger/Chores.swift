@@ -15,14 +15,19 @@ struct Chores {
   private var since: Int64?
   /// How far quarantine is still to be read, 0 when all of it was.
   private var unnamedThrough: Int64
+  private let clock: () -> Int64
 
-  init(_ journal: Journal) throws(StoreError) { unnamedThrough = try journal.unnamedThrough() }
+  /// - Parameter clock: nanoseconds of a clock that never steps.
+  init(_ journal: Journal, clock: @escaping () -> Int64) throws(StoreError) {
+    unnamedThrough = try journal.unnamedThrough()
+    self.clock = clock
+  }
 
   /// Milliseconds after which `perform` wants to be called though no job came; negative: never.
   var patience: Int32 {
     if unnamedThrough > 0 { return 0 }
     guard let since else { return -1 }
-    let left = since + Self.patience - Clock.monotonicNanoseconds()
+    let left = since + Self.patience - clock()
     return Int32(clamping: max(0, left / 1_000_000) + 1)
   }
 
@@ -32,7 +37,7 @@ struct Chores {
       since = nil
       return
     }
-    let now = Clock.monotonicNanoseconds()
+    let now = clock()
     let begun = since ?? now
     since = begun
     guard journal.waitingRedeliveries >= Self.countsAtOnce || now - begun >= Self.patience else {

@@ -12,6 +12,16 @@ public struct Configuration: Sendable {
     public var environments: Set<String>
     /// SHA-256 of the secrets that V1 notifications carry, two during a rotation; none: no V1.
     public var v1SecretDigests: [[UInt8]] = []
+
+    package init(
+      bundleId: String, appAppleId: Int64? = nil, environments: Set<String>,
+      v1SecretDigests: [[UInt8]] = []
+    ) {
+      self.bundleId = bundleId
+      self.appAppleId = appAppleId
+      self.environments = environments
+      self.v1SecretDigests = v1SecretDigests
+    }
   }
 
   /// Who may read, and what. Without lists: everything.

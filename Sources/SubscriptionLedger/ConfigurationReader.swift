@@ -180,7 +180,9 @@ struct ConfigurationReader {
     let lines = bytes.split(separator: 0x0A).map { line in
       Array(line.last == 0x0D ? line.dropLast() : line)
     }
-    guard !lines.isEmpty, lines.count <= 2, lines.allSatisfy({ !$0.isEmpty }) else {
+    // A line of nothing but white space is an empty secret, and a guess away.
+    let isBlank = { (line: [UInt8]) in line.allSatisfy { $0 <= 0x20 } }
+    guard !lines.isEmpty, lines.count <= 2, !lines.contains(where: isBlank) else {
       throw wrong(
         "v1SharedSecretFile holds \(lines.count) secrets",
         "give one secret a line: one, or two during a rotation")

@@ -22,8 +22,9 @@ public final class Ledger: Sendable {
     case unavailable(String)
   }
 
-  /// Waits behind these answer 503: a batch is at most a thousand, and a second's work is enough.
-  public static let queueLength = 8192
+  /// Behind so many the answer is 503. What waits is on the disk after two more syncs at most, so
+  /// that a slow disk is told to the senders as soon as it cannot keep up.
+  public static let queueLength = 2 * Journal.batchLimit
 
   /// Which rows readers of this process shall open.
   public let rows: LiveRows
@@ -100,7 +101,8 @@ public final class Ledger: Sendable {
 
   /// Makes what was built the live projection, and keeps so many of those that were live before.
   ///
-  /// - Parameter unlessHeld: leaves rows alone that somebody went back to, and says it is done.
+  /// - Parameter unlessHeld: leaves rows alone that are live because somebody went back to them,
+  ///   and says it is done.
   public func adopt(
     keeping kept: Int, unlessHeld: Bool = false, then: @escaping @Sendable (RowsOutcome) -> Void
   ) {

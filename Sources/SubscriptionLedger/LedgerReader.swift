@@ -252,6 +252,9 @@ public final class LedgerReader {
 
     public init() {}
 
+    /// The names of all statuses.
+    public static let statuses = Entitlement.Status.allCases.map(\.rawValue)
+
     /// By the status's name; false where there is no such status.
     public mutating func setStatus(_ name: String) -> Bool {
       status = Entitlement.Status(rawValue: name)

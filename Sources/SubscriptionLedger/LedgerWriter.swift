@@ -9,13 +9,15 @@ import StrictJSON
 /// answers: after a 200 a read sees the event, and it is on the disk (promise 1).
 final class LedgerWriter {
   private let ledger: Ledger
+  /// Held as long as the writer lives.
+  private let lock: FolderLock
   private let journal: Journal
   private let reader: JournalReader
   private let onFailure: @Sendable (StoreError) -> Void
   /// Nil while rows are built beside us, or could not be written.
   private var rows: RowsFold?
   /// Whether rows were ever taken over: from then on it is the writer who gets them back.
-  private var ownsRows = false
+  private(set) var ownsRows = false
   /// While another thread folds into the live rows at the start: one writer a file.
   private var isCatchingUp = false
   private var chores: Chores
@@ -26,26 +28,39 @@ final class LedgerWriter {
     onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     do throws(StoreError) {
-      try ledger.folder.create()
-      let lock = try ledger.folder.lock()
-      let journal = try Journal.open(ledger.folder, lock: lock, now: now)
-      let writer = LedgerWriter(
-        ledger, journal, try JournalReader.open(ledger.folder), try Chores(journal), onFailure)
-      let found = try RowsBuilder.look(ledger.folder, writer.reader)
-      if case .own = found { writer.isCatchingUp = true }
+      let (writer, found) = try open(ledger, now: now, onFailure: onFailure)
       _ = opened.put(.success(found))
-      writer.serve()
-      withExtendedLifetime(lock) {}
+      while let jobs = ledger.jobs.takeAll(within: writer.patience) { writer.serve(jobs) }
+      writer.close()
     } catch {
       _ = opened.put(.failure(error))
     }
   }
 
+  /// Locks the folder and opens what is in it.
+  ///
+  /// - Parameter clock: nanoseconds of a clock that never steps, for what may wait.
+  static func open(
+    _ ledger: Ledger, now: Int64, clock: @escaping () -> Int64 = Clock.monotonicNanoseconds,
+    onFailure: @escaping @Sendable (StoreError) -> Void
+  ) throws(StoreError) -> (writer: LedgerWriter, found: RowsBuilder.Found) {
+    try ledger.folder.create()
+    let lock = try ledger.folder.lock()
+    let journal = try Journal.open(ledger.folder, lock: lock, now: now)
+    let reader = try JournalReader.open(ledger.folder)
+    let chores = try Chores(journal, clock: clock)
+    let found = try RowsBuilder.look(ledger.folder, reader)
+    let writer = LedgerWriter(ledger, lock, journal, reader, chores, onFailure)
+    if case .own = found { writer.isCatchingUp = true }
+    return (writer, found)
+  }
+
   private init(
-    _ ledger: Ledger, _ journal: Journal, _ reader: JournalReader, _ chores: Chores,
-    _ onFailure: @escaping @Sendable (StoreError) -> Void
+    _ ledger: Ledger, _ lock: consuming FolderLock, _ journal: Journal, _ reader: JournalReader,
+    _ chores: Chores, _ onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     self.ledger = ledger
+    self.lock = lock
     self.journal = journal
     self.reader = reader
     self.chores = chores
@@ -53,29 +68,43 @@ final class LedgerWriter {
     ledger.note(seq: journal.head.seq)
   }
 
-  private func serve() {
-    while let jobs = ledger.jobs.takeAll(within: ledger.failure == nil ? chores.patience : -1) {
-      var batch: [(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)] = []
-      for job in jobs {
-        if case .submit(let received, let then) = job {
-          batch.append((received, then))
-          if batch.count == Journal.batchLimit { append(&batch) }
-          continue
-        }
-        append(&batch)
-        perform(job)
+  /// Milliseconds after which `serve` wants to be called though no job came; negative: never.
+  var patience: Int32 {
+    if ledger.failure != nil { return -1 }
+    guard isWithoutRows, !(0..<Self.rowsPatience).contains(chores.patience) else {
+      return chores.patience
+    }
+    return Self.rowsPatience
+  }
+
+  /// Milliseconds after which rows that could not be written are tried again, though nothing came.
+  private static let rowsPatience: Int32 = 1_000
+
+  /// Rows were followed and could not be: a full disk, mostly, and that passes.
+  private var isWithoutRows: Bool { rows == nil && ownsRows }
+
+  /// One step: commits what came, folds it, answers, and does what nobody waits for.
+  func serve(_ jobs: [LedgerJob]) {
+    var batch: [(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)] = []
+    for job in jobs {
+      if case .submit(let received, let then) = job {
+        batch.append((received, then))
+        if batch.count == Journal.batchLimit { append(&batch) }
+        continue
       }
       append(&batch)
-      if ledger.failure == nil {
-        _ = attempt { () throws(StoreError) in try chores.perform(journal, reader) }
-      }
+      perform(job)
     }
-    close()
+    append(&batch)
+    guard ledger.failure == nil else { return }
+    _ = attempt { () throws(StoreError) in try chores.perform(journal, reader) }
+    // Whoever reads shall not have to wait for the next notification.
+    if jobs.isEmpty, isWithoutRows { recoverRows() }
   }
 
   /// Rows first, then the journal, whatever became of the rows. A reader that still looks keeps a
   /// write-ahead log alive; the next start finds everything in it.
-  private func close() {
+  func close() {
     _ = attempt { () throws(StoreError) in try rows?.projection.close() }
     reader.close()
     if ledger.failure == nil { _ = attempt { () throws(StoreError) in try journal.close() } }
@@ -92,7 +121,12 @@ final class LedgerWriter {
     case .adopt(let kept, let unlessHeld, let then):
       then(
         order { () throws(StoreError) in
-          if unlessHeld, try ProjectionList.read(ledger.folder).isHeld { return .done }
+          // Held rows that somebody deleted hold nothing (promise 7).
+          if unlessHeld, ledger.rows.current != nil,
+            try ProjectionList.read(ledger.folder).isHeld
+          {
+            return .done
+          }
           return try adopt(keeping: kept)
         })
     case .rollBack(let then): then(order { () throws(StoreError) in try rollBack() })

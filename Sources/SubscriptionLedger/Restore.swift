@@ -78,7 +78,6 @@ public enum Restore {
     _ target: StreamedFile, _ file: BackupManifest.File, from source: String, to folder: DataFolder,
     _ progress: BackupProgress
   ) throws(BackupError) {
-    let path = "\(folder.path)/\(file.name)"
     var size: Int64 = 0
     let copied = try BackupError.files { () throws(PlatformError) in
       try BackupManifest.File.read(file.name, in: source) { (piece) throws(PlatformError) in
@@ -92,9 +91,6 @@ public enum Restore {
       let finding = Verify.Finding(promise: 5, seq: nil, what: "\(file.name) changes meanwhile")
       throw .broken([finding], count: 1)
     }
-    try BackupError.files { () throws(PlatformError) in
-      try target.finish()
-      try DurableFile.syncFolder(of: path)
-    }
+    try BackupError.files { () throws(PlatformError) in try target.finish() }
   }
 }

@@ -17,14 +17,32 @@ public struct RowsComparison {
     public var lost: [Group: Int] = [:]
     public var gained: [Group: Int] = [:]
 
+    /// The same counts for each app: a reader may be shown some of them.
+    public internal(set) var byApp: [App: Summary] = [:]
+    /// How far in the journal both sides go.
+    public internal(set) var through: Int64 = 0
+    /// Whose rows are live.
+    public internal(set) var liveFold: (version: Int, fingerprint: String) = (0, "")
+
     public struct Group: Hashable, Sendable {
       public let reason: String
       public let productId: String?
     }
 
+    public struct App: Hashable, Sendable {
+      public let environment: String
+      public let bundleId: String
+    }
+
     public var differing: Int { changed + added + gone }
     public var losing: Int { lost.values.reduce(0, +) }
     public var gaining: Int { gained.values.reduce(0, +) }
+
+    fileprivate mutating func note(_ key: StreamKey, _ change: (inout Summary) -> Void) {
+      change(&self)
+      change(
+        &byApp[App(environment: key.environment, bundleId: key.bundleId), default: Summary()])
+    }
 
     fileprivate mutating func count(_ difference: RowDifference) {
       switch difference.kind {
@@ -77,7 +95,11 @@ public struct RowsComparison {
     let comparison = RowsComparison(
       journal: journal, places: (place, try built.foldedThrough()), time: time,
       durations: durations)
-    return try comparison.compare(live, built, each)
+    var summary = try comparison.compare(live, built, each)
+    let identity = try live.identity()
+    summary.through = place
+    summary.liveFold = (identity.foldVersion, identity.fingerprint)
+    return summary
   }
 
   private static func openLive(
@@ -110,7 +132,7 @@ public struct RowsComparison {
         if left.key < right.key { two = nil } else { one = nil }
       }
       if let difference = try difference(one, two, &summary) {
-        summary.count(difference)
+        summary.note(difference.key) { $0.count(difference) }
         try each(difference)
       }
       if one != nil { before = try old.next() }
@@ -125,14 +147,16 @@ public struct RowsComparison {
     guard let key = before?.key ?? after?.key else { return nil }
     let after = try asFarAsLive(key, after)
     guard before != after else {
-      if before != nil { summary.equal += 1 }
+      if before != nil { summary.note(key) { $0.equal += 1 } }
       return nil
     }
     let old = try before.map(Self.row)
     let new = try after.map(Self.row)
     if let before, let after, old == new, before.isFound(as: after) {
-      summary.equal += 1
-      summary.equalButRegisters += 1
+      summary.note(key) { summary in
+        summary.equal += 1
+        summary.equalButRegisters += 1
+      }
       return nil
     }
     return RowDifference(

@@ -62,7 +62,7 @@ enum BundleCommand {
     do throws(PlatformError) {
       guard let path = given ?? configuration?.anchors?.file else { return [] }
       if given == nil, try DurableFile.size(path) == nil { return [] }
-      let lines = try LineReader(path: path, maximum: Anchor.maximumLine)
+      let lines = try LineReader(path: path, maximum: Anchor.maximumLine, isPlain: true)
       var anchors: [Anchor] = []
       while let line = try lines.next() {
         if let anchor = Anchor(parsing: line) { anchors.append(anchor) }

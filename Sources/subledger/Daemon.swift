@@ -34,7 +34,7 @@ struct Daemon {
       }
       return Daemon(server: server, service: service, anchoring: anchoring)
     } catch {
-      service.stopWatch()
+      service.stop()
       ledger.stop()
       anchoring?.stop()
       throw .unavailable(error.description)
@@ -82,7 +82,7 @@ struct Daemon {
   func stop() -> ExitCode {
     service.beginDraining()
     server.drain(within: Self.drainSeconds)
-    service.stopWatch()
+    service.stop()
     service.ledger.stop()
     // Only now is the head the last one.
     anchoring?.stop()

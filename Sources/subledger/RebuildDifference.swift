@@ -28,13 +28,25 @@ enum RebuildDifference {
       }
     }
     guard let summary else { throw RebuildWatch.stopped }
+    keep(KeptComparison(summary, at: at, madeAt: Clock.now(), samples: shown), configuration, words)
     try CommandError.store { () throws(StoreError) in try output?.finish() }
     if words.has("--json") {
-      Terminal.print(json(summary, at: at).text)
+      Terminal.print(KeptComparison.json(summary, at: at).text)
     } else {
       Terminal.print(text(summary, shown, at: at))
     }
     return failure.isMet(by: summary) ? .findings : .good
+  }
+
+  /// Kept for the console. Where that cannot be, the comparison is as good as without.
+  private static func keep(
+    _ comparison: KeptComparison, _ configuration: Configuration, _ words: CommandLineWords
+  ) {
+    do throws(StoreError) {
+      try comparison.write(words.folder(configuration))
+    } catch {
+      Terminal.error("not kept for the console: \(error)")
+    }
   }
 
   /// What makes the exit code 1.
@@ -102,30 +114,6 @@ enum RebuildDifference {
       difference.fields.isEmpty ? "" : "  (\(difference.fields.joined(separator: ", ")))"
     return "  \(difference.key.originalTransactionId)  \(difference.key.environment)  "
       + "\(difference.kind.rawValue)  \(difference.reason)\(fields)"
-  }
-
-  private static func json(_ summary: RowsComparison.Summary, at: Int64) -> JSONValue {
-    func list(_ groups: [RowsComparison.Summary.Group: Int]) -> JSONValue {
-      let sorted = groups.sorted {
-        ($0.key.reason, $0.key.productId ?? "") < ($1.key.reason, $1.key.productId ?? "")
-      }
-      return .array(
-        sorted.map { group, count in
-          .object([
-            ("reason", .string(group.reason)), ("product_id", .optional(group.productId)),
-            ("customers", .integer(Int64(count))),
-          ])
-        })
-    }
-    return .object([
-      ("object", .string("comparison")), ("at", .integer(at)),
-      ("equal", .integer(Int64(summary.equal))),
-      ("equal_but_registers", .integer(Int64(summary.equalButRegisters))),
-      ("changed", .integer(Int64(summary.changed))), ("added", .integer(Int64(summary.added))),
-      ("gone", .integer(Int64(summary.gone))), ("lose_access", .integer(Int64(summary.losing))),
-      ("gain_access", .integer(Int64(summary.gaining))), ("lost", list(summary.lost)),
-      ("gained", list(summary.gained)),
-    ])
   }
 
   /// Every difference as data: the name of the file says in which form.

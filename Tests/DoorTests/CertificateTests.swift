@@ -1,3 +1,4 @@
+import Forgery
 import Foundation
 import Glibc
 import Platform

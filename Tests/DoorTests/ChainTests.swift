@@ -1,3 +1,4 @@
+import Forgery
 import Foundation
 import Simulator
 import StrictJSON
@@ -168,10 +169,11 @@ import Testing
           "X8 \(row.prefix(4))")
       }
     }
-    // A certificate of 100 KiB makes a header longer than any that is read.
-    let long = [leaf + [UInt8](repeating: 0, count: 100 * 1024), chain[1], chain[2]]
-    try door.refuses(
-      signedPayload: try authority.fresh(chain: long), 400, ["jws_header"], "X8 100 KiB")
+    for zeros in [100 * 1024, 8 * 1024] {
+      let long = [leaf + [UInt8](repeating: 0, count: zeros), chain[1], chain[2]]
+      try door.refuses(
+        signedPayload: try authority.fresh(chain: long), 401, ["certificate_der"], "X8 100 KiB")
+    }
   }
 
   @Test func markers() throws {

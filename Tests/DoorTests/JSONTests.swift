@@ -1,3 +1,4 @@
+import Forgery
 import Glibc
 import Platform
 import StrictJSON

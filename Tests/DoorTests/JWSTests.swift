@@ -1,3 +1,4 @@
+import Forgery
 import SignedData
 import Simulator
 import StrictJSON

@@ -1,3 +1,4 @@
+import Forgery
 import Foundation
 import StrictJSON
 import SubscriptionLedger
@@ -58,6 +59,8 @@ import Testing
       [], [0], Array(signature.prefix(63)), signature + [0], [0] + signature,
       signature + signature.prefix(32), signature + signature, Array(signature.dropFirst()),
       [UInt8](repeating: 0, count: 65), [0] + signature.prefix(32) + [0] + signature.suffix(32),
+      // The same two numbers, one with a zero that means nothing.
+      signature.prefix(32) + [0] + signature.suffix(32),
     ]
     let r = DERWriter.integer(Array(signature.prefix(32)))
     let s = DERWriter.integer(Array(signature.suffix(32)))
@@ -137,27 +140,62 @@ import Testing
     return Forge.resigned(jws, signature.prefix(32) + s)
   }
 
-  /// J14. Any file of Wycheproof's p1363 vectors that lies in Fixtures is held against the key.
+  /// J14. Any file of Wycheproof's vectors that lies in Fixtures is held against its keys: ECDSA
+  /// in the P1363 form, and JWS by their JWK.
   @Test func vectorsOfFixtures() throws {
     let folder = Bundle.module.resourceURL?.appendingPathComponent("Fixtures")
     let files = try FileManager.default.contentsOfDirectory(
       at: try #require(folder), includingPropertiesForKeys: nil)
+    var held = 0
     for file in files where file.pathExtension == "json" {
       let root = try JSONDocument(parsing: Array(try Data(contentsOf: file))).root
-      for group in root["testGroups"]?.elements ?? [] { try hold(group) }
+      var count = 0
+      for group in root["testGroups"]?.elements ?? [] { count += try hold(group) }
+      let said = try #require(root["numberOfTests"]?.integer)
+      #expect(count == said, "\(file.lastPathComponent) has \(count) of \(said)")
+      held += count
     }
+    #expect(held >= 262, "Wycheproof's vectors for P-256 with SHA-256 are there")
   }
 
-  private func hold(_ group: JSONElement) throws {
+  /// - Returns: how many vectors the group has.
+  private func hold(_ group: JSONElement) throws -> Int {
+    let tests = group["tests"]?.elements ?? []
+    let isJWS = tests.first?["jws"] != nil
     let named = group["publicKeyDer"]?.string ?? group["keyDer"]?.string
-    let key = try #require(named.flatMap(Hexadecimal.decode))
-    let carrier = try certificate(for: key)
-    for test in group["tests"]?.elements ?? [] {
+    let der = isJWS ? Self.der(group["public"]) : named.flatMap(Hexadecimal.decode)
+    // A key of another kind vouches for nothing here.
+    guard let der else { return tests.count }
+    let carrier = try certificate(for: der)
+    for test in tests {
+      let isValid = test["result"]?.string == "valid"
+      let name = "tcId \(test["tcId"]?.integer ?? 0)"
+      if isJWS {
+        let text = test["jws"]?.string ?? ""
+        let jws = try? CompactJWS(parsing: Array(text.utf8)[...])
+        let isGood = jws.map {
+          carrier.verifies($0.signature, over: SHA256.hash(slice: $0.signingInput))
+        }
+        #expect(isValid || isGood != true, "\(name)")
+        continue
+      }
       let message = try #require(test["msg"]?.string.flatMap(Hexadecimal.decode))
       let signature = try #require(test["sig"]?.string.flatMap(Hexadecimal.decode))
-      let isGood = carrier.verifies(signature, over: SHA256.hash(message))
-      #expect(isGood == (test["result"]?.string == "valid"), "tcId \(test["tcId"]?.integer ?? 0)")
+      #expect(carrier.verifies(signature, over: SHA256.hash(message)) == isValid, "\(name)")
     }
+    return tests.count
+  }
+
+  /// The SubjectPublicKeyInfo (RFC 5480) of a JWK on P-256 (RFC 7518 section 6.2); nil for others.
+  private static func der(_ key: JSONElement?) -> [UInt8]? {
+    guard key?["crv"]?.string == "P-256",
+      let x = key?["x"]?.string.flatMap({ Base64URL.decode($0.utf8) }), x.count == 32,
+      let y = key?["y"]?.string.flatMap({ Base64URL.decode($0.utf8) }), y.count == 32
+    else { return nil }
+    return DERWriter.sequence(
+      DERWriter.sequence(
+        DERWriter.oid("1.2.840.10045.2.1"), DERWriter.oid("1.2.840.10045.3.1.7")),
+      DERWriter.bits([4] + x + y))
   }
 
   /// A certificate that carries this SubjectPublicKeyInfo; who signed it does not matter here.
@@ -165,35 +203,5 @@ import Testing
     var forgery = try ChainForgery(under: authority)
     forgery.leafSurgery = { $0.children[6] = DERNode(key[...]) }
     return try VerifyingKey(of: try Certificate(der: try forgery.chain()[0]))
-  }
-}
-
-/// Numbers of 256 bits, most significant byte first; what overflows is lost.
-enum Wide {
-  /// The order of P-256 (SP 800-186 section 3.2.1.3).
-  static let order: [UInt8] = [
-    0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xBC, 0xE6,
-    0xFA, 0xAD, 0xA7, 0x17, 0x9E, 0x84, 0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51,
-  ]
-  /// 2^256 - 2^224 + 2^192 + 2^96 - 1.
-  static let prime: [UInt8] =
-    [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 12)
-    + [UInt8](repeating: 0xFF, count: 12)
-
-  static func number(_ value: UInt8) -> [UInt8] { [UInt8](repeating: 0, count: 31) + [value] }
-
-  static func plus(_ one: [UInt8], _ other: [UInt8]) -> [UInt8] {
-    var sum = [UInt8](repeating: 0, count: 32)
-    var carry = 0
-    for index in (0..<32).reversed() {
-      let digit = Int(one[index]) + Int(other[index]) + carry
-      sum[index] = UInt8(digit & 255)
-      carry = digit >> 8
-    }
-    return sum
-  }
-
-  static func minus(_ one: [UInt8], _ other: [UInt8]) -> [UInt8] {
-    plus(plus(one, other.map { ~$0 }), number(1))
   }
 }

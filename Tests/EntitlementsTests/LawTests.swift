@@ -1,5 +1,6 @@
 import AppStore
 import Entitlements
+import PlainFold
 import Testing
 
 /// What holds of every history, sensible or not.

@@ -8,6 +8,10 @@ final class Notes: Sendable {
   let refusals = Mutex<[Int]>([])
   let open = Atomic<Int>(0)
   let served = Atomic<Int>(0)
+  /// The bodies served, in their order.
+  let bodies = Mutex<[String]>([])
+  /// While it is shut, work at /gate goes on.
+  let isGateOpen = Atomic<Bool>(false)
 }
 
 /// Answers with the body, at once or later.
@@ -20,10 +24,21 @@ final class Echo: RequestHandler {
     head.path == "/missing" ? .refuse(HTTPResponse(status: 404)) : .body(limit: 1 << 20)
   }
 
+  func takesLong(_ head: RequestHead) -> Bool {
+    ["/work", "/gate"].contains(head.path)
+  }
+
   func respond(to request: HTTPRequest, through answer: Answer) -> HTTPResponse? {
     notes.served.add(1, ordering: .relaxed)
+    notes.bodies.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
     switch request.path {
     case "/never": return nil
+    case "/gate":
+      while !notes.isGateOpen.load(ordering: .relaxed) { usleep(1_000) }
+      return HTTPResponse(status: 200, body: request.body)
+    case "/work":
+      usleep(20_000)
+      return HTTPResponse(status: 200, body: request.body)
     case "/large": return HTTPResponse(status: 200, body: [UInt8](repeating: 97, count: 8 << 20))
     case "/later":
       let thread = try? Thread.start("later") {

@@ -142,6 +142,20 @@ import Testing
     #expect(refusal(head(field(8192) + field(8192) + "\r\n")) == 431)
   }
 
+  @Test("H18, A1: a token may fill the block, and no more")
+  func longTokens() {
+    func head(_ name: String, _ size: Int) -> String {
+      "GET / HTTP/1.1\r\nHost: h\r\n\(name): Bearer " + String(repeating: "y", count: size)
+    }
+    #expect(refusal(head("Authorization", 10_240) + "\r\n\r\n") == nil)
+    #expect(refusal(head("AUTHORIZATION", 16_000) + "\r\n\r\n") == nil)
+    #expect(refusal(head("Authorization", 16_400) + "\r\n\r\n") == 431)
+    #expect(refusal(head("Authorization", 16_400)) == 431)
+    for name in ["X-Authorization", "Authorization2", "Authorization ", "Proxy-Authorization"] {
+      #expect(refusal(head(name, 9216) + "\r\n\r\n") == 431)
+    }
+  }
+
   @Test("H19: a long URI, complete or not")
   func longTarget() {
     let path = "/" + String(repeating: "a", count: 2047)

@@ -115,7 +115,8 @@ import Testing
     }
     let callers = (0..<3).map { _ in echoes.caller() }
     for caller in callers { caller.say(echo("in")) }
-    let statuses = callers.map { $0.answer()?.status }
+    // Which of them is the one too many depends on which reactor accepts first.
+    let statuses = callers.map { $0.answer()?.status ?? 0 }.sorted()
     #expect(statuses == (isTrusted ? [200, 200, 200] : [200, 200, 503]))
     echoes.server.drain(within: 5)
   }

@@ -18,6 +18,12 @@ import Testing
     "GET / HTTP/1.1\r\nHost: h\r\n" + String(repeating: "X: y\r\n", count: 64) + "\r\n",
     "GET /" + String(repeating: "a", count: 2300) + " HTTP/1.1\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: h\r\nX: " + String(repeating: "a", count: 8300) + "\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + String(repeating: "a", count: 9000)
+      + "\r\n\r\n",
+    // Past the limit of the block, in a line that ends badly.
+    "GET / HTTP/1.1\r\nHost: h\r\n"
+      + String(repeating: "X: " + String(repeating: "y", count: 8100) + "\r\n", count: 2)
+      + "Y: " + String(repeating: "z", count: 400) + "\n\r\n",
     post("Content-Length: 5000\r\n"), post(""),
   ]
 

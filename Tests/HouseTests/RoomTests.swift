@@ -9,7 +9,8 @@ import Testing
       "HTTPFront", "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
     ],
     "Bench": ["Simulator", "JournalStore", "Platform", "StrictJSON"],
-    "HTTPFront": ["SubscriptionLedger", "Platform", "StrictJSON"],
+    "HTTPFront": ["SubscriptionLedger", "Console", "Platform", "StrictJSON"],
+    "Console": [],
     "Simulator": ["AppStore", "SignedData", "Platform", "StrictJSON"],
     "SubscriptionLedger": [
       "AppStore", "SignedData", "Entitlements", "JournalStore", "Platform", "StrictJSON",

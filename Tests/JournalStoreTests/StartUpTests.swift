@@ -52,6 +52,18 @@ import Testing
     #expect(again.journal.head == opened.journal.head)
   }
 
+  /// As after a failure of the disk: nobody closes it, and no reader is left to keep the -wal.
+  @Test func aJournalThatIsLetGoLeavesItsWAL() throws {
+    let scratch = try Scratch()
+    for count in 1...3 {
+      let opened = try scratch.open()
+      _ = try opened.journal.append([.event(Sample.event(count))])
+      #expect(opened.journal.head.seq == Int64(count))
+    }
+    #expect(try scratch.files()["journal.sqlite-wal"]?.isEmpty == false)
+    #expect(try scratch.open().journal.head.seq == 3)
+  }
+
   @Test func aCleanEndLeavesOneFile() throws {
     let scratch = try Scratch()
     do {

@@ -117,6 +117,18 @@ import Testing
     #expect(try failure(prover, text, at: Self.moment) == nil)
   }
 
+  /// It is the whole chain that is remembered: the same leaf under other certificates is another.
+  @Test func rememberedChainsAreWhole() throws {
+    let bench = try Bench()
+    let chain = try bench.chain()
+    let prover = try Prover(roots: TrustRoots(files: [chain[2]]))
+    #expect(try failure(prover, bench.sign(chain), at: Self.moment) == nil)
+    for other in [[chain[0], chain[0], chain[2]], [chain[0], chain[2], chain[2]], [chain[0]]] {
+      #expect(try failure(prover, bench.sign(other), at: Self.moment) != nil)
+    }
+    #expect(prover.chainHits == 0)
+  }
+
   /// Only what was proven is remembered, and not without end.
   @Test func memoryIsBounded() throws {
     let bench = try Bench()

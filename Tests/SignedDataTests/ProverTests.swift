@@ -50,6 +50,27 @@ import Testing
     #expect(failure(try prover(try authority().root), text) != nil)
   }
 
+  /// X5: where only the hash of a root is known, the third entry is that root or nothing is proven.
+  @Test func pinsTheThirdEntry() throws {
+    let (authority, other) = (try authority(), try SimulatedAuthority.make())
+    func signed(_ third: [UInt8]) throws -> [UInt8] {
+      let chain = Array(authority.chain.prefix(2)) + [third]
+      return try JWSSigner(key: authority.leafKey, chain: chain).sign(Self.payload)
+    }
+    let prover = try Prover(
+      roots: TrustRoots(pinned: [TrustRoots.appleRootCAG3, SHA256.hash(authority.root)]))
+    #expect(failure(prover, try signed(authority.root)) == nil)
+    for third in [other.root, authority.chain[0], authority.chain[1], authority.root + [0], [0]] {
+      #expect(failure(prover, try signed(third)) == .untrusted("chain_root"))
+    }
+    let theirs = try other.sign(payload: Self.payload)
+    #expect(failure(prover, theirs) == .untrusted("chain_root"))
+    // The pinned root under a chain that another root has signed.
+    let mixed = Array(other.chain.prefix(2)) + [authority.root]
+    let forged = try JWSSigner(key: other.leafKey, chain: mixed).sign(Self.payload)
+    #expect(failure(prover, forged) == .untrusted("chain_path"))
+  }
+
   /// Every bit of the signature counts, and some of the payload's and the header's.
   @Test func oneBitIsEnough() throws {
     let text = try authority().sign(payload: Self.payload)

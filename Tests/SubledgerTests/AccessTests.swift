@@ -107,6 +107,7 @@ import Testing
     let token = ["Authorization: Bearer \(Installation.token)"]
     for path in [
       "/v1/entitlements", "/v1/entitlements/7001", "/v1/entitlements/7001/history",
+      "/v1/overview", "/v1/quarantine", "/v1/rebuild", "/openapi.json", "/console",
       "/healthz", "/readyz", "/version", "/metrics",
     ] {
       for method in ["POST", "PUT", "PATCH", "DELETE"] {
@@ -119,7 +120,7 @@ import Testing
     }
     for path in [
       "/control/ingest", "/control/adopt", "/control/quarantine/1/admit",
-      "/control/quarantine/1/drop", "/v1/quarantine", "/v1", "/",
+      "/control/quarantine/1/drop", "/v1/quarantine/1", "/v1", "/",
     ] {
       for method in ["POST", "DELETE", "GET"] {
         #expect(daemon.client().ask(method, path, token)?.status == 404, "\(method) \(path)")

@@ -23,10 +23,12 @@ final class Client {
 
   private let descriptor: Int32
   private var received: [UInt8] = []
+  /// Nothing came, and nothing was closed, for as long as this client waits.
+  private(set) var isTimedOut = false
 
   init(port: UInt16) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var patience = timeval(tv_sec: 20, tv_usec: 0)
+    var patience = timeval(tv_sec: 20 * Int(RunningCommand.patience), tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()
@@ -76,12 +78,31 @@ final class Client {
     return true
   }
 
-  func answer() -> Answer? {
+  /// Sends no more; the other end reads to the end of the stream.
+  func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+  /// Closes at once, with a reset (SO_LINGER in socket(7)).
+  func reset() {
+    var now = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+  }
+
+  /// Whether the other end has closed, or does within some seconds; what comes meanwhile is dropped.
+  func isClosed(within seconds: Int = 10) -> Bool {
+    var patience = timeval(tv_sec: seconds, tv_usec: 0)
+    setsockopt(
+      descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    while receive() { received = [] }
+    return !isTimedOut
+  }
+
+  /// - Parameter toHead: the answer says a length, and has no body.
+  func answer(toHead: Bool = false) -> Answer? {
     while true {
       if let end = headEnd() {
         let head = String(decoding: received[..<end], as: UTF8.self)
         let partial = Answer(status: Int(head.dropFirst(9).prefix(3)) ?? 0, head: head, body: [])
-        let length = partial.field("Content-Length").flatMap { Int($0) } ?? 0
+        let length = toHead ? 0 : partial.field("Content-Length").flatMap { Int($0) } ?? 0
         while received.count < end + length { guard receive() else { return nil } }
         let body = Array(received[end..<end + length])
         received.removeFirst(end + length)
@@ -102,6 +123,7 @@ final class Client {
   private func receive() -> Bool {
     var room = [UInt8](repeating: 0, count: 65536)
     let count = recv(descriptor, &room, room.count, 0)
+    isTimedOut = count < 0 && errno == EAGAIN
     if count > 0 { received += room[..<count] }
     return count > 0
   }

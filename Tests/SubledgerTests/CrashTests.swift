@@ -16,8 +16,8 @@ import Testing
   /// SUBLEDGER_KILL_ROUNDS asks for more.
   private static let rounds =
     ProcessInfo.processInfo.environment["SUBLEDGER_KILL_ROUNDS"].flatMap { Int($0) } ?? 3
-  private static let connections = 6
-  private static let eventsEach = 24
+  private static let connections = 32
+  private static let eventsEach = 12
 
   /// Posts its part of a round's bodies, some of them again and some of the round before.
   private func load(
@@ -63,6 +63,7 @@ import Testing
     let installation = try Installation()
     let answered = Answered()
     var last: [(uuid: String, body: [UInt8])] = []
+    var moment = SystemRandomNumberGenerator()
     for round in 1...Self.rounds {
       let new = try bodies(round, installation)
       let daemon = try installation.start()
@@ -74,9 +75,9 @@ import Testing
         load(port, Array(work), answered)
         done.leave()
       }
-      try daemon.command.wait(20, "some answers") {
-        answered.all.count >= before + Self.eventsEach + round * 7
-      }
+      let wanted = before + Int.random(in: 1...work.count / 2, using: &moment)
+      try daemon.command.wait(20, "some answers") { answered.all.count >= wanted }
+      usleep(UInt32.random(in: 0...2_000, using: &moment))
       try daemon.crash()
       done.wait()
       #expect(answered.all.count < before + work.count, "it ended before it was killed")

@@ -74,7 +74,7 @@ final class Installation {
     ])
   }
 
-  private static func token(
+  static func token(
     _ name: String, _ text: String, _ lists: [(String, JSONValue)]
   ) -> JSONValue {
     .object(
@@ -101,7 +101,7 @@ final class Installation {
   func start() throws -> RunningDaemon {
     let daemon = try startWithoutRows()
     let client = daemon.client()
-    let end = Date(timeIntervalSinceNow: 20)
+    let end = Date(timeIntervalSinceNow: 20 * RunningCommand.patience)
     while client.get("/v1/entitlements?limit=1")?.status == 503, Date() < end { usleep(5_000) }
     return daemon
   }

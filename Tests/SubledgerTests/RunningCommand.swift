@@ -21,22 +21,36 @@ struct Finished: CustomStringConvertible {
 final class RunningCommand {
   private let process = Process()
   private let output: URL
-  private let errors: URL
+  /// Where standard error goes.
+  let errors: URL
 
   /// The program lies where the tests were built, unless SUBLEDGER_PROGRAM names another build.
   static let program: URL = {
     if let path = ProcessInfo.processInfo.environment["SUBLEDGER_PROGRAM"] {
       return URL(filePath: path)
     }
+    return built.appending(path: "subledger")
+  }()
+
+  /// The folder that the tests were built into.
+  static let built: URL = {
     let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }
     let running = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
     let folders = (bundles.map { URL(filePath: $0) } + [running]).map {
       $0.deletingLastPathComponent()
     }
-    let found = folders.map { $0.appending(path: "subledger") }.first {
-      FileManager.default.isExecutableFile(atPath: $0.path)
+    let found = folders.first {
+      FileManager.default.isExecutableFile(atPath: $0.appending(path: "subledger").path)
     }
-    return found ?? URL(filePath: ".build/debug/subledger")
+    return found ?? URL(filePath: ".build/debug")
+  }()
+
+  /// What every program of a trial gets: the path, and what a sanitizer or a mutant goes by.
+  private static let passedOn: [String: String] = {
+    let own = ProcessInfo.processInfo.environment.filter { variable in
+      ["TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "SUBLEDGER_MUTANT"].contains(variable.key)
+    }
+    return own.merging(["PATH": "/usr/bin:/bin"]) { $1 }
   }()
 
   init(
@@ -50,7 +64,7 @@ final class RunningCommand {
     process.executableURL = program
     process.arguments = words
     process.currentDirectoryURL = folder
-    process.environment = environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }
+    process.environment = environment.merging(Self.passedOn) { one, _ in one }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: output)
     process.standardError = try FileHandle(forWritingTo: errors)
@@ -60,6 +74,15 @@ final class RunningCommand {
   deinit { if process.isRunning { signal(SIGKILL) } }
 
   var isRunning: Bool { process.isRunning }
+  var identifier: Int32 { process.processIdentifier }
+
+  var id: Int32 { process.processIdentifier }
+
+  /// How many descriptors it has open.
+  var descriptors: Int {
+    let path = "/proc/\(process.processIdentifier)/fd"
+    return (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
+  }
 
   func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
@@ -81,9 +104,13 @@ final class RunningCommand {
       output: outputSoFar(), errors: errorsSoFar())
   }
 
+  /// How many times longer everything may take: a sanitizer's program is slow.
+  static let patience =
+    ProcessInfo.processInfo.environment["SUBLEDGER_PATIENCE"].flatMap(Double.init) ?? 1
+
   /// Looks again and again until something holds.
   func wait(_ seconds: Double, _ what: String, _ holds: () throws -> Bool) throws {
-    let end = Date(timeIntervalSinceNow: seconds)
+    let end = Date(timeIntervalSinceNow: seconds * Self.patience)
     while try !holds() {
       guard Date() < end else {
         signal(SIGKILL)
@@ -122,7 +149,7 @@ final class RunningDaemon {
     port = found ?? 0
   }
 
-  private static func port(in log: String) -> UInt16? {
+  static func port(in log: String) -> UInt16? {
     for line in log.split(separator: "\n") {
       guard let entry = try? JSONDocument(parsing: Array(line.utf8)).root,
         entry["event"]?.string == "listening"

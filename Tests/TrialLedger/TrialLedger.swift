@@ -1,3 +1,4 @@
+import Glibc
 public import JournalStore
 import Platform
 import SignedData
@@ -29,14 +30,31 @@ public final class TrialLedger {
     durations: [String: String] = [:]
   ) throws {
     place = try Scratch()
-    let file = try Self.write(place, secrets, apps, environments, durations)
-    configuration = try Configuration.load(file: file, variables: [:], listen: nil, data: nil)
+    configuration = try Self.configuration(
+      in: place, secrets: secrets, apps: apps, environments: environments, durations: durations)
     folder = DataFolder(path: configuration.data)
-    ledger = try Ledger.start(folder, now: 0, onFailure: { _ in })
+    ledger = try Self.start(folder)
     receiver = try Receiver(configuration)
   }
 
   deinit { ledger.stop() }
+
+  /// A start waits for rows a moment only, and a slow machine needs more than that.
+  private static func start(_ folder: DataFolder) throws -> Ledger {
+    let ledger = try Ledger.start(folder, now: 0, onFailure: { _ in })
+    for _ in 0..<30_000 where ledger.rows.current == nil { usleep(1_000) }
+    return ledger
+  }
+
+  /// The configuration of a trial's ledger, read from files in a folder of the trial's.
+  public static func configuration(
+    in place: Scratch, secrets: [String] = [], apps: [String] = [],
+    environments: [String] = ["Production", "Sandbox"], durations: [String: String] = [:]
+  ) throws -> Configuration {
+    try Configuration.load(
+      file: try write(place, secrets, apps, environments, durations), variables: [:], listen: nil,
+      data: nil)
+  }
 
   private static func write(
     _ place: Scratch, _ secrets: [String], _ apps: [String], _ environments: [String],
@@ -131,9 +149,8 @@ public final class TrialLedger {
   public func mend(
     secrets: [String], apps: [String] = [], environments: [String] = ["Production", "Sandbox"]
   ) throws {
-    let file = try Self.write(place, secrets, apps, environments, [:])
     receiver = try Receiver(
-      try Configuration.load(file: file, variables: [:], listen: nil, data: nil))
+      try Self.configuration(in: place, secrets: secrets, apps: apps, environments: environments))
   }
 
   private static func answer(_ outcome: Ledger.Outcome?, _ refusal: Refusal?) -> Answer {
@@ -193,7 +210,7 @@ public final class TrialLedger {
     opened = nil
     ledger.stop()
     defer {
-      if let again = try? Ledger.start(folder, now: 0, onFailure: { _ in }) { ledger = again }
+      if let again = try? Self.start(folder) { ledger = again }
     }
     return try body()
   }

@@ -37,6 +37,19 @@ import TrialLedger
     #expect(try ledger.events().isEmpty && ledger.quarantine().isEmpty)
   }
 
+  /// Secrets are compared by their hash, and by all of it.
+  @Test func aGuessWhoseHashBeginsAlikeIsWrong() throws {
+    let ledger = try V1Mail.ledger()
+    let first = ReadAccess.digest(of: V1Mail.secret).prefix(2)
+    let last = ReadAccess.digest(of: V1Mail.secret).suffix(2)
+    let guesses = (0..<4000).map { "guess \($0)" }
+    let alike = try #require(guesses.first { ReadAccess.digest(of: $0).prefix(2) == first })
+    let ending = try #require(guesses.first { ReadAccess.digest(of: $0).suffix(2) == last })
+    for guess in [alike, ending] {
+      #expect(try ledger.take(Self.body(.string(guess)), at: 1) == Self.untrusted)
+    }
+  }
+
   @Test func withoutAConfiguredSecretNothingIsTrusted() throws {
     let ledger = try TrialLedger()
     for password in [V1Mail.secret, "", "secret"] {

@@ -1,0 +1,68 @@
+import Foundation
+import Fuzz
+import Simulator
+import Testing
+
+/// What fuzzing has found, and a short run of it without libFuzzer: every input of the corpus, and
+/// seeded changes of each, hold what their target asks.
+@Suite struct FuzzTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let seed =
+    environment["SUBLEDGER_FUZZ_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...(.max))
+  private static let rounds = environment["SUBLEDGER_FUZZ_ROUNDS"].flatMap { Int($0) } ?? 300
+
+  private static func corpus(_ name: String) throws -> [(name: String, bytes: [UInt8])] {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../Fuzz/Corpus/\(name)")
+    return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted().map {
+      ($0, Array(try Data(contentsOf: folder.appending(path: $0))))
+    }
+  }
+
+  @Test(arguments: FuzzTarget.all.map(\.name))
+  func corpusHolds(_ name: String) throws {
+    let target = try #require(FuzzTarget.named(name))
+    let inputs = try Self.corpus(name)
+    #expect(!inputs.isEmpty, "\(name) has no corpus")
+    for input in inputs {
+      #expect(target.fault(input.bytes) == nil, "\(name)/\(input.name)")
+    }
+  }
+
+  @Test(arguments: FuzzTarget.all.map(\.name))
+  func changesHold(_ name: String) throws {
+    print("SUBLEDGER_FUZZ_ROUNDS=\(Self.rounds) SUBLEDGER_FUZZ_SEED=\(Self.seed)")
+    let target = try #require(FuzzTarget.named(name))
+    let inputs = try Self.corpus(name).map(\.bytes)
+    var random = SeededGenerator(seed: Self.seed)
+    for round in 0..<Self.rounds {
+      let changed = Self.changed(random.pick(inputs), &random)
+      #expect(target.fault(changed) == nil, "\(name), round \(round): \(changed)")
+    }
+  }
+
+  @Test func nothingIsSmallEnough() {
+    for target in FuzzTarget.all {
+      for bytes in [[], [0], [0xFF], [UInt8](repeating: 0, count: 70)] as [[UInt8]] {
+        #expect(target.fault(bytes) == nil, "\(target.name)")
+      }
+    }
+  }
+
+  private static func changed(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
+    var bytes = bytes
+    for _ in 0..<random.number(in: 1...3) {
+      guard !bytes.isEmpty else { return [0x20] }
+      let place = Int(random.number(in: 0...Int64(bytes.count - 1)))
+      let end = min(bytes.count, place + Int(random.number(in: 1...8)))
+      switch random.number(in: 0...4) {
+      case 0: bytes[place] ^= 1 << UInt8(random.number(in: 0...7))
+      case 1: bytes[place] = UInt8(random.number(in: 0...255))
+      case 2: bytes.removeSubrange(place..<end)
+      case 3: bytes.insert(contentsOf: bytes[place..<end], at: place)
+      default: bytes.removeLast(bytes.count - place)
+      }
+    }
+    return bytes
+  }
+}

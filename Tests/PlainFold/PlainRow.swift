@@ -1,0 +1,244 @@
+package import AppStore
+package import Entitlements
+
+/// The row at a clock, worked out a second time and in the plainest way: every question goes
+/// through all events or all transactions again. Shares nothing with what it is compared to.
+package struct PlainRow {
+  package let events: [FoldEvent]
+  package var t: Int64
+  package var durations: [String: Int64] = [:]
+  package let ids: [Id]
+  /// Of each id the event whose transaction is the one to believe.
+  private var sources: [Id: FoldEvent] = [:]
+  private var ends: [Id: Int64] = [:]
+
+  private static let never = Int64.max
+  private static let hours24 = 24 * 60 * 60 * 1000 as Int64
+
+  /// A transaction is meant by its id.
+  package typealias Id = String
+
+  package init(events: [FoldEvent], t: Int64, durations: [String: Int64] = [:]) {
+    self.events = events
+    self.t = t
+    self.durations = durations
+    ids = Array(Set(events.flatMap { $0.transactions.map(\.transactionId) }))
+    for id in ids {
+      sources[id] = about(id).max { isBehind($0, $1, { carried($0, id) }) }
+    }
+    for id in ids { ends[id] = workedOutEnd(id) }
+  }
+
+  // MARK: Registers
+
+  private func about(_ id: Id) -> [FoldEvent] {
+    events.filter { carried($0, id) != nil }
+  }
+
+  private func carried(_ event: FoldEvent, _ id: Id) -> Transaction? {
+    event.transactions.first { $0.transactionId == id }
+  }
+
+  /// (version, signed, notification, revoked): V1 has its evidence time, and how much it lists.
+  private func rank(_ event: FoldEvent, signed: Int64, isRevoked: Bool) -> [Int64] {
+    event.version == 1
+      ? [1, signed, event.signedDate, isRevoked ? 1 : 0]
+      : [0, event.signedDate, Int64(event.transactions.count), isRevoked ? 1 : 0]
+  }
+
+  private func isBehind(
+    _ a: FoldEvent, _ b: FoldEvent, _ transaction: (FoldEvent) -> Transaction?
+  ) -> Bool {
+    let ranks = [a, b].map { event in
+      rank(
+        event, signed: transaction(event)?.signedDate ?? 0,
+        isRevoked: transaction(event)?.revocationDate != nil)
+    }
+    return ranks[0] == ranks[1] ? a.uuid < b.uuid : ranks[0].lexicographicallyPrecedes(ranks[1])
+  }
+
+  package func tx(_ id: Id) -> Transaction {
+    sources[id].flatMap { carried($0, id) } ?? Transaction()
+  }
+
+  package var ri: RenewalInfo? {
+    let carriers = events.filter { $0.renewal != nil }
+    return carriers.max { a, b in
+      let one = rank(a, signed: a.renewal?.signedDate ?? 0, isRevoked: false)
+      let other = rank(b, signed: b.renewal?.signedDate ?? 0, isRevoked: false)
+      return one == other ? a.uuid < b.uuid : one.lexicographicallyPrecedes(other)
+    }?.renewal
+  }
+
+  var st: Int64? {
+    let carriers = events.filter { $0.status.map { $0 >= 1 && $0 <= 5 } ?? false }
+    return carriers.max { ($0.signedDate, $0.uuid) < ($1.signedDate, $1.uuid) }?.status
+  }
+
+  private func first(_ id: Id) -> Int64? {
+    about(id).filter { $0.version == 1 }.compactMap { carried($0, id)?.signedDate }.min()
+  }
+
+  private func clear(_ id: Id) -> Int64? {
+    about(id).filter { $0.version == 1 && $0.notificationType == "REFUND_REVERSED" }
+      .compactMap { carried($0, id)?.signedDate }.max()
+  }
+
+  private func cancel(_ id: Id) -> Int64? {
+    about(id).filter { $0.version == 0 }.compactMap { carried($0, id) }
+      .filter { !$0.isUpgraded }.compactMap(\.revocationDate).min()
+  }
+
+  // MARK: Derived
+
+  func rev(_ id: Id) -> Int64? {
+    let isV2 = sources[id]?.version == 1
+    guard let date = isV2 ? tx(id).revocationDate : cancel(id) else { return nil }
+    if let clear = clear(id), date <= clear { return nil }
+    return date
+  }
+
+  func isVoid(_ id: Id) -> Bool { rev(id).map { $0 <= tx(id).purchaseDate } ?? false }
+
+  package func end(_ id: Id) -> Int64 { ends[id] ?? .min }
+
+  private func workedOutEnd(_ id: Id) -> Int64 {
+    let one = tx(id)
+    if one.isUpgraded { return .min }
+    var ends = [one.expiresDate ?? Self.never]
+    if let rev = rev(id) { ends.append(rev) }
+    for other in ids where other != id && !isVoid(other) {
+      let bought = tx(other).purchaseDate
+      switch tx(other).transactionReason {
+      case "RENEWAL": continue
+      case nil:
+        let limit = one.expiresDate.map { $0 - Self.hours24 } ?? Self.never
+        if one.purchaseDate < bought && bought < limit { ends.append(bought) }
+      default:
+        let charged = first(id) ?? Self.never
+        if bought > one.purchaseDate || charged < bought { ends.append(bought) }
+      }
+    }
+    return ends.min() ?? Self.never
+  }
+
+  var live: [Id] { ids.filter { end($0) > tx($0).purchaseDate } }
+
+  /// Newest purchase last; the page leaves ties between equal dates to the order of the keys.
+  private func older(_ a: Id, _ b: Id) -> Bool {
+    if tx(a).purchaseDate != tx(b).purchaseDate { return tx(a).purchaseDate < tx(b).purchaseDate }
+    guard let one = sources[a], let other = sources[b] else { return a < b }
+    let ranks = [(one, tx(a)), (other, tx(b))].map { event, transaction in
+      rank(
+        event, signed: transaction.signedDate, isRevoked: transaction.revocationDate != nil)
+    }
+    if ranks[0] != ranks[1] { return ranks[0].lexicographicallyPrecedes(ranks[1]) }
+    return one.uuid == other.uuid ? a < b : one.uuid < other.uuid
+  }
+
+  var head: Id? { ids.filter { !isVoid($0) }.max(by: older) ?? ids.max(by: older) }
+
+  var cover: Id? {
+    let running = live.filter { t < end($0) }
+    if ids.contains(where: { tx($0).purchaseDate <= t }) {
+      return running.filter { tx($0).purchaseDate <= t }.max(by: older)
+    }
+    return running.filter { tx($0).purchaseDate <= t + Self.hours24 }.min(by: older)
+  }
+
+  func through(_ id: Id) -> Int64 {
+    var chain = [id]
+    for _ in ids {
+      let reach = chain.map(end).max() ?? 0
+      let next = live.filter { !chain.contains($0) && tx($0).purchaseDate <= reach }
+      chain += next.filter { end($0) > reach }
+    }
+    return chain.map(end).max() ?? 0
+  }
+
+  var gap: Bool {
+    guard let head, let expires = tx(head).expiresDate, st == 1, let date = ri?.renewalDate
+    else { return false }
+    return date > (cover.map(through) ?? expires)
+  }
+
+  // MARK: The row
+
+  var shown: Id? { cover ?? head }
+
+  var product: String? {
+    if gap && cover == nil { return ri?.productId ?? ri?.autoRenewProductId }
+    return shown.map { tx($0).productId } ?? ri?.productId
+  }
+
+  private var lasting: Int64? {
+    guard let head, tx(head).expiresDate == nil,
+      [nil, "Non-Renewing Subscription"].contains(tx(head).type),
+      let product = tx(head).productId, let duration = durations[product]
+    else { return nil }
+    return tx(head).purchaseDate + duration
+  }
+
+  var expiresAt: Int64? {
+    if let lasting { return lasting }
+    if gap { return ri?.renewalDate }
+    guard let cover else { return head.flatMap { tx($0).expiresDate } }
+    return through(cover) == Self.never ? nil : through(cover)
+  }
+
+  var revokedAt: Int64? {
+    guard let head else { return nil }
+    return tx(head).expiresDate == nil ? ids.compactMap(rev).min() : rev(head)
+  }
+
+  var autoRenew: Bool? { ri?.autoRenewStatus.map { $0 == 1 } }
+
+  var pending: String? {
+    guard autoRenew == true, ri?.autoRenewProductId != product else { return nil }
+    return ri?.autoRenewProductId
+  }
+
+  var status: String {
+    guard let head else { return "expired" }
+    guard let expires = tx(head).expiresDate else {
+      if ids.contains(where: { rev($0).map { $0 <= t } ?? false }) { return "revoked" }
+      return lasting.map { t < $0 } ?? true ? "active" : "expired"
+    }
+    if cover != nil { return "active" }
+    if gap { return (ri?.renewalDate ?? 0) > t ? "active" : "expired" }
+    if let rev = rev(head), rev <= t { return "revoked" }
+    let hint = ri?.isInBillingRetryPeriod == true || ri?.expirationIntent == 2
+    if let grace = ri?.gracePeriodExpiresDate, t < grace, ri?.autoRenewStatus != 0,
+      st == 4 || (st == nil && hint)
+    {
+      return "grace_period"
+    }
+    let days: Int64 = tx(head).billingPlanType == "MONTHLY" ? 90 : 60
+    if ri?.isInBillingRetryPeriod == true, t < expires + days * Self.hours24 {
+      return "billing_retry"
+    }
+    return "expired"
+  }
+
+  /// In words, to compare and to read.
+  package var words: String? {
+    guard !ids.isEmpty || ri != nil else { return nil }
+    return PlainRow.words([
+      status, shown, product, expiresAt, ri?.gracePeriodExpiresDate, revokedAt, autoRenew, pending,
+      gap,
+    ])
+  }
+
+  package static func words(_ values: [(any Sendable)?]) -> String {
+    values.map { $0.map { "\($0)" } ?? "-" }.joined(separator: " ")
+  }
+}
+
+extension Entitlement {
+  package var words: String {
+    PlainRow.words([
+      status.rawValue, transaction?.transactionId, productId, expiresAt, gracePeriodExpiresAt,
+      revokedAt, autoRenew, pendingProductId, hasGap,
+    ])
+  }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import Testing
+
+/// Every row of the table of hostile inputs, with its variants, against the built program through a
+/// real socket: status, connection, tables, head, echo, counters and log.
+@Suite struct HostileInputTests {
+  private func run(_ rows: [HostileRow], takesV1: Bool = false) throws {
+    let foe = try Foe(takesV1: takesV1)
+    for row in rows { try foe.run(row) }
+    print("hostile inputs: \(Set(rows.map(\.id)).count) rows, \(foe.variants) variants")
+    try foe.finish()
+  }
+
+  @Test func http() throws { try run(HostileTable.http) }
+  @Test func json() throws { try run(HostileTable.json) }
+  @Test func jws() throws { try run(HostileTable.jws) }
+  @Test func chains() throws { try run(HostileTable.chains) }
+  @Test func semantics() throws { try run(HostileTable.semantics) }
+  @Test func v1() throws { try run(HostileTable.v1, takesV1: true) }
+  @Test func access() throws { try run(HostileTable.access) }
+  @Test func data() throws { try run(HostileTable.data) }
+
+  /// With V1 the limit is 4 MiB.
+  @Test func largeBodiesOfV1() throws {
+    let foe = try Foe(takesV1: true)
+    try foe.refuses("H8", .fields("Content-Length: 4194305\r\n"), [413], closes: true)
+    try foe.refuses("H8", .post("spaces", [UInt8](repeating: 0x20, count: 300_000)), [400])
+    try foe.finish()
+  }
+
+  // MARK: The table is whole
+
+  private static let ids: [String] =
+    (1...35).map { "H\($0)" } + (1...13).map { "N\($0)" } + (1...28).map { "J\($0)" }
+    + (1...23).map { "X\($0)" } + ["X25"] + (1...15).map { "S\($0)" } + ["S12a", "S12b"]
+    + ["V1", "V2", "V3", "V4", "V5", "V6", "V8"] + (1...5).map { "A\($0)" }
+    + (1...8).map { "D\($0)" }
+
+  @Test func everyRowIsThere() {
+    #expect(Set(HostileTable.all.map(\.id)) == Set(Self.ids))
+    #expect(Self.ids.count == 137)
+  }
+
+  /// What is tried elsewhere is.
+  @Test func otherSuitesAreThere() throws {
+    let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    // Full and failing disks are tried by suites of their own.
+    for case .elsewhere(let suite) in HostileTable.all.map(\.due) where suite != "DiskTests" {
+      let places = ["SubledgerTests/\(suite).swift", "DoorTests/\(suite).swift", suite]
+      #expect(
+        places.contains { FileManager.default.fileExists(atPath: tests.appending(path: $0).path) },
+        "\(suite)")
+    }
+  }
+}
