@@ -7,6 +7,8 @@ PACKAGES = git openssl pkg-config libsqlite3-dev libssl-dev libzstd-dev
 # The Swift standard library goes into the binary: it runs where there is no toolchain.
 RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
+TEST     = SWIFT=$(SWIFT) .ci/tests
+SHARE    = $(DESTDIR)$(PREFIX)/share
 # The same program with a changed rule, and how many customers it is tried on.
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
@@ -25,9 +27,15 @@ PICTURES = .pictures
 # Of the large journal that bench-large makes, about 1 KB of disk each.
 EVENTS   ?= 10000000
 
+# Installs a Debian package where a program of it is missing; no daemon of it is started.
+need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
+  if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
+  $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
+    --no-install-recommends $(2); }
+
 .PHONY: help deps build run test laws simulation storm trial test-release test-console \
-  test-contract screenshots tamper torture hostile fuzz check bench-build bench bench-large \
-  siege sanitize mutants install format clean
+  test-contract screenshots tamper metrics test-tls torture hostile fuzz check bench-build \
+  bench bench-large siege sanitize mutants install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -51,10 +59,10 @@ run: build ## Shows the main job: a simulated App Store, the daemon, one custome
 	@exec $(BINARY) demo --data $(DEMO)
 
 test: deps ## Runs all tests
-	$(SWIFT) test
+	$(TEST)
 
 laws: deps ## Holds the fold's laws over a hundred times as many random histories
-	SUBLEDGER_HISTORIES=2000000 $(SWIFT) test -c release -Xswiftc -enable-testing --filter EntitlementsTests
+	SUBLEDGER_HISTORIES=2000000 $(TEST) -c release -Xswiftc -enable-testing --filter EntitlementsTests
 
 simulation: deps ## Plays 30,000 histories of the whole ledger, with every kind of trouble
 	$(SWIFT) build -c release -Xswiftc -enable-testing --build-tests
@@ -65,20 +73,22 @@ simulation: deps ## Plays 30,000 histories of the whole ledger, with every kind 
 
 storm: build ## 10,000 notifications twenty times each over 64 connections; 60 kills under 32
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 \
-	  $(SWIFT) test --filter 'StormTests|CrashTests'
+	  $(TEST) --filter 'StormTests|CrashTests'
 
 trial: build ## Compares, applies and takes back a changed rule on a fleet of 20,000 customers
 	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
 	  SUBLEDGER_CHANGED_RULE=$(CURDIR)/$(CHANGED)/.build/release/subledger \
-	  $(SWIFT) test --filter '^SubledgerTests\.Release'
+	  $(TEST) --filter '^SubledgerTests\.Release'
 
 test-release: build ## Runs the end-to-end tests once more, with the release binary
-	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) $(SWIFT) test --filter '^SubledgerTests\.'
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) $(TEST) --filter '^SubledgerTests\.'
 
-test-console: ## Drives the console with a headless Chromium
-	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES)"
-	SUBLEDGER_BROWSER=$(BROWSER) $(SWIFT) test --filter '^SubledgerTests\.ConsoleTests'
+test-console: build ## Drives the console with a headless Chromium, and validates /openapi.json
+	@$(MAKE) --no-print-directory deps \
+	  PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES) $(CONTRACT_PACKAGES)"
+	.ci/contract $(BINARY) 0
+	SUBLEDGER_BROWSER=$(BROWSER) $(TEST) --filter '^SubledgerTests\.ConsoleTests'
 
 test-contract: build ## Holds the OpenAPI document and the daemon to each other, with a fuzz
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
@@ -90,22 +100,30 @@ screenshots: build ## Takes the README's pictures of the console
 	mkdir -p $(PICTURES)
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_BROWSER=$(BROWSER) \
 	  SUBLEDGER_SCREENSHOTS=$(CURDIR)/$(PICTURES) \
-	  $(SWIFT) test --filter '^SubledgerTests\.ScreenshotTests'
+	  $(TEST) --filter '^SubledgerTests\.ScreenshotTests'
 	pngquant --force --ext .png --speed 1 --strip 64 $(PICTURES)/*.png
 
 tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \
-	  $(SWIFT) test --filter FlippedBitTests
+	  $(TEST) --filter FlippedBitTests
+
+metrics: deps ## Has Debian's promtool judge /metrics
+	@$(call need,promtool,prometheus)
+	SUBLEDGER_PROMTOOL=$$(command -v promtool) $(TEST) --filter promtoolHasNothingToSay
+
+test-tls: deps ## Tries init's nginx.conf: TLS by Debian's nginx, on loopback
+	@$(call need,nginx,nginx-light); $(call need,curl,curl)
+	SUBLEDGER_NGINX=$$(PATH=$$PATH:/usr/sbin command -v nginx) $(TEST) --filter ProxyTests
 
 # Images of the disk after a loss of power, and every fault of the disk, one after the other.
 torture: deps ## Cuts the power 42,000 times, and fails every read, write, sync and name
 	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
-	  $(SWIFT) test -c release -Xswiftc -enable-testing \
+	  $(TEST) -c release -Xswiftc -enable-testing \
 	  --filter '^SubledgerTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
 
 hostile: build ## Sends 100,000 generated requests and bodies to the release binary
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_HOSTILE=$(HOSTILE) \
-	  $(SWIFT) test --filter '^SubledgerTests\.HostileNoise'
+	  $(TEST) --filter '^SubledgerTests\.HostileNoise'
 
 fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
 	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)
@@ -140,8 +158,14 @@ sanitize: deps ## Runs all tests under the thread sanitizer, then under the addr
 mutants: deps ## Breaks fifty lines, one at a time: the tests must notice each
 	SWIFT=$(SWIFT) .ci/mutants
 
-install: build ## Installs the binary under PREFIX (/usr/local)
+install: build ## Installs binary, manual page and completions under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
+	  $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	$(BINARY) man >$(SHARE)/man/man1/subledger.1
+	$(BINARY) completions bash >$(SHARE)/bash-completion/completions/subledger
+	$(BINARY) completions zsh >$(SHARE)/zsh/site-functions/_subledger
+	$(BINARY) completions fish >$(SHARE)/fish/vendor_completions.d/subledger.fish
 
 format: ## Formats the code
 	$(SWIFT) format --in-place --recursive Package.swift Sources Tests migrations

@@ -24,12 +24,15 @@ extension LedgerHandler {
     guard lines.count <= BatchReceive.maximumLines else {
       return answer.send(Problem.response(.malformed("too_many_lines")))
     }
+    let (service, began) = (service, Clock.monotonicNanoseconds())
     BatchReceive.receive(
       lines, skipsBad: request.query == "skip_bad", receiver: receiver, ledger: service.ledger,
-      at: Clock.now(), limit: service.configuration.bodyLimit
+      at: Clock.now(), limit: bodyLimit, note: { service.note($0, $1) }
     ) { outcomes in
+      service.note(batch: outcomes, began: began)
       answer.send(Self.json([("outcomes", BatchReceive.json(outcomes))]))
     }
+    countChains()
   }
 
   private func rows(
@@ -77,11 +80,11 @@ extension LedgerHandler {
   }
 
   private func admitQuarantined(_ id: Int64, through answer: Answer) {
-    let service = service
+    let (service, began) = (service, Clock.monotonicNanoseconds())
     let admission = Quarantine.admit(
       id, receiver: receiver, ledger: service.ledger, at: Clock.now()
     ) { received, outcome in
-      answer.send(service.response(to: received, outcome))
+      answer.send(service.response(to: received, outcome, began: began))
     }
     switch admission {
     case .submitted: break

@@ -5,23 +5,50 @@ public import SubscriptionLedger
 /// What one reactor thread answers with: its own prover and its own read-only connections.
 public final class LedgerHandler: RequestHandler {
   let service: LedgerService
-  let receiver: Receiver
-  let access: ReadAccess
+  private(set) var receiver: Receiver
+  private(set) var access: ReadAccess
+  private(set) var configuration: Configuration
+  private var configurationNumber: Int
+  /// Of a notification's body.
+  private(set) var bodyLimit: Int
+  /// Of a batch that comes over the unix socket.
+  private var batchBytes: Int { (bodyLimit + 1024) * BatchReceive.maximumLines }
   /// Nil until the first read that found rows to open.
   private var reader: LedgerReader?
+  /// What of the prover's counts is in the metrics.
+  private var chains = (hits: 0, misses: 0)
   /// Refused for overload since the log last said so, and when it may say so again.
   private var unloggedOverload: Int64 = 0
   private var nextOverloadLog: Int64 = 0
 
   public init(_ service: LedgerService) throws(ConfigurationError) {
     self.service = service
-    receiver = try Receiver(service.configuration)
-    access = ReadAccess(service.configuration.readTokens)
+    configurationNumber = service.configurationNumber
+    configuration = service.configuration
+    receiver = try Receiver(configuration)
+    access = ReadAccess(configuration.readTokens)
+    bodyLimit = configuration.bodyLimit
+  }
+
+  /// Takes over a configuration that was reloaded, between two requests of this thread.
+  private func refresh() {
+    let number = service.configurationNumber
+    guard number != configurationNumber else { return }
+    configurationNumber = number
+    let fresh = service.configuration
+    // It was tried before it was adopted; a token that was taken away is gone in any case.
+    access = ReadAccess(fresh.readTokens)
+    guard let made = try? Receiver(fresh) else { return }
+    (receiver, configuration, bodyLimit) = (made, fresh, fresh.bodyLimit)
+    chains = (0, 0)
+    // It knows how long products last.
+    reader = nil
   }
 
   // MARK: Before the body
 
   public func admit(_ head: RequestHead) -> Admission {
+    refresh()
     guard let route = MatchedRoute(head.path)?.route, isOpen(route, to: head.peer) else {
       return refused(Problem.notFound)
     }
@@ -32,8 +59,8 @@ public final class LedgerHandler: RequestHandler {
     case .notifications:
       if let problem = mediaProblem(head.headers) { return refused(problem) }
       if service.isDraining { return refused(Problem.response(.unavailable("shutting_down"))) }
-      return .body(limit: service.configuration.bodyLimit)
-    case .controlIngest: return .body(limit: service.batchBytes)
+      return .body(limit: bodyLimit)
+    case .controlIngest: return .body(limit: batchBytes)
     default:
       if case .token = route.access,
         access.token(authorization: head.headers.all("Authorization")) == nil
@@ -97,17 +124,27 @@ public final class LedgerHandler: RequestHandler {
 
   private func receive(_ request: HTTPRequest, through answer: Answer) -> HTTPResponse? {
     let now = Clock.now()
+    let began = Clock.monotonicNanoseconds()
+    defer { countChains() }
     do throws(Refusal) {
       let received = try receiver.receive(body: request.body, at: now)
       let service = service
       service.ledger.submit(received) { outcome in
-        answer.send(service.response(to: received, outcome))
+        answer.send(service.response(to: received, outcome, began: began))
       }
       return nil
     } catch {
-      service.count(refusal: error, type: nil)
+      service.count(refusal: error, nil, began: began)
       return Problem.response(error)
     }
+  }
+
+  /// How often this thread's prover knew a chain since the last time.
+  func countChains() {
+    let (hits, misses) = (receiver.chainHits, receiver.chainMisses)
+    if hits > chains.hits { service.metrics.chainHits.add(Int64(hits - chains.hits)) }
+    if misses > chains.misses { service.metrics.chainMisses.add(Int64(misses - chains.misses)) }
+    chains = (hits, misses)
   }
 
   /// A read with its token, its query and the live rows, or the problem that stands in its way.
@@ -152,7 +189,7 @@ public final class LedgerHandler: RequestHandler {
     if let reader { return reader }
     do {
       let opened = try LedgerReader(
-        service.ledger, durations: service.configuration.nonRenewingDurations)
+        service.ledger, durations: configuration.nonRenewingDurations)
       reader = opened
       return opened
     } catch {
@@ -161,8 +198,9 @@ public final class LedgerHandler: RequestHandler {
   }
 
   private func ready() -> HTTPResponse {
-    if service.isDraining { return Problem.response(.unavailable("shutting_down")) }
-    if service.ledger.failure != nil { return Problem.response(.unavailable("journal")) }
+    if let obstacle = service.obstacle(floor: Int64(configuration.limits.diskBytes)) {
+      return Problem.response(.unavailable(obstacle))
+    }
     return Self.json([("status", .string("ready"))])
   }
 
@@ -174,7 +212,7 @@ public final class LedgerHandler: RequestHandler {
   private func metrics() -> HTTPResponse {
     HTTPResponse(
       status: 200, headers: [(name: "Content-Type", value: "text/plain; version=0.0.4")],
-      body: Array(service.metrics.utf8))
+      body: Array(service.metricsText(folded: try? ledgerReader().foldedThrough()).utf8))
   }
 
   static func json(_ members: [(String, JSONValue)], status: Int = 200) -> HTTPResponse {
@@ -196,7 +234,7 @@ public final class LedgerHandler: RequestHandler {
 
   /// Counted each, logged once a second: the log must not become the load.
   public func overload() -> HTTPResponse {
-    service.counters.add("subledger_refusals_total{reason=\"overload\"}")
+    service.metrics.refusals.add("overload")
     unloggedOverload += 1
     let now = Clock.now()
     if now >= nextOverloadLog {
@@ -218,7 +256,7 @@ public final class LedgerHandler: RequestHandler {
   /// Counts a refusal, and logs it with its code.
   private func note(_ refusal: HTTPResponse, isLogged: Bool = true) {
     let status = refusal.status
-    service.counters.add("subledger_http_refusals_total{status=\"\(status)\"}")
+    service.metrics.httpRefusals.add(status)
     guard isLogged else { return }
     Log.write(
       .info, "http_refused",
@@ -226,6 +264,6 @@ public final class LedgerHandler: RequestHandler {
   }
 
   public func note(connection change: ConnectionChange) {
-    service.counters.add("subledger_connections_open", change == .opened ? 1 : -1)
+    service.metrics.connections.add(change == .opened ? 1 : -1)
   }
 }

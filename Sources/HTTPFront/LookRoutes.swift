@@ -16,7 +16,7 @@ extension LedgerHandler {
       let question = Overview.Question(
         hours: query.integer("hours", of: route), now: Clock.now(),
         environment: query["environment"], bundleId: query["bundle_id"], token: token)
-      service.overview.ask(question) { found in
+      service.overview.ask(question, service.configuration) { found in
         answer.send(found.map { Self.json($0) } ?? Problem.response(.unavailable("overview")))
       }
       return nil

@@ -1,5 +1,3 @@
-import SignedData
-
 /// An event as the file has it, whatever became of it there.
 public struct RawEvent: Sendable {
   /// With an empty body where it cannot be recovered.
@@ -8,12 +6,12 @@ public struct RawEvent: Sendable {
 
   /// Whether body, hash and chain agree, `previous` being hash[seq-1] (promise 5).
   public func isIntact(after previous: [UInt8]) -> Bool {
-    isBodyIntact && isChained(after: previous)
+    isBodyIntact(BodyHash()) && isChained(after: previous)
   }
 
-  /// Whether the body is there and has the hash beside it.
-  public var isBodyIntact: Bool {
-    isBodyReadable && SHA256.hash(event.body) == event.bodySHA256
+  /// Whether the body is there and has the hash beside it; `hash` is kept from event to event.
+  public func isBodyIntact(_ hash: BodyHash) -> Bool {
+    isBodyReadable && hash.hash(event.body) == event.bodySHA256
   }
 
   /// Whether the hash follows from the row and from hash[seq-1].

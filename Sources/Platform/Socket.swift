@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A connected, non-blocking stream socket; closed when it goes.

@@ -62,9 +62,11 @@ public enum BatchReceive {
   ///   - lines: without their line ends.
   ///   - skipsBad: go on behind a line that is refused.
   ///   - chain: what the lines' places and hashes are held to; nil where they are new ones.
+  ///   - note: called for each line that was submitted, with what became of it.
   public static func receive(
     _ lines: [ArraySlice<UInt8>], skipsBad: Bool, receiver: Receiver, ledger: Ledger,
     at now: Int64, limit: Int, keeping chain: KeptChain? = nil,
+    note: @escaping @Sendable (Receiver.Received, Ledger.Outcome) -> Void = { _, _ in },
     then: @escaping @Sendable ([LineOutcome]) -> Void
   ) {
     var outcomes = [LineOutcome](repeating: .skipped, count: lines.count)
@@ -85,6 +87,7 @@ public enum BatchReceive {
     let gathering = Gathering(outcomes, waiting: submissions.count, then)
     for (index, received) in submissions {
       ledger.submit(received) { outcome in
+        note(received, outcome)
         gathering.settle(index, Self.outcome(outcome, received.refusal))
       }
     }

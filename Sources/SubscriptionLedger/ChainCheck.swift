@@ -62,6 +62,7 @@ final class ChainCheck {
   /// Nil where signatures are not asked for.
   private let proof: NotificationProof?
   private let findings: Verify.Findings
+  private let bodyHash = BodyHash()
   /// Of the piece at hand: they count once it was read whole.
   private var found: [Verify.Finding] = []
 
@@ -162,7 +163,7 @@ final class ChainCheck {
     let event = raw.event
     let opened = open(raw)
     // Its proof hashed the body on the way.
-    guard opened?.bodySHA256 == event.bodySHA256 || raw.isBodyIntact else {
+    guard opened?.bodySHA256 == event.bodySHA256 || raw.isBodyIntact(bodyHash) else {
       return add(5, event.seq, "the body was changed or cannot be read")
     }
     guard readsBodies else { return }

@@ -58,6 +58,8 @@ public struct Configuration: Sendable {
     public var headerSeconds = 5
     public var bodySeconds = 15
     public var idleSeconds = 60
+    /// With fewer bytes left on the data folder's disk the daemon says it is not ready.
+    public var diskBytes = 67_108_864
   }
 
   /// Where the daemon appends anchors, and when: whenever the head moved by so many events, or
@@ -85,6 +87,8 @@ public struct Configuration: Sendable {
   public var nonRenewingDurations: [String: Int64] = [:]
   /// Nil: the daemon writes none.
   public var anchors: Anchors?
+  /// What the log leaves out is under it.
+  public var logLevel = Log.Level.info
 
   /// V1 bodies carry whole receipts: 4 MiB where an app takes them.
   public var bodyLimit: Int {
@@ -105,18 +109,27 @@ public struct Configuration: Sendable {
   ///
   /// - Parameters:
   ///   - file: path of the configuration file; nil for none.
-  ///   - variables: `SUBLEDGER_LISTEN`, `SUBLEDGER_DATA`; others are not read.
-  ///   - listen, data: what the flags say.
+  ///   - variables: `SUBLEDGER_LISTEN`, `SUBLEDGER_DATA`, `SUBLEDGER_LOG_LEVEL`,
+  ///     `SUBLEDGER_CONFIG`, `CREDENTIALS_DIRECTORY`; others are not read.
+  ///   - listen, data, logLevel: what the flags say.
   public static func load(
-    file: String?, variables: [String: String], listen: String?, data: String?
+    file: String?, variables: [String: String], listen: String?, data: String?,
+    logLevel: String? = nil
   ) throws(ConfigurationError) -> Configuration {
     var configuration = try Configuration()
     if let file = file ?? variables["SUBLEDGER_CONFIG"] {
-      var reader = ConfigurationReader(file: file)
+      var reader = ConfigurationReader(
+        file: file, credentials: variables["CREDENTIALS_DIRECTORY"])
       try reader.read(into: &configuration)
     }
     if let listen = listen ?? variables["SUBLEDGER_LISTEN"] { configuration.listen = listen }
     if let data = data ?? variables["SUBLEDGER_DATA"] { configuration.data = data }
+    if let name = logLevel ?? variables["SUBLEDGER_LOG_LEVEL"] {
+      guard let level = Log.Level(rawValue: name) else {
+        throw ConfigurationError("the log level '\(name)' is unknown", next: Log.Level.choice)
+      }
+      configuration.logLevel = level
+    }
     return configuration
   }
 }

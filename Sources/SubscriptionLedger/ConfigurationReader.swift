@@ -4,13 +4,19 @@ import StrictJSON
 
 /// Reads a configuration file: strict JSON, every key known, every file it names there.
 ///
-/// A key that is misspelt would otherwise be a setting that silently does not hold.
+/// A key that is misspelt would otherwise be a setting that silently does not hold. A member whose
+/// name begins with `//` is a comment, in every object: JSON has none of its own.
 struct ConfigurationReader {
   let file: String
+  /// The folder of secrets that a service manager keeps for this process; nil where there is none.
+  let credentials: String?
   /// Where in the file, for errors: `apps[0].bundleId`.
   private var place = ""
 
-  init(file: String) { self.file = file }
+  init(file: String, credentials: String? = nil) {
+    self.file = file
+    self.credentials = credentials
+  }
 
   mutating func read(into configuration: inout Configuration) throws(ConfigurationError) {
     let root = try document()
@@ -18,10 +24,16 @@ struct ConfigurationReader {
       root,
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
-        "nonRenewingDurations", "anchors",
+        "nonRenewingDurations", "anchors", "logLevel",
       ])
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
+    if let name = try text(root, "logLevel") {
+      guard let level = Log.Level(rawValue: name) else {
+        throw wrong("logLevel is unknown", Log.Level.choice)
+      }
+      configuration.logLevel = level
+    }
     for (index, entry) in try list(root, "apps").enumerated() {
       place = "apps[\(index)]"
       let app = try app(entry)
@@ -77,7 +89,8 @@ struct ConfigurationReader {
     guard object.kind == .object else {
       throw wrong("\(parent) is no object", "see the README's example")
     }
-    for member in object.members where !names.contains(member.name) {
+    for member in object.members where !names.contains(member.name) && !member.name.hasPrefix("//")
+    {
       throw wrong("unknown key \"\(parent)\(member.name)\"", "keys are \(names.sorted())")
     }
   }
@@ -153,7 +166,7 @@ struct ConfigurationReader {
       )
     }
     if let path = try text(entry, "v1SharedSecretFile") {
-      app.v1SecretDigests = try secrets(beside(path))
+      app.v1SecretDigests = try secrets(credential(path) ?? beside(path))
     }
     return app
   }
@@ -203,6 +216,13 @@ struct ConfigurationReader {
     configuration.extraRoots = files.count
   }
 
+  /// A bare name is looked for among the credentials first (systemd.exec(5), LoadCredential=).
+  private func credential(_ name: String) -> String? {
+    guard let credentials, !name.contains("/") else { return nil }
+    let path = "\(credentials)/\(name)"
+    return ((try? DurableFile.size(path)) ?? nil) == nil ? nil : path
+  }
+
   /// A relative path is meant from where the configuration file lies.
   private func beside(_ path: String) -> String {
     guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
@@ -217,16 +237,20 @@ struct ConfigurationReader {
     let fields: [(String, WritableKeyPath<Configuration.Limits, Int>)] = [
       ("bodyBytes", \.bodyBytes), ("connections", \.connections),
       ("connectionsPerAddress", \.connectionsPerAddress), ("headerSeconds", \.headerSeconds),
-      ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds),
+      ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds), ("diskBytes", \.diskBytes),
     ]
     try known(object, Set(fields.map(\.0)), parent: "limits.")
     for (name, field) in fields {
       guard let member = object[name] else { continue }
-      guard let value = member.integer, (1...1_000_000_000).contains(value) else {
+      guard let value = member.integer, (1...maximum(name)).contains(value) else {
         throw wrong("limits.\(name) is no whole number above 0", "see the README's example")
       }
       limits[keyPath: field] = Int(value)
     }
+  }
+
+  private func maximum(_ limit: String) -> Int64 {
+    limit == "diskBytes" ? 1_000_000_000_000_000 : 1_000_000_000
   }
 
   private func anchors(
@@ -256,7 +280,7 @@ struct ConfigurationReader {
     guard object.kind == .object else {
       throw wrong("nonRenewingDurations is no object", "write { \"season.pass\": \"P90D\" }")
     }
-    for (product, member) in object.members {
+    for (product, member) in object.members where !product.hasPrefix("//") {
       guard let text = member.string, let length = Self.milliseconds(text) else {
         throw wrong("nonRenewingDurations.\(product)", "give days or weeks: \"P90D\", \"P12W\"")
       }

@@ -105,6 +105,12 @@ public final class LedgerReader {
     }
   }
 
+  /// The last seq in the live rows.
+  public func foldedThrough() throws(Failure) -> Int64 {
+    let rows = try rows()
+    return try store { () throws(StoreError) in try rows.foldedThrough() }
+  }
+
   /// Whether events of a stream came after the rows were folded: nobody folds into rows of another
   /// fold, nor into any while no daemon runs. Such a stream is answered from the journal.
   ///

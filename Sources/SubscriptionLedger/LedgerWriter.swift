@@ -150,11 +150,14 @@ final class LedgerWriter {
     guard !batch.isEmpty else { return }
     defer { batch.removeAll(keepingCapacity: true) }
     let outcomes: [AppendOutcome]
+    ledger.meter.begin(batch.count)
+    defer { ledger.meter.end() }
     do throws(StoreError) {
       if let failure = ledger.failure { throw failure }
       outcomes = try journal.append(batch.map(\.0.submission))
     } catch {
       let code = error == .full ? "disk_full" : "journal"
+      if error == .full { ledger.meter.noteFull() }
       for (_, then) in batch { then(.unavailable(code)) }
       return fail(error)
     }
@@ -211,8 +214,9 @@ final class LedgerWriter {
     }
     guard isChanged else { return }
     do throws(StoreError) {
-      try rows.fold(
+      let late = try rows.fold(
         steps, through: journal.head.seq, hash: journal.head.hash, journal: reader)
+      if late > 0 { ledger.meter.late.add(late) }
       try rows.projection.checkpointIfNeeded()
     } catch {
       self.rows = nil

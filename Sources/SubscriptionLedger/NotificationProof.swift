@@ -7,6 +7,9 @@ import StrictJSON
 final class NotificationProof {
   private let prover: Prover
 
+  var chainHits: Int { prover.chainHits }
+  var chainMisses: Int { prover.chainMisses }
+
   init(_ roots: TrustRoots) throws(ConfigurationError) {
     do throws(ProofFailure) {
       prover = try Prover(roots: roots)

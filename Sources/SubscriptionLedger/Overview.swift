@@ -40,6 +40,7 @@ public final class Overview: Sendable {
 
   private struct Asked: Sendable {
     let question: Question
+    let configuration: Configuration
     let answer: @Sendable (JSONValue?) -> Void
   }
 
@@ -53,10 +54,10 @@ public final class Overview: Sendable {
   /// How long, in milliseconds, stopping waits for a piece that is being counted.
   private static let stopPatience: Int32 = 2000
 
-  public init(_ ledger: Ledger, _ configuration: Configuration, _ arrivals: Arrivals) {
+  public init(_ ledger: Ledger, _ arrivals: Arrivals) {
     let (asked, ending) = (asked, ending)
     let started = try? Thread.start("overview") {
-      Self.serve(asked, ledger, configuration, arrivals)
+      Self.serve(asked, ledger, arrivals)
       ending.ring()
     }
     if started == nil {
@@ -67,9 +68,15 @@ public final class Overview: Sendable {
 
   deinit { asked.close() }
 
-  /// - Parameter answer: called once, on another thread; nil: not now.
-  public func ask(_ question: Question, answer: @escaping @Sendable (JSONValue?) -> Void) {
-    if !asked.put(Asked(question: question, answer: answer)) { answer(nil) }
+  /// - Parameters:
+  ///   - configuration: the one that holds for this question.
+  ///   - answer: called once, on another thread; nil: not now.
+  public func ask(
+    _ question: Question, _ configuration: Configuration,
+    answer: @escaping @Sendable (JSONValue?) -> Void
+  ) {
+    let one = Asked(question: question, configuration: configuration, answer: answer)
+    if !asked.put(one) { answer(nil) }
   }
 
   /// Ends the thread, which holds a reader of the journal. Call before the ledger stops.
@@ -78,21 +85,22 @@ public final class Overview: Sendable {
     ending.wait(milliseconds: Self.stopPatience)
   }
 
-  private static func serve(
-    _ asked: Mailbox<Asked>, _ ledger: Ledger, _ configuration: Configuration, _ arrivals: Arrivals
-  ) {
+  private static func serve(_ asked: Mailbox<Asked>, _ ledger: Ledger, _ arrivals: Arrivals) {
     var count: OverviewCount?
     // What is not counted to its end goes on while nobody asks.
     var isWhole = true
     var since = Int64.max
+    var durations: [String: Int64] = [:]
     while let batch = asked.takeAll(within: isWhole ? -1 : 0) {
       do throws(StoreError) {
+        if let last = batch.last?.configuration.nonRenewingDurations, last != durations {
+          (durations, count) = (last, nil)
+        }
         let counting: OverviewCount
         if let count {
           counting = count
         } else {
-          counting = OverviewCount(
-            try LedgerReader(ledger, durations: configuration.nonRenewingDurations))
+          counting = OverviewCount(try LedgerReader(ledger, durations: durations))
           count = counting
         }
         if !batch.isEmpty { since = batch.map(\.question.since).min() ?? since }
@@ -101,7 +109,7 @@ public final class Overview: Sendable {
           until: Clock.monotonicNanoseconds() + (batch.isEmpty ? slice : patience))
         for one in batch {
           one.answer(
-            try OverviewAnswer(counting, arrivals, configuration).json(to: one.question))
+            try OverviewAnswer(counting, arrivals, one.configuration).json(to: one.question))
         }
       } catch {
         Log.write(.error, "overview", [("code", .string("store"))])

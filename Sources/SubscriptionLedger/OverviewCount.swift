@@ -9,24 +9,12 @@ import Platform
 /// Rows change their status with time alone; they are counted anew now and then, never for one
 /// question.
 final class OverviewCount {
-  struct App: Hashable {
-    let environment: String
-    let bundleId: String
-  }
+  typealias App = RowCount.App
 
   struct Hour: Hashable {
     let start: Int64
     let app: App
     let notificationType: String
-  }
-
-  /// Rows by status at one moment.
-  struct Rows {
-    var at: Int64
-    var byStatus: [App: [Entitlement.Status: Int64]] = [:]
-    /// Rows whose fold failed (promise 9), by app.
-    var broken: [App: Int64] = [:]
-    var foldedThrough: Int64 = 0
   }
 
   private let reader: LedgerReader
@@ -45,14 +33,13 @@ final class OverviewCount {
   private(set) var quarantineOverflow: Int64 = 0
   private var quarantineAgenda = Agenda(rest: 2_000_000_000)
   /// Of the last whole pass.
-  private(set) var rows: Rows?
-  private var pass: Pass?
+  private(set) var rows: RowCount.Result?
+  private var pass: RowCount?
   private var rowsAgenda = Agenda(rest: 10_000_000_000)
 
-  /// Events, streams and rows of one piece.
+  /// Events and streams of one piece.
   private static let eventPiece: Int64 = 5_000
   private static let streamPiece = 5_000
-  private static let rowPiece = 1_000
   /// Hours that are asked about at most, and one more.
   private static let kept: Int64 = 170 * JournalReader.hour
 
@@ -68,12 +55,6 @@ final class OverviewCount {
     mutating func begin() { took = 0 }
     mutating func add(_ nanoseconds: Int64) { took += nanoseconds }
     mutating func finish(_ now: Int64) { due = now + max(rest, 50 * took) }
-  }
-
-  private struct Pass {
-    let projection: ProjectionReader
-    var rows: Rows
-    var last: Int64 = 0
   }
 
   /// Counts on, until all that is wanted is counted or the time is up.
@@ -167,41 +148,22 @@ final class OverviewCount {
 
   private func countRows(_ now: Int64) throws(StoreError) -> Bool {
     let begun = Clock.monotonicNanoseconds()
-    guard pass != nil || begun >= rowsAgenda.due, let live = try liveRows() else { return false }
-    if pass == nil || pass?.projection !== live {
-      pass = Pass(projection: live, rows: Rows(at: now))
-      pass?.rows.foldedThrough = try live.foldedThrough()
-      rowsAgenda.begin()
-    }
-    guard var current = pass else { return false }
-    let piece = try live.numberedRows(after: current.last, limit: Self.rowPiece)
-    for row in piece { count(row, &current.rows) }
-    current.last = piece.last?.id ?? current.last
+    guard pass != nil || begun >= rowsAgenda.due else { return false }
+    if pass == nil { rowsAgenda.begin() }
+    let current = pass ?? RowCount(reader, at: now)
     pass = current
-    let ended = Clock.monotonicNanoseconds()
-    rowsAgenda.add(ended - begun)
-    guard piece.count < Self.rowPiece else { return true }
-    (rows, pass) = (current.rows, nil)
-    rowsAgenda.finish(ended)
-    return true
-  }
-
-  private func count(_ row: ProjectionReader.NumberedRow, _ rows: inout Rows) {
-    let app = App(environment: row.key.environment, bundleId: row.key.bundleId)
-    let known = EntitlementRow(decoding: row.state, lastSeq: nil)
-    if row.isBroken || known == nil { rows.broken[app, default: 0] += 1 }
-    guard let answer = known?.entitlement(at: rows.at, durations: reader.durations) else { return }
-    rows.byStatus[app, default: [:]][answer.status, default: 0] += 1
-  }
-
-  /// Nil while there are none.
-  private func liveRows() throws(StoreError) -> ProjectionReader? {
     do throws(LedgerReader.Failure) {
-      return try reader.rows()
+      let whole = try current.advance()
+      let ended = Clock.monotonicNanoseconds()
+      rowsAgenda.add(ended - begun)
+      guard let whole else { return true }
+      (rows, pass) = (whole, nil)
+      rowsAgenda.finish(ended)
+      return true
     } catch {
-      if case .store(let error) = error { throw error }
       (rows, pass) = (nil, nil)
-      return nil
+      if case .store(let error) = error { throw error }
+      return false
     }
   }
 }

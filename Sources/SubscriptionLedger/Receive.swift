@@ -65,6 +65,10 @@ public final class Receiver {
     proof = try NotificationProof(configuration.trustRoots)
   }
 
+  /// How often a certificate chain was known already, and how often it had to be proven.
+  public var chainHits: Int { proof.chainHits }
+  public var chainMisses: Int { proof.chainMisses }
+
   /// Receives the body of a POST.
   ///
   /// - Parameters:

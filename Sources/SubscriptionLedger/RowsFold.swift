@@ -33,9 +33,12 @@ final class RowsFold {
   /// - Parameters:
   ///   - through: the last seq of the piece, and its hash.
   ///   - journal: where a stream whose stored state is damaged is folded from again.
+  /// - Returns: how many events were signed before one of their stream that was folded already.
+  @discardableResult
   func fold(
     _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Int64 {
+    var late: Int64 = 0
     var changed: [StreamKey: Entry] = [:]
     for step in steps {
       var entry: Entry
@@ -46,6 +49,7 @@ final class RowsFold {
         entry = try load(step.stream, journal: journal)
       }
       if let event = step.event {
+        if let last = entry.state.lastEvent, event.signedDate < last.signedDate { late += 1 }
         entry.state.evolve(event)
       } else {
         entry.broken = entry.broken ?? Self.unreadable(step.seq)
@@ -56,6 +60,7 @@ final class RowsFold {
     try projection.commit(rows: rows, foldedThrough: seq, hash: hash)
     if states.count + changed.count > Self.maximumStates { states.removeAll(keepingCapacity: true) }
     states.merge(changed) { $1 }
+    return late
   }
 
   /// Folds everything between the projection and the journal's head, as it is now.

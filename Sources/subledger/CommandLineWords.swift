@@ -81,7 +81,7 @@ struct CommandLineWords {
     do throws(ConfigurationError) {
       return try Configuration.load(
         file: values["--config"], variables: Environment.variables, listen: values["--listen"],
-        data: values["--data"])
+        data: values["--data"], logLevel: values["--log-level"])
     } catch {
       throw .configuration(error)
     }

@@ -5,6 +5,8 @@ struct Command: Sendable {
   /// What follows `subledger name` in the usage line.
   let usage: String
   let flags: [Flag]
+  /// What may follow the name beside flags and what the user calls things by, for completions.
+  var words: [String] = []
   let example: String
   let action: @Sendable (CommandLineWords) throws(CommandError) -> ExitCode
 
@@ -78,9 +80,18 @@ extension String {
 enum CommandTable {
   static let commands: [Command] = [
     Command(
+      name: "init",
+      summary:
+        "Makes what a first start needs: a commented configuration, the data folder, a read\n"
+        + "token, a systemd unit, TLS for nginx and Caddy; and says what is left to do, with what\n"
+        + "to enter in App Store Connect. Never overwrites.",
+      usage: "[--bundle-id ID --app-apple-id N] [--host NAME]", flags: InitCommand.flags,
+      example: "subledger init --bundle-id com.example.app --app-apple-id 123456789 "
+        + "--host subledger.example.com",
+      action: InitCommand.run),
+    Command(
       name: "serve", summary: "Runs the daemon: takes notifications, answers questions.",
-      usage: "[--listen HOST:PORT]",
-      flags: [.init("--listen", "HOST:PORT", "where to listen; port 0 picks a free one")],
+      usage: "[--listen HOST:PORT]", flags: ServeCommand.flags,
       example: "subledger serve --config /etc/subledger/config.json", action: ServeCommand.run),
     Command(
       name: "ingest",
@@ -179,10 +190,19 @@ enum CommandTable {
         + "the configuration was mended; 'drop' removes one for good.",
       usage: "list | admit ID | drop ID",
       flags: [.init("--limit", "N", "list at most so many (100)"), .json],
-      example: "subledger quarantine list", action: QuarantineCommand.run),
+      words: ["list", "admit", "drop"], example: "subledger quarantine list",
+      action: QuarantineCommand.run),
+    Command(
+      name: "doctor",
+      summary:
+        "Looks at everything an operator would look at: configuration, permissions, clock, disk,\n"
+        + "libraries, roots, chains, silence, quarantine, rows, anchors. Says what to do about\n"
+        + "each finding. Works beside a running daemon and changes nothing.",
+      usage: "", flags: [.json], example: "subledger doctor --config /etc/subledger/config.json",
+      action: DoctorCommand.run),
     Command(
       name: "simulate", summary: "A local App Store: signs and sends notifications.",
-      usage: "ca DIR | run … | list", flags: [],
+      usage: "ca DIR | run … | list", flags: [], words: ["ca", "run", "list"],
       example: "subledger simulate run --fleet 100 --output fleet.ndjson",
       action: { _ throws(CommandError) in .usage }),
     Command(
@@ -191,6 +211,15 @@ enum CommandTable {
       usage: "[--listen HOST:PORT]",
       flags: [.init("--listen", "HOST:PORT", "where to listen; a free port by default")],
       example: "subledger demo --data .demo", action: DemoCommand.run),
+    Command(
+      name: "completions", summary: "Prints completions for a shell, made from this very table.",
+      usage: "bash | zsh | fish", flags: [], words: ["bash", "zsh", "fish"],
+      example: "subledger completions bash > /etc/bash_completion.d/subledger",
+      action: Completions.run),
+    Command(
+      name: "man", summary: "Prints the manual page.", usage: "", flags: [],
+      example: "subledger man > /usr/local/share/man/man1/subledger.1",
+      action: ManualPage.run),
     Command(
       name: "version", summary: "Versions of the program, the fold and the libraries.", usage: "",
       flags: [.json], example: "subledger version --json",

@@ -40,7 +40,18 @@ final class ControlClient {
   ) throws(CommandError) -> (status: Int, body: JSONElement) {
     let head =
       "POST \(path) HTTP/1.1\r\nHost: control\r\nContent-Length: \(body.count)\r\n\r\n"
-    try send(Array(head.utf8) + body)
+    return try ask(Array(head.utf8) + body)
+  }
+
+  /// GETs one of the open routes.
+  func get(_ path: String) throws(CommandError) -> (status: Int, body: JSONElement) {
+    try ask(Array("GET \(path) HTTP/1.1\r\nHost: control\r\n\r\n".utf8))
+  }
+
+  private func ask(
+    _ request: [UInt8]
+  ) throws(CommandError) -> (status: Int, body: JSONElement) {
+    try send(request)
     var answer: [UInt8] = []
     while true {
       if let complete = Self.parse(answer) { return complete }

@@ -7,13 +7,16 @@ import SubscriptionLedger
 /// The running daemon: ledger, HTTP front and the control socket of its data folder.
 struct Daemon {
   let server: HTTPServer
-  private let service: LedgerService
+  let service: LedgerService
   private let anchoring: Anchoring?
 
   /// Seconds that requests in flight get when the daemon is asked to end.
   private static let drainSeconds = 10.0
 
-  static func start(_ configuration: Configuration) throws(CommandError) -> Daemon {
+  /// - Parameter manager: who is told once a second that the daemon gets on.
+  static func start(
+    _ configuration: Configuration, _ manager: ServiceNotice = ServiceNotice(variables: [:])
+  ) throws(CommandError) -> Daemon {
     let folder = DataFolder(path: configuration.data)
     let ledger = try CommandError.store { () throws(StoreError) in
       try Ledger.start(folder, now: Clock.now()) { error in
@@ -24,6 +27,7 @@ struct Daemon {
     }
     let service = LedgerService(ledger, configuration, version: VersionCommand.members)
     let anchoring = try anchoring(ledger, configuration)
+    try watch(service, manager)
     do throws(HTTPFrontError) {
       let server = try HTTPServer.start(settings(configuration, folder)) {
         try LedgerHandler(service)
@@ -34,6 +38,17 @@ struct Daemon {
       ledger.stop()
       anchoring?.stop()
       throw .unavailable(error.description)
+    }
+  }
+
+  private static func watch(
+    _ service: LedgerService, _ manager: ServiceNotice
+  ) throws(CommandError) {
+    do throws(PlatformError) {
+      try service.startWatch { manager.alive() }
+    } catch {
+      service.ledger.stop()
+      throw .unavailable("\(error)")
     }
   }
 

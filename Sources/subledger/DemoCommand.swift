@@ -16,6 +16,8 @@ enum DemoCommand {
     try words.none()
     let folder = words["--data"] ?? ".demo"
     let (configuration, token, authority) = try prepare(folder, listen: words["--listen"])
+    // A line for every notification would bury what is to be seen.
+    Log.setLevel(.warning)
     let daemon = try Daemon.start(configuration)
     let address = "127.0.0.1:\(daemon.server.port)"
     Terminal.print("subledger listens on http://\(address), its data lies in \(folder)/data")

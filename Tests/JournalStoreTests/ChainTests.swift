@@ -22,6 +22,17 @@ import Testing
     #expect(hex(two) == Self.second)
   }
 
+  @Test func bodiesHashAlikeWhateverCameBeforeThem() {
+    let hash = BodyHash()
+    let texts = [
+      "aaaa.b.c", "aaaa.b.d", "aaaa.", "aaaa", "aaa.b.c", "", "{\"a\":1.5}", "{\"a\":1.6}",
+      "aaaa.b.c", "aaab.b.c", ".x", ".y", "aaaa.b.d",
+    ]
+    for text in texts {
+      #expect(hash.hash(Array(text.utf8)) == SHA256.hash(Array(text.utf8)), "\(text)")
+    }
+  }
+
   @Test func theJournalChainsAsTheFormulaSays() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()

@@ -173,7 +173,7 @@ final class Foe {
     if closes { #expect(client.isClosed(), "\(name) is kept open") }
     if answer.status == 422 { due.rows["quarantine", default: 0] += 1 }
     #expect(try stand() == due, "\(name) left something")
-    try expectOneCounter(name, before)
+    try expectOneCounter(name, before, isQuarantined: answer.status == 422)
     try expectLines(name, variant, lines)
     return answer
   }
@@ -186,30 +186,48 @@ final class Foe {
     #expect(problem?["retryable"]?.boolean == (answer.status == 408), "\(name)")
   }
 
-  private func expectOneCounter(_ name: String, _ before: [String: Int]) throws {
-    let after = try counters()
-    let moved = after.filter { $0.value != before[$0.key] ?? 0 }
-    #expect(moved.count == 1, "\(name) moved \(moved)")
+  /// One refusal is counted, and the quarantine where it went there. What proving it looked up may
+  /// move too.
+  private func expectOneCounter(
+    _ name: String, _ before: [String: Int], isQuarantined: Bool
+  ) throws {
+    var moved = try counters().filter { $0.value != before[$0.key] ?? 0 }
+    moved = moved.filter { !$0.key.hasPrefix("subledger_chain_cache_") }
+    let kept = moved.filter { $0.key.hasPrefix("subledger_notifications_total{") }
+    #expect(kept.count == (isQuarantined ? 1 : 0), "\(name) moved \(moved)")
+    #expect(kept.keys.allSatisfy { $0.contains(#"outcome="quarantined""#) }, "\(name) \(kept)")
+    let refused = moved.filter { $0.key.contains("refusals_total{") }
+    #expect(refused.count == 1 && moved.count == 1 + kept.count, "\(name) moved \(moved)")
     for (counter, value) in moved {
-      #expect(counter.contains("refusals_total{"), "\(name) moved \(counter)")
       #expect(value == (before[counter] ?? 0) + 1, "\(name) moved \(counter) by more")
     }
+  }
+
+  /// So many, once a thread of the daemon's has written them.
+  private func lines(_ name: String, _ count: Int) throws -> [String] {
+    var lines: [String] = []
+    try daemon.command.wait(20, "\(count) lines of \(name)") {
+      lines += try newLines()
+      return lines.count >= count
+    }
+    #expect(lines.count == count, "\(name) logged \(lines)")
+    return lines
   }
 
   private func expectLines(
     _ name: String, _ variant: HostileRow.Variant, _ count: Int
   ) throws {
-    let lines = try newLines()
-    #expect(lines.count == count, "\(name) logged \(lines)")
-    for line in lines {
+    for line in try lines(name, count) {
       let entry = try? JSONDocument(parsing: Array(line.utf8)).root
       #expect(entry?["reason"]?.string?.isEmpty == false, "\(name) logged \(line)")
+      let isProven = entry?["outcome"]?.string != "refused"
+      #expect(isProven || entry?["bundle_id"] == nil, "\(name) logged \(line)")
       #expect(line.utf8.count <= 2048, "\(name) logged \(line.utf8.count) bytes")
       #expect(!Self.repeats(Array(line.utf8), variant.bytes), "\(name) is logged")
     }
   }
 
-  /// 200, one event more, and nothing in the log.
+  /// 200, one event more, and one line that says so.
   func accepts(_ name: String, _ variant: HostileRow.Variant) throws {
     variants += 1
     let before = try stand()
@@ -222,7 +240,10 @@ final class Foe {
     let after = try stand()
     #expect(after.events == before.events + 1, "\(name)")
     #expect(after.rows["quarantine"] == before.rows["quarantine"], "\(name)")
-    #expect(try newLines().isEmpty, "\(name) is logged")
+    for line in try lines(name, 1) {
+      let entry = try? JSONDocument(parsing: Array(line.utf8)).root
+      #expect(entry?["outcome"]?.string == "accepted" && entry?["reason"] == nil, "\(line)")
+    }
   }
 
   /// What is there at the end is proven, whole, and holds no secret.
@@ -248,11 +269,14 @@ final class Foe {
   static func repeats(_ found: [UInt8], _ request: [UInt8]) -> Bool {
     var text = String(decoding: found, as: UTF8.self)
     for phrase in ours { text = text.replacing(phrase, with: "") }
-    // Reason codes are words of ours, of which Apple has some too; and the log names the type.
+    // Reason codes are words of ours, of which Apple has some too; and of what is proven the log
+    // says what it is and whom it is about.
     let root = try? JSONDocument(parsing: found).root
-    for name in ["code", "reason", "type"] {
+    let proven = ["environment", "bundle_id", "original_transaction_id"]
+    for name in ["code", "reason", "type"] + proven {
       guard let word = root?[name]?.string, !word.isEmpty else { continue }
-      text = text.replacing(word, with: "")
+      text = text.replacing("\"\(name)\":\"\(word)\"", with: "")
+      if !proven.contains(name) { text = text.replacing(word, with: "") }
     }
     let bytes = Array(text.utf8)
     guard bytes.count >= 16 else { return false }

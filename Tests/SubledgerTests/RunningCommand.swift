@@ -126,8 +126,17 @@ final class RunningDaemon {
   let command: RunningCommand
   let port: UInt16
 
-  init(_ installation: Installation) throws {
-    let command = try installation.launch(["serve", "--config", installation.config.path])
+  convenience init(_ installation: Installation) throws {
+    try self.init(
+      try installation.launch(["serve", "--config", installation.config.path]))
+  }
+
+  convenience init(program: URL, config: String, in folder: URL) throws {
+    try self.init(
+      try RunningCommand(["serve", "--config", config], in: folder, program: program))
+  }
+
+  private init(_ command: RunningCommand) throws {
     var found: UInt16?
     try command.wait(20, "the daemon to listen") {
       found = Self.port(in: command.errorsSoFar())

@@ -13,10 +13,13 @@ import Testing
     ("headerSeconds", .integer(1)), ("bodySeconds", .integer(1)), ("idleSeconds", .integer(1)),
   ])
 
-  /// Opens what the daemon opens once, in each of its threads.
-  private func warmUp(_ daemon: RunningDaemon) {
+  /// Opens what the daemon opens once, in each of its threads, that which counts rows included.
+  private func warmUp(_ daemon: RunningDaemon) throws {
     let clients = (0..<16).map { _ in daemon.client() }
     for client in clients { #expect(client.get("/v1/entitlements?limit=1")?.status == 200) }
+    try daemon.command.wait(30, "the rows to be counted") {
+      clients[0].get("/metrics")?.text.contains("\nsubledger_rows_age_seconds ") == true
+    }
   }
 
   private func open(_ daemon: RunningDaemon) -> Int? {
@@ -36,7 +39,7 @@ import Testing
     let installation = try Installation()
     try installation.configure(with: Self.impatient)
     let daemon = try installation.start()
-    warmUp(daemon)
+    try warmUp(daemon)
     let before = try settled(daemon)
     let slow = SlowClient.Manner.allCases.flatMap { manner in
       (0..<30).map { _ in SlowClient(manner, port: daemon.port) }

@@ -1,3 +1,4 @@
+import StrictJSON
 import SubscriptionLedger
 import Testing
 
@@ -35,47 +36,40 @@ import Testing
   }
 }
 
-@Suite struct CountersTests {
-  @Test func textIsSortedWithOneTypeAFamily() {
-    let counters = Counters()
-    counters.add(#"subledger_refusals_total{reason="signature"}"#)
-    counters.add(#"subledger_refusals_total{reason="chain"}"#, 2)
-    counters.add(#"subledger_refusals_total{reason="chain"}"#)
-    counters.add("subledger_seq", 7)
+/// One line of the log as a whole.
+@Suite struct LogLineTests {
+  private func line(_ fields: [(String, JSONValue)]) -> LogLine {
+    LogLine(time: 0, level: .info, event: "notification", fields: fields)
+  }
+
+  @Test func isOneObject() throws {
+    let bytes = line([
+      ("type", .string("DID_RENEW")), ("seq", .integer(7)), ("subtype", .null),
+    ]).json
     #expect(
-      counters.text == """
-        # TYPE subledger_refusals_total counter
-        subledger_refusals_total{reason="chain"} 3
-        subledger_refusals_total{reason="signature"} 1
-        # TYPE subledger_seq gauge
-        subledger_seq 7
-
-        """)
+      String(decoding: bytes, as: UTF8.self) == #"{"time":"1970-01-01T00:00:00Z","level":"info","#
+        + #""event":"notification","type":"DID_RENEW","seq":7,"subtype":null}"# + "\n")
   }
 
-  /// A family stays together though names with and without labels surround it.
-  @Test func oneTypeLineAFamily() {
-    let counters = Counters()
-    for name in ["a_total", #"a_total{x="1"}"#, "a_total_more", "a_totals", "b"] {
-      counters.add(name)
+  /// Whatever is in it: one line, within its length, still an object.
+  @Test func isBounded() throws {
+    for piece in ["a", "\u{202E}", "😀", "\"", "\\", "\n", "\u{0}"] {
+      let text = String(repeating: piece, count: 100_000)
+      let fields = (0..<12).map { ("field\($0)", JSONValue.string(text)) }
+      let bytes = line(fields + [("array", .array([.string(text)]))]).json
+      #expect(bytes.count <= LogLine.maximum && bytes.last == 0x0A)
+      #expect(bytes.count { $0 == 0x0A } == 1)
+      let root = try JSONDocument(parsing: Array(bytes.dropLast())).root
+      #expect(root["cut"]?.boolean == true && root["field0"]?.string != nil)
+      let plain = line(fields).plain
+      #expect(plain.count <= LogLine.maximum && plain.count { $0 == 0x0A } == 1)
     }
-    let types = counters.text.split(separator: "\n").filter { $0.hasPrefix("#") }
-    #expect(types.count == Set(types).count)
   }
 
-  @Test func namesAreBounded() {
-    let counters = Counters()
-    for number in 0..<5000 { counters.add("n\(number)") }
-    counters.add("n0")
-    #expect(counters.text.split(separator: "\n").count == 2000)
-    #expect(counters.text.contains("n0 2\n"))
-  }
-
-  @Test func manyThreadsLoseNothing() async {
-    let counters = Counters()
-    await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<8 { group.addTask { for _ in 0..<1000 { counters.add("c") } } }
-    }
-    #expect(counters.text.contains("c 8000\n"))
+  @Test func isPlainOnATerminal() {
+    let bytes = line([("a", .string("x")), ("b", .string("two words")), ("c", .integer(3))]).plain
+    #expect(
+      String(decoding: bytes, as: UTF8.self)
+        == "1970-01-01T00:00:00Z info    notification a=x b=\"two words\" c=3\n")
   }
 }

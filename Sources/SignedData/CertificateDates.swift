@@ -1,0 +1,22 @@
+/// When certificates are valid, for reports. Nothing is proven by it.
+public enum CertificateDates {
+  /// Of the certificate in `der`, milliseconds since 1970; nil where it cannot be read.
+  public static func validity(der: [UInt8]) -> ClosedRange<Int64>? {
+    guard let certificate = try? Certificate(der: der) else { return nil }
+    return certificate.validity.map { $0.lowerBound * 1000...$0.upperBound * 1000 }
+  }
+
+  /// Of the whole chain in the header of a compact JWS: when all of its certificates are valid.
+  /// Nil where there is no such chain, or no such time.
+  public static func chainValidity(jws: ArraySlice<UInt8>) -> ClosedRange<Int64>? {
+    guard let dot = jws.firstIndex(of: UInt8(ascii: ".")),
+      let header = try? JWSHeader(parsing: jws[..<dot])
+    else { return nil }
+    var window = Int64.min...Int64.max
+    for der in header.certificates {
+      guard let validity = validity(der: der), validity.overlaps(window) else { return nil }
+      window = validity.clamped(to: window)
+    }
+    return window
+  }
+}
