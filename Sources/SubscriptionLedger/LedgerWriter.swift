@@ -161,6 +161,8 @@ final class LedgerWriter {
       for (_, then) in batch { then(.unavailable(code)) }
       return fail(error)
     }
+    // Duplicates need no room, and say nothing about it.
+    if journal.head.seq > ledger.seq { ledger.meter.noteRoom() }
     ledger.note(seq: journal.head.seq)
     foldRows(batch.map(\.0), outcomes)
     for (item, outcome) in zip(batch, outcomes) { item.1(Self.outcome(outcome)) }

@@ -10,8 +10,8 @@ public final class WriterMeter: Sendable {
   private let fullAt = Atomic<Int64>(Int64.min)
   private let busySince = Atomic<Int64>(Int64.max)
 
-  /// A full disk is believed for so long, in nanoseconds: what room there is now only the next
-  /// notification shows.
+  /// A full disk is believed for so long, in nanoseconds, and until a new notification found room:
+  /// while `readyz` says no, none may come to show it.
   private static let fullPatience: Int64 = 10_000_000_000
 
   init() {}
@@ -19,6 +19,8 @@ public final class WriterMeter: Sendable {
   func noteFull() {
     fullAt.store(Clock.monotonicNanoseconds(), ordering: .relaxed)
   }
+
+  func noteRoom() { fullAt.store(Int64.min, ordering: .relaxed) }
 
   /// Around each batch, from its commit to its answers.
   func begin(_ count: Int) {

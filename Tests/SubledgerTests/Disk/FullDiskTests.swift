@@ -33,12 +33,15 @@ import Testing
         #expect(answer.status == 503 && answer.field("Retry-After") != nil, "\(answer.text)")
         #expect(answer.json?["code"]?.string == "disk_full")
       }
+      let ready = client.get("/readyz", token: nil)
+      #expect(ready?.status == 503 && ready?.json?["code"]?.string == "disk_full")
       // What is journaled is so. Rows that cannot follow are not read meanwhile.
       #expect(client.post(trial.bodies[0].body)?.status == 200)
       #expect([200, 503].contains(client.get("/v1/entitlements/900")?.status))
       #expect(client.get("/healthz")?.status == 200)
       try FileManager.default.removeItem(at: disk.full)
       for _ in 0..<4 { #expect(try post().status == 200) }
+      #expect(client.get("/readyz", token: nil)?.status == 200)
       #expect(client.get("/v1/entitlements/900")?.status == 200)
     }
     #expect(next < trial.bodies.count)
