@@ -42,7 +42,7 @@ extension JournalReader {
         ChainLink(
           seq: $0.int(0), notificationUUID: NotificationUUID.text($0.bytes(1)),
           source: $0.text(2), receivedAt: $0.int(3), bodySHA256: $0.bytes(4))
-      }
+      }.inOrder(after: next - 1) { $0.seq }
       for link in piece {
         guard try body(link) else { return }
       }

@@ -43,7 +43,7 @@ extension JournalReader {
   public func quarantined(after id: Int64 = 0, limit: Int) throws(StoreError) -> [StoredQuarantine]
   {
     try connection.statement(Self.quarantineSelect + "WHERE id > ? ORDER BY id LIMIT ?")
-      .bind(1, id).bind(2, Int64(limit)).all(quarantineRow)
+      .bind(1, id).bind(2, Int64(limit)).all(quarantineRow).inOrder(after: id) { $0.id }
   }
 
   public func quarantined(id: Int64) throws(StoreError) -> StoredQuarantine? {

@@ -156,6 +156,6 @@ extension ProjectionReader {
         key: StreamKey(
           environment: row.text(1), bundleId: row.text(2), originalTransactionId: row.text(3)),
         state: row.bytes(4), isBroken: row.int(5) == 1)
-    }
+    }.inOrder(after: id) { $0.id }
   }
 }

@@ -49,7 +49,7 @@ public final class JournalReader {
   /// Up to `limit` events past a seq, in order.
   public func events(after seq: Int64, limit: Int) throws(StoreError) -> [StoredEvent] {
     try connection.statement(EventRow.select + "WHERE e.seq > ? ORDER BY e.seq LIMIT ?")
-      .bind(1, seq).bind(2, Int64(limit)).all(readable)
+      .bind(1, seq).bind(2, Int64(limit)).all(readable).inOrder(after: seq) { $0.seq }
   }
 
   /// Every event of a range, in order, while `body` answers true. No read transaction is kept
@@ -68,6 +68,7 @@ public final class JournalReader {
     }
   }
 
+  /// Events read in one go.
   static let pieceCount = 500
 
   /// As `forEach`, for those who doubt the file: a body that cannot be recovered is no error.
@@ -78,7 +79,7 @@ public final class JournalReader {
     while next <= last {
       let piece = try connection.statement(
         EventRow.select + "WHERE e.seq BETWEEN ? AND ? ORDER BY e.seq LIMIT \(Self.pieceCount)"
-      ).bind(1, next).bind(2, last).all(raw)
+      ).bind(1, next).bind(2, last).all(raw).inOrder(after: next - 1) { $0.event.seq }
       for event in piece {
         guard body(event) else { return }
       }

@@ -56,7 +56,7 @@ extension JournalReader {
         var key: StreamKey?
         if let id = row.optionalText(7) { key = try self.key(row.int(6), id, &apps) }
         let payload = try payload(row)
-        next = payload.seq + 1
+        next = try PieceOrder.next(payload.seq, from: next)
         goesOn = body(key, row.bytes(5), payload)
         return goesOn
       }

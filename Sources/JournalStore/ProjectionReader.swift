@@ -149,7 +149,7 @@ public final class ProjectionReader {
 
   /// Up to `limit` rows in key order, past a key.
   public func rows(after key: StreamKey?, limit: Int) throws(StoreError) -> [ProjectedRow] {
-    try connection.statement(
+    let piece = try connection.statement(
       Self.select + """
         WHERE original_transaction_id >= ?1
         AND (original_transaction_id, environment, bundle_id) > (?1, ?2, ?3)
@@ -157,6 +157,12 @@ public final class ProjectionReader {
         """
     ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment ?? "")
       .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(Self.row)
+    var last = key
+    for row in piece {
+      if let last, !(last < row.key) { throw .corrupt("the order of rows") }
+      last = row.key
+    }
+    return piece
   }
 
   /// Every row in key order, while `body` answers true. In pieces: beside a writer, rows may be of

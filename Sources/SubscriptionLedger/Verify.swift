@@ -73,14 +73,8 @@ public enum Verify {
     try step(findings) { () throws(StoreError) in
       for fault in try journal.schemaFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
-    let head = try VerifyError.store { () throws(StoreError) in try journal.head().seq }
-    // Places are dense: what lies past as many as there are is named, and not walked up to.
-    let last = try VerifyError.store { () throws(StoreError) in
-      let count = try journal.eventCount()
-      for seq in try journal.places(after: count, limit: maximumFindings) {
-        findings.add(5, seq, "its place leaves a gap before it: there are \(count) events")
-      }
-      return min(head, count)
+    let (head, last) = try VerifyError.store { () throws(StoreError) in
+      try places(journal, findings)
     }
     let work = ChainWork(head: last, progress: progress)
     let depth: ChainCheck.Depth =
@@ -100,6 +94,26 @@ public enum Verify {
     let rows = rest.rows
     (report.rows, report.digest, report.areRowsCompared) = (rows.rows, rows.digest, rows.isCompared)
     return report
+  }
+
+  /// Places are dense: what lies past as many as there are is named, and not walked up to.
+  ///
+  /// - Returns: the last place there is, and the last one to walk to.
+  private static func places(
+    _ journal: JournalReader, _ findings: Findings
+  ) throws(StoreError) -> (head: Int64, last: Int64) {
+    // Of one moment, also while a daemon appends.
+    try journal.beginSnapshot()
+    defer { journal.endSnapshot() }
+    let head = try journal.head().seq
+    let count = try journal.eventCount()
+    if head < count {
+      findings.add(5, head, "is the last place, and there are \(count) events")
+    }
+    for seq in try journal.places(after: count, limit: maximumFindings) {
+      findings.add(5, seq, "its place leaves a gap before it: there are \(count) events")
+    }
+    return (head, min(head, count))
   }
 
   /// What one thread checks beside those that walk the chain.

@@ -240,6 +240,33 @@ import Testing
     #expect(started.code == 1, "\(started)")
   }
 
+  /// The last place, turned in the file into one that came before: read in pieces, each behind the
+  /// last row of the one before, such a file has no end.
+  @Test func aPlaceThatGoesBack() throws {
+    let installation = try copy()
+    let connection = try Connection.open(installation.journal.path, .read)
+    let body = try #require(
+      try connection.statement("SELECT body FROM event WHERE seq = 11").first { $0.bytes(0) })
+    connection.close()
+    var bytes = try Data(contentsOf: installation.journal)
+    let page = try #require(bytes.range(of: Data(body))).lowerBound / 4096 * 4096
+    func number(_ place: Int) -> Int { Int(bytes[place]) << 8 | Int(bytes[place + 1]) }
+    // A leaf of a table: its cells, each a length of two bytes, then the place
+    // (sqlite.org/fileformat2.html, section 1.6).
+    #expect(bytes[page] == 0x0D)
+    let places = (0..<number(page + 3)).map { page + number(page + 8 + 2 * $0) + 2 }
+    bytes[try #require(places.first { bytes[$0] == 11 })] = 1
+    try bytes.write(to: installation.journal)
+    for words in [["verify"], ["verify", "--chain"]] {
+      let verified = try installation.launch(words + ["--config", installation.config.path])
+        .finish(within: 30)
+      #expect(verified.code == 1 && verified.firstLine.hasPrefix("promise "), "\(verified)")
+    }
+    let exported = try installation.launch(["export", "--config", installation.config.path])
+      .finish(within: 30)
+    #expect(exported.code != 0, "\(exported)")
+  }
+
   /// What SQLite calls an error in SQL is damage here.
   @Test func aHeaderThatSaysAnotherFormat() throws {
     let installation = try copy()
