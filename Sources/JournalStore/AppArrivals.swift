@@ -16,11 +16,4 @@ extension JournalReader {
       """
     ).bind(1, app).bind(2, Int64(limit)).all { $0.int(0) }
   }
-
-  /// Quarantine by reason, the most frequent first.
-  public func quarantineReasons() throws(StoreError) -> [(reason: String, count: Int64)] {
-    try connection.statement(
-      "SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY count(*) DESC, reason"
-    ).all { (reason: $0.text(0), count: $0.int(1)) }
-  }
 }

@@ -4,9 +4,10 @@ public struct RawEvent: Sendable {
   public let event: StoredEvent
   public let isBodyReadable: Bool
 
-  /// Whether body, hash and chain agree, `previous` being hash[seq-1] (promise 5).
-  public func isIntact(after previous: [UInt8]) -> Bool {
-    isBodyIntact(BodyHash()) && isChained(after: previous)
+  /// Whether body, hash and chain agree, `previous` being hash[seq-1] (promise 5); `hash` is kept
+  /// from event to event.
+  public func isIntact(after previous: [UInt8], _ hash: BodyHash = BodyHash()) -> Bool {
+    isBodyIntact(hash) && isChained(after: previous)
   }
 
   /// Whether the body is there and has the hash beside it; `hash` is kept from event to event.

@@ -115,8 +115,9 @@ enum StartUp {
     let first = max(1, head.seq - tailLength + 1)
     guard var previous = try reader.hash(at: first - 1) else { throw .brokenTail(seq: first - 1) }
     var next = first
+    let hash = BodyHash()
     try reader.forEachRaw(from: first, through: head.seq) { raw in
-      guard raw.event.seq == next, raw.isIntact(after: previous) else { return false }
+      guard raw.event.seq == next, raw.isIntact(after: previous, hash) else { return false }
       previous = raw.event.hash
       next += 1
       return true

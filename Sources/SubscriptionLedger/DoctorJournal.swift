@@ -93,7 +93,11 @@ extension Doctor {
   private mutating func examineQuarantine(_ reader: JournalReader) throws(StoreError) {
     let counts = try reader.quarantineCounts()
     guard counts.kept > 0 else { return note("quarantine", "empty") }
-    let reasons = try reader.quarantineReasons().map { "\($0.count) \($0.reason)" }
+    var sums: [String: Int64] = [:]
+    for part in try reader.quarantineByReason() { sums[part.reason, default: 0] += part.count }
+    // The most frequent first.
+    let sorted = sums.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+    let reasons = sorted.map { "\($0.value) \($0.key)" }
     let more = counts.overflow > 0 ? ", and \(counts.overflow) of other apps only counted" : ""
     find(
       "quarantine", "\(counts.kept) kept: \(reasons.joined(separator: ", "))\(more)",
