@@ -198,6 +198,8 @@ enum DemoCommand {
 
       \(tries.joined(separator: "\n"))
 
+      Or open http://\(address)/console in a browser, with that token.
+
       ^C stops it.
       """)
   }
