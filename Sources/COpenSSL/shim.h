@@ -2,6 +2,7 @@
 #define SUBLEDGER_COPENSSL_SHIM_H
 
 #include <openssl/bn.h>
+#include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/err.h>

@@ -56,4 +56,10 @@ public struct SHA256: ~Copyable {
       count = 32
     }
   }
+
+  /// Whether two digests are the same, one of them a secret's. How long it takes says nothing about
+  /// how close they are (CRYPTO_memcmp(3)).
+  public static func areSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+    one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
+  }
 }

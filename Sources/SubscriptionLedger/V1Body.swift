@@ -67,15 +67,13 @@ struct V1Secrets: Sendable {
 
   /// The apps whose secret a body carries; none where it is not one non-empty string.
   ///
-  /// Digests are compared without an early end, and all of them are, so that the time taken tells
-  /// nothing about a guess.
+  /// All of them are looked at, so that the time taken says nothing about a guess.
   func apps(_ root: JSONElement) -> Set<String> {
     guard let password = root["password"]?.string, !password.isEmpty else { return [] }
     let digest = SHA256.hash(Array(password.utf8))
     var found: Set<String> = []
-    for known in digests {
-      let difference = zip(known.sha256, digest).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 }
-      if difference == 0 { found.insert(known.bundleId) }
+    for known in digests where SHA256.areSame(known.sha256, digest) {
+      found.insert(known.bundleId)
     }
     return found
   }

@@ -53,6 +53,15 @@ import Testing
     #expect(client.get("/v1/entitlements/7001")?.status == 200)
   }
 
+  @Test func noGuessIsLetIn() throws {
+    let served = try served()
+    defer { withExtendedLifetime(served) {} }
+    let taken = (0..<2_000).filter { guess in
+      served.daemon.client().get("/v1/entitlements/7001", token: "guess-\(guess)")?.status != 401
+    }
+    #expect(taken == [])
+  }
+
   @Test(arguments: [Installation.otherAppsToken, Installation.sandboxToken])
   func anothersRowsAreAsIfTheyWereNotThere(token: String) throws {
     let served = try served()

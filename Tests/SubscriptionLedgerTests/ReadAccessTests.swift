@@ -26,6 +26,12 @@ import Testing
     #expect(access.token(authorization: fields) == nil)
   }
 
+  /// A comparison of hashes that lets one guess in many pass shows itself among thousands only.
+  @Test func refusesEveryGuess() {
+    let taken = (0..<20_000).filter { access.token(authorization: ["Bearer guess \($0)"]) != nil }
+    #expect(taken == [])
+  }
+
   @Test func cursorsComeBackToTheirToken() {
     let (one, two) = (Self.token("one", "1"), Self.token("two", "2"))
     for id in ["2000000000000001", "", "é😀", "a/b?c=d&e", String(repeating: "9", count: 400)] {

@@ -37,6 +37,16 @@ import TrialLedger
     #expect(try ledger.events().isEmpty && ledger.quarantine().isEmpty)
   }
 
+  /// A comparison of hashes that lets one guess in many pass shows itself among thousands only.
+  @Test func noGuessIsTaken() throws {
+    let ledger = try V1Mail.ledger()
+    let taken = try (0..<3_000).filter {
+      try ledger.take(Self.body(.string("guess \($0)")), at: 1) != Self.untrusted
+    }
+    #expect(taken == [])
+    #expect(try ledger.events().isEmpty && ledger.quarantine().isEmpty)
+  }
+
   /// Secrets are compared by their hash, and by all of it.
   @Test func aGuessWhoseHashBeginsAlikeIsWrong() throws {
     let ledger = try V1Mail.ledger()
