@@ -50,7 +50,8 @@ enum StartUp {
     -> Bool
   {
     let bytes = try readFile(folder.journalWAL, limit: WALHeader.size)
-    guard bytes.count == WALHeader.size else { return false }
+    // Zeros: a loss of power left the file its length and not its bytes. Nothing in it was synced.
+    guard bytes.count == WALHeader.size, bytes.contains(where: { $0 != 0 }) else { return false }
     guard header.isWAL, WALHeader(bytes)?.pageSize == header.pageSize else {
       throw .foreign("journal.sqlite-wal does not belong to journal.sqlite")
     }

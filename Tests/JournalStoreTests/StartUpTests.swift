@@ -143,6 +143,26 @@ import Testing
         == .foreign("journal.sqlite-wal does not belong to journal.sqlite"))
   }
 
+  /// A loss of power may leave a -wal its length and none of its bytes.
+  @Test func aWALWhoseFirstPageNeverReachedTheDiskIsNone() throws {
+    let scratch = try Scratch()
+    do {
+      let opened = try scratch.open()
+      _ = try opened.journal.append([.event(Sample.event(1))])
+      try opened.journal.close()
+    }
+    let zeros = Data(repeating: 0, count: 9_000)
+    try zeros.write(to: URL(filePath: scratch.folder.journalWAL))
+    #expect(try JournalReader.open(scratch.folder).head().seq == 1)
+    let opened = try scratch.open()
+    _ = try opened.journal.append([.event(Sample.event(2))])
+    #expect(try scratch.crashed().open().journal.head.seq == 2)
+    // Where the file says that it needs its -wal, one of zeros is a missing one.
+    let crashed = try crashed()
+    try zeros.write(to: URL(filePath: crashed.folder.journalWAL))
+    #expect(try refusal(crashed) == .missingWAL)
+  }
+
   @Test func anOlderWALIsRefused() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
