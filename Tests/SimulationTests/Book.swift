@@ -70,6 +70,8 @@ final class Disk: FaultyFiles.Watch {
   func end() -> Bool {
     defer { fullFor = max(0, fullFor - 1) }
     fault = nil
+    // It holds the world that holds this disk.
+    onCrash = {}
     return hasFired
   }
 

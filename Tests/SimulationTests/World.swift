@@ -156,7 +156,7 @@ final class World {
       var failure: StoreError?
       FaultyFiles.watched(by: disk) {
         do throws(StoreError) {
-          let clock = { self.hours * Self.hour * 1_000_000 }
+          let clock = { [unowned self] in hours * Self.hour * 1_000_000 }
           ledger = try SteppedLedger.open(folder, now: now, clock: clock)
         } catch {
           failure = error
