@@ -21,7 +21,7 @@ struct Recorded: Sendable {
 
   /// Of a trial whose programs have ended.
   init(_ name: String, _ disk: WatchedDisk, from mark: Int = 0) throws {
-    var lines = "\(name)\n\(mark)\n\(disk.installation.folder.path)\n"
+    var lines = "\(name)\n\(max(mark, disk.described))\n\(disk.installation.folder.path)\n"
     for (uuid, body) in disk.sent { lines += "\(uuid) \(String(decoding: body, as: UTF8.self))\n" }
     let folder = disk.installation.folder
     try Data(lines.utf8).write(to: folder.appending(path: "sent"))

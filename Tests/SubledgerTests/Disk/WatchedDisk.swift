@@ -19,6 +19,8 @@ final class WatchedDisk {
 
   let installation: Installation
   private(set) var sent: [(uuid: String, body: [UInt8])] = []
+  /// How much of the trace describes what was there before: no moment to cut at.
+  private(set) var described = 0
 
   static let library: URL = RunningCommand.built.appending(path: "libRecordedDisk.so")
 
@@ -91,6 +93,7 @@ final class WatchedDisk {
     records += Self.record("D", path: installation.data.path)
     records += Self.record("D", path: installation.folder.path)
     try records.write(to: trace)
+    described = mark
   }
 
   private static func record(
