@@ -19,10 +19,19 @@ public final class Projection {
   private var apps: [[String]: Int64] = [:]
 
   /// Opens a projection that `ProjectionFile.examine` called usable.
+  ///
+  /// Its -wal, which a failure or a crash left, is copied to a fresh inode first: a checkpoint
+  /// overwrites rows, and is whole only with all of the -wal on the disk.
   public static func open(_ path: String) throws(StoreError) -> Projection {
+    try platform { () throws(PlatformError) in
+      if try DurableFile.size(path + "-wal") ?? 0 > 0 {
+        try DurableFile.copyToFreshInode(path + "-wal")
+      }
+    }
     let connection = try Connection.open(path, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
     let projection = try Projection(path, connection)
+    try syncNames(of: path)
     if projection.build != nil { try connection.execute("PRAGMA synchronous=OFF") }
     return projection
   }
@@ -50,10 +59,17 @@ public final class Projection {
       try meta.set(.digest, RowsDigest().bytes)
       if let build { try build.write(meta) }
     }
+    try syncNames(of: path)
     // The file's header must show its mark without the -wal.
     try connection.checkpointPassive()
     if build != nil { try connection.execute("PRAGMA synchronous=OFF") }
     return try Projection(path, connection)
+  }
+
+  /// Puts the name of a -wal just made on the disk, for the same reason. SQLite syncs the folder as
+  /// well, but goes on where that fails.
+  private static func syncNames(of path: String) throws(StoreError) {
+    try platform { () throws(PlatformError) in try DurableFile.syncFolder(of: path) }
   }
 
   private init(_ path: String, _ connection: Connection) throws(StoreError) {
@@ -220,11 +236,17 @@ public final class Projection {
   ///
   /// - Parameter isPatient: whether to wait for such a reader a while.
   /// - Throws: `busy` while a reader still looks at the -wal; the file is closed all the same.
+  ///   After any other error the -wal stays as it is, for `open` to copy.
   public func close(isPatient: Bool = true) throws(StoreError) {
     let connection = try connection()
     ending = .sql("the projection is closed")
-    defer { connection.close() }
-    if !isPatient { try connection.execute("PRAGMA busy_timeout=0") }
-    try connection.checkpointTruncate()
+    do throws(StoreError) {
+      if !isPatient { try connection.execute("PRAGMA busy_timeout=0") }
+      try connection.checkpointTruncate()
+    } catch {
+      if error == .busy { connection.close() }
+      throw error
+    }
+    connection.close()
   }
 }

@@ -66,12 +66,15 @@ extension Projection {
   }
 
   /// All streams are in: from here on it is like any other, and synced as one.
+  ///
+  /// - Throws: what went wrong; after a failed sync the file is gone, since a second one would sync
+  ///   only what was written since.
   public func finishBuilding() throws(StoreError) {
     guard let build else { return }
     let connection = try connection()
     // What was copied into the file so far was never synced, and a checkpoint that a reader keeps
     // from copying more would not sync it either.
-    try platform { () throws(PlatformError) in try DurableFile.sync(path) }
+    try ProjectionFile.sync(path)
     try connection.execute("PRAGMA synchronous=FULL")
     try atomically { (_, meta) throws(StoreError) in
       try meta.set(.foldedThrough, build.through)

@@ -112,6 +112,16 @@ public enum ProjectionFile {
     }
   }
 
+  /// Syncs what was built; where that fails, the file is removed, to be built anew.
+  static func sync(_ path: String) throws(StoreError) {
+    do throws(PlatformError) {
+      try DurableFile.sync(path)
+    } catch {
+      try remove(path)
+      throw StoreError(error)
+    }
+  }
+
   /// Removes a projection and its companions; a missing one is no error.
   public static func remove(_ path: String) throws(StoreError) {
     try platform { () throws(PlatformError) in
@@ -149,7 +159,9 @@ public enum ProjectionFile {
       if let left = try DurableFile.size(building + "-wal"), left > 0 {
         throw .system("make \(building) live before it was closed", 16)
       }
-      try DurableFile.sync(building)
+    }
+    try sync(building)
+    try platform { () throws(PlatformError) in
       // No list names what lies here; its -wal would be taken for the new file's.
       for suffix in companions.dropFirst() {
         try DurableFile.remove(building + suffix)

@@ -38,6 +38,25 @@ import Testing
     _ = lock.path
   }
 
+  /// As a journal's: what a failed sync left in memory alone would be torn by a checkpoint.
+  @Test func theLogIsCopiedToAFreshFile() throws {
+    let scratch = try Scratch()
+    let path = scratch.folder.projection(named: "entitlements-1.sqlite")
+    try scratch.folder.create()
+    do {
+      let projection = try Projection.create(path, identity)
+      try projection.commit(rows: [row(1, [2])], foldedThrough: 3, hash: hash(3))
+    }
+    let before = try inode(path + "-wal")
+    let again = try Projection.open(path)
+    #expect(try inode(path + "-wal") != before)
+    #expect(try again.state(of: row(1, []).key)?.bytes == [2])
+  }
+
+  private func inode(_ path: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
+  }
+
   /// A switch must not wait for a reader of the old rows; what the -wal holds is not lost by that.
   @Test func closingDoesNotWaitForReaders() throws {
     let scratch = try Scratch()

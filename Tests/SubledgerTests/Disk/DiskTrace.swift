@@ -66,17 +66,17 @@ struct DiskTrace: Sendable {
 
   /// As starts would have left it that go on with the -wal they find, and do not copy it to a
   /// fresh inode: the bytes are the same, the inode is the old one.
-  func withoutFreshWAL() -> DiskTrace {
+  func withoutFresh(_ name: String) -> DiskTrace {
     var (wal, fresh): (UInt64?, UInt64?)
     var names: [UInt64: UInt64] = [:]
     let changed = operations.map { operation -> Operation in
       switch operation {
-      case .create(let path, let inode) where path.hasSuffix("/journal.sqlite-wal"):
+      case .create(let path, let inode) where path.hasSuffix("/\(name)"):
         wal = inode
-      case .create(let path, let inode) where path.hasSuffix("/journal.sqlite-wal.fresh"):
+      case .create(let path, let inode) where path.hasSuffix("/\(name).fresh"):
         fresh = inode
         return .nothing
-      case .rename(let path, _) where path.hasSuffix("/journal.sqlite-wal.fresh"):
+      case .rename(let path, _) where path.hasSuffix("/\(name).fresh"):
         if let fresh, let wal { names[fresh] = wal }
         fresh = nil
         return .nothing

@@ -60,16 +60,17 @@ import Testing
   }
 
   /// What the copy of the -wal to a fresh inode is for: without it, what is answered after a sync
-  /// that failed is lost.
-  @Test func aWALThatIsGoneOnWithIsNoticed() throws {
+  /// that failed is lost, and rows are left half old by a checkpoint.
+  @Test(arguments: [
     // Behind those of the start: some are of events, some of a checkpoint with nothing to lose.
-    let isNoticed = try (5...9).contains { number in
+    ("journal.sqlite-wal", 5...9), ("entitlements-1.sqlite-wal", 1...5),
+  ]) func aWALThatIsGoneOnWithIsNoticed(_ wal: String, _ syncs: ClosedRange<Int>) throws {
+    let isNoticed = try syncs.contains { number in
       let disk = try WatchedDisk()
-      _ = try disk.failASync(
-        WatchedDisk.Fault(kind: "sync", number: number, part: "journal.sqlite-wal"))
+      _ = try disk.failASync(WatchedDisk.Fault(kind: "sync", number: number, part: wal))
       let recorded = try Recorded("a -wal that is gone on with", disk)
       let trial = ImageTrial(
-        recorded: recorded.with(recorded.trace.withoutFreshWAL()), seed: Self.seed, wanted: 1_000,
+        recorded: recorded.with(recorded.trace.withoutFresh(wal)), seed: Self.seed, wanted: 1_000,
         keepsFailures: false)
       defer { withExtendedLifetime(disk) {} }
       return try trial.run().failures.isEmpty == false
