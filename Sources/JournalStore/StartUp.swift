@@ -154,10 +154,10 @@ enum StartUp {
       try meta.set(.open, 0)
       try meta.set(.foreignOverflow, 0)
     }
+    // Syncs the file: synchronous is FULL where nothing else was asked for.
     try connection.checkpointTruncate()
     connection.close()
     try platform { () throws(PlatformError) in
-      try DurableFile.sync(building)
       try DurableFile.rename(building, to: folder.journal)
     }
   }

@@ -61,7 +61,7 @@ static struct {
   long number;
   int error;
   int stays;
-  char part[64];
+  char ending[64];
   const char *low, *high; /* of an allocating library */
   atomic_long count;
 } fault;
@@ -89,7 +89,7 @@ static int is_object(struct dl_phdr_info *info, size_t size, void *wanted) {
 static void read_fault(const char *text) {
   char how[8] = "";
   if (sscanf(text, "%15[a-z]:%ld:%d:%7[a-z]:%63s", fault.kind, &fault.number, &fault.error, how,
-             fault.part) < 4) {
+             fault.ending) < 4) {
     fprintf(stderr, "RECORDED_DISK_FAULT: %s\n", text);
     _exit(99);
   }
@@ -173,7 +173,8 @@ static void path_of(int descriptor, char *path) {
 /* Whether this one is to fail; errno says how. */
 static int fails(const char *kind, const char *path) {
   if (!fault.number || strcmp(kind, fault.kind)) return 0;
-  if (fault.part[0] && (!path || !strstr(path, fault.part))) return 0;
+  size_t length = path ? strlen(path) : 0, ending = strlen(fault.ending);
+  if (length < ending || (ending && strcmp(path + length - ending, fault.ending))) return 0;
   long number = atomic_fetch_add(&fault.count, 1) + 1;
   if (fault.stays ? number < fault.number : number != fault.number) return 0;
   if (fired_marker) {

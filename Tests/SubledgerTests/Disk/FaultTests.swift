@@ -40,6 +40,20 @@ import Testing
     #expect(outcome.runs > 1)
   }
 
+  /// SQLite goes on where the folder of a new -wal cannot be synced; a journal does not.
+  @Test func aFolderThatIsNotSyncedEndsTheStart() throws {
+    let disk = try WatchedDisk()
+    try disk.installation.start().stop()
+    disk.watch(
+      tracing: false, WatchedDisk.Fault(kind: "sync", number: 1, stays: true, ending: "/data"))
+    let ended = try disk.installation.launch(
+      ["serve", "--config", disk.installation.config.path]
+    ).finish(within: 20)
+    #expect(ended.code == 3, "\(ended)")
+    disk.unwatch()
+    try disk.installation.start().stop()
+  }
+
   /// A memory that is full for a moment, in a library that can say so. There are thousands of
   /// places; some of them are tried, spread over the whole run.
   @Test(arguments: ["sqlite", "crypto", "zstd"]) func memoryFails(_ library: String) throws {

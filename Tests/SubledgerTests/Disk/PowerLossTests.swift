@@ -67,7 +67,7 @@ import Testing
   ]) func aWALThatIsGoneOnWithIsNoticed(_ wal: String, _ syncs: ClosedRange<Int>) throws {
     let isNoticed = try syncs.contains { number in
       let disk = try WatchedDisk()
-      _ = try disk.failASync(WatchedDisk.Fault(kind: "sync", number: number, part: wal))
+      _ = try disk.failASync(WatchedDisk.Fault(kind: "sync", number: number, ending: wal))
       let recorded = try Recorded("a -wal that is gone on with", disk)
       let trial = ImageTrial(
         recorded: recorded.with(recorded.trace.withoutFresh(wal)), seed: Self.seed, wanted: 1_000,

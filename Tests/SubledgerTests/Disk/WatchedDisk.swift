@@ -11,10 +11,10 @@ final class WatchedDisk {
     var number: Int
     var code: Int32 = EIO
     var stays = false
-    /// What the path of a file must hold.
-    var part = ""
+    /// What the path of a file or folder must end with.
+    var ending = ""
 
-    var description: String { "\(kind):\(number):\(code):\(stays ? "on" : "once"):\(part)" }
+    var description: String { "\(kind):\(number):\(code):\(stays ? "on" : "once"):\(ending)" }
   }
 
   let installation: Installation
