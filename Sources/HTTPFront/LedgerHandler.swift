@@ -15,6 +15,8 @@ public final class LedgerHandler: RequestHandler {
   private var batchBytes: Int { (bodyLimit + 1024) * BatchReceive.maximumLines }
   /// Nil until the first read that found rows to open.
   private var reader: LedgerReader?
+  /// What was proven in this turn: the writer is woken once for all of it, and syncs it at once.
+  private var proven: [Ledger.Submitted] = []
   /// What of the prover's counts is in the metrics.
   private var chains = (hits: 0, misses: 0)
   /// Refused for overload since the log last said so, and when it may say so again.
@@ -128,15 +130,24 @@ public final class LedgerHandler: RequestHandler {
     defer { countChains() }
     do throws(Refusal) {
       let received = try receiver.receive(body: request.body, at: now)
-      let service = service
-      service.ledger.submit(received) { outcome in
-        answer.send(service.response(to: received, outcome, began: began))
-      }
+      proven.append(
+        (
+          received,
+          { [service] outcome in
+            answer.send(service.response(to: received, outcome, began: began))
+          }
+        ))
       return nil
     } catch {
       service.count(refusal: error, nil, began: began)
       return Problem.response(error)
     }
+  }
+
+  public func turnEnds() {
+    guard !proven.isEmpty else { return }
+    service.ledger.submit(proven)
+    proven.removeAll(keepingCapacity: true)
   }
 
   /// How often this thread's prover knew a chain since the last time.

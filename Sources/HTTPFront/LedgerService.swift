@@ -131,7 +131,7 @@ public final class LedgerService: Sendable {
     let took = observe(since: began)
     Log.write(
       .info, "notification",
-      [("outcome", .string(outcome.name)), ("seq", .integer(seq))] + received.logFields
+      [("outcome", .string(outcome.rawValue)), ("seq", .integer(seq))] + received.logFields
         + [("took_us", .integer(took))])
   }
 

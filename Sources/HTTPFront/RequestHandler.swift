@@ -27,6 +27,10 @@ public protocol RequestHandler: AnyObject {
   /// in turn, once all that came in has been read, and what would wait too long gets `overload`.
   func takesLong(_ head: RequestHead) -> Bool
 
+  /// Called after some of such requests, before anything is waited for: what they left to be handed
+  /// on together goes on now.
+  func turnEnds()
+
   /// The answer to a request that would wait too long, or did: 503, and the connection stays.
   func overload() -> HTTPResponse
 
@@ -43,6 +47,7 @@ public protocol RequestHandler: AnyObject {
 
 extension RequestHandler {
   public func takesLong(_ head: RequestHead) -> Bool { false }
+  public func turnEnds() {}
   public func overload() -> HTTPResponse { refuse(status: 503) }
   public func note(refusal status: Int) {}
   public func note(connection change: ConnectionChange) {}

@@ -38,7 +38,7 @@ final class Route: Sendable {
   }
 
   let name: Name
-  /// `{name}` stands for one segment, an identifier.
+  /// `{name}` stands for one segment, an identifier; there is one at most.
   let path: String
   let method: String
   let access: Access
@@ -49,7 +49,8 @@ final class Route: Sendable {
   let replies: [Reply]
   /// The names of a query.
   let queryNames: Set<String>
-  fileprivate let segments: [String]
+  /// The path around its identifier; nil where it has none.
+  fileprivate let around: (before: Substring, after: Substring)?
 
   init(
     _ name: Name, _ method: String, _ path: String, _ access: Access, _ summary: String,
@@ -64,14 +65,35 @@ final class Route: Sendable {
     self.body = body
     self.replies = replies
     queryNames = Set(parameters.filter { !$0.isInPath }.map(\.name))
-    segments = Self.segments(path)
+    let parts = path.split(omittingEmptySubsequences: false) { $0 == "{" || $0 == "}" }
+    around = parts.count == 3 ? (parts[0], parts[2]) : nil
   }
 
   /// HEAD goes with GET (RFC 9110 section 9.3.2).
   var methods: [String] { method == "GET" ? ["GET", "HEAD"] : [method] }
 
-  fileprivate static func segments(_ path: String) -> [String] {
-    path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+  /// The identifier in a path of this form; nil in any other.
+  fileprivate func identifier(in path: String) -> String? {
+    guard let around else { return nil }
+    let (before, after) = (around.before.utf8, around.after.utf8)
+    guard path.utf8.count > before.count + after.count, path.utf8.starts(with: before),
+      path.utf8.suffix(after.count).elementsEqual(after)
+    else { return nil }
+    let text = path.utf8.dropFirst(before.count).dropLast(after.count)
+    return Self.isIdentifier(text) ? String(Substring(text)) : nil
+  }
+
+  /// Apple's identifiers are digits; what else is asked for by path must need no encoding.
+  private static func isIdentifier(_ text: Substring.UTF8View) -> Bool {
+    (1...128).contains(text.count)
+      && text.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
   }
 }
 
@@ -82,9 +104,9 @@ struct MatchedRoute {
   let id: String
 
   private static let fixed = Dictionary(
-    Route.table.filter { !$0.path.contains("{") }.map { ($0.path, $0) },
+    Route.table.filter { $0.around == nil }.map { ($0.path, $0) },
     uniquingKeysWith: { first, _ in first })
-  private static let templates = Route.table.filter { $0.path.contains("{") }
+  private static let templates = Route.table.filter { $0.around != nil }
 
   /// What is asked for is matched raw, never decoded or normalised.
   init?(_ path: String) {
@@ -92,38 +114,11 @@ struct MatchedRoute {
       (self.route, id) = (route, "")
       return
     }
-    let parts = Route.segments(path)
-    for route in Self.templates where route.segments.count == parts.count {
-      guard let id = Self.match(route.segments, parts) else { continue }
+    for route in Self.templates {
+      guard let id = route.identifier(in: path) else { continue }
       (self.route, self.id) = (route, id)
       return
     }
     return nil
-  }
-
-  private static func match(_ template: [String], _ parts: [String]) -> String? {
-    var id: String?
-    for (wanted, part) in zip(template, parts) {
-      if wanted.hasPrefix("{") {
-        guard isIdentifier(part) else { return nil }
-        id = part
-      } else if wanted != part {
-        return nil
-      }
-    }
-    return id
-  }
-
-  /// Apple's identifiers are digits; what else is asked for by path must need no encoding.
-  private static func isIdentifier(_ text: String) -> Bool {
-    (1...128).contains(text.utf8.count)
-      && text.utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-          true
-        default: false
-        }
-      }
   }
 }

@@ -127,6 +127,7 @@ extension Reactor {
       time = Clock.monotonicNanoseconds()
       if !isLate { count += 1 }
     }
+    handler.turnEnds()
     // What is read between two turns is part of what waiting takes.
     line.note(count, took: time - (pause ?? start))
     pause = line.isEmpty ? nil : time

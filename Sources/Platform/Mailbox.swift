@@ -19,14 +19,19 @@ public final class Mailbox<Item: Sendable>: Sendable {
   }
 
   /// Adds an item; false when the box is full or closed, and nothing was added.
-  public func put(_ item: Item) -> Bool {
-    let wake: Bool? = state.withLock { state in
-      guard !state.closed, state.items.count < capacity else { return nil }
-      state.items.append(item)
-      return state.items.count == 1
+  public func put(_ item: Item) -> Bool { put(contentsOf: [item]) == 1 }
+
+  /// Adds the first of these items, as many as there is room for, and wakes the taker once.
+  ///
+  /// - Returns: how many were added; 0 when the box is closed.
+  public func put(contentsOf items: [Item]) -> Int {
+    let (count, wakes) = state.withLock { state in
+      let count = state.closed ? 0 : min(items.count, capacity - state.items.count)
+      state.items += items.prefix(count)
+      return (count, count > 0 && state.items.count == count)
     }
-    if wake == true { bell.ring() }
-    return wake != nil
+    if wakes { bell.ring() }
+    return count
   }
 
   /// Waits for items and takes them all, oldest first; nil once closed and empty.

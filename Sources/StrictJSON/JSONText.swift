@@ -98,22 +98,36 @@ enum JSONText {
   /// Writes a string: only `"`, `\` and control characters are escaped, in their short form where
   /// there is one, else as `\u00xx` in lower case.
   static func write(_ string: String, into bytes: inout [UInt8]) {
+    var string = string
     bytes.append(UInt8(ascii: "\""))
-    for byte in string.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-      case 0x08: bytes += "\\b".utf8
-      case 0x0C: bytes += "\\f".utf8
-      case 0x0A: bytes += "\\n".utf8
-      case 0x0D: bytes += "\\r".utf8
-      case 0x09: bytes += "\\t".utf8
-      case 0..<0x20:
-        bytes += "\\u00".utf8
-        bytes.append(UInt8(ascii: "0") + byte >> 4)
-        bytes.append(Array("0123456789abcdef".utf8)[Int(byte & 15)])
-      default: bytes.append(byte)
+    string.withUTF8 { text in
+      var written = 0
+      for (place, byte) in text.enumerated() where isEscaped(byte) {
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<place]))
+        escape(byte, into: &bytes)
+        written = place + 1
       }
+      bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written...]))
     }
     bytes.append(UInt8(ascii: "\""))
+  }
+
+  private static func isEscaped(_ byte: UInt8) -> Bool {
+    byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+  }
+
+  private static func escape(_ byte: UInt8, into bytes: inout [UInt8]) {
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+    case 0x08: bytes += "\\b".utf8
+    case 0x0C: bytes += "\\f".utf8
+    case 0x0A: bytes += "\\n".utf8
+    case 0x0D: bytes += "\\r".utf8
+    case 0x09: bytes += "\\t".utf8
+    default:
+      bytes += "\\u00".utf8
+      bytes.append(UInt8(ascii: "0") + byte >> 4)
+      bytes.append(Array("0123456789abcdef".utf8)[Int(byte & 15)])
+    }
   }
 }

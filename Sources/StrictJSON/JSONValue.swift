@@ -24,9 +24,14 @@ public enum JSONValue: Sendable {
   /// The text in UTF-8, without white space.
   public var bytes: [UInt8] {
     var bytes: [UInt8] = []
-    write(into: &bytes, indent: nil)
+    // As much as a row takes: growing would copy it several times.
+    if case .object(let members) = self { bytes.reserveCapacity(members.count * 40) }
+    write(into: &bytes)
     return bytes
   }
+
+  /// Writes the text behind what `bytes` has, without white space.
+  public func write(into bytes: inout [UInt8]) { write(into: &bytes, indent: nil) }
 
   /// The text without white space.
   public var text: String { String(decoding: bytes, as: UTF8.self) }
@@ -46,23 +51,26 @@ public enum JSONValue: Sendable {
     case .number(let text): bytes += text.utf8
     case .string(let value): JSONText.write(value, into: &bytes)
     case .array(let values):
-      list(values.count, "[", "]", into: &bytes, indent: indent) { index, bytes, indent in
+      list(values.count, UInt8(ascii: "["), UInt8(ascii: "]"), into: &bytes, indent: indent) {
+        index, bytes, indent in
         values[index].write(into: &bytes, indent: indent)
       }
     case .object(let members):
-      list(members.count, "{", "}", into: &bytes, indent: indent) { index, bytes, indent in
+      list(members.count, UInt8(ascii: "{"), UInt8(ascii: "}"), into: &bytes, indent: indent) {
+        index, bytes, indent in
         JSONText.write(members[index].0, into: &bytes)
-        bytes += (indent == nil ? ":" : ": ").utf8
+        bytes.append(UInt8(ascii: ":"))
+        if indent != nil { bytes.append(UInt8(ascii: " ")) }
         members[index].1.write(into: &bytes, indent: indent)
       }
     }
   }
 
   private func list(
-    _ count: Int, _ open: String, _ close: String, into bytes: inout [UInt8], indent: Int?,
+    _ count: Int, _ open: UInt8, _ close: UInt8, into bytes: inout [UInt8], indent: Int?,
     each: (Int, inout [UInt8], Int?) -> Void
   ) {
-    bytes += open.utf8
+    bytes.append(open)
     let inner = indent.map { $0 + 1 }
     for index in 0..<count {
       if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -70,7 +78,7 @@ public enum JSONValue: Sendable {
       each(index, &bytes, inner)
     }
     if count > 0 { breakLine(indent, into: &bytes) }
-    bytes += close.utf8
+    bytes.append(close)
   }
 
   private func breakLine(_ indent: Int?, into bytes: inout [UInt8]) {

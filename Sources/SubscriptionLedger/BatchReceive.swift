@@ -85,12 +85,16 @@ public enum BatchReceive {
       }
     }
     let gathering = Gathering(outcomes, waiting: submissions.count, then)
-    for (index, received) in submissions {
-      ledger.submit(received) { outcome in
-        note(received, outcome)
-        gathering.settle(index, Self.outcome(outcome, received.refusal))
-      }
-    }
+    ledger.submit(
+      submissions.map { index, received in
+        (
+          received,
+          { outcome in
+            note(received, outcome)
+            gathering.settle(index, Self.outcome(outcome, received.refusal))
+          }
+        )
+      })
     if submissions.isEmpty { then(outcomes) }
   }
 

@@ -77,12 +77,20 @@ public final class Ledger: Sendable {
     return ledger
   }
 
-  /// Hands something received to the writer; `then` is called on the writer's thread once it is
-  /// synced, or at once, here, when the queue is full.
+  /// Something received, and who is told what became of it: on the writer's thread once it is
+  /// synced, or at once, where it is submitted, when the queue is full.
+  public typealias Submitted = (received: Receiver.Received, then: @Sendable (Outcome) -> Void)
+
+  /// Hands what was received to the writer, which is woken once.
+  public func submit(_ submitted: [Submitted]) {
+    let count = jobs.put(contentsOf: submitted.map { .submit($0.received, $0.then) })
+    for (_, then) in submitted.dropFirst(count) { then(.unavailable("overload")) }
+  }
+
   public func submit(
     _ received: Receiver.Received, then: @escaping @Sendable (Outcome) -> Void
   ) {
-    if !jobs.put(.submit(received, then)) { then(.unavailable("overload")) }
+    submit([(received, then)])
   }
 
   /// Drops one from quarantine; `then` gets whether there was one.

@@ -16,12 +16,20 @@ package struct LogLine: Sendable {
     time: Int64, level: Log.Level, event: String, fields: [(String, JSONValue)]
   ) {
     (self.time, self.level, self.event) = (time, level, event)
-    self.fields = fields.map { ($0, Self.cut($1)) }
+    self.fields = fields.contains { Self.isLong($1) } ? fields.map { ($0, Self.cut($1)) } : fields
+  }
+
+  private static func isLong(_ value: JSONValue) -> Bool {
+    switch value {
+    case .string(let text): text.utf8.count > Log.maximumValue
+    case .array(let values): values.contains(where: isLong)
+    default: false
+    }
   }
 
   private static func cut(_ value: JSONValue) -> JSONValue {
     switch value {
-    case .string(let text) where text.utf8.count > Log.maximumValue:
+    case .string(let text) where isLong(value):
       // One more than is shown, so that the cut shows too.
       .string(String(text.unicodeScalars.prefix(Log.maximumValue + 1)))
     case .array(let values): .array(values.map(cut))
@@ -39,20 +47,25 @@ package struct LogLine: Sendable {
     bytes += "\",\"level\":\"".utf8
     bytes += level.rawValue.utf8
     bytes += "\",\"event\":".utf8
-    bytes += JSONValue.string(event).bytes
-    let end = Array(",\"cut\":true}\n".utf8)
+    JSONValue.string(event).write(into: &bytes)
     var isCut = false
     for (name, value) in fields {
-      let member = Array(",\"\(name)\":".utf8) + Self.shown(value).bytes
-      if bytes.count + member.count + end.count <= Self.maximum {
-        bytes += member
-      } else {
+      let start = bytes.count
+      bytes.append(UInt8(ascii: ","))
+      JSONValue.string(name).write(into: &bytes)
+      bytes.append(UInt8(ascii: ":"))
+      Self.shown(value).write(into: &bytes)
+      if bytes.count + Self.cutEnd.count > Self.maximum {
+        bytes.removeLast(bytes.count - start)
         isCut = true
       }
     }
-    bytes += isCut ? end : Array("}\n".utf8)
+    bytes += isCut ? Self.cutEnd : Self.end
     return bytes
   }
+
+  private static let end = Array("}\n".utf8)
+  private static let cutEnd = Array(",\"cut\":true}\n".utf8)
 
   /// For people: no quotes where none are needed.
   package var plain: [UInt8] {

@@ -15,6 +15,8 @@ final class LogThread: Sendable {
   private static let patience: Int32 = 1000
   /// Bytes that are written at once.
   private static let room = 32_768
+  /// Microseconds that it rests after writing: what comes meanwhile is one wake-up, and one write.
+  private static let rest: UInt32 = 5_000
 
   /// Nil where the system has no thread left: then every line is written where it comes up.
   static func start() -> LogThread? {
@@ -40,6 +42,7 @@ final class LogThread: Sendable {
     var told: Int64 = 0
     while let batch = lines.takeAll() {
       Self.write(batch)
+      defer { usleep(Self.rest) }
       let lost = Self.lost.value
       guard lost > told else { continue }
       Self.write([

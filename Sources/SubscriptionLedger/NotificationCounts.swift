@@ -8,10 +8,8 @@ import Synchronization
 /// are not configured, and types Apple has not documented, are `other`: whoever has a developer
 /// account can send genuine notifications that say anything.
 public final class NotificationCounts: Sendable {
-  public enum Outcome: UInt8, Sendable, CaseIterable {
+  public enum Outcome: String, Sendable, CaseIterable {
     case accepted, duplicate, conflict, quarantined
-
-    public var name: String { "\(self)" }
   }
 
   private struct Key: Hashable {
@@ -86,7 +84,7 @@ public final class NotificationCounts: Sendable {
           (name: "environment", value: Self.environments[Int(key.environment)]),
           (name: "version", value: String(key.version)),
           (name: "type", value: Self.types[Int(key.type)]),
-          (name: "outcome", value: key.outcome.name),
+          (name: "outcome", value: key.outcome.rawValue),
         ], count: count
       )
     }

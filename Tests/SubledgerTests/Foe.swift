@@ -134,6 +134,15 @@ final class Foe {
     return String(decoding: whole, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
+  /// Waits until the log has told of all that was answered so far: its lines are in order, and that
+  /// of one more request is the last.
+  func settle() throws {
+    #expect(daemon.client().get("/nowhere")?.status == 404)
+    try daemon.command.wait(20, "the line of a request") {
+      try newLines().contains { $0.contains("\"status\":404") }
+    }
+  }
+
   // MARK: Exchanges
 
   func run(_ row: HostileRow) throws {

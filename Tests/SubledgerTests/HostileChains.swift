@@ -365,7 +365,7 @@ extension HostileTable {
         #expect(client.post(Forge.body(jws))?.status == 401, "X21")
       }
       #expect(try foe.stand() == before, "X21")
-      _ = try foe.newLines()
+      try foe.settle()
       try foe.accepts("X21", .jws("good", try foe.fresh()))
     },
     .elsewhere("X22", "CertificateTests"),

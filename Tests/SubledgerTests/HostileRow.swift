@@ -49,6 +49,7 @@ struct HostileRow: Sendable {
   static func played(_ id: String, _ play: @escaping @Sendable (Foe) throws -> Void) -> HostileRow {
     HostileRow(id: id, due: .played) { foe in
       try play(foe)
+      try foe.settle()
       return []
     }
   }
