@@ -124,8 +124,9 @@ let package = Package(
       "Subledger",
       [
         "subledger", "Forgery", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
-        "JournalStore", "StrictJSON", "Platform",
+        "JournalStore", "StrictJSON", "Platform", "CSpawn",
       ], fixtures: true),
+    .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),

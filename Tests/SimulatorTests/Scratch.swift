@@ -23,15 +23,11 @@ final class Scratch {
 
 /// Standard output of the openssl tool, an independent reader of what we sign.
 func openssl(_ arguments: String...) throws -> String {
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-  process.arguments = arguments
-  let output = Pipe()
-  process.standardOutput = output
-  try process.run()
-  let bytes = output.fileHandleForReading.readDataToEndOfFile()
-  process.waitUntilExit()
-  #expect(process.terminationStatus == 0)
+  let words = (["/usr/bin/openssl"] + arguments).map { "'\($0)'" }
+  let output = try #require(popen(words.joined(separator: " "), "r"))
+  var bytes: [UInt8] = []
+  while case let byte = getc(output), byte != EOF { bytes.append(UInt8(byte)) }
+  #expect(pclose(output) == 0)
   return String(decoding: bytes, as: UTF8.self)
 }
 

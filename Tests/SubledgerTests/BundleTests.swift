@@ -190,19 +190,12 @@ import Testing
     let block = try #require(readme.range(of: "    jws=$(grep"))
     let rest = readme[block.lowerBound...].components(separatedBy: "\n\n")[0]
     let script = rest.split(separator: "\n").map { $0.dropFirst(4) }.joined(separator: "\n")
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(filePath: "/bin/bash")
-    process.arguments = [
-      "-ec", script.replacingOccurrences(of: "bundle.ndjson", with: bundle.path),
-    ]
-    process.currentDirectoryURL = installation.folder
-    process.standardOutput = output
-    try process.run()
-    let text = String(
-      decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
+    let shown = try RunningCommand(
+      ["-ec", script.replacingOccurrences(of: "bundle.ndjson", with: bundle.path)],
+      in: installation.folder, program: URL(filePath: "/bin/bash")
+    ).finish()
+    let text = shown.output
+    #expect(shown.code == 0, "\(shown)")
     #expect(text.contains("x5c-1.pem: OK") && text.contains("Verified OK"), "\(text)")
     #expect(text.contains("\"notificationType\":\"DID_RENEW\""))
   }

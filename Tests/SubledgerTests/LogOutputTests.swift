@@ -84,19 +84,24 @@ import Testing
   /// Whoever does not read the log holds nothing up; what was dropped is counted.
   @Test func aReaderThatStopsHoldsNothingUp() throws {
     let installation = try Installation()
-    let (process, pipe) = (Process(), Pipe())
-    process.executableURL = installation.program
-    process.arguments = ["serve", "--config", installation.config.path]
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = pipe
-    try process.run()
-    defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    let log = installation.folder.appending(path: "log").path
+    try #require(mkfifo(log, 0o600) == 0)
+    // Open before the daemon is, whose start would wait for a reader.
+    let pipe = open(log, O_RDONLY | O_NONBLOCK)
+    try #require(pipe >= 0)
+    defer { close(pipe) }
+    let daemon = try SpawnedProcess(
+      installation.program.path, ["serve", "--config", installation.config.path],
+      in: installation.folder.path, environment: RunningCommand.passedOn, output: "/dev/null",
+      errors: log)
+    defer { daemon.signal(SIGKILL) }
+    _ = fcntl(pipe, F_SETFL, 0)
     var head = ""
+    var room = [UInt8](repeating: 0, count: 4096)
     while !head.contains("\"listening\"") {
-      let piece = pipe.fileHandleForReading.availableData
-      guard !piece.isEmpty else { throw Trouble("the daemon ended: \(head)") }
-      head += String(decoding: piece, as: UTF8.self)
+      let count = read(pipe, &room, room.count)
+      guard count > 0 else { throw Trouble("the daemon ended: \(head)") }
+      head += String(decoding: room.prefix(count), as: UTF8.self)
     }
     let ports = head.split(separator: "\n").compactMap { line -> Int64? in
       let entry = try? JSONDocument(parsing: Array(line.utf8)).root
@@ -115,8 +120,8 @@ import Testing
     }
     let metrics = MetricsText(try #require(client.get("/metrics")).text)
     #expect((metrics.value("subledger_log_lines_lost_total") ?? 0) > 0)
-    kill(process.processIdentifier, SIGTERM)
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
+    daemon.signal(SIGTERM)
+    while daemon.isRunning { usleep(5_000) }
+    #expect(daemon.code == 0)
   }
 }

@@ -152,18 +152,12 @@ import Testing
     #expect(text.contains("subledger_rows{"))
     let file = installation.folder.appending(path: "metrics.txt")
     try Data(text.utf8).write(to: file)
-    let tool = Process()
-    let output = Pipe()
-    tool.executableURL = URL(
-      filePath: ProcessInfo.processInfo.environment["SUBLEDGER_PROMTOOL"] ?? "")
-    tool.arguments = ["check", "metrics"]
-    tool.standardInput = try FileHandle(forReadingFrom: file)
-    tool.standardOutput = output
-    tool.standardError = output
-    try tool.run()
-    let said = output.fileHandleForReading.readDataToEndOfFile()
-    tool.waitUntilExit()
-    #expect(tool.terminationStatus == 0 && said.isEmpty, "\(String(decoding: said, as: UTF8.self))")
+    let tool = ProcessInfo.processInfo.environment["SUBLEDGER_PROMTOOL"] ?? ""
+    let said = try RunningCommand(
+      ["-c", "\"$0\" check metrics <\"$1\"", tool, file.path], in: installation.folder,
+      program: URL(filePath: "/bin/sh")
+    ).finish()
+    #expect(said.code == 0 && said.output.isEmpty && said.errors.isEmpty, "\(said)")
     try daemon.stop()
   }
 }

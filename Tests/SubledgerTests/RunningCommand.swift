@@ -19,7 +19,8 @@ struct Finished: CustomStringConvertible {
 
 /// The built program with some words, its output in files so that no pipe can fill up.
 final class RunningCommand {
-  private let process = Process()
+  private let process: SpawnedProcess
+  private let words: [String]
   private let output: URL
   /// Where standard error goes.
   let errors: URL
@@ -46,7 +47,7 @@ final class RunningCommand {
   }()
 
   /// What every program of a trial gets: the path, and what a sanitizer or a mutant goes by.
-  private static let passedOn: [String: String] = {
+  static let passedOn: [String: String] = {
     let own = ProcessInfo.processInfo.environment.filter { variable in
       ["TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "SUBLEDGER_MUTANT"].contains(variable.key)
     }
@@ -60,31 +61,25 @@ final class RunningCommand {
     let name = UUID().uuidString
     output = folder.appending(path: "\(name).out")
     errors = folder.appending(path: "\(name).err")
-    for file in [output, errors] { try Data().write(to: file) }
-    process.executableURL = program
-    process.arguments = words
-    process.currentDirectoryURL = folder
-    process.environment = environment.merging(Self.passedOn) { one, _ in one }
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = try FileHandle(forWritingTo: output)
-    process.standardError = try FileHandle(forWritingTo: errors)
-    try process.run()
+    self.words = words
+    process = try SpawnedProcess(
+      program.path, words, in: folder.path,
+      environment: environment.merging(Self.passedOn) { one, _ in one }, output: output.path,
+      errors: errors.path)
   }
 
-  deinit { if process.isRunning { signal(SIGKILL) } }
+  deinit { signal(SIGKILL) }
 
   var isRunning: Bool { process.isRunning }
-  var identifier: Int32 { process.processIdentifier }
-
-  var id: Int32 { process.processIdentifier }
+  var id: Int32 { process.id }
 
   /// How many descriptors it has open.
   var descriptors: Int {
-    let path = "/proc/\(process.processIdentifier)/fd"
+    let path = "/proc/\(id)/fd"
     return (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
   }
 
-  func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+  func signal(_ number: Int32) { process.signal(number) }
 
   func outputSoFar() -> String { Self.text(output) }
 
@@ -97,11 +92,8 @@ final class RunningCommand {
   /// Waits for its end; what takes longer is killed, and that is a failure.
   @discardableResult
   func finish(within seconds: Double = 60) throws -> Finished {
-    try wait(seconds, "\(process.arguments ?? []) to end") { !self.process.isRunning }
-    return Finished(
-      code: process.terminationReason == .exit
-        ? process.terminationStatus : 128 + process.terminationStatus,
-      output: outputSoFar(), errors: errorsSoFar())
+    try wait(seconds, "\(words) to end") { !self.process.isRunning }
+    return Finished(code: process.code ?? -1, output: outputSoFar(), errors: errorsSoFar())
   }
 
   /// How many times longer everything may take: a sanitizer's program is slow.

@@ -124,7 +124,7 @@ import Testing
     }
     let late = try #require(put, "it never was full")
     #expect(command.isRunning)
-    let seen = "/proc/\(command.identifier)/root\(data.path)"
+    let seen = "/proc/\(command.id)/root\(data.path)"
     try FileManager.default.removeItem(atPath: seen + "/filler")
     let answer = client.post(disk.sent[late].body)
     #expect(answer?.status == 200, "\(answer?.text ?? "") \(command.errorsSoFar())")
@@ -152,13 +152,10 @@ import Testing
 
   /// Whether this user may have a file system in a namespace of its own.
   static let canMount: Bool = {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/unshare")
-    process.arguments = ["-Urm", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"]
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return false }
-    process.waitUntilExit()
-    return process.terminationStatus == 0
+    let tried = try? RunningCommand(
+      ["-Urm", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"],
+      in: FileManager.default.temporaryDirectory, program: URL(filePath: "/usr/bin/unshare")
+    ).finish()
+    return tried?.code == 0
   }()
 }
