@@ -48,7 +48,12 @@ public final class LedgerService: Sendable {
   /// Ends what reads journal and rows beside the reactors. Call before the ledger stops.
   public func stop() {
     overview.stop()
-    watch.withLock { $0 }?.stop()
+    let started = watch.withLock { watch in
+      // It holds this service.
+      defer { watch = nil }
+      return watch
+    }
+    started?.stop()
   }
 
   // MARK: The configuration
