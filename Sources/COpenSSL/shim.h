@@ -2,6 +2,7 @@
 #define SUBLEDGER_COPENSSL_SHIM_H
 
 #include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
@@ -23,5 +24,13 @@ static inline int subledger_certificates_count(const STACK_OF(X509) *stack) {
 }
 /* Frees the stack, not the certificates. */
 static inline void subledger_certificates_free(STACK_OF(X509) *stack) { sk_X509_free(stack); }
+
+/* EC_GROUP_precompute_mult is deprecated since OpenSSL 3.0, without a replacement. */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+static inline int subledger_precompute_multiples(EC_GROUP *group, BN_CTX *context) {
+  return EC_GROUP_precompute_mult(group, context);
+}
+#pragma clang diagnostic pop
 
 #endif
