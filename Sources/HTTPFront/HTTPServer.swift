@@ -1,6 +1,5 @@
 import Glibc
 import Platform
-import Synchronization
 
 /// The HTTP server: listening sockets and the reactor threads that share them.
 public final class HTTPServer: Sendable {
@@ -9,9 +8,9 @@ public final class HTTPServer: Sendable {
   private let inboxes: [Inbox]
   private let shutdown: Shutdown
   /// One a reactor, in the order of the inboxes.
-  private let threads: [Running]
+  private let threads: [Thread]
 
-  private init(_ shared: Reactor.Shared, _ threads: [Running]) {
+  private init(_ shared: Reactor.Shared, _ threads: [Thread]) {
     port = shared.listeners[0].port
     inboxes = shared.inboxes
     shutdown = shared.shutdown
@@ -36,13 +35,12 @@ public final class HTTPServer: Sendable {
       shutdown: Shutdown())
     // Every thread reports exactly once, so the start can wait for all and still not hang.
     let starts = Mailbox<HTTPFrontError?>(capacity: count)
-    var threads: [Running] = []
+    var threads: [Thread] = []
     var failure: HTTPFrontError?
     for (place, inbox) in shared.inboxes.enumerated() {
       do throws(PlatformError) {
         threads.append(
-          Running(
-            try Thread.start("http-\(place)") { runReactor(shared, inbox, handler, starts) }))
+          try Thread.start("http-\(place)") { runReactor(shared, inbox, handler, starts) })
       } catch {
         failure = .resources(error)
         break
@@ -137,20 +135,6 @@ public final class HTTPServer: Sendable {
   /// Returns when the server has been drained.
   public func join() {
     for thread in threads { thread.join() }
-  }
-}
-
-/// A started thread that several may wait for.
-private final class Running: Sendable {
-  private let thread: Mutex<Thread?>
-
-  init(_ thread: consuming sending Thread) { self.thread = Mutex(consume thread) }
-
-  /// Returns once the thread has ended; whoever comes second waits for whoever came first.
-  func join() {
-    thread.withLock { held in
-      if let thread = held.take() { thread.join() }
-    }
   }
 }
 

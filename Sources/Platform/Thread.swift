@@ -1,12 +1,14 @@
 import CLinux
 import Glibc
+import Synchronization
 
-/// A POSIX thread that runs one closure and can be joined once.
+/// A POSIX thread that runs one closure and can be waited for.
 ///
 /// Threads, not tasks, on the data path: reactors and the writer own their connections and block in
 /// the kernel (epoll, fsync), which Swift's cooperative pool must not.
-public struct Thread: ~Copyable, Sendable {
-  private let handle: pthread_t
+public final class Thread: Sendable {
+  /// Nil once it has been joined.
+  private let handle: Mutex<pthread_t?>
 
   /// Starts `body` on a new thread called `name` (15 bytes are kept, PR_SET_NAME in prctl(2)).
   ///
@@ -33,15 +35,20 @@ public struct Thread: ~Copyable, Sendable {
     return Thread(handle: handle)
   }
 
-  private init(handle: pthread_t) { self.handle = handle }
+  private init(handle: pthread_t) { self.handle = Mutex(handle) }
 
   /// A thread nobody joins ends by itself, and leaves nothing behind.
-  deinit { pthread_detach(handle) }
+  deinit {
+    if let handle = handle.withLock({ $0 }) { pthread_detach(handle) }
+  }
 
-  /// Waits until the closure has returned.
-  public consuming func join() {
-    pthread_join(handle, nil)
-    discard self
+  /// Waits until the thread is gone, with all that libraries keep for it; whoever comes second
+  /// waits for whoever came first.
+  public func join() {
+    handle.withLock { handle in
+      if let running = handle { pthread_join(running, nil) }
+      handle = nil
+    }
   }
 
   private final class Body: Sendable {

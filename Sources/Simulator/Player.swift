@@ -48,7 +48,8 @@ public struct Player: Sendable {
     let shouldStop: @Sendable () -> Bool
     let start = Clock.monotonicNanoseconds()
     let state: Mutex<Progress>
-    let running = Running()
+    /// Threads that have not finished.
+    let running = Atomic(0)
 
     init(
       player: Player, deliveries: [Delivery], bodies: Bodies,
@@ -63,15 +64,14 @@ public struct Player: Sendable {
 
     /// Starts the threads and waits for them. Fewer threads than asked for will do; none will not.
     func run(_ progress: @Sendable (Int) -> Void) throws(SimulatorError) -> PlayReport {
-      var threads: [Joinable] = []
-      for number in 0..<player.connections {
-        guard let thread = Joinable("deliver-\(number)", { self.deliver() }, running) else { break }
+      var threads: [Thread] = []
+      while threads.count < player.connections, let thread = start(threads.count) {
         threads.append(thread)
       }
       if threads.isEmpty { throw .network("start a thread") }
       var ticks = 0
       var told = 0
-      while running.count.load(ordering: .acquiring) > 0 {
+      while running.load(ordering: .acquiring) > 0 {
         usleep(5_000)
         ticks += 1
         let answered = state.withLock { $0.report.answered }
@@ -83,6 +83,16 @@ public struct Player: Sendable {
       let (report, error) = state.withLock { ($0.report, $0.error) }
       if let error { throw error }
       return report
+    }
+
+    private func start(_ number: Int) -> Thread? {
+      running.add(1, ordering: .relaxed)
+      let thread = try? Thread.start("deliver-\(number)") {
+        self.deliver()
+        self.running.subtract(1, ordering: .releasing)
+      }
+      if thread == nil { running.subtract(1, ordering: .relaxed) }
+      return thread
     }
 
     /// One thread: one connection, one delivery after the other.
@@ -149,31 +159,6 @@ public struct Player: Sendable {
       }
     }
   }
-}
-
-/// Threads that have not finished.
-private final class Running: Sendable {
-  let count = Atomic(0)
-}
-
-/// A thread that can stand in an array.
-private final class Joinable {
-  private var thread: Thread?
-
-  init?(_ name: String, _ body: @escaping @Sendable () -> Void, _ running: Running) {
-    running.count.add(1, ordering: .relaxed)
-    do {
-      thread = try Thread.start(name) {
-        body()
-        running.count.subtract(1, ordering: .releasing)
-      }
-    } catch {
-      running.count.subtract(1, ordering: .relaxed)
-      return nil
-    }
-  }
-
-  func join() { thread.take()?.join() }
 }
 
 extension PlayReport {
