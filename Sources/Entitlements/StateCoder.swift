@@ -3,13 +3,27 @@ import AppStore
 /// The bytes are no state; the projection they come from is rebuilt.
 struct StateDamage: Error {}
 
-/// Writes a member, or fills it: numbers are zigzag varints, and a string is written once and then
-/// referred to by number, since one customer's transactions repeat themselves.
+/// Writes a member, or fills it.
+///
+/// Flags are a bit each and stand together in front, since most of what Apple may say it does not.
+/// Numbers are varints, zigzag where they have a sign. One customer's transactions repeat
+/// themselves: a string that was written before, or that Apple writes for everybody, is a number.
 protocol StateCoder {
   mutating func integer(_ value: inout Int64) throws(StateDamage)
-  /// 0 for none, 1 for a new string that follows, else the number of one before, plus 1.
-  mutating func string(_ value: inout String?) throws(StateDamage)
+  mutating func flag(_ value: inout Bool) throws(StateDamage)
+  mutating func text(_ value: inout String) throws(StateDamage)
   mutating func uuid(_ value: inout NotificationUUID) throws(StateDamage)
+}
+
+/// How a string is written; what is greater is the number of a known one.
+enum StringForm {
+  /// Its length and its bytes.
+  static let text: UInt64 = 0
+  /// Digits alone, as the distance to the number before: Apple counts its transactions.
+  static let number: UInt64 = 1
+  /// A UUID in lower case, as 16 bytes.
+  static let uuid: UInt64 = 2
+  static let known: UInt64 = 3
 }
 
 extension StateCoder {
@@ -19,22 +33,14 @@ extension StateCoder {
     value = distance &+ base
   }
 
-  mutating func flag(_ value: inout Bool) throws(StateDamage) {
-    var number: Int64 = value ? 1 : 0
-    try integer(&number)
-    value = number == 1
-  }
-
   mutating func optional(_ value: inout Int64?, from base: Int64 = 0) throws(StateDamage) {
     try part(&value, 0) { (value, coder) throws(StateDamage) in
       try coder.integer(&value, from: base)
     }
   }
 
-  mutating func text(_ value: inout String) throws(StateDamage) {
-    var optional: String? = value
-    try string(&optional)
-    value = optional ?? ""
+  mutating func string(_ value: inout String?) throws(StateDamage) {
+    try part(&value, "") { (value, coder) throws(StateDamage) in try coder.text(&value) }
   }
 
   /// Any number of something; `blank` is what a reader fills.
@@ -70,13 +76,77 @@ extension StateCoder {
 }
 
 struct StateWriter: StateCoder {
-  private(set) var bytes: [UInt8] = []
-  private var strings = WrittenStrings()
+  private var flags: [UInt8] = []
+  private var flagCount = 0
+  private var bytes: [UInt8] = []
+  private var strings = WrittenStrings.words
+  private var lastNumber: Int64 = 0
+  private var firstUUID: NotificationUUID?
 
-  init() { bytes.reserveCapacity(2048) }
+  init() {
+    flags.reserveCapacity(128)
+    bytes.reserveCapacity(2048)
+  }
+
+  /// All that was written, behind the number of its format.
+  func finished(format: UInt8) -> [UInt8] {
+    var all: [UInt8] = [format]
+    all.reserveCapacity(flags.count + bytes.count + 4)
+    Self.append(UInt64(flags.count), to: &all)
+    return all + flags + bytes
+  }
+
+  mutating func flag(_ value: inout Bool) {
+    if flagCount % 8 == 0 { flags.append(0) }
+    if value { flags[flagCount / 8] |= 1 << UInt8(flagCount % 8) }
+    flagCount += 1
+  }
 
   mutating func integer(_ value: inout Int64) {
-    var rest = UInt64(bitPattern: value << 1 ^ value >> 63)
+    Self.append(UInt64(bitPattern: value << 1 ^ value >> 63), to: &bytes)
+  }
+
+  mutating func text(_ value: inout String) {
+    value.withUTF8 { text in
+      let hash = WrittenStrings.hash(text)
+      if let known = strings.number(of: text, hash) {
+        return number(StringForm.known + UInt64(known - 1))
+      }
+      strings.add(text, hash)
+      if let value = Self.value(of: text) {
+        number(StringForm.number)
+        var distance = value - lastNumber
+        integer(&distance)
+        lastNumber = value
+      } else if let uuid = NotificationUUID(lowercase: text) {
+        number(StringForm.uuid)
+        append(uuid)
+      } else {
+        number(StringForm.text)
+        number(UInt64(text.count))
+        bytes += text
+      }
+    }
+  }
+
+  /// Most objects of one event carry its UUID: what is the first one's again is a bit.
+  mutating func uuid(_ value: inout NotificationUUID) {
+    var isFirst = value == firstUUID
+    flag(&isFirst)
+    if isFirst { return }
+    firstUUID = firstUUID ?? value
+    append(value)
+  }
+
+  private mutating func append(_ uuid: NotificationUUID) {
+    withUnsafeBytes(of: uuid.high.bigEndian) { bytes += $0 }
+    withUnsafeBytes(of: uuid.low.bigEndian) { bytes += $0 }
+  }
+
+  private mutating func number(_ value: UInt64) { Self.append(value, to: &bytes) }
+
+  private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+    var rest = value
     while rest >= 0x80 {
       bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
       rest >>= 7
@@ -84,38 +154,106 @@ struct StateWriter: StateCoder {
     bytes.append(UInt8(rest))
   }
 
-  mutating func string(_ value: inout String?) {
-    guard var text = value else { return number(0) }
-    text.withUTF8 { text in
-      let hash = WrittenStrings.hash(text)
-      if let known = strings.number(of: text, hash, in: bytes) { return number(Int64(known + 1)) }
-      number(1)
-      number(Int64(text.count))
-      strings.add(from: bytes.count, count: text.count, hash)
-      bytes += text
+  /// Of 1 to 18 digits, the first not 0: what this number's text is again.
+  private static func value(of text: UnsafeBufferPointer<UInt8>) -> Int64? {
+    guard (1...18).contains(text.count), text[0] != UInt8(ascii: "0") else { return nil }
+    var value: Int64 = 0
+    for byte in text {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+      value = value * 10 + Int64(byte - UInt8(ascii: "0"))
     }
-  }
-
-  mutating func uuid(_ value: inout NotificationUUID) {
-    withUnsafeBytes(of: value.high.bigEndian) { bytes += $0 }
-    withUnsafeBytes(of: value.low.bigEndian) { bytes += $0 }
-  }
-
-  private mutating func number(_ value: Int64) {
-    var value = value
-    integer(&value)
+    return value
   }
 }
 
 /// Never reads past the end, whatever the bytes.
 struct StateReader: StateCoder {
   private let bytes: [UInt8]
-  private var at = 0
+  private var flagsEnd = 0
+  /// The next flag, in bits from the start of the bytes.
+  private var flagAt = 0
+  private var at = 1
   private var strings: [String] = []
+  private var lastNumber: Int64 = 0
+  private var firstUUID: NotificationUUID?
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
+  /// Nil where the bytes begin as no writer's of this format do.
+  init?(bytes: [UInt8], format: UInt8) {
+    guard bytes.first == format else { return nil }
+    self.bytes = bytes
+    guard let count = try? number(), count <= bytes.count - at else { return nil }
+    flagAt = at * 8
+    at += Int(count)
+    flagsEnd = at
+  }
 
-  var isAtEnd: Bool { at == bytes.count }
+  /// Whether everything was read, and nothing stands where no flag is.
+  var isAtEnd: Bool {
+    guard at == bytes.count, (flagAt + 7) / 8 == flagsEnd else { return false }
+    return flagAt % 8 == 0 || bytes[flagsEnd - 1] >> UInt8(flagAt % 8) == 0
+  }
+
+  mutating func flag(_ value: inout Bool) throws(StateDamage) {
+    guard flagAt < flagsEnd * 8 else { throw StateDamage() }
+    value = bytes[flagAt / 8] >> UInt8(flagAt % 8) & 1 == 1
+    flagAt += 1
+  }
+
+  mutating func integer(_ value: inout Int64) throws(StateDamage) {
+    let number = try number()
+    value = Int64(bitPattern: number >> 1) ^ -Int64(number & 1)
+  }
+
+  mutating func text(_ value: inout String) throws(StateDamage) {
+    let form = try number()
+    if form >= StringForm.known {
+      value = try known(form - StringForm.known)
+      return
+    }
+    switch form {
+    case StringForm.number: value = try digits()
+    case StringForm.uuid: value = try uuid().description
+    default:
+      let count = try number()
+      guard count <= bytes.count - at else { throw StateDamage() }
+      value = String(decoding: bytes[at..<at + Int(count)], as: UTF8.self)
+      at += Int(count)
+    }
+    strings.append(value)
+  }
+
+  mutating func uuid(_ value: inout NotificationUUID) throws(StateDamage) {
+    var isFirst = false
+    try flag(&isFirst)
+    guard isFirst else {
+      value = try uuid()
+      firstUUID = firstUUID ?? value
+      return
+    }
+    guard let firstUUID else { throw StateDamage() }
+    value = firstUUID
+  }
+
+  private func known(_ number: UInt64) throws(StateDamage) -> String {
+    guard number < UInt64(StateWords.all.count + strings.count) else { throw StateDamage() }
+    let place = Int(number) - StateWords.all.count
+    return place < 0 ? StateWords.all[Int(number)] : strings[place]
+  }
+
+  private mutating func digits() throws(StateDamage) -> String {
+    var distance: Int64 = 0
+    try integer(&distance)
+    lastNumber &+= distance
+    guard lastNumber > 0 else { throw StateDamage() }
+    return String(lastNumber)
+  }
+
+  private mutating func uuid() throws(StateDamage) -> NotificationUUID {
+    var halves: (UInt64, UInt64) = (0, 0)
+    for _ in 0..<8 { halves.0 = halves.0 << 8 | UInt64(try byte()) }
+    for _ in 0..<8 { halves.1 = halves.1 << 8 | UInt64(try byte()) }
+    return NotificationUUID(high: halves.0, low: halves.1)
+  }
 
   private mutating func byte() throws(StateDamage) -> UInt8 {
     guard at < bytes.count else { throw StateDamage() }
@@ -123,38 +261,13 @@ struct StateReader: StateCoder {
     return bytes[at - 1]
   }
 
-  private mutating func number() throws(StateDamage) -> Int64 {
+  private mutating func number() throws(StateDamage) -> UInt64 {
     var value: UInt64 = 0
     for shift in stride(from: UInt64(0), to: 64, by: 7) {
       let byte = try byte()
       value |= UInt64(byte & 0x7F) << shift
-      if byte < 0x80 { return Int64(bitPattern: value >> 1) ^ -Int64(value & 1) }
+      if byte < 0x80 { return value }
     }
     throw StateDamage()
-  }
-
-  mutating func integer(_ value: inout Int64) throws(StateDamage) { value = try number() }
-
-  mutating func string(_ value: inout String?) throws(StateDamage) {
-    let known = try number()
-    switch known {
-    case 0: value = nil
-    case 1:
-      let count = try number()
-      guard count >= 0, count <= bytes.count - at else { throw StateDamage() }
-      let text = String(decoding: bytes[at..<at + Int(count)], as: UTF8.self)
-      at += Int(count)
-      strings.append(text)
-      value = text
-    default:
-      guard known > 1, known - 2 < strings.count else { throw StateDamage() }
-      value = strings[Int(known - 2)]
-    }
-  }
-
-  mutating func uuid(_ value: inout NotificationUUID) throws(StateDamage) {
-    var halves: [UInt64] = [0, 0]
-    for index in 0..<16 { halves[index / 8] = halves[index / 8] << 8 | UInt64(try byte()) }
-    value = NotificationUUID(high: halves[0], low: halves[1])
   }
 }

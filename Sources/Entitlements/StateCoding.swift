@@ -7,7 +7,7 @@ import AppStore
 /// state depends on the order of arrival (promise 6).
 ///
 /// One description serves both directions: a coder is handed every member by reference and either
-/// writes it or fills it. Dates of a transaction are relative to its purchase.
+/// writes it or fills it. Dates of a transaction are relative to its purchase, and its key's to it.
 extension StreamState {
   /// With its row, which follows from it.
   public func encoded() -> [UInt8] {
@@ -20,7 +20,7 @@ extension StreamState {
     try? state.visitOtherRegisters(of: row, &writer)
     // In its place: a copy would hold every string of its transaction once more.
     for place in periods.registers.indices { try? periods.registers[place].visitKeys(&writer) }
-    return writer.bytes
+    return writer.finished(format: EntitlementRow.format)
   }
 
   /// Nil where the bytes were not made by `encoded()` of this format: the projection is damaged, or
@@ -29,7 +29,7 @@ extension StreamState {
   /// - Parameter seq: where the last event is in the journal.
   public init?(decoding bytes: [UInt8], lastSeq seq: Int64? = nil) {
     self.init()
-    var reader = StateReader(bytes: bytes)
+    guard var reader = StateReader(bytes: bytes, format: EntitlementRow.format) else { return nil }
     var row = EntitlementRow()
     do throws(StateDamage) {
       try row.visit(&reader)
@@ -55,12 +55,13 @@ extension StreamState {
   private mutating func visitOtherRegisters(
     of row: EntitlementRow, _ coder: inout some StateCoder
   ) throws(StateDamage) {
+    let last = row.lastEvent?.signedDate ?? 0
     try coder.part(&status, StatusRegister()) { (status, coder) throws(StateDamage) in
-      try status.visit(&coder)
+      try status.visit(&coder, from: last)
     }
     if let info = row.renewal {
       var register = renewal ?? RenewalRegister(key: Key(), renewal: info)
-      try register.key.visit(&coder)
+      try register.key.visit(&coder, from: info.signedDate)
       renewal = register
     }
     try coder.list(&previousOriginalTransactionIds, "") { (id, coder) throws(StateDamage) in
@@ -70,15 +71,15 @@ extension StreamState {
 }
 
 extension EntitlementRow {
-  /// Changes whenever the description below does.
-  private static let format: Int64 = 2
+  /// Changes whenever the description below does, or a form of its coders.
+  fileprivate static let format: UInt8 = 5
 
   /// Reads the row of what `StreamState.encoded` wrote; nil where the bytes are something else.
   ///
   /// - Parameter seq: where the last event is in the journal.
   public init?(decoding bytes: [UInt8], lastSeq seq: Int64?) {
     self.init()
-    var reader = StateReader(bytes: bytes)
+    guard var reader = StateReader(bytes: bytes, format: Self.format) else { return nil }
     do throws(StateDamage) {
       try visit(&reader)
     } catch {
@@ -88,9 +89,6 @@ extension EntitlementRow {
   }
 
   fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
-    var format = Self.format
-    try coder.integer(&format)
-    guard format == Self.format else { throw StateDamage() }
     try coder.integer(&eventCount)
     // A count that the next event could not raise is nobody's.
     guard (0..<Int64.max).contains(eventCount) else { throw StateDamage() }
@@ -172,9 +170,12 @@ extension StreamState.Key {
       uuid: NotificationUUID(high: 0, low: 0))
   }
 
-  fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
+  /// - Parameter base: the signed date of what it is the key of.
+  fileprivate mutating func visit(
+    _ coder: inout some StateCoder, from base: Int64
+  ) throws(StateDamage) {
     try coder.integer(&version)
-    try coder.integer(&signed)
+    try coder.integer(&signed, from: base)
     try coder.integer(&notification, from: signed)
     try coder.flag(&isRevoked)
     try coder.uuid(&uuid)
@@ -200,8 +201,10 @@ extension StreamState.StatusRegister {
     self.init(signed: 0, uuid: NotificationUUID(high: 0, low: 0), status: 0)
   }
 
-  fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
-    try coder.integer(&signed)
+  fileprivate mutating func visit(
+    _ coder: inout some StateCoder, from base: Int64
+  ) throws(StateDamage) {
+    try coder.integer(&signed, from: base)
     try coder.uuid(&uuid)
     try coder.integer(&status)
   }
@@ -209,7 +212,7 @@ extension StreamState.StatusRegister {
 
 extension StreamState.TransactionRegister {
   fileprivate mutating func visitKeys(_ coder: inout some StateCoder) throws(StateDamage) {
-    try key.visit(&coder)
+    try key.visit(&coder, from: transaction.signedDate)
     try coder.optional(&first, from: key.signed)
     try coder.optional(&clear, from: key.signed)
     try coder.optional(&cancel, from: key.signed)
@@ -278,8 +281,8 @@ extension RenewalInfo {
     try coder.optional(&commitmentAutoRenewStatus)
     try coder.string(&appAccountToken)
     try coder.string(&appTransactionId)
-    var retry: Int64? = isInBillingRetryPeriod.map { $0 ? 1 : 0 }
-    try coder.optional(&retry)
-    isInBillingRetryPeriod = retry.map { $0 == 1 }
+    try coder.part(&isInBillingRetryPeriod, false) { (retry, coder) throws(StateDamage) in
+      try coder.flag(&retry)
+    }
   }
 }

@@ -1,5 +1,4 @@
-/// Which strings a state's writer has written, and where: each is found among its own bytes, so
-/// none is kept a second time.
+/// Which strings a state's writer has written, by number.
 ///
 /// By bytes: what `String` takes for equal may be written in two ways, and which one came first
 /// must not show (promise 6).
@@ -10,34 +9,38 @@ struct WrittenStrings {
     let hash: UInt64
   }
 
+  /// All of them, one behind the other.
+  private var bytes: [UInt8] = []
   private var places: [Place] = []
   /// The number of a string, 0 for none, at its hash or behind it; a power of two of them, at
   /// least half of them free.
-  private var slots: [Int32]
+  private var slots = [Int32](repeating: 0, count: 256)
 
-  /// Room for a usual customer's.
-  init() {
-    places.reserveCapacity(64)
-    slots = [Int32](repeating: 0, count: 128)
-  }
+  /// With what Apple writes for everybody.
+  static let words: WrittenStrings = {
+    var strings = WrittenStrings()
+    for var word in StateWords.all { word.withUTF8 { strings.add($0, hash($0)) } }
+    return strings
+  }()
+
+  private init() {}
 
   /// Counting from 1 in the order they were added; nil where it was not.
-  func number(of text: UnsafeBufferPointer<UInt8>, _ hash: UInt64, in bytes: [UInt8]) -> Int? {
+  func number(of text: UnsafeBufferPointer<UInt8>, _ hash: UInt64) -> Int? {
     var slot = first(hash)
     while slots[slot] != 0 {
       let number = Int(slots[slot])
       let place = places[number - 1]
-      if place.hash == hash, place.count == text.count, Self.areEqual(place, in: bytes, text) {
-        return number
-      }
+      if place.hash == hash, place.count == text.count, areEqual(place, text) { return number }
       slot = (slot + 1) & (slots.count - 1)
     }
     return nil
   }
 
   /// Adds one that is nowhere yet.
-  mutating func add(from start: Int, count: Int, _ hash: UInt64) {
-    places.append(Place(start: start, count: count, hash: hash))
+  mutating func add(_ text: UnsafeBufferPointer<UInt8>, _ hash: UInt64) {
+    places.append(Place(start: bytes.count, count: text.count, hash: hash))
+    bytes += text
     insert(places.count, hash)
     guard places.count * 2 > slots.count else { return }
     slots = [Int32](repeating: 0, count: slots.count * 2)
@@ -54,9 +57,7 @@ struct WrittenStrings {
     Int(truncatingIfNeeded: hash >> 32) & (slots.count - 1)
   }
 
-  private static func areEqual(
-    _ place: Place, in bytes: [UInt8], _ text: UnsafeBufferPointer<UInt8>
-  ) -> Bool {
+  private func areEqual(_ place: Place, _ text: UnsafeBufferPointer<UInt8>) -> Bool {
     bytes.withUnsafeBufferPointer { bytes in
       for at in 0..<place.count where bytes[place.start + at] != text[at] { return false }
       return true

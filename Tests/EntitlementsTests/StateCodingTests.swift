@@ -35,8 +35,8 @@ import Testing
       let bytes = (0..<chance.below(120)).map { _ in UInt8(truncatingIfNeeded: chance.next()) }
       Self.readAndUse(bytes)
       // The format's number first, so that more than the first byte is read.
-      Self.readAndUse([4] + bytes)
-      Self.readAndUse([4] + bytes.map { $0 & 3 })
+      Self.readAndUse([5] + bytes)
+      Self.readAndUse([5] + bytes.map { $0 & 3 })
     }
   }
 
@@ -125,7 +125,13 @@ import Testing
   }
 
   private static func text(_ chance: inout Chance) -> String? {
-    chance.pick([nil, "", "basic.m", "\u{1F980} r\u{E9}", "1000", String(chance.below(50))])
+    chance.pick([
+      nil, "", "basic.m", "\u{1F980} r\u{E9}", "1000", String(chance.below(50)),
+      // Almost a number or a UUID, which have forms of their own.
+      "007", "999999999999999999", "1000000000000000000", "+5", "USD",
+      "3b8fa75c-f197-4cbf-ad88-38c290f2a4b3", "3B8FA75C-F197-4CBF-AD88-38C290F2A4B3",
+      "3b8fa75c-f197-4cbf-ad88-38c290f2a4b", "3b8fa75cf-197-4cbf-ad88-38c290f2a4b3",
+    ])
   }
 
   private static func integer(_ chance: inout Chance) -> Int64? {
