@@ -29,7 +29,7 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
     var isOdd: UInt8 = 0
     for place in 0..<36 {
       let byte = text[place]
-      if place == 8 || place == 13 || place == 18 || place == 23 {
+      if isHyphen(place) {
         guard byte == UInt8(ascii: "-") else { return nil }
         continue
       }
@@ -38,7 +38,6 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
       let letter = (byte | 0x20) &- UInt8(ascii: "a")
       let digit = number < 10 ? number : letter &+ 10
       isOdd |= number < 10 || letter < 6 ? 0 : 1
-      // The first half ends with the second hyphen.
       if place < 18 { high = high << 4 | UInt64(digit) } else { low = low << 4 | UInt64(digit) }
     }
     return isOdd == 0 ? (high, low) : nil
@@ -46,16 +45,28 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
 
   /// The text in lower case.
   public var description: String {
-    let digits = Array("0123456789abcdef".utf8)
-    var text: [UInt8] = []
-    text.reserveCapacity(36)
-    for (half, shifts) in [(high, 0..<16), (low, 16..<32)] {
-      for index in shifts {
-        if [8, 12, 16, 20].contains(index) { text.append(UInt8(ascii: "-")) }
-        text.append(digits[Int(half >> UInt64(60 - 4 * (index % 16)) & 15)])
+    String(unsafeUninitializedCapacity: 36) { text in
+      var (high, low) = (high, low)
+      for place in 0..<36 {
+        if Self.isHyphen(place) {
+          text.initializeElement(at: place, to: UInt8(ascii: "-"))
+        } else if place < 18 {
+          text.initializeElement(at: place, to: Self.digits[Int(high >> 60)])
+          high <<= 4
+        } else {
+          text.initializeElement(at: place, to: Self.digits[Int(low >> 60)])
+          low <<= 4
+        }
       }
+      return 36
     }
-    return String(decoding: text, as: UTF8.self)
+  }
+
+  private static let digits = Array("0123456789abcdef".utf8)
+
+  /// The second half of the number begins behind the second of them.
+  private static func isHyphen(_ place: Int) -> Bool {
+    place == 8 || place == 13 || place == 18 || place == 23
   }
 
   public static func < (one: Self, other: Self) -> Bool {

@@ -23,10 +23,11 @@ final class KeyTable {
     group = EC_GROUP_dup(curve)
     sum = EC_POINT_new(curve)
     term = EC_POINT_new(curve)
-    let taken = point.withUnsafeBufferPointer { bytes in
-      EC_POINT_oct2point(curve, term, bytes.baseAddress, bytes.count, numbers) == 1
-    }
-    guard taken, point.count == 65,
+    guard curve != nil, group != nil, numbers != nil, sum != nil, term != nil,
+      point.count == 65,
+      point.withUnsafeBufferPointer({ bytes in
+        EC_POINT_oct2point(curve, term, bytes.baseAddress, bytes.count, numbers) == 1
+      }),
       EC_GROUP_set_generator(
         group, term, EC_GROUP_get0_order(curve), EC_GROUP_get0_cofactor(curve)) == 1,
       subledger_precompute_multiples(group, numbers) == 1
