@@ -26,7 +26,7 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
   private static func halves(_ text: UnsafeBufferPointer<UInt8>) -> (high: UInt64, low: UInt64)? {
     guard text.count == 36 else { return nil }
     var (high, low): (UInt64, UInt64) = (0, 0)
-    var isOdd: UInt8 = 0
+    var isOther: UInt8 = 0
     for place in 0..<36 {
       let byte = text[place]
       if isHyphen(place) {
@@ -37,10 +37,10 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
       let number = byte &- UInt8(ascii: "0")
       let letter = (byte | 0x20) &- UInt8(ascii: "a")
       let digit = number < 10 ? number : letter &+ 10
-      isOdd |= number < 10 || letter < 6 ? 0 : 1
+      isOther |= number < 10 || letter < 6 ? 0 : 1
       if place < 18 { high = high << 4 | UInt64(digit) } else { low = low << 4 | UInt64(digit) }
     }
-    return isOdd == 0 ? (high, low) : nil
+    return isOther == 0 ? (high, low) : nil
   }
 
   /// The text in lower case.

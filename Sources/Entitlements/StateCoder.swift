@@ -15,7 +15,7 @@ protocol StateCoder {
   mutating func uuid(_ value: inout NotificationUUID) throws(StateDamage)
 }
 
-/// How a string is written; what is greater is the number of a known one.
+/// How a string is written: the number of a known one from `known` on.
 enum StringForm {
   /// Its length and its bytes.
   static let text: UInt64 = 0
@@ -50,7 +50,8 @@ extension StateCoder {
   ) throws(StateDamage) {
     var count = Int64(values.count)
     try integer(&count)
-    for index in 0..<max(0, count) {
+    guard count >= 0 else { throw StateDamage() }
+    for index in 0..<count {
       // In its place: a copy would hold every string of it once more.
       if index == values.count { values.append(blank()) }
       try visit(&values[Int(index)], &self)

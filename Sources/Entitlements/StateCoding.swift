@@ -15,7 +15,7 @@ extension StreamState {
     var row = EntitlementRow(self, periods)
     var state = self
     var writer = StateWriter()
-    // A writer has nothing to object to.
+    // A writer has nothing to object to in what the fold makes.
     try? row.visit(&writer)
     try? state.visitOtherRegisters(of: row, &writer)
     // In its place: a copy would hold every string of its transaction once more.
@@ -40,9 +40,9 @@ extension StreamState {
       for transaction in row.transactions {
         var register = TransactionRegister(key: Key(), transaction: transaction)
         try register.visitKeys(&reader)
-        // No state has two of one transaction.
-        if transactions[transaction.transactionId] == nil {
-          transactions[transaction.transactionId] = register
+        // No state has two of one transaction; bytes that refer to one again and again are a bomb.
+        guard transactions.updateValue(register, forKey: transaction.transactionId) == nil else {
+          throw StateDamage()
         }
       }
     } catch {
@@ -64,8 +64,12 @@ extension StreamState {
       try register.key.visit(&coder, from: info.signedDate)
       renewal = register
     }
+    var before: String?
     try coder.list(&previousOriginalTransactionIds, "") { (id, coder) throws(StateDamage) in
       try coder.text(&id)
+      // So that none is there twice, as above.
+      guard before?.utf8.lexicographicallyPrecedes(id.utf8) ?? true else { throw StateDamage() }
+      before = id
     }
   }
 }
@@ -90,8 +94,8 @@ extension EntitlementRow {
 
   fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
     try coder.integer(&eventCount)
-    // A count that the next event could not raise is nobody's.
-    guard (0..<Int64.max).contains(eventCount) else { throw StateDamage() }
+    // More than any journal holds: a count that events could raise past its end is nobody's.
+    guard (0..<1 << 53).contains(eventCount) else { throw StateDamage() }
     try coder.part(&lastEvent, StreamState.LastEvent()) { (last, coder) throws(StateDamage) in
       try last.visit(&coder)
     }

@@ -64,8 +64,8 @@ struct WrittenStrings {
     }
   }
 
-  /// Of every byte, eight at a time. Nobody but Apple chooses these strings, so it is not seeded:
-  /// nothing that is written depends on it.
+  /// Of every byte, eight at a time. Not seeded: nobody but Apple, and whoever can write to
+  /// the rows' file, chooses these strings.
   static func hash(_ text: UnsafeBufferPointer<UInt8>) -> UInt64 {
     let bytes = UnsafeRawBufferPointer(text)
     var hash = UInt64(bytes.count) &* 0x9E37_79B9_7F4A_7C15

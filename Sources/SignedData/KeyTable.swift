@@ -8,7 +8,7 @@ import COpenSSL
 /// table (EC_GROUP_precompute_mult(3)). All arithmetic is OpenSSL's; here is the equation alone.
 ///
 /// On the machine of the README's figures a signature takes 40 µs for 80; the table is made in
-/// 26 ms and takes 150 KB. A library that makes no table any more is slower, and as right.
+/// 26 ms and takes 150 KB. Where a library makes no table, it is as right and slower than without.
 final class KeyTable {
   private let curve = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
   /// The curve with the key in the generator's place.
@@ -45,17 +45,19 @@ final class KeyTable {
     EC_GROUP_free(curve)
   }
 
-  /// Whether `signature`, R and S of 32 bytes each, holds over a digest of 32. False says nothing:
-  /// that something could not be worked out is no reason to refuse it.
+  /// Whether `signature`, R and S of 32 bytes each, holds over a digest of 32. False may also be
+  /// that something could not be worked out: then the caller asks OpenSSL, and refuses by that.
   func proves(_ signature: [UInt8], over digest: [UInt8]) -> Bool {
     BN_CTX_start(numbers)
     defer { BN_CTX_end(numbers) }
     guard let r = number(signature[..<32]), let s = number(signature[32...]),
-      let e = number(digest[...]), let x = BN_CTX_get(numbers), isScalar(r), isScalar(s)
-    else { return false }
-    let holds = add(e, r, inverseOf: s) && takeX(x) && BN_cmp(x, r) == 0
-    if !holds { ERR_clear_error() }
-    return holds
+      let e = number(digest[...]), let x = BN_CTX_get(numbers), isScalar(r), isScalar(s),
+      add(e, r, inverseOf: s), takeX(x), BN_cmp(x, r) == 0
+    else {
+      ERR_clear_error()
+      return false
+    }
+    return true
   }
 
   private var order: OpaquePointer? { EC_GROUP_get0_order(curve) }

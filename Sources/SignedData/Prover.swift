@@ -24,7 +24,8 @@ public final class Prover {
     }
   }
 
-  /// Apple signs with one leaf at a time; a chain here costs about 10 KB.
+  /// Apple signs with one leaf at a time; a chain here costs about 10 KB, and 150 more with a table
+  /// of its key.
   private static let maximumChains = 32
 
   private let pinned: [[UInt8]]

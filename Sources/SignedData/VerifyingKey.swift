@@ -23,7 +23,10 @@ package final class VerifyingKey {
       throw .untrusted("leaf_key")
     }
     self.context = context
-    guard EVP_PKEY_verify_init(context) == 1 else { throw .untrusted("leaf_key") }
+    guard EVP_PKEY_verify_init(context) == 1 else {
+      ERR_clear_error()
+      throw .untrusted("leaf_key")
+    }
   }
 
   deinit { EVP_PKEY_CTX_free(context) }

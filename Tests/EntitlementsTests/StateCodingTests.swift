@@ -56,6 +56,43 @@ import Testing
     }
   }
 
+  /// A row that lies about itself is damaged: one transaction twice, ids in no order, a count that
+  /// the next events could raise past its end.
+  @Test func whatNoStateHasIsDamage() throws {
+    let state = folded(
+      ["7", "8"].enumerated().map { place, id in
+        var transaction = Transaction()
+        transaction.transactionId = id
+        transaction.previousOriginalTransactionId = "old.\(id)"
+        return FoldEvent(
+          seq: Int64(place), uuid: NotificationUUID(high: 1, low: UInt64(place)),
+          notificationType: "X", subtype: nil, signedDate: Int64(place),
+          transactions: [transaction])
+      })
+    let bytes = state.encoded()
+    var read = 0
+    for place in bytes.indices {
+      for value in UInt8.min ... .max {
+        var changed = bytes
+        changed[place] = value
+        guard let found = StreamState(decoding: changed),
+          let row = EntitlementRow(decoding: changed, lastSeq: nil)
+        else { continue }
+        read += 1
+        #expect(found.transactions.count == row.transactions.count, "\(place) \(value)")
+        let ids = found.previousOriginalTransactionIds.map { Array($0.utf8) }
+        #expect(zip(ids, ids.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
+      }
+    }
+    #expect(read > bytes.count, "what is changed can mostly be read")
+    // Behind format and flags: 2 as a zigzag varint.
+    let count = try #require(bytes.indices.first { $0 == 2 + Int(bytes[1]) })
+    try #require(bytes[count] == 4)
+    let most: [UInt8] = [0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]
+    let counted = Array(bytes[..<count]) + most + Array(bytes[(count + 1)...])
+    #expect(StreamState(decoding: counted) == nil)
+  }
+
   @Test func extremesSurvive() {
     for extreme in [Int64.min, .min + 1, -1, 0, 1, .max - 1, .max] {
       var transaction = Transaction()
