@@ -33,11 +33,14 @@ public final class Ledger: Sendable {
   public let meter = WriterMeter()
   let jobs = Mailbox<LedgerJob>(capacity: Ledger.queueLength)
   private let state = Mutex(State())
+  private let rowsBell = Bell()
 
   private struct State {
     var seq: Int64 = 0
     var failure: StoreError?
     var writer: Ending?
+    /// The rows of the start are live, or nobody need wait for them any more.
+    var hasRows = false
   }
 
   /// What a thread leaves behind: rung when it has ended.
@@ -161,23 +164,40 @@ public final class Ledger: Sendable {
   /// Catches up or builds the rows on a thread of their own, then has the writer take them over.
   /// Waits for that a moment, so that a start with rows at hand has them when it is ready.
   private func startRows(_ found: RowsBuilder.Found) {
-    let ready = Bell()
     let ledger = self
-    _ = try? Thread.start("rows") {
+    let started = try? Thread.start("rows") {
       switch found {
       case .own(let path):
         RowsStart.catchUp(path, ledger)
-        if !ledger.jobs.put(.takeRows(then: { ready.ring() })) { ready.ring() }
+        ledger.takeRows()
       case .another:
-        if !ledger.jobs.put(.takeRows(then: { ready.ring() })) { ready.ring() }
+        ledger.takeRows()
         RowsStart.build(ledger, isHurried: false, then: {})
       case .heldBack:
-        if !ledger.jobs.put(.takeRows(then: { ready.ring() })) { ready.ring() }
+        ledger.takeRows()
       case .none:
-        RowsStart.build(ledger, isHurried: true, then: { ready.ring() })
+        RowsStart.build(ledger, isHurried: true, then: ledger.noteRows)
       }
     }
-    ready.wait(milliseconds: 2000)
+    if started == nil { noteRows() }
+    rowsBell.wait(milliseconds: 2000)
+  }
+
+  private func takeRows() {
+    if !jobs.put(.takeRows(then: noteRows)) { noteRows() }
+  }
+
+  @Sendable private func noteRows() {
+    state.withLock { $0.hasRows = true }
+    rowsBell.ring()
+  }
+
+  /// Whether the rows of the start are live, or cannot be.
+  public var hasRows: Bool { state.withLock { $0.hasRows || $0.failure != nil } }
+
+  /// Returns as soon as `hasRows`, or when `stops` says so, which is asked four times a second.
+  public func waitForRows(unless stops: () -> Bool) {
+    while !hasRows, !stops() { rowsBell.wait(milliseconds: 250) }
   }
 }
 

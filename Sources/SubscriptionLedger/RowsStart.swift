@@ -20,7 +20,7 @@ enum RowsStart {
   /// - Parameters:
   ///   - isHurried: nobody can read until they are there. Otherwise it is done when nothing else
   ///     wants the processor.
-  ///   - then: called when they are live, or never will be.
+  ///   - then: called when they are live, or cannot be for now.
   static func build(_ ledger: Ledger, isHurried: Bool, then: @escaping @Sendable () -> Void) {
     if !isHurried { ProcessLimits.yieldToOthers() }
     var plan = Rebuild.Plan()
@@ -34,6 +34,7 @@ enum RowsStart {
         // Somebody else builds; or the disk is full, which passes.
         if error != .locked {
           Log.write(.error, "rows_not_built", [("error", .string(error.description))])
+          then()
         }
         wait(seconds: error == .locked ? 0.5 : 10, for: ledger)
       }

@@ -31,6 +31,7 @@ enum IngestCommand {
     let interruption = Interruption()
     interruption.watch()
     let tally: Tally
+    let isStopped: Bool
     let chain = words.has("--keep-chain") ? KeptChain() : nil
     if let daemon = ControlClient(folder) {
       guard chain == nil else {
@@ -39,6 +40,7 @@ enum IngestCommand {
       tally = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
         try handOver(lines, skipsBad, to: daemon)
       }
+      isStopped = interruption.isRequested
     } else {
       let ledger = try OwnLedger.start(folder)
       defer { ledger.stop() }
@@ -49,10 +51,21 @@ enum IngestCommand {
       tally = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
         receive(lines, skipsBad, receiver, ledger, configuration, chain)
       }
+      isStopped = interruption.isRequested
+      waitForRows(ledger, interruption)
     }
-    report(tally, words, isStopped: interruption.isRequested)
-    if interruption.isRequested { return .unavailable }
+    report(tally, words, isStopped: isStopped)
+    if isStopped { return .unavailable }
     return tally.refused == 0 ? .good : .findings
+  }
+
+  /// So that what is asked next finds rows, where there were none before.
+  private static func waitForRows(_ ledger: Ledger, _ interruption: Interruption) {
+    if !ledger.hasRows, !interruption.isRequested {
+      Terminal.error(
+        "subledger ingest: the rows are being built; ^C leaves that to the next start")
+    }
+    ledger.waitForRows { interruption.isRequested }
   }
 
   // MARK: Batches

@@ -1,4 +1,6 @@
 import Foundation
+import JournalStore
+import Platform
 import StrictJSON
 import Testing
 
@@ -139,5 +141,28 @@ import Testing
     #expect(folder.code != 0, "\(folder)")
     let nothing = try installation.run("ingest", "/dev/null", "--json")
     try expect(nothing, lines: 0, accepted: 0, refused: 0)
+  }
+
+  /// Whoever asks after it finds rows, also where somebody else was building them; ^C leaves that
+  /// to the next start, and loses nothing.
+  @Test(arguments: [true, false]) func waitsForRows(isInterrupted: Bool) throws {
+    let installation = try Installation()
+    let file = try installation.file("all", good(1...3, installation))
+    try FileManager.default.createDirectory(
+      at: installation.data, withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700])
+    // As a rebuild in another process does.
+    var lock: FolderLock? = try installation.dataFolder.lockRebuild()
+    let ingest = try installation.launch(["ingest", "--config", installation.config.path, file])
+    try ingest.wait(30, "it to wait") {
+      ingest.errorsSoFar().contains("^C leaves that to the next start")
+    }
+    #expect(ingest.isRunning)
+    if isInterrupted { ingest.signal(SIGINT) } else { lock = nil }
+    let finished = try ingest.finish()
+    #expect(finished.code == 0 && finished.output.contains("3 accepted"), "\(finished)")
+    let row = try installation.run("entitlement", "7000")
+    #expect((row.code == 0) == !isInterrupted, "\(row)")
+    _ = consume lock
   }
 }
