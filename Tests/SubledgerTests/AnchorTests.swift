@@ -244,7 +244,7 @@ import Testing
     for bytes in [Data(), whole.dropLast(30), other, Data("no key\n".utf8)] {
       try bytes.write(to: file)
       try expectRefusal(installation, "is damaged")
-      #expect(try Data(contentsOf: file) == bytes)
+      #expect(try Data(wholeOf: file) == bytes)
     }
     let moved = installation.folder.appending(path: "elsewhere")
     try whole.write(to: moved)

@@ -137,7 +137,7 @@ final class Installation {
     var files: [String: Data] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: data.path) {
       guard name != "lock", !name.hasSuffix(".sock") else { continue }
-      files[name] = try Data(contentsOf: data.appending(path: name))
+      files[name] = try Data(wholeOf: data.appending(path: name))
     }
     return files
   }

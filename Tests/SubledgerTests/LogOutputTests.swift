@@ -68,7 +68,9 @@ import Testing
         "-qefc",
         "echo $$ >pid; exec '\(installation.program.path)' serve --config config.json", file,
       ], in: installation.folder, program: URL(filePath: "/usr/bin/script"))
-    func shown() -> String { (try? String(contentsOfFile: file, encoding: .utf8)) ?? "" }
+    func shown() -> String {
+      String(decoding: (try? Data(wholeOf: URL(filePath: file))) ?? Data(), as: UTF8.self)
+    }
     try script.wait(20, "the daemon to listen") { shown().contains("listening") }
     let pid = try String(
       contentsOf: installation.folder.appending(path: "pid"), encoding: .utf8)

@@ -86,7 +86,7 @@ final class RunningCommand {
   func errorsSoFar() -> String { Self.text(errors) }
 
   private static func text(_ file: URL) -> String {
-    String(decoding: (try? Data(contentsOf: file)) ?? Data(), as: UTF8.self)
+    String(decoding: (try? Data(wholeOf: file)) ?? Data(), as: UTF8.self)
   }
 
   /// Waits for its end; what takes longer is killed, and that is a failure.
