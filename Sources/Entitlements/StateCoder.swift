@@ -94,7 +94,9 @@ struct StateWriter: StateCoder {
     var all: [UInt8] = [format]
     all.reserveCapacity(flags.count + bytes.count + 4)
     Self.append(UInt64(flags.count), to: &all)
-    return all + flags + bytes
+    all += flags
+    all += bytes
+    return all
   }
 
   mutating func flag(_ value: inout Bool) {
