@@ -48,12 +48,8 @@ public final class LedgerService: Sendable {
   /// Ends what reads journal and rows beside the reactors. Call before the ledger stops.
   public func stop() {
     overview.stop()
-    let started = watch.withLock { watch in
-      // It holds this service.
-      defer { watch = nil }
-      return watch
-    }
-    started?.stop()
+    // Let go of: it holds this service.
+    watch.withLock { $0.take() }?.stop()
   }
 
   // MARK: The configuration

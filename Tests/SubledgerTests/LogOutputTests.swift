@@ -68,9 +68,7 @@ import Testing
         "-qefc",
         "echo $$ >pid; exec '\(installation.program.path)' serve --config config.json", file,
       ], in: installation.folder, program: URL(filePath: "/usr/bin/script"))
-    func shown() -> String {
-      String(decoding: (try? Data(wholeOf: URL(filePath: file))) ?? Data(), as: UTF8.self)
-    }
+    func shown() -> String { RunningCommand.text(URL(filePath: file)) }
     try script.wait(20, "the daemon to listen") { shown().contains("listening") }
     let pid = try String(
       contentsOf: installation.folder.appending(path: "pid"), encoding: .utf8)

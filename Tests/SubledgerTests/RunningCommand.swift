@@ -49,7 +49,9 @@ final class RunningCommand {
   /// What every program of a trial gets: the path, and what a sanitizer or a mutant goes by.
   static let passedOn: [String: String] = {
     let own = ProcessInfo.processInfo.environment.filter { variable in
-      ["TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "SUBLEDGER_MUTANT"].contains(variable.key)
+      [
+        "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "SWIFT_BACKTRACE", "SUBLEDGER_MUTANT",
+      ].contains(variable.key)
     }
     return own.merging(["PATH": "/usr/bin:/bin"]) { $1 }
   }()
@@ -85,7 +87,8 @@ final class RunningCommand {
 
   func errorsSoFar() -> String { Self.text(errors) }
 
-  private static func text(_ file: URL) -> String {
+  /// What a file that is being written holds by now, nothing where it is not there yet.
+  static func text(_ file: URL) -> String {
     String(decoding: (try? Data(wholeOf: file)) ?? Data(), as: UTF8.self)
   }
 
