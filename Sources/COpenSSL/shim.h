@@ -25,11 +25,16 @@ static inline int subledger_certificates_count(const STACK_OF(X509) *stack) {
 /* Frees the stack, not the certificates. */
 static inline void subledger_certificates_free(STACK_OF(X509) *stack) { sk_X509_free(stack); }
 
-/* EC_GROUP_precompute_mult is deprecated since OpenSSL 3.0, without a replacement. */
+/* EC_GROUP_precompute_mult and EC_POINT_get_Jprojective_coordinates_GFp are deprecated since
+   OpenSSL 3.0, without a replacement. */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 static inline int subledger_precompute_multiples(EC_GROUP *group, BN_CTX *context) {
   return EC_GROUP_precompute_mult(group, context);
+}
+static inline int subledger_get_projective(
+    const EC_GROUP *group, const EC_POINT *point, BIGNUM *x, BIGNUM *z, BN_CTX *context) {
+  return EC_POINT_get_Jprojective_coordinates_GFp(group, point, x, NULL, z, context);
 }
 #pragma clang diagnostic pop
 

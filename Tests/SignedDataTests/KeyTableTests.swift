@@ -65,6 +65,45 @@ import Testing
     #expect(KeyTable(try SigningKey.generate(.p384).publicKey().suffix(97)) == nil)
   }
 
+  /// The key, the digest and a signature of RFC 6979 section A.2.5 ("sample"), but for its number k,
+  /// which is 12345 here, and R, to which the difference of p and n was added: so that it is
+  /// another x modulo n, and the same modulo p when n is added to it.
+  @Test func anXIsNoOtherModuloTheOrder() throws {
+    let key = Self.bytes(
+      "0460fed4ba255a9d31c961eb74c6356d68c049b8923b61fa6ce669622e60f29fb6"
+        + "7903fe1008b8bc99a41ae9e95628bc64f2f1b20c2d7e9f5177a3c294d4462299")
+    let table = try #require(KeyTable(key[...]))
+    let digest = SHA256.hash(Array("sample".utf8))
+    let good = Self.bytes(
+      "26efcebd0ee9e34a669187e18b3a9122b2f733945b649cc9f9f921e9f9dad812"
+        + "680cdca8b503d1d97551d07a7d69a7aa4078e0e643d42665bc8b38ef3f81ab16")
+    #expect(table.proves(good, over: digest))
+    let other = Self.bytes(
+      "26efcebd0ee9e34a669187e18b3a9122f61038e7b44cfe45063f5726fd77b2c0"
+        + "d92f38b2aa6f97f0ae42e367d1ff651a6c780b550414a23c75e148080e79ec85")
+    #expect(!table.proves(other, over: digest))
+  }
+
+  /// A key made for a signature of R = 3 and S = 12345, whose x is n + 3.
+  @Test func anXPastTheOrderIsTheSameModuloIt() throws {
+    let key = Self.bytes(
+      "04ee79e75323b9884fe3496358dced2631ef41d3143f67ce323a7b75285ca9e605"
+        + "f456f6b014041df5fa35a3cf57e91b54cc3c0b6377bad79b2acbc3897522b383")
+    let table = try #require(KeyTable(key[...]))
+    let digest = SHA256.hash(Array("sample".utf8))
+    var signature = [UInt8](repeating: 0, count: 64)
+    signature[31] = 3
+    signature.replaceSubrange(62..., with: [0x30, 0x39])
+    #expect(table.proves(signature, over: digest))
+  }
+
+  private static func bytes(_ digits: String) -> [UInt8] {
+    let digits = Array(digits.utf8)
+    return stride(from: 0, to: digits.count, by: 2).compactMap {
+      UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
+    }
+  }
+
   /// It is made once it pays, and proves nothing else from then on.
   @Test func comesWhenItPays() throws {
     let key = try key(tableAfter: 3)

