@@ -33,7 +33,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
-.PHONY: help deps build run test laws simulation storm trial test-release test-console \
+.PHONY: help deps build run test laws simulation storm trial test-console \
   test-contract screenshots tamper metrics test-tls disk torture hostile fuzz check bench-build \
   bench bench-large siege sanitize mutants install format clean
 
@@ -62,29 +62,20 @@ test: deps ## Runs all tests
 	$(TEST)
 
 laws: deps ## Holds the fold's laws over a hundred times as many random histories
-	SUBLEDGER_HISTORIES=2000000 $(TEST) -c release -Xswiftc -enable-testing --filter EntitlementsTests
+	SUBLEDGER_HISTORIES=2000000 $(TEST) --filter EntitlementsTests
 
 simulation: deps ## Plays 30,000 histories of the whole ledger, with every kind of trouble
-	$(SWIFT) build -c release -Xswiftc -enable-testing --build-tests
-	@echo "playing $(SIMULATIONS) histories; what the ledger logs is in .build/simulation.log"
 	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \
-	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build --filter SimulationTests \
-	  2> .build/simulation.log
+	  $(TEST) --filter SimulationTests
 
-storm: build ## 10,000 notifications twenty times each over 64 connections; 60 kills under 32
-	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 \
-	  $(TEST) --filter 'StormTests|CrashTests'
+storm: deps ## 10,000 notifications twenty times each over 64 connections; 60 kills under 32
+	SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 $(TEST) --filter 'StormTests|CrashTests'
 
 trial: build ## Compares, applies and takes back a changed rule on a fleet of 20,000 customers
 	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
 	  SUBLEDGER_CHANGED_RULE=$(CURDIR)/$(CHANGED)/.build/release/subledger \
 	  $(TEST) --filter '^SubledgerTests\.Release'
-
-# Without those of failing disks, for which `make test` takes long enough.
-test-release: build ## Runs the end-to-end tests once more, with the release binary
-	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) $(TEST) --filter '^SubledgerTests\.' \
-	  --skip '^SubledgerTests\.(PowerLoss|Fault)Tests'
 
 test-console: build ## Drives the console with a headless Chromium, and validates /openapi.json
 	@$(MAKE) --no-print-directory deps \
@@ -105,9 +96,8 @@ screenshots: build ## Takes the README's pictures of the console
 	  $(TEST) --filter '^SubledgerTests\.ScreenshotTests'
 	pngquant --force --ext .png --speed 1 --strip 64 $(PICTURES)/*.png
 
-tamper: build ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
-	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 \
-	  $(TEST) --filter FlippedBitTests
+tamper: deps ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
+	SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 $(TEST) --filter FlippedBitTests
 
 metrics: deps ## Has Debian's promtool judge /metrics
 	@$(call need,promtool,prometheus)
@@ -120,14 +110,12 @@ test-tls: deps ## Tries init's nginx.conf: TLS by Debian's nginx, on loopback
 # Images of the disk after a loss of power, and every fault of the disk, one after the other.
 disk: deps ## Cuts the power 42,000 times, and fails every read, write, sync and name
 	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
-	  $(TEST) -c release -Xswiftc -enable-testing \
-	  --filter '^SubledgerTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
+	  $(TEST) --filter '^SubledgerTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
 
 torture: disk simulation storm ## All three: the disk, the histories, the storm and the kills
 
-hostile: build ## Sends 100,000 generated requests and bodies to the release binary
-	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_HOSTILE=$(HOSTILE) \
-	  $(TEST) --filter '^SubledgerTests\.HostileNoise'
+hostile: deps ## Sends 100,000 generated requests and bodies
+	SUBLEDGER_HOSTILE=$(HOSTILE) $(TEST) --filter '^SubledgerTests\.HostileNoise'
 
 fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
 	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)
@@ -159,7 +147,7 @@ sanitize: deps ## Runs all tests under the thread sanitizer, then under the addr
 	SWIFT=$(SWIFT) .ci/sanitize thread
 	SWIFT=$(SWIFT) .ci/sanitize address
 
-mutants: deps ## Breaks 81 lines, one at a time: the tests must notice each
+mutants: deps ## Breaks 83 lines, one at a time: the tests must notice each
 	SWIFT=$(SWIFT) .ci/mutants
 
 install: build ## Installs binary, manual page and completions under PREFIX (/usr/local)

@@ -56,6 +56,7 @@ final class RunningCommand {
     return own.merging(["PATH": "/usr/bin:/bin"]) { $1 }
   }()
 
+  /// - Parameter environment: beside what is passed on, or in its place; empty: without it.
   init(
     _ words: [String], in folder: URL, program: URL = RunningCommand.program,
     environment: [String: String] = [:]
@@ -66,8 +67,9 @@ final class RunningCommand {
     self.words = words
     process = try SpawnedProcess(
       program.path, words, in: folder.path,
-      environment: environment.merging(Self.passedOn) { one, _ in one }, output: output.path,
-      errors: errors.path)
+      environment: environment.merging(Self.passedOn) { one, _ in one }
+        .filter { !$0.value.isEmpty },
+      output: output.path, errors: errors.path)
   }
 
   deinit { signal(SIGKILL) }
