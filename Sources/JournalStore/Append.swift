@@ -58,7 +58,7 @@ extension Journal {
     _ event: NewEvent, _ uuid: [UInt8], _ place: Head, _ receivedAt: Int64,
     _ connection: Connection
   ) throws(StoreError) {
-    let stored = try codec.encode(event.body, event.jws, mayLearn: true)
+    let stored = try codec.encode(event.content, mayLearn: true)
     let statement = try connection.statement(
       """
       INSERT INTO event (seq, notification_uuid, source, stream_id, kind_id, dictionary_id,

@@ -1,4 +1,4 @@
-package import SignedData
+import SignedData
 
 /// Stores a body small, and gives it back byte for byte (promise 5).
 ///
@@ -24,17 +24,27 @@ package final class BodyCodec {
 
   package init(shelf: DictionaryShelf) { self.shelf = shelf }
 
-  /// - Parameters:
-  ///   - jws: `body` taken apart, where somebody did that already.
-  ///   - mayLearn: whether a header seen for the first time becomes a dictionary.
-  package func encode(
-    _ body: [UInt8], _ jws: CompactJWS? = nil, mayLearn: Bool
-  ) throws(StoreError) -> Stored {
-    if let jws = jws ?? (try? CompactJWS(parsing: body[...])),
+  /// - Parameter mayLearn: whether a header seen for the first time becomes a dictionary.
+  package func encode(_ body: [UInt8], mayLearn: Bool) throws(StoreError) -> Stored {
+    if let jws = try? CompactJWS(parsing: body[...]),
       let stored = try encode(jws, mayLearn: mayLearn)
     {
       return stored
     }
+    return try encode(whole: body)
+  }
+
+  /// As `encode`, of what somebody may have taken apart already.
+  func encode(_ body: NewEvent.Body, mayLearn: Bool) throws(StoreError) -> Stored {
+    switch body {
+    case .bytes(let bytes): return try encode(bytes, mayLearn: mayLearn)
+    case .jws(let jws):
+      if let stored = try encode(jws, mayLearn: mayLearn) { return stored }
+      return try encode(whole: Array(jws.text))
+    }
+  }
+
+  private func encode(whole body: [UInt8]) throws(StoreError) -> Stored {
     if let frame = zstd.compress(body, with: nil), frame.count + 8 < body.count {
       var bytes = [Form.zstd]
       VarInt.append(body.count, to: &bytes)

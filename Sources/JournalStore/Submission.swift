@@ -29,10 +29,7 @@ public struct NewEvent: Sendable {
   public var keepsReceiveTime: Bool
   /// What ends a run of events at the first one that is refused; nil for events on their own.
   public var run: EventRun?
-  /// The exact bytes the chain covers.
-  public let body: [UInt8]
-  /// The same taken apart, where it is a compact JWS and somebody had to do that already.
-  let jws: CompactJWS?
+  let content: Body
   /// SHA-256 of `body`.
   public var bodySHA256: [UInt8]
 
@@ -51,11 +48,16 @@ public struct NewEvent: Sendable {
     self.signedDate = signedDate
     self.receivedAt = receivedAt
     self.keepsReceiveTime = keepsReceiveTime
-    switch body {
-    case .bytes(let bytes): (self.body, jws) = (bytes, nil)
-    case .jws(let jws): (self.body, self.jws) = (Array(jws.text), jws)
-    }
+    content = body
     self.bodySHA256 = bodySHA256
+  }
+
+  /// The exact bytes the chain covers.
+  public var body: [UInt8] {
+    switch content {
+    case .bytes(let bytes): bytes
+    case .jws(let jws): Array(jws.text)
+    }
   }
 
   /// A body as its sender has it.

@@ -27,29 +27,28 @@ public enum Base64URL {
     let (whole, rest) = text.count.quotientAndRemainder(dividingBy: 4)
     guard rest != 1 else { return false }
     let size = whole * 3 + (rest == 0 ? 0 : rest - 1)
-    let start = bytes.count
-    bytes.append(contentsOf: repeatElement(0, count: size))
-    let isStrict = bytes.withUnsafeMutableBufferPointer { target in
-      text.withUnsafeBufferPointer { source in
-        values.withUnsafeBufferPointer { values in
-          decode(source, UnsafeMutableBufferPointer(rebasing: target[start...]), values)
+    var isStrict = false
+    bytes.append(addingCapacity: size) { room in
+      room.withUnsafeMutableBufferPointer { target, count in
+        isStrict = text.withUnsafeBufferPointer { source in
+          values.withUnsafeBufferPointer { decode(source, target, $0) }
         }
+        count = isStrict ? size : 0
       }
     }
-    if !isStrict { bytes.removeLast(size) }
     return isStrict
   }
 
   /// Encodes onto the end of `text`.
   public static func append(encoding bytes: ArraySlice<UInt8>, to text: inout [UInt8]) {
     let (whole, rest) = bytes.count.quotientAndRemainder(dividingBy: 3)
-    let start = text.count
-    text.append(contentsOf: repeatElement(0, count: whole * 4 + (rest == 0 ? 0 : rest + 1)))
-    text.withUnsafeMutableBufferPointer { target in
-      bytes.withUnsafeBufferPointer { source in
-        pairs.withUnsafeBufferPointer { pairs in
-          encode(source, UnsafeMutableBufferPointer(rebasing: target[start...]), pairs)
+    let size = whole * 4 + (rest == 0 ? 0 : rest + 1)
+    text.append(addingCapacity: size) { room in
+      room.withUnsafeMutableBufferPointer { target, count in
+        bytes.withUnsafeBufferPointer { source in
+          pairs.withUnsafeBufferPointer { encode(source, target, $0) }
         }
+        count = size
       }
     }
   }

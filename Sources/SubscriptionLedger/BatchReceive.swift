@@ -74,9 +74,8 @@ public enum BatchReceive {
     let run = EventRun()
     for (index, line) in lines.enumerated() {
       do throws(Refusal) {
-        var received = try self.line(line, receiver, at: now, limit: limit, keeping: chain)
-        if !skipsBad { received.join(run) }
-        submissions.append((index, received))
+        let received = try self.line(line, receiver, at: now, limit: limit, keeping: chain)
+        submissions.append((index, skipsBad ? received : received.joining(run)))
         if received.refusal == nil || skipsBad { continue }
         break
       } catch {

@@ -9,9 +9,10 @@ import StrictJSON
 /// Keeps promise 3 (nothing unproven enters) and the first half of promise 2 (what is genuine and
 /// not admitted goes to quarantine). One per thread, as its prover is; it has no clock.
 public final class Receiver {
-  /// What came through the door.
-  public struct Received: Sendable {
-    public private(set) var submission: Submission
+  /// What came through the door. By reference: on its way to the writer it is handed on some five
+  /// times, and has sixty strings.
+  public final class Received: Sendable {
+    public let submission: Submission
     /// For events of a stream: where and what to fold once it is journaled.
     public let stream: StreamKey?
     public let foldEvent: FoldEvent?
@@ -40,11 +41,18 @@ public final class Receiver {
       isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Self.clockTolerance)
     }
 
-    /// Makes it one of several of which none is journaled behind a refused one.
-    mutating func join(_ run: EventRun) {
-      guard case .event(var event) = submission else { return }
+    private init(_ submission: Submission, like other: Received) {
+      self.submission = submission
+      (stream, foldEvent, refusal) = (other.stream, other.foldEvent, other.refusal)
+      notificationType = other.notificationType
+      (isAheadOfClock, isUnknownType) = (other.isAheadOfClock, other.isUnknownType)
+    }
+
+    /// The same as one of several of which none is journaled behind a refused one.
+    func joining(_ run: EventRun) -> Received {
+      guard case .event(var event) = submission else { return self }
       event.run = run
-      submission = .event(event)
+      return Received(.event(event), like: self)
     }
 
     init(_ item: NewQuarantine, refusal: Refusal) {
