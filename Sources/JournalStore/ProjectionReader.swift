@@ -116,7 +116,11 @@ public final class ProjectionReader {
   public func rows(
     withPreviousOriginalTransactionId id: String
   ) throws(StoreError) -> [ProjectedRow] {
-    try rows(kind: 3, id, after: nil, Self.maximumSuccessors)
+    // Asked with every row that is read, and nearly nobody was moved: a look into the index first.
+    let isNamed = try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
+      .bind(1, id).first { _ in true }
+    guard isNamed == true else { return [] }
+    return try rows(kind: 3, id, after: nil, Self.maximumSuccessors)
   }
 
   /// The rows of an app account, in key order, past a key.

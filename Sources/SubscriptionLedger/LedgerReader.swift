@@ -136,6 +136,9 @@ public final class LedgerReader {
       guard let key = try Self.only(keys) else { return nil }
       return try document(key, try pastRow(of: key, question), question)
     }
+    // The row and who succeeds it are of one state, and found under one lock.
+    try store { () throws(StoreError) in try rows.beginSnapshot() }
+    defer { rows.endSnapshot() }
     let all = try store { () throws(StoreError) in
       try rows.rows(withOriginalTransactionId: originalTransactionId)
     }
