@@ -25,8 +25,8 @@ static inline int subledger_certificates_count(const STACK_OF(X509) *stack) {
 /* Frees the stack, not the certificates. */
 static inline void subledger_certificates_free(STACK_OF(X509) *stack) { sk_X509_free(stack); }
 
-/* EC_GROUP_precompute_mult and EC_POINT_get_Jprojective_coordinates_GFp are deprecated since
-   OpenSSL 3.0, without a replacement. */
+/* Both are deprecated since OpenSSL 3.0: EC_GROUP_precompute_mult without a replacement,
+   EC_POINT_get_Jprojective_coordinates_GFp for affine coordinates, which take a division. */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 static inline int subledger_precompute_multiples(EC_GROUP *group, BN_CTX *context) {

@@ -162,7 +162,11 @@ package final class Connection {
   }
 
   /// Reads that follow see one state of the file, until `endSnapshot`.
-  package func beginSnapshot() throws(StoreError) { try statement("BEGIN").run() }
+  package func beginSnapshot() throws(StoreError) {
+    // Made ready before it is needed: what ends the snapshot must not fail for want of memory.
+    _ = try statement("ROLLBACK")
+    try statement("BEGIN").run()
+  }
 
   package func endSnapshot() { rollBack() }
 

@@ -11,7 +11,7 @@ public struct FolderLock: ~Copyable, Sendable {
   private let descriptor: Int32
 
   /// How many times to try, 2 ms apart.
-  private static let patience = 10
+  private static let patience = 50
 
   /// Takes the lock; nil when another process (or another value in this one) holds it. A link in
   /// its place is an error (ELOOP): nothing is made where it leads to.

@@ -27,6 +27,8 @@ public enum Base64URL {
     let (whole, rest) = text.count.quotientAndRemainder(dividingBy: 4)
     guard rest != 1 else { return false }
     let size = whole * 3 + (rest == 0 ? 0 : rest - 1)
+    // All empty arrays share their memory, and are written to as if they had some.
+    guard size > 0 else { return true }
     var isStrict = false
     bytes.append(addingCapacity: size) { room in
       room.withUnsafeMutableBufferPointer { target, count in
@@ -43,6 +45,7 @@ public enum Base64URL {
   public static func append(encoding bytes: ArraySlice<UInt8>, to text: inout [UInt8]) {
     let (whole, rest) = bytes.count.quotientAndRemainder(dividingBy: 3)
     let size = whole * 4 + (rest == 0 ? 0 : rest + 1)
+    guard size > 0 else { return }
     text.append(addingCapacity: size) { room in
       room.withUnsafeMutableBufferPointer { target, count in
         bytes.withUnsafeBufferPointer { source in

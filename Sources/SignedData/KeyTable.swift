@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// A table of a P-256 key's multiples, with which a signature costs half of what it costs without.
+/// A table of a P-256 key's multiples: with it a signature costs a third.
 ///
 /// ECDSA (FIPS 186-5 section 6.4.2) wants u₁G + u₂Q. For the curve's own G OpenSSL has a table of
 /// multiples; for a key Q, which it expects to see once, it has none. Apple signs with one key for

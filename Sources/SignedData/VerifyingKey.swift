@@ -3,7 +3,7 @@ import COpenSSL
 /// A P-256 public key, ready to verify ES256 (RFC 7518 section 3.4). Stays on its thread.
 package final class VerifyingKey {
   /// Signatures after which the table would have paid for itself.
-  package static let pays = 650
+  package static let pays = 520
 
   private let context: OpaquePointer
   /// How many signatures the table still has to wait for.
