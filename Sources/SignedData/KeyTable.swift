@@ -81,10 +81,9 @@ final class KeyTable {
 
   /// 1/s modulo the order: what was worked out here is multiplied back.
   private func inverse(of s: OpaquePointer, _ bytes: ArraySlice<UInt8>) -> OpaquePointer? {
-    let almost = ScalarInverse.almost(of: bytes)
-    let missing = Int32(ScalarInverse.maximumDoublings - almost.doublings)
-    guard let inverse = number(almost.number[...]), let product = BN_CTX_get(numbers),
-      BN_lshift(inverse, inverse, missing) == 1,
+    guard let almost = ScalarInverse.almost(of: bytes),
+      let inverse = number(almost.number[...]), let product = BN_CTX_get(numbers),
+      BN_lshift(inverse, inverse, Int32(ScalarInverse.maximumDoublings - almost.doublings)) == 1,
       BN_mod_mul(inverse, inverse, halvings, order, numbers) == 1,
       BN_mod_mul(product, inverse, s, order, numbers) == 1, BN_is_one(product) == 1
     else { return nil }

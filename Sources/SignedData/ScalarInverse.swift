@@ -14,9 +14,11 @@ enum ScalarInverse {
 
   /// A number below n: the inverse of a scalar times 2 to the power of `doublings`, modulo n.
   ///
-  /// - Parameter scalar: 32 bytes, the greatest first; at least 1 and less than n.
-  static func almost(of scalar: ArraySlice<UInt8>) -> (number: [UInt8], doublings: Int) {
+  /// - Parameter scalar: 32 bytes, the greatest first.
+  /// - Returns: nil of 0, and of n and what is greater.
+  static func almost(of scalar: ArraySlice<UInt8>) -> (number: [UInt8], doublings: Int)? {
     var (u, v) = (order, Wide(scalar))
+    guard u > v, v.high | v.low > 0 else { return nil }
     var (r, s) = (Wide(), Wide(high: 0, low: 1))
     var k = v.dropZeros()
     // Throughout u and v are odd and have no common divisor, n = u·s + v·r, so that neither r nor s

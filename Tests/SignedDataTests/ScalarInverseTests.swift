@@ -58,8 +58,8 @@ import Testing
     }
   }
 
-  private func check(_ scalar: Residue, _ comment: Comment) {
-    let almost = ScalarInverse.almost(of: scalar.bytes[...])
+  private func check(_ scalar: Residue, _ comment: Comment) throws {
+    let almost = try #require(ScalarInverse.almost(of: scalar.bytes[...]), comment)
     #expect((0...ScalarInverse.maximumDoublings).contains(almost.doublings), comment)
     let number = Residue(almost.number)
     #expect(number.isBelowOrder, comment)
@@ -68,17 +68,26 @@ import Testing
     #expect(number * scalar == power, comment)
   }
 
-  @Test func ofPowersOfTwoAndTheirNeighbours() {
-    for bit in 0..<256 {
-      let power = Residue(high: bit < 128 ? 0 : 1 << (bit - 128), low: bit < 128 ? 1 << bit : 0)
-      check(power, "2^\(bit)")
-      check(power + .one, "2^\(bit) + 1")
-      if bit > 0 { check(power - .one, "2^\(bit) - 1") }
-      check(Residue.order - power, "n - 2^\(bit)")
+  @Test func thereIsNoneOfWhatIsNoScalar() {
+    let zero = Residue(high: 0, low: 0)
+    let next = Residue(high: Residue.order.high, low: Residue.order.low + 1)
+    let last = Residue(high: .max, low: .max)
+    for number in [zero, Residue.order, next, last] {
+      #expect(ScalarInverse.almost(of: number.bytes[...]) == nil)
     }
   }
 
-  @Test func ofAnyScalar() {
+  @Test func ofPowersOfTwoAndTheirNeighbours() throws {
+    for bit in 0..<256 {
+      let power = Residue(high: bit < 128 ? 0 : 1 << (bit - 128), low: bit < 128 ? 1 << bit : 0)
+      try check(power, "2^\(bit)")
+      try check(power + .one, "2^\(bit) + 1")
+      if bit > 0 { try check(power - .one, "2^\(bit) - 1") }
+      try check(Residue.order - power, "n - 2^\(bit)")
+    }
+  }
+
+  @Test func ofAnyScalar() throws {
     let seed = UInt64.random(in: 0...9_999)
     var dice = SeededGenerator(seed: seed)
     for round in 0..<1_000 {
@@ -88,7 +97,7 @@ import Testing
       for place in 16..<Int(dice.number(in: 16...32)) where round % 3 == 0 { bytes[place] = 0 }
       let scalar = Residue(bytes)
       guard scalar.isBelowOrder, scalar != Residue(high: 0, low: 0) else { continue }
-      check(scalar, "seed \(seed), round \(round)")
+      try check(scalar, "seed \(seed), round \(round)")
     }
   }
 }
