@@ -12,7 +12,7 @@ import Testing
   private struct Made: Sendable {
     let authority: SimulatedAuthority
     let data: [String: Data]
-    let backup: [String: Data]
+    let backup: [String: [UInt8]]
   }
 
   private static let made = Result { try make() }
@@ -27,9 +27,9 @@ import Testing
     let backup = installation.folder.appending(path: "backup")
     let finished = try installation.run("backup", backup.path)
     guard finished.code == 0 else { throw Trouble("\(finished)") }
-    var files: [String: Data] = [:]
+    var files: [String: [UInt8]] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: backup.path) {
-      files[name] = try Data(contentsOf: backup.appending(path: name))
+      files[name] = Array(try Data(wholeOf: backup.appending(path: name)))
     }
     return Made(
       authority: installation.authority, data: try installation.files(), backup: files)
@@ -41,7 +41,7 @@ import Testing
     let installation = try Installation(authority: made.authority)
     let backup = installation.folder.appending(path: "backup")
     try FileManager.default.createDirectory(at: backup, withIntermediateDirectories: true)
-    for (name, bytes) in made.backup { try bytes.write(to: backup.appending(path: name)) }
+    for (name, bytes) in made.backup { try Data(bytes).write(to: backup.appending(path: name)) }
     return (installation, backup)
   }
 

@@ -29,7 +29,7 @@ final class BackupTraffic: Sendable {
   /// Everything that was posted.
   var bodies: [[UInt8]] { state.withLock { $0.bodies } }
   /// Answered with 200: uuid and seq.
-  var answered: [String: Int64] { state.withLock { $0.answered } }
+  var answered: [String: Int64] { state.withLock { $0.answered.own } }
 
   func start(_ port: UInt16) {
     for _ in 0..<Self.connections {

@@ -10,7 +10,7 @@ import Testing
   private final class Answered: Sendable {
     private let seqs = Mutex<[String: Int64]>([:])
     func note(_ uuid: String, _ seq: Int64) { seqs.withLock { $0[uuid] = seq } }
-    var all: [String: Int64] { seqs.withLock { $0 } }
+    var all: [String: Int64] { seqs.withLock { $0.own } }
   }
 
   /// SUBLEDGER_KILL_ROUNDS asks for more.

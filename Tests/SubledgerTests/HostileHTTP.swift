@@ -358,6 +358,7 @@ extension HostileTable {
     #expect(client.write(try goodPost(foe) + goodPost(foe)))
     #expect(client.answer()?.json?["seq"]?.integer == before + 1, "H29")
     #expect(client.answer()?.json?["seq"]?.integer == before + 2, "H29")
+    try foe.settle()
     let good = try foe.goodBody()
     let heads = [
       "Content-Length: 2\r\nContent-Length: 2\r\n",

@@ -45,7 +45,7 @@ final class RowsTraffic: Sendable {
   /// What was seen that must not be, at most a few.
   var troubles: [String] { state.withLock { $0.troubles } }
   /// Answered with 200: uuid and seq.
-  var answered: [String: Int64] { state.withLock { $0.answered } }
+  var answered: [String: Int64] { state.withLock { $0.answered.own } }
   var reads: Int { state.withLock { $0.reads } }
   var customers: [String] { state.withLock { $0.floors.keys.sorted() } }
 

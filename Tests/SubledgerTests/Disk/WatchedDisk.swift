@@ -87,7 +87,7 @@ final class WatchedDisk {
       guard !name.hasSuffix("-shm") else { continue }
       let inode = attributes[.systemFileNumber] as? UInt64 ?? 0
       records += Self.record("C", inode, path: file.path)
-      records += Self.record("W", inode, content: try Data(contentsOf: file))
+      records += Self.record("W", inode, content: try Data(wholeOf: file))
       records += Self.record("S", inode, path: file.path)
     }
     records += Self.record("D", path: installation.data.path)
