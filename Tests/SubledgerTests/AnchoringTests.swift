@@ -34,7 +34,7 @@ import Testing
   }
 
   private func anchors(_ file: URL) -> [Int64] {
-    let bytes = (try? Data(contentsOf: file)) ?? Data()
+    let bytes = (try? Data(wholeOf: file)) ?? Data()
     return bytes.split(separator: 0x0A).map { Anchor(parsing: Array($0))?.seq ?? -1 }
   }
 

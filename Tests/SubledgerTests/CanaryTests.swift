@@ -187,7 +187,7 @@ import Testing
     for name in try FileManager.default.subpathsOfDirectory(atPath: installation.folder.path)
     where !inputs.contains(name) && !name.hasSuffix(".out") && !name.hasSuffix(".err") {
       let url = installation.folder.appending(path: name)
-      guard let bytes = try? Data(contentsOf: url) else { continue }
+      guard let bytes = try? Data(wholeOf: url) else { continue }
       for canary in [Self.secret, Self.token] {
         #expect(bytes.range(of: Data(canary.utf8)) == nil, "\(name) has \(canary)")
       }
