@@ -238,6 +238,7 @@ import Testing
     let good = try CompactJWS(parsing: try authority.fresh()[...])
     try prover.prove(good, at: Sample.purchase)
     #expect(prover.chainMisses == 1)
+    let held = Self.held(by: prover)
     let before = Self.residentPages()
     let stranger = try Authority()
     for index in 0..<200 {
@@ -256,10 +257,20 @@ import Testing
       }
     }
     #expect(prover.chainMisses == 401)
+    #expect(Self.held(by: prover) == held, "X21 kept")
     try prover.prove(good, at: Sample.purchase)
     #expect(prover.chainMisses == 401 && prover.chainHits == 1, "X21 pushed out")
     let growth = Self.residentPages() - before
-    #expect(growth < 16_384, "X21 grew by \(growth) pages")
+    // A sanitizer keeps what was freed for a while, and finds itself what was not.
+    let patience = ProcessInfo.processInfo.environment["SUBLEDGER_PATIENCE"].flatMap(Int.init) ?? 1
+    #expect(growth < 16_384 * patience, "X21 grew by \(growth) pages")
+  }
+
+  /// How much there is in a prover, whatever its name: lines that show all of it.
+  private static func held(by prover: Prover) -> Int {
+    var text = ""
+    dump(prover, to: &text)
+    return text.utf8.count { $0 == 0x0A }
   }
 
   private static func residentPages() -> Int {
