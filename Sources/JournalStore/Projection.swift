@@ -89,37 +89,49 @@ public final class Projection {
     return live
   }
 
-  /// The bytes kept for a key and why its fold failed, if it did; nil where there is no row.
-  public func state(
-    of key: StreamKey
-  ) throws(StoreError) -> StoredState? {
+  /// What is kept for a key; nil where there is no row.
+  public func row(of key: StreamKey) throws(StoreError) -> KeptRow? {
     let connection = try connection()
     guard let app = try appId(key, connection, adding: false) else { return nil }
     return try connection.statement(
       """
-      SELECT state, last_seq, broken FROM entitlement
+      SELECT state, last_seq, broken, id, tokens FROM entitlement
       WHERE original_transaction_id = ? AND app_id = ?
       """
     ).bind(1, key.originalTransactionId).bind(2, app).first {
-      StoredState(bytes: $0.bytes(0), lastSeq: $0.optionalInt(1), broken: $0.optionalText(2))
+      let state = $0.bytes(0)
+      return KeptRow(
+        state: state, lastSeq: $0.optionalInt(1), broken: $0.optionalText(2),
+        place: Place(
+          id: $0.int(3), tokens: $0.bytes(4), share: RowsDigest(key: key, state: state)))
     }
   }
 
-  /// What the fold keeps in a row.
-  public struct StoredState: Sendable {
-    public let bytes: [UInt8]
+  /// What the fold keeps in a row, and where that is.
+  public struct KeptRow: Sendable {
+    public let state: [UInt8]
     public let lastSeq: Int64?
     public let broken: String?
+    public let place: Place
   }
 
-  /// Writes rows and how far they go in one SQL transaction.
+  /// What has to be known of a row to write it anew without looking for it. Right until the row is
+  /// written again, or a write fails.
+  public struct Place: Sendable {
+    fileprivate let id: Int64
+    fileprivate let tokens: [UInt8]
+    /// The row's share of the digest of all.
+    fileprivate let share: RowsDigest
+  }
+
+  /// Reads and writes rows, and how far they go, in one SQL transaction.
   ///
   /// - Parameter hash: hash[foldedThrough] by the journal.
   public func commit(
-    rows: [ProjectedRow], foldedThrough: Int64, hash: [UInt8]
+    foldedThrough: Int64, hash: [UInt8], _ body: () throws(StoreError) -> Void
   ) throws(StoreError) {
-    try atomically { (connection, meta) throws(StoreError) in
-      for row in rows { try write(row, connection) }
+    try atomically { (_, meta) throws(StoreError) in
+      try body()
       try meta.set(.foldedThrough, foldedThrough)
       try meta.set(.hash, hash)
     }
@@ -128,7 +140,9 @@ public final class Projection {
 
   /// Writes one row anew; how far all are folded stays.
   public func replace(_ row: ProjectedRow) throws(StoreError) {
-    try atomically { (connection, _) throws(StoreError) in try write(row, connection) }
+    try atomically { (_, _) throws(StoreError) in
+      try write(row, over: try self.row(of: row.key)?.place)
+    }
   }
 
   /// One SQL transaction that also writes the digest: all of it, or all is as it was.
@@ -150,45 +164,43 @@ public final class Projection {
     }
   }
 
-  func write(_ row: ProjectedRow, _ connection: Connection) throws(StoreError) {
-    let app = try appId(row.key, connection, adding: true)
-    let known = try known(row.key, app, connection)
-    if let known { digest.remove(key: row.key, state: known.state) }
-    digest.add(row)
+  /// Writes a row within `commit`.
+  ///
+  /// - Parameter place: where it is; nil where the key has none yet.
+  @discardableResult
+  public func write(_ row: ProjectedRow, over place: Place?) throws(StoreError) -> Place {
+    let connection = try connection()
     let tokens = row.lists.allSatisfy(\.isEmpty) ? nil : row.tokens
-    let statement: Statement
-    if let known {
-      statement = try connection.statement(
+    let id: Int64
+    if let place {
+      try connection.statement(
         """
         UPDATE entitlement SET state = ?1, tokens = ?2, broken = ?3, last_seq = ?4 WHERE id = ?5
         """
-      ).bind(5, known.id)
+      ).bind(1, row.state).bind(2, tokens).bind(3, row.broken).bind(4, row.lastSeq)
+        .bind(5, place.id).run()
+      guard connection.changes == 1 else { throw .corrupt("a row of \(path) is gone") }
+      digest.remove(place.share)
+      id = place.id
     } else {
-      statement = try connection.statement(
+      try connection.statement(
         """
         INSERT INTO entitlement (state, tokens, broken, last_seq, app_id, original_transaction_id)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         """
-      ).bind(5, app).bind(6, row.key.originalTransactionId)
+      ).bind(1, row.state).bind(2, tokens).bind(3, row.broken).bind(4, row.lastSeq)
+        .bind(5, try appId(row.key, connection, adding: true))
+        .bind(6, row.key.originalTransactionId).run()
+      id = connection.lastRowId
     }
-    statement.bind(1, row.state).bind(2, tokens).bind(3, row.broken).bind(4, row.lastSeq)
-    try statement.run()
-    guard known.map({ $0.tokens }) ?? [] != tokens ?? [] else { return }
-    let old = known.flatMap { ProjectedRow.lists($0.tokens) }
-    try writeTokens(row, replacing: old, id: known?.id ?? connection.lastRowId, connection)
-  }
-
-  private typealias Known = (id: Int64, tokens: [UInt8], state: [UInt8])
-
-  /// What is there. A build meets each stream once, and the key's index would refuse a second row.
-  private func known(
-    _ key: StreamKey, _ app: Int64?, _ connection: Connection
-  ) throws(StoreError) -> Known? {
-    guard build == nil else { return nil }
-    return try connection.statement(
-      "SELECT id, tokens, state FROM entitlement WHERE original_transaction_id = ? AND app_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, app)
-      .first { (id: $0.int(0), tokens: $0.bytes(1), state: $0.bytes(2)) }
+    let written = Place(
+      id: id, tokens: tokens ?? [], share: RowsDigest(key: row.key, state: row.state))
+    digest.add(written.share)
+    if place?.tokens ?? [] != written.tokens {
+      let old = place.flatMap { ProjectedRow.lists($0.tokens) }
+      try writeTokens(row, replacing: old, id: id, connection)
+    }
+    return written
   }
 
   private func writeTokens(
@@ -226,10 +238,14 @@ public final class Projection {
     return id
   }
 
+  /// Pages in the -wal past which `checkpointIfNeeded` copies them into the file, 4 MB: they are
+  /// synced only then, and everyone waits for that.
+  private static let checkpointPages = 1_000
+
   /// Copies the -wal into the file once it has grown. Call between batches.
   public func checkpointIfNeeded() throws(StoreError) {
     let connection = try connection()
-    if connection.walPages > Journal.checkpointPages { try connection.checkpointPassive() }
+    if connection.walPages > Self.checkpointPages { try connection.checkpointPassive() }
   }
 
   /// Copies the -wal into the file, removes it and closes. Later calls throw.

@@ -57,8 +57,9 @@ extension Projection {
     guard var build else { throw .sql("nothing is being built in \(path)") }
     build.nextStream = nextStream
     build.events += events
-    try atomically { (connection, meta) throws(StoreError) in
-      for row in rows { try write(row, connection) }
+    try atomically { (_, meta) throws(StoreError) in
+      // A build meets each stream once, and the key's index would refuse a second row.
+      for row in rows { try write(row, over: nil) }
       try meta.set(.buildNext, build.nextStream)
       try meta.set(.buildEvents, build.events)
     }

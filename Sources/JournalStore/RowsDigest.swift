@@ -30,14 +30,16 @@ public struct RowsDigest: Sendable, Equatable {
     }
   }
 
-  public mutating func add(_ row: ProjectedRow) { add(key: row.key, state: row.state) }
+  /// The share of one row.
+  init(key: StreamKey, state: [UInt8]) { words = Self.words(Self.hash(key, state)) }
 
-  mutating func add(key: StreamKey, state: [UInt8]) { add(Self.words(Self.hash(key, state))) }
+  public mutating func add(_ row: ProjectedRow) { add(Self(key: row.key, state: row.state)) }
 
-  mutating func remove(key: StreamKey, state: [UInt8]) {
-    let words = Self.words(Self.hash(key, state))
+  mutating func add(_ share: RowsDigest) { add(share.words) }
+
+  mutating func remove(_ share: RowsDigest) {
     // What is added to it gives 2^256.
-    add((~words.0, ~words.1, ~words.2, ~words.3))
+    add((~share.words.0, ~share.words.1, ~share.words.2, ~share.words.3))
     add((0, 0, 0, 1))
   }
 

@@ -8,15 +8,21 @@ import JournalStore
 final class RowsFold {
   let projection: Projection
 
-  /// States of streams that were folded lately; a customer's notifications come in bursts.
-  private var states: [StreamKey: Entry] = [:]
+  /// Streams that were folded lately; a customer's notifications come in bursts.
+  private var recent: [StreamKey: Entry] = [:]
+  /// Their keys, each at the turn at which it was folded last, in a ring.
+  private var turns: [StreamKey] = []
+  private var turn = 0
   /// A customer's state is about 7 KB, so all of them 35 MB: the daemon's memory under full load is
   /// to stay under 120 MB. Who is not among them is read from the projection.
-  private static let maximumStates = 5_000
+  private static let maximumRecent = 5_000
 
   private struct Entry {
     var state: StreamState
     var broken: String?
+    /// Nil where there is no row yet.
+    var place: Projection.Place?
+    var turn = 0
   }
 
   init(_ projection: Projection) { self.projection = projection }
@@ -40,27 +46,46 @@ final class RowsFold {
   ) throws(StoreError) -> Int64 {
     var late: Int64 = 0
     var changed: [StreamKey: Entry] = [:]
-    for step in steps {
-      var entry: Entry
-      // Taken out, not copied: a state that two tables hold is copied whole when it evolves.
-      if let known = changed.removeValue(forKey: step.stream) {
-        entry = known
-      } else {
-        entry = try load(step.stream, journal: journal)
+    try projection.commit(foldedThrough: seq, hash: hash) { () throws(StoreError) in
+      for step in steps {
+        var entry: Entry
+        // Taken out, not copied: a state that two tables hold is copied whole when it evolves.
+        if let known = changed.removeValue(forKey: step.stream) {
+          entry = known
+        } else {
+          entry = try load(step.stream, journal)
+        }
+        if let event = step.event {
+          if let last = entry.state.lastEvent, event.signedDate < last.signedDate { late += 1 }
+          entry.state.evolve(event)
+        } else {
+          entry.broken = entry.broken ?? Self.unreadable(step.seq)
+        }
+        changed[step.stream] = entry
       }
-      if let event = step.event {
-        if let last = entry.state.lastEvent, event.signedDate < last.signedDate { late += 1 }
-        entry.state.evolve(event)
-      } else {
-        entry.broken = entry.broken ?? Self.unreadable(step.seq)
+      for index in changed.indices {
+        let (key, entry) = changed[index]
+        let row = Self.row(key, entry.state, entry.broken)
+        changed.values[index].place = try projection.write(row, over: entry.place)
       }
-      changed[step.stream] = entry
     }
-    let rows = changed.map { Self.row($0.key, $0.value.state, $0.value.broken) }
-    try projection.commit(rows: rows, foldedThrough: seq, hash: hash)
-    if states.count + changed.count > Self.maximumStates { states.removeAll(keepingCapacity: true) }
-    states.merge(changed) { $1 }
+    for (key, entry) in changed { keep(entry, key) }
     return late
+  }
+
+  /// Lets go of one for each that comes when there are enough: all at once would be a pause.
+  private func keep(_ entry: Entry, _ key: StreamKey) {
+    if turns.count < Self.maximumRecent {
+      turns.append(key)
+    } else {
+      // One that was folded again since has a later turn.
+      if recent[turns[turn]]?.turn == turn { recent[turns[turn]] = nil }
+      turns[turn] = key
+    }
+    var entry = entry
+    entry.turn = turn
+    recent[key] = entry
+    turn = (turn + 1) % Self.maximumRecent
   }
 
   /// Folds everything between the projection and the journal's head, as it is now.
@@ -97,14 +122,14 @@ final class RowsFold {
 
   private static let piece: Int64 = 5000
 
-  private func load(_ key: StreamKey, journal: JournalReader) throws(StoreError) -> Entry {
-    if let entry = states.removeValue(forKey: key) { return entry }
-    guard let row = try projection.state(of: key) else { return Entry(state: StreamState()) }
-    if let state = StreamState(decoding: row.bytes, lastSeq: row.lastSeq) {
-      return Entry(state: state, broken: row.broken)
+  private func load(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Entry {
+    if let entry = recent.removeValue(forKey: key) { return entry }
+    guard let row = try projection.row(of: key) else { return Entry(state: StreamState()) }
+    if let state = StreamState(decoding: row.state, lastSeq: row.lastSeq) {
+      return Entry(state: state, broken: row.broken, place: row.place)
     }
     let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
-    return Entry(state: refolded.state, broken: refolded.broken)
+    return Entry(state: refolded.state, broken: refolded.broken, place: row.place)
   }
 
   /// Why a row is broken: the first event of its stream, by seq, that could not be read.
@@ -139,12 +164,12 @@ final class RowsFold {
   }
 
   private func refold(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Bool {
-    states[key] = nil
+    recent[key] = nil
     let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
     let row = Self.row(key, refolded.state, refolded.broken)
-    let before = try projection.state(of: key)
+    let before = try projection.row(of: key)
     try projection.replace(row)
-    return before?.bytes != row.state || before?.broken != row.broken
+    return before?.state != row.state || before?.broken != row.broken
       || before?.lastSeq != row.lastSeq
   }
 

@@ -50,7 +50,7 @@ import Testing
     let before = try inode(path + "-wal")
     let again = try Projection.open(path)
     #expect(try inode(path + "-wal") != before)
-    #expect(try again.state(of: row(1, []).key)?.bytes == [2])
+    #expect(try again.row(of: row(1, []).key)?.state == [2])
   }
 
   private func inode(_ path: String) throws -> Int? {
@@ -73,7 +73,7 @@ import Testing
     }
     #expect(spent < .seconds(2))
     reader.endSnapshot()
-    #expect(try Projection.open(path).state(of: row(1, []).key)?.bytes == [2])
+    #expect(try Projection.open(path).row(of: row(1, []).key)?.state == [2])
     _ = lock.path
   }
 

@@ -31,8 +31,8 @@ import Testing
     }
     rows.append(ProjectedRow(key: key(0, "com.another"), state: [0, 255]))
     try projection.commit(rows: rows, foldedThrough: 9, hash: hash(9))
-    #expect(try projection.state(of: key(3))?.bytes == Array("state 3".utf8))
-    #expect(try projection.state(of: key(300)) == nil)
+    #expect(try projection.row(of: key(3))?.state == Array("state 3".utf8))
+    #expect(try projection.row(of: key(300)) == nil)
     let reader = try ProjectionReader.open(scratch.folder, path: path(scratch))
     let ordered = rows.sorted { $0.key < $1.key }
     #expect(try reader.rows(after: nil, limit: 100) == ordered)

@@ -149,3 +149,12 @@ enum Sample {
 }
 
 func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
+
+extension Projection {
+  /// Writes rows as a fold does that knows of no row where it is.
+  func commit(rows: [ProjectedRow], foldedThrough: Int64, hash: [UInt8]) throws(StoreError) {
+    try commit(foldedThrough: foldedThrough, hash: hash) { () throws(StoreError) in
+      for row in rows { try write(row, over: try self.row(of: row.key)?.place) }
+    }
+  }
+}

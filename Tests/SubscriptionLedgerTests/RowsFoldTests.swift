@@ -25,8 +25,8 @@ import TrialLedger
       }
       let hash = [UInt8](repeating: 1, count: 32)
       try fold.fold(Array(steps), through: 3, hash: hash, journal: journal)
-      let first = try fold.projection.state(of: Self.key("7000"))
-      let second = try fold.projection.state(of: Self.key("7001"))
+      let first = try fold.projection.row(of: Self.key("7000"))
+      let second = try fold.projection.row(of: Self.key("7001"))
       #expect(first?.broken == "the body of seq 1 cannot be read")
       #expect(second?.broken == "the body of seq 2 cannot be read")
       #expect(fold.projection.foldedThrough == 3)
