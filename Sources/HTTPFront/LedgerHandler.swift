@@ -27,7 +27,7 @@ public final class LedgerHandler: RequestHandler {
     self.service = service
     configurationNumber = service.configurationNumber
     configuration = service.configuration
-    receiver = try Receiver(configuration)
+    receiver = try Receiver(configuration, dictionary: service.ledger.dictionary)
     access = ReadAccess(configuration.readTokens)
     bodyLimit = configuration.bodyLimit
   }
@@ -40,7 +40,8 @@ public final class LedgerHandler: RequestHandler {
     let fresh = service.configuration
     // It was tried before it was adopted; a token that was taken away is gone in any case.
     access = ReadAccess(fresh.readTokens)
-    guard let made = try? Receiver(fresh) else { return }
+    let dictionary = service.ledger.dictionary
+    guard let made = try? Receiver(fresh, dictionary: dictionary) else { return }
     (receiver, configuration, bodyLimit) = (made, fresh, fresh.bodyLimit)
     chains = (0, 0)
     // It knows how long products last.

@@ -23,6 +23,7 @@ extension Journal {
       return outcomes
     }
     if Self.isWriting(outcomes) { redeliveries.removeAll() }
+    shareDictionary()
     count(batch, outcomes)
     return outcomes
   }

@@ -6,23 +6,31 @@ import SignedData
 /// text in a zstd frame made against the dictionary the row names. Nothing is stored that was not
 /// decoded and compared first.
 package final class BodyCodec {
-  package struct Stored: Equatable {
+  package struct Stored: Equatable, Sendable {
     package let bytes: [UInt8]
     package let dictionary: Int64?
   }
 
-  private enum Form {
+  enum Form {
     static let plain: UInt8 = 0
     static let zstd: UInt8 = 1
     static let jws: UInt8 = 2
   }
 
-  private let zstd = Zstd()
+  private let zstd: Zstd
+  private let packing: JWSPacking
   private let shelf: DictionaryShelf
   /// The one `JournaledPayload` last looked at: Apple signs with one certificate for months.
   private var plainHeader: [UInt8] = []
 
-  package init(shelf: DictionaryShelf) { self.shelf = shelf }
+  package init(shelf: DictionaryShelf) {
+    self.shelf = shelf
+    zstd = Zstd()
+    packing = JWSPacking(zstd)
+  }
+
+  /// What bodies may be packed against ahead of the writer; nil while that may still change.
+  var settled: DictionaryShelf.Entry? { shelf.settled }
 
   /// - Parameter mayLearn: whether a header seen for the first time becomes a dictionary.
   package func encode(_ body: [UInt8], mayLearn: Bool) throws(StoreError) -> Stored {
@@ -34,14 +42,12 @@ package final class BodyCodec {
     return try encode(whole: body)
   }
 
-  /// As `encode`, of what somebody may have taken apart already.
+  /// As `encode`, of what somebody may have taken apart or packed already.
   func encode(_ body: NewEvent.Body, mayLearn: Bool) throws(StoreError) -> Stored {
-    switch body {
-    case .bytes(let bytes): return try encode(bytes, mayLearn: mayLearn)
-    case .jws(let jws):
-      if let stored = try encode(jws, mayLearn: mayLearn) { return stored }
-      return try encode(whole: Array(jws.text))
-    }
+    if let packed = body.packed { return packed }
+    guard let jws = body.jws else { return try encode(body.bytes, mayLearn: mayLearn) }
+    if let stored = try encode(jws, mayLearn: mayLearn) { return stored }
+    return try encode(whole: Array(jws.text))
   }
 
   private func encode(whole body: [UInt8]) throws(StoreError) -> Stored {
@@ -58,18 +64,7 @@ package final class BodyCodec {
     let unfolded = UnfoldedJWS(jws)
     guard unfolded.textCount ?? 0 > 0 else { return nil }
     let entry = try shelf.entry(for: unfolded, mayLearn: mayLearn)
-    // Without a dictionary that has it the header goes along.
-    let own = entry == nil ? unfolded.header : []
-    let text = own.isEmpty ? unfolded.text : own + unfolded.text
-    guard let frame = zstd.compress(text, with: entry?.dictionary.zstd) else { return nil }
-    var bytes = [Form.jws]
-    bytes.reserveCapacity(frame.count + 256)
-    unfolded.appendFrame(to: &bytes, headerCount: own.count)
-    bytes += frame
-    guard bytes.count < jws.text.count,
-      let again = self.unfolded(bytes[1...], entry?.dictionary), again.folds(to: jws)
-    else { return nil }
-    return Stored(bytes: bytes, dictionary: entry?.id)
+    return packing.pack(jws, unfolded, against: entry)
   }
 
   /// The body, nil where the stored bytes are not what any writer would have stored.
@@ -94,29 +89,9 @@ package final class BodyCodec {
   private func unfolded(
     _ stored: [UInt8], _ dictionary: Int64?
   ) throws(StoreError) -> UnfoldedJWS? {
-    guard let dictionary else { return unfolded(stored[1...], nil) }
+    guard let dictionary else { return packing.unpack(stored[1...], nil) }
     guard let known = try shelf.dictionary(dictionary) else { return nil }
-    return unfolded(stored[1...], known)
-  }
-
-  private func unfolded(
-    _ stored: ArraySlice<UInt8>, _ dictionary: BodyDictionary?
-  ) -> UnfoldedJWS? {
-    var rest = stored
-    var headerCount = 0
-    guard
-      var jws = UnfoldedJWS(
-        frame: &rest, header: dictionary?.header ?? [], headerCount: &headerCount),
-      let count = jws.textCount, headerCount + count <= UnfoldedJWS.maximumText,
-      let text = zstd.decompress(rest, size: headerCount + count, with: dictionary?.zstd)
-    else { return nil }
-    if headerCount > 0 {
-      jws.header = text[..<headerCount]
-      jws.text = Array(text[headerCount...])
-    } else {
-      jws.text = text
-    }
-    return jws
+    return packing.unpack(stored[1...], known)
   }
 
   /// As `decode` in `source`'s words, with no more work than the fold needs; what cannot be

@@ -3,7 +3,7 @@
 /// Stored as a 1, the header with its length before it, and the bytes for zstd. Older ones are a
 /// header and a payload as they are: they begin with a letter, and bodies against them bring their
 /// headers along.
-final class BodyDictionary {
+final class BodyDictionary: Sendable {
   private static let mark: UInt8 = 1
 
   /// Empty for an older one.

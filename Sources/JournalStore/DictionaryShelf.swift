@@ -12,13 +12,14 @@ package final class DictionaryShelf {
   /// How many texts teach the second dictionary, at about 1.3 KB each, in about 80 ms.
   private static let lessons = 1_000
 
-  struct Entry {
+  struct Entry: Sendable {
     let id: Int64
     let dictionary: BodyDictionary
+    fileprivate let generation: Generation
   }
 
   /// Whether a dictionary was made of one notification or of many.
-  private enum Generation: String, CaseIterable {
+  fileprivate enum Generation: String, CaseIterable {
     case first, taught
   }
 
@@ -34,6 +35,12 @@ package final class DictionaryShelf {
     known.removeAll()
     latest = nil
     texts = nil
+  }
+
+  /// The latest header's, where no better one will come: to learn, the shelf has to see the texts.
+  var settled: Entry? {
+    guard let entry = latest?.entry, entry.generation == .taught else { return nil }
+    return entry
   }
 
   /// nil where there is no such dictionary, or its bytes are not what was stored.
@@ -100,7 +107,7 @@ package final class DictionaryShelf {
     guard let id, let dictionary = try dictionary(id), dictionary.header == header else {
       return nil
     }
-    return Entry(id: id, dictionary: dictionary)
+    return Entry(id: id, dictionary: dictionary, generation: generation)
   }
 
   private func add(

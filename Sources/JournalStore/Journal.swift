@@ -14,6 +14,7 @@ public final class Journal {
   public internal(set) var head: Head
 
   let codec: BodyCodec
+  private let dictionary: SharedDictionary
   var apps: [[String]: Int64] = [:]
   var kinds: [[String?]: Int64] = [:]
   var foreignCount = 0
@@ -31,8 +32,10 @@ public final class Journal {
   /// - Parameters:
   ///   - lock: this folder's lock; the caller keeps it as long as the journal lives.
   ///   - now: milliseconds since 1970 UTC, for the record of migrations.
+  ///   - dictionary: where those find it who pack bodies ahead of this writer.
   public static func open(
-    _ folder: DataFolder, lock: borrowing FolderLock, now: Int64
+    _ folder: DataFolder, lock: borrowing FolderLock, now: Int64,
+    sharing dictionary: SharedDictionary = SharedDictionary()
   ) throws(StoreError) -> Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now)
@@ -41,14 +44,17 @@ public final class Journal {
     // is refused without its -wal (`StartUp`, 3).
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try Migrator.apply(connection, now: now)
-    let journal = try Journal(connection)
+    let journal = try Journal(connection, dictionary)
     try journal.markOpen()
     try platform { () throws(PlatformError) in try DurableFile.syncFolder(of: folder.journal) }
     return journal
   }
 
-  private init(_ connection: Connection) throws(StoreError) {
+  private init(
+    _ connection: Connection, _ dictionary: SharedDictionary
+  ) throws(StoreError) {
     live = connection
+    self.dictionary = dictionary
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []
     codec = BodyCodec(shelf: DictionaryShelf(connection))
     head = try Self.readHead(connection)
@@ -71,6 +77,9 @@ public final class Journal {
     let meta = Meta(connection: connection)
     try meta.set(.generation, (try meta.int(.generation) ?? 0) + 1)
   }
+
+  /// Tells who packs ahead what is on the disk now.
+  func shareDictionary() { dictionary.publish(codec.settled) }
 
   /// Every write: one SQL transaction, synced when this returns, or nothing and the error.
   func write<Result>(

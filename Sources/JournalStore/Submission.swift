@@ -53,18 +53,20 @@ public struct NewEvent: Sendable {
   }
 
   /// The exact bytes the chain covers.
-  public var body: [UInt8] {
-    switch content {
-    case .bytes(let bytes): bytes
-    case .jws(let jws): Array(jws.text)
-    }
-  }
+  public var body: [UInt8] { content.jws.map { Array($0.text) } ?? content.bytes }
 
   /// A body as its sender has it.
-  public enum Body: Sendable {
-    case bytes([UInt8])
-    /// Taken apart in order to be proven.
-    case jws(CompactJWS)
+  public struct Body: Sendable {
+    /// Taken apart in order to be proven; nil for one that was not.
+    let jws: CompactJWS?
+    /// Of one that was not.
+    let bytes: [UInt8]
+    /// As the journal stores it, where that was made already.
+    var packed: BodyCodec.Stored?
+
+    public static func bytes(_ bytes: [UInt8]) -> Body { Body(jws: nil, bytes: bytes) }
+
+    public static func jws(_ jws: CompactJWS) -> Body { Body(jws: jws, bytes: []) }
   }
 }
 

@@ -65,9 +65,11 @@ final class Zstd {
 }
 
 /// Bytes to compress against, digested once for both ways.
-final class ZstdDictionary {
-  fileprivate let compression: OpaquePointer
-  fileprivate let decompression: OpaquePointer
+///
+/// `nonisolated(unsafe)` because using one only reads it, from several threads too (zstd.h).
+final class ZstdDictionary: Sendable {
+  nonisolated(unsafe) fileprivate let compression: OpaquePointer
+  nonisolated(unsafe) fileprivate let decompression: OpaquePointer
 
   init(_ bytes: [UInt8]) {
     let made = bytes.withUnsafeBytes {

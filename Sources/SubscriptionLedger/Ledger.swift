@@ -29,6 +29,8 @@ public final class Ledger: Sendable {
   /// Which rows readers of this process shall open.
   public let rows: LiveRows
   public let folder: DataFolder
+  /// What its journal packs bodies against.
+  public let dictionary = SharedDictionary()
   /// What the writer says of itself.
   public let meter = WriterMeter()
   let jobs = Mailbox<LedgerJob>(capacity: Ledger.queueLength)

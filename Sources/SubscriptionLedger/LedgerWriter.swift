@@ -46,7 +46,8 @@ final class LedgerWriter {
   ) throws(StoreError) -> (writer: LedgerWriter, found: RowsBuilder.Found) {
     try ledger.folder.create()
     let lock = try ledger.folder.lock()
-    let journal = try Journal.open(ledger.folder, lock: lock, now: now)
+    let journal = try Journal.open(
+      ledger.folder, lock: lock, now: now, sharing: ledger.dictionary)
     let reader = try JournalReader.open(ledger.folder)
     let chores = try Chores(journal, clock: clock)
     let found = try RowsBuilder.look(ledger.folder, reader)

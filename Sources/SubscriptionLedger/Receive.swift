@@ -64,10 +64,15 @@ public final class Receiver {
   }
 
   private let proof: NotificationProof
+  private let packer: BodyPacker
   let apps: [String: Configuration.App]
   let secrets: V1Secrets
 
-  public init(_ configuration: Configuration) throws(ConfigurationError) {
+  /// - Parameter dictionary: that of the journal for which it receives.
+  public init(
+    _ configuration: Configuration, dictionary: SharedDictionary = SharedDictionary()
+  ) throws(ConfigurationError) {
+    packer = BodyPacker(dictionary)
     apps = configuration.apps
     secrets = V1Secrets(configuration.apps)
     proof = try NotificationProof(configuration.trustRoots)
@@ -117,7 +122,7 @@ public final class Receiver {
       guard let document = opened.document else { throw .notAdmitted("payload_json") }
       let notification = try proof.notification(document, at: now)
       try admit(notification.payload)
-      return Self.accept(notification, opened, at: now, keepsReceiveTime)
+      return accept(notification, opened, at: now, keepsReceiveTime)
     } catch {
       guard case .notAdmitted = error else { throw error }
       return quarantine(error, opened, at: now)
@@ -135,7 +140,7 @@ public final class Receiver {
     }
   }
 
-  private static func accept(
+  private func accept(
     _ notification: Notification, _ opened: NotificationProof.Opened, at now: Int64,
     _ keepsReceiveTime: Bool
   ) -> Received {
@@ -145,7 +150,7 @@ public final class Receiver {
       environment: payload.environment, bundleId: payload.bundleId,
       notificationType: payload.notificationType, subtype: payload.subtype,
       originalTransactionId: notification.identifier, signedDate: payload.signedDate,
-      receivedAt: now, keepsReceiveTime: keepsReceiveTime, body: .jws(opened.jws),
+      receivedAt: now, keepsReceiveTime: keepsReceiveTime, body: packer.body(opened.jws),
       bodySHA256: opened.bodySHA256)
     return Received(event, foldEvent: notification.foldEvent(seq: 0), at: now)
   }
