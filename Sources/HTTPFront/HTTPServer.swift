@@ -59,6 +59,7 @@ public final class HTTPServer: Sendable {
     _ shared: Reactor.Shared, _ inbox: Inbox, _ handler: () throws -> any RequestHandler,
     _ starts: Mailbox<HTTPFrontError?>
   ) {
+    ProcessLimits.yield(.toTheWriter)
     let made: any RequestHandler
     do { made = try handler() } catch {
       _ = starts.put(.handler(error))

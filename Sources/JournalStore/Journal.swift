@@ -23,8 +23,9 @@ public final class Journal {
   private let live: Connection
   private var ending: StoreError?
 
-  /// Pages in the -wal past which `checkpointIfNeeded` copies them into the file.
-  static let checkpointPages = 1_000
+  /// Pages in the -wal past which `checkpointIfNeeded` copies them into the file, 16 MB. A page of
+  /// an index is written again and again meanwhile, and copied once.
+  package static let checkpointPages = 4_000
 
   /// Opens the folder's journal, or makes one where there is none. See `StartUp` for the order of
   /// checks; a refusal leaves every byte of every file as it was.

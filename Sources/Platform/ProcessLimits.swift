@@ -25,11 +25,20 @@ public enum ProcessLimits {
     }
   }
 
-  /// From here on the calling thread gets a tenth of what others get who want the processor
-  /// (setpriority(2), sched(7): on Linux a thread has a niceness of its own, and threads that it
-  /// starts inherit it).
-  public static func yieldToOthers() {
-    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 10)
+  /// For whom a thread stands aside, by its niceness; ten steps are a tenth of the processor for
+  /// each that others get who want it (sched(7)).
+  public enum Courtesy: Int32 {
+    /// A reactor: whoever waits for an answer waits for the writer, and while that waits for a
+    /// processor nothing is on its way to the disk.
+    case toTheWriter = 5
+    /// Work that nobody waits for.
+    case toAll = 15
+  }
+
+  /// From here on the calling thread stands aside (setpriority(2): on Linux a thread has a niceness
+  /// of its own, and threads that it starts inherit it).
+  public static func yield(_ courtesy: Courtesy) {
+    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, courtesy.rawValue)
   }
 
   /// Processors this process may use.

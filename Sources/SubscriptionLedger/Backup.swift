@@ -111,7 +111,7 @@ public enum Backup {
     _ path: String, threads: Int, progress: @escaping BackupProgress
   ) throws(BackupError) {
     // The snapshot has ended: from here on nothing waits for this, and the daemon comes first.
-    ProcessLimits.yieldToOthers()
+    ProcessLimits.yield(.toAll)
     let report = try BackupCheck.run(path, threads: threads, progress: progress)
     guard report.findingCount == 0 else {
       throw .broken(report.findings, count: report.findingCount)

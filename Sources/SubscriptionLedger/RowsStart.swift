@@ -22,7 +22,7 @@ enum RowsStart {
   ///     wants the processor.
   ///   - then: called when they are live, or cannot be for now.
   static func build(_ ledger: Ledger, isHurried: Bool, then: @escaping @Sendable () -> Void) {
-    if !isHurried { ProcessLimits.yieldToOthers() }
+    if !isHurried { ProcessLimits.yield(.toAll) }
     var plan = Rebuild.Plan()
     plan.isFromScratch = false
     while !ledger.jobs.isClosed {

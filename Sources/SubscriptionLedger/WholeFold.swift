@@ -104,7 +104,7 @@ private final class Worker: Sendable {
     let worker = Worker(through: seq)
     do throws(PlatformError) {
       _ = try Thread.start("fold \(number)") {
-        ProcessLimits.yieldToOthers()
+        ProcessLimits.yield(.toAll)
         worker.serve(folder)
         worker.ending.bell.ring()
       }

@@ -9,7 +9,7 @@ import Testing
   private static let bulk = (1...500).map { Submission.event(event($0)) }
 
   private static func event(_ number: Int) -> NewEvent {
-    Sample.event(number, body: Sample.noise(number, 8_000))
+    Sample.event(number, body: Sample.noise(number, 32_000))
   }
 
   /// A folder whose journal is the copy, and what the copy says of itself.
@@ -54,7 +54,7 @@ import Testing
     let (target, copied) = try copy(source) { _, _ in
       steps += 1
       // A copy that begins anew with each commit would never end.
-      guard steps < 20 else { return false }
+      guard steps < 80 else { return false }
       // Big enough for the -wal to be copied into the file, were it not for the reader.
       let batch = (0..<60).map { Submission.event(Self.event(1_000 * steps + $0)) }
       return (try? opened.journal.append(batch)) != nil

@@ -171,7 +171,7 @@ import Testing
     for batch in 0..<2 {
       let numbers = (2 + batch * 600)..<(602 + batch * 600)
       _ = try opened.journal.append(
-        numbers.map { .event(Sample.event($0, body: Sample.noise($0, 9_000))) })
+        numbers.map { .event(Sample.event($0, body: Sample.noise($0, 36_000))) })
       try opened.journal.checkpointIfNeeded()
     }
     let newer = try scratch.crashed()
