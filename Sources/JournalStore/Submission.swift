@@ -29,7 +29,7 @@ public struct NewEvent: Sendable {
   public var keepsReceiveTime: Bool
   /// What ends a run of events at the first one that is refused; nil for events on their own.
   public var run: EventRun?
-  let content: Body
+  var content: Body
   /// SHA-256 of `body`.
   public var bodySHA256: [UInt8]
 

@@ -53,6 +53,25 @@ import Testing
     #expect(try again.row(of: row(1, []).key)?.state == [2])
   }
 
+  /// Where a row was is remembered; that somebody else took it away is seen, not written over.
+  @Test func aRowThatIsGoneIsNotWritten() throws {
+    let scratch = try Scratch()
+    let path = scratch.folder.projection(named: "entitlements-1.sqlite")
+    try scratch.folder.create()
+    let projection = try Projection.create(path, identity)
+    try projection.commit(rows: [row(1, [1]), row(2, [2])], foldedThrough: 2, hash: hash(2))
+    let place = try #require(try projection.row(of: row(1, []).key)).place
+    let (digest, foe) = (projection.digest, try Connection.open(path, .write))
+    try foe.execute("DELETE FROM entitlement WHERE original_transaction_id = '1'")
+    foe.close()
+    #expect(throws: StoreError.corrupt("a row of \(path) is gone")) {
+      try projection.commit(foldedThrough: 3, hash: hash(3)) { () throws(StoreError) in
+        try projection.write(row(1, [3]), over: place)
+      }
+    }
+    #expect(projection.foldedThrough == 2 && projection.digest == digest)
+  }
+
   private func inode(_ path: String) throws -> Int? {
     try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
   }

@@ -63,9 +63,9 @@ final class Opened {
   let lock: FolderLock
   let journal: Journal
 
-  init(_ folder: DataFolder) throws {
+  init(_ folder: DataFolder, sharing dictionary: SharedDictionary = SharedDictionary()) throws {
     lock = try folder.lock()
-    journal = try Journal.open(folder, lock: lock, now: 1_767_225_600_000)
+    journal = try Journal.open(folder, lock: lock, now: 1_767_225_600_000, sharing: dictionary)
   }
 }
 
