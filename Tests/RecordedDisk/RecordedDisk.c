@@ -16,6 +16,7 @@
      RECORDED_DISK_FIRED   made once a fault has been given.
      RECORDED_DISK_COUNT   how many operations of the kind there were, written at the end.
      RECORDED_DISK_FULL    while this file is there, no watched file grows: ENOSPC.
+     RECORDED_DISK_STUCK   while this file is there, no sync of a watched file ends.
      RECORDED_DISK_CLOCK   its first eight bytes are milliseconds that are added to the wall clock.
 
    A record of the trace, in the machine's byte order:
@@ -53,6 +54,7 @@ static const char *prefix;
 static char parent[maximum_path];
 static int trace = -1;
 static const char *full_marker;
+static const char *stuck_marker;
 static const char *fired_marker;
 static const int64_t *clock_offset;
 
@@ -102,6 +104,7 @@ static void read_fault(const char *text) {
 __attribute__((constructor)) static void set_up(void) {
   prefix = getenv("RECORDED_DISK_FOLDER");
   full_marker = getenv("RECORDED_DISK_FULL");
+  stuck_marker = getenv("RECORDED_DISK_STUCK");
   fired_marker = getenv("RECORDED_DISK_FIRED");
   if (prefix) {
     snprintf(parent, sizeof parent, "%s", prefix);
@@ -193,8 +196,8 @@ static int descriptor_fails(const char *kind, int descriptor) {
   return fails(kind, path);
 }
 
-static int is_full(void) {
-  return full_marker && syscall(SYS_faccessat, AT_FDCWD, full_marker, F_OK) == 0;
+static int is_there(const char *marker) {
+  return marker && syscall(SYS_faccessat, AT_FDCWD, marker, F_OK) == 0;
 }
 
 static void record(char kind, uint64_t inode, int64_t offset, const char *path, const char *other,
@@ -353,7 +356,7 @@ PREAD(pread64, off64_t)
 static size_t allowed(int descriptor, size_t count, int64_t offset) {
   int64_t size = 0;
   inode_of(descriptor, &size);
-  if (is_full() && offset + (int64_t)count > size) {
+  if (is_there(full_marker) && offset + (int64_t)count > size) {
     errno = ENOSPC;
     return size > offset ? (size_t)(size - offset) : 0;
   }
@@ -419,6 +422,7 @@ FTRUNCATE(ftruncate64, off64_t)
   int name(int descriptor) {                                                        \
     REAL(name);                                                                     \
     if (!kind_of(descriptor)) return real(descriptor);                              \
+    while (is_there(stuck_marker)) usleep(10000);                                   \
     enter();                                                                        \
     char path[maximum_path];                                                        \
     path_of(descriptor, path);                                                      \

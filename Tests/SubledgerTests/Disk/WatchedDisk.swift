@@ -40,6 +40,8 @@ final class WatchedDisk {
   var trace: URL { installation.folder.appending(path: "trace") }
   /// While it is there, the disk is full.
   var full: URL { installation.folder.appending(path: "full") }
+  /// While it is there, no sync ends.
+  var stuck: URL { installation.folder.appending(path: "stuck") }
   private var fired: URL { installation.folder.appending(path: "fired") }
   private var count: URL { installation.folder.appending(path: "count") }
 
@@ -47,7 +49,8 @@ final class WatchedDisk {
   func watch(tracing: Bool = true, _ fault: Fault? = nil) {
     let words: [String: String?] = [
       "LD_PRELOAD": Self.library.path, "RECORDED_DISK_FOLDER": installation.data.path,
-      "RECORDED_DISK_FULL": full.path, "RECORDED_DISK_CLOCK": clock.file.path,
+      "RECORDED_DISK_FULL": full.path, "RECORDED_DISK_STUCK": stuck.path,
+      "RECORDED_DISK_CLOCK": clock.file.path,
       "RECORDED_DISK_FIRED": fired.path, "RECORDED_DISK_COUNT": count.path,
       "RECORDED_DISK_TRACE": tracing ? trace.path : nil,
       "RECORDED_DISK_FAULT": fault?.description,
