@@ -74,13 +74,13 @@ final class Metrics: Sendable {
 
   private func writeDoor(_ page: inout Exposition) {
     page.family("subledger_refusals_total", .counter, "Notifications refused, by reason.")
-    for (reason, count) in refusals.values.sorted(by: { $0.key < $1.key }) {
+    for (reason, count) in refusals.samples {
       page.sample("subledger_refusals_total", [(name: "reason", value: reason)], count)
     }
     page.family(
       "subledger_http_refusals_total", .counter,
       "Requests refused before they were read to their end, by status.")
-    for (status, count) in httpRefusals.values.sorted(by: { $0.key < $1.key }) {
+    for (status, count) in httpRefusals.samples {
       page.sample(
         "subledger_http_refusals_total", [(name: "status", value: String(status))], count)
     }
@@ -93,7 +93,7 @@ final class Metrics: Sendable {
     page.single(
       "subledger_connections_open", .gauge, "Connections that are open.", connections.value)
     page.family("subledger_reloads_total", .counter, "Reloads of the configuration, by outcome.")
-    for (outcome, count) in reloads.values.sorted(by: { $0.key < $1.key }) {
+    for (outcome, count) in reloads.samples {
       page.sample("subledger_reloads_total", [(name: "outcome", value: outcome)], count)
     }
     page.single(

@@ -57,23 +57,28 @@ package final class DictionaryShelf {
 
   /// The dictionary for a JWS's header; made from this JWS where it is new and there is room.
   func entry(for jws: UnfoldedJWS, mayLearn: Bool) throws(StoreError) -> Entry? {
-    if latest == nil || !ByteSearch.areEqual(jws.header, latest?.header[...] ?? []) {
-      latest = try find(jws, mayLearn: mayLearn)
+    if let latest, ByteSearch.areEqual(jws.header, latest.header[...]) {
+      if mayLearn { try study(jws) }
+      return self.latest?.entry
     }
-    if mayLearn { try study(jws) }
+    let header = Array(jws.header)
+    // What is only looked for leaves alone what is being learned.
+    guard mayLearn else { return try entry(header) }
+    texts = nil
+    var found = try entry(header)
+    if found == nil { found = try add(header, jws.text, .first) }
+    latest = found.map { (header, $0) }
+    if found?.generation == .first {
+      texts = []
+      try study(jws)
+    }
     return latest?.entry
   }
 
-  private func find(
-    _ jws: UnfoldedJWS, mayLearn: Bool
-  ) throws(StoreError) -> (header: [UInt8], entry: Entry)? {
-    let header = Array(jws.header)
-    texts = nil
-    if let entry = try entry(header, .taught) { return (header, entry) }
-    if mayLearn { texts = [] }
-    if let entry = try entry(header, .first) { return (header, entry) }
-    guard mayLearn, let entry = try add(header, jws.text, .first) else { return nil }
-    return (header, entry)
+  /// The better one of a header.
+  private func entry(_ header: [UInt8]) throws(StoreError) -> Entry? {
+    if let entry = try entry(header, .taught) { return entry }
+    return try entry(header, .first)
   }
 
   /// Keeps the text, and makes the second dictionary when there are enough.

@@ -31,14 +31,16 @@ public enum ProcessLimits {
     /// A reactor: whoever waits for an answer waits for the writer, and while that waits for a
     /// processor nothing is on its way to the disk.
     case toTheWriter = 5
-    /// Work that nobody waits for.
+    /// Work that no notification and no request waits for.
     case toAll = 15
   }
 
-  /// From here on the calling thread stands aside (setpriority(2): on Linux a thread has a niceness
-  /// of its own, and threads that it starts inherit it).
+  /// From here on the calling thread stands aside, if it did not stand further back already
+  /// (setpriority(2): on Linux a thread has a niceness of its own, and threads that it starts
+  /// inherit it). Where the system forbids that, all goes on as before.
   public static func yield(_ courtesy: Courtesy) {
-    setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, courtesy.rawValue)
+    let thread = __priority_which_t(PRIO_PROCESS.rawValue)
+    if getpriority(thread, 0) < courtesy.rawValue { setpriority(thread, 0, courtesy.rawValue) }
   }
 
   /// Processors this process may use.

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Keys are values of a closed set; past `maximum` of them something else got in, and is counted
 /// under `other`, so that no outsider can make a table without end.
-public final class CounterFamily<Key: Hashable & Sendable>: Sendable {
+public final class CounterFamily<Key: Hashable & Comparable & Sendable>: Sendable {
   private let counts = Mutex<[Key: Int64]>([:])
   private let maximum: Int
   private let other: Key
@@ -21,7 +21,12 @@ public final class CounterFamily<Key: Hashable & Sendable>: Sendable {
     }
   }
 
-  public var values: [Key: Int64] { counts.withLock { $0 } }
+  /// What was counted, in order.
+  public var samples: [(key: Key, count: Int64)] {
+    counts.withLock { counts in
+      counts.map { (key: $0.key, count: $0.value) }.sorted { $0.key < $1.key }
+    }
+  }
 }
 
 /// One number that only grows, or goes up and down.

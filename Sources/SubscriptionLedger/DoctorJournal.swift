@@ -104,8 +104,8 @@ extension Doctor {
       next: "subledger quarantine list; mend the configuration and admit them, or drop them")
   }
 
-  /// Bytes: a checkpoint begins at some 4 MiB.
-  private static let largeWAL: Int64 = 67_108_864
+  /// Bytes: a checkpoint begins at some 16 MiB.
+  private static let largeWAL: Int64 = 134_217_728
 
   private mutating func examineWAL() {
     let size = ((try? DurableFile.size(folder.journalWAL)) ?? nil) ?? 0

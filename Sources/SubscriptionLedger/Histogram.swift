@@ -32,9 +32,10 @@ public final class Histogram: Sendable {
   }
 
   public var reading: Reading {
-    let state = state.withLock { $0 }
-    var cumulative = state.counts
-    for place in cumulative.indices.dropFirst() { cumulative[place] += cumulative[place - 1] }
-    return Reading(cumulative: cumulative, sum: state.sum)
+    state.withLock { state in
+      var cumulative = state.counts
+      for place in cumulative.indices.dropFirst() { cumulative[place] += cumulative[place - 1] }
+      return Reading(cumulative: cumulative, sum: state.sum)
+    }
   }
 }

@@ -74,19 +74,19 @@ public final class NotificationCounts: Sendable {
 
   /// Every label that has a count, in order, and that count.
   public func samples() -> [(labels: [(name: String, value: String)], count: Int64)] {
-    let state = state.withLock { $0 }
-    var names: [Int16: String] = [:]
-    for (name, number) in state.apps { names[number] = name }
-    let samples = state.counts.map { key, count in
-      (
-        labels: [
-          (name: "app", value: names[key.app] ?? Self.other),
-          (name: "environment", value: Self.environments[Int(key.environment)]),
-          (name: "version", value: String(key.version)),
-          (name: "type", value: Self.types[Int(key.type)]),
-          (name: "outcome", value: key.outcome.rawValue),
-        ], count: count
-      )
+    let samples = state.withLock { state in
+      let names = Dictionary(uniqueKeysWithValues: state.apps.map { ($0.value, $0.key) })
+      return state.counts.map { key, count in
+        (
+          labels: [
+            (name: "app", value: names[key.app] ?? Self.other),
+            (name: "environment", value: Self.environments[Int(key.environment)]),
+            (name: "version", value: String(key.version)),
+            (name: "type", value: Self.types[Int(key.type)]),
+            (name: "outcome", value: key.outcome.rawValue),
+          ], count: count
+        )
+      }
     }
     return samples.sorted { one, two in
       one.labels.map(\.value).lexicographicallyPrecedes(two.labels.map(\.value))

@@ -57,6 +57,7 @@ public final class Overview: Sendable {
   public init(_ ledger: Ledger, _ arrivals: Arrivals) {
     let (asked, ending) = (asked, ending)
     let started = try? Thread.start("overview") {
+      ProcessLimits.yield(.toAll)
       Self.serve(asked, ledger, arrivals)
       ending.ring()
     }

@@ -13,9 +13,7 @@ final class RowsFold {
   /// Their keys, each at the turn at which it was folded last, in a ring.
   private var turns: [StreamKey] = []
   private var turn = 0
-  /// A customer's state is about 7 KB, so all of them 35 MB: the daemon's memory under full load is
-  /// to stay under 120 MB. Who is not among them is read from the projection.
-  private static let maximumRecent = 5_000
+  private let maximumRecent: Int
 
   private struct Entry {
     var state: StreamState
@@ -25,7 +23,13 @@ final class RowsFold {
     var turn = 0
   }
 
-  init(_ projection: Projection) { self.projection = projection }
+  /// - Parameter maximumRecent: how many are kept in memory. A customer's state is about 7 KB, so
+  ///   all of them 35 MB: the daemon's memory under full load is to stay under 120 MB. Who is not
+  ///   among them is read from the projection.
+  init(_ projection: Projection, keeping maximumRecent: Int = 5_000) {
+    self.projection = projection
+    self.maximumRecent = maximumRecent
+  }
 
   /// One event's part in a piece: nil where its body could not be read.
   struct Step {
@@ -46,6 +50,7 @@ final class RowsFold {
   ) throws(StoreError) -> Int64 {
     var late: Int64 = 0
     var changed: [StreamKey: Entry] = [:]
+    var written: [(StreamKey, Entry)] = []
     try projection.commit(foldedThrough: seq, hash: hash) { () throws(StoreError) in
       for step in steps {
         var entry: Entry
@@ -63,19 +68,20 @@ final class RowsFold {
         }
         changed[step.stream] = entry
       }
-      for index in changed.indices {
-        let (key, entry) = changed[index]
+      written.reserveCapacity(changed.count)
+      for (key, var entry) in changed {
         let row = Self.row(key, entry.state, entry.broken)
-        changed.values[index].place = try projection.write(row, over: entry.place)
+        entry.place = try projection.write(row, over: entry.place)
+        written.append((key, entry))
       }
     }
-    for (key, entry) in changed { keep(entry, key) }
+    for (key, entry) in written { keep(entry, key) }
     return late
   }
 
   /// Lets go of one for each that comes when there are enough: all at once would be a pause.
   private func keep(_ entry: Entry, _ key: StreamKey) {
-    if turns.count < Self.maximumRecent {
+    if turns.count < maximumRecent {
       turns.append(key)
     } else {
       // One that was folded again since has a later turn.
@@ -85,7 +91,7 @@ final class RowsFold {
     var entry = entry
     entry.turn = turn
     recent[key] = entry
-    turn = (turn + 1) % Self.maximumRecent
+    turn = (turn + 1) % maximumRecent
   }
 
   /// Folds everything between the projection and the journal's head, as it is now.

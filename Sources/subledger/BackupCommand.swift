@@ -11,6 +11,8 @@ enum BackupCommand {
   ]
 
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    // A daemon may be running beside it.
+    ProcessLimits.yield(.toAll)
     let path = try words.only("the folder of the backup")
     return words.has("--check") ? try check(path, words) : try make(path, words)
   }

@@ -15,6 +15,8 @@ enum ExportCommand {
   ]
 
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    // A daemon may be running beside it.
+    ProcessLimits.yield(.toAll)
     try words.none()
     if let bundle = words["--bundle"] { return try BundleCommand.export(words, to: bundle) }
     for flag in ["--anchors", "--as-of", "--environment", "--bundle-id"] where words[flag] != nil {

@@ -63,6 +63,8 @@ struct ServiceUnit {
     \(addresses)SystemCallArchitectures=native
     SystemCallFilter=@system-service
     SystemCallFilter=~@privileged @resources
+    # Reactors stand aside for the writer, and all for what nobody waits for.
+    SystemCallFilter=setpriority
     SystemCallErrorNumber=EPERM
 
     [Install]

@@ -15,6 +15,8 @@ enum VerifyCommand {
   ]
 
   static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+    // A daemon may be running beside it.
+    ProcessLimits.yield(.toAll)
     try words.none()
     if let bundle = words["--bundle"] {
       for flag in ["--only", "--chain", "--environment", "--bundle-id"]

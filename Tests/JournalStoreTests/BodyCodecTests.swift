@@ -49,6 +49,24 @@ import Testing
     connection.close()
   }
 
+  /// What goes to quarantine teaches nothing, and keeps nothing from being learned.
+  @Test func lookingIsNotLearning() throws {
+    let scratch = try Scratch()
+    try scratch.open().journal.close()
+    let connection = try Connection.open(scratch.folder.journal, .write)
+    _ = try BodyCodec(shelf: DictionaryShelf(connection)).encode(Sample.body(0), mayLearn: true)
+    // As after a restart.
+    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    #expect(try codec.encode(Sample.body(1), mayLearn: false).dictionary == 1)
+    for number in 2..<1_002 { _ = try codec.encode(Sample.body(number), mayLearn: true) }
+    #expect(codec.settled?.id == 2)
+    let header = Base64URL.encode(Array(#"{"alg":"ES256"}"#.utf8))
+    let other = header + Array(".eyJhIjoiYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhIn0.QUJD".utf8)
+    _ = try codec.encode(other, mayLearn: false)
+    #expect(codec.settled?.id == 2)
+    connection.close()
+  }
+
   /// As versions before this one stored it: the text with its headers, against a dictionary that is
   /// such a text.
   @Test func olderBodiesAreRead() throws {

@@ -55,6 +55,19 @@ import Testing
     reading.close()
   }
 
+  /// Promise 4, also for what was packed.
+  @Test func anotherUnderAKnownUUIDGoesToQuarantineAsItIs() throws {
+    try append(0..<1_000)
+    var event = Sample.event(7, body: Sample.body(5_000))
+    event.content = try packed(Sample.body(5_000))
+    #expect(event.content.packed != nil)
+    #expect(try journal.append([.event(event)]) == [.conflict(seq: 8)])
+    let reader = try JournalReader.open(scratch.folder)
+    #expect(try reader.event(seq: 8)?.body == Sample.body(7))
+    #expect(
+      try reader.quarantined(limit: 10).map(\.body) == [Sample.body(5_000)])
+  }
+
   /// Apple's next certificate: the writer has to see it first.
   @Test func anotherHeaderIsTheWriters() throws {
     try append(0..<1_000)

@@ -185,6 +185,9 @@ import Testing
     let wasInstalled = isInstalled()
     let unit = try place.run(["init", "--print", "unit"])
     #expect(unit.code == 0 && isInstalled() == wasInstalled)
+    // Behind what takes it away with others like it: how reactors stand aside.
+    let filters = unit.output.split(separator: "\n").filter { $0.hasPrefix("SystemCallFilter=") }
+    #expect(filters.last == "SystemCallFilter=setpriority")
     let file = place.folder.appending(path: "subledger.service")
     try Data(unit.output.utf8).write(to: file)
     let analysed = try RunningCommand(

@@ -12,7 +12,7 @@ import TrialLedger
 @Suite struct HostileRowsTests {
   private static let rounds = 5
   private static let rowsEach = 400
-  private static let start: Int64 = 1_767_225_600_000
+  static let start: Int64 = 1_767_225_600_000
 
   /// What fits into a byte string that says how long its parts are: huge counts, turned bits, cuts.
   private static func damage(_ state: [UInt8], _ dice: inout SeededGenerator) -> [UInt8] {
@@ -88,7 +88,7 @@ import TrialLedger
     }
   }
 
-  private static func notification(_ number: Int) -> JSONValue {
+  static func notification(_ number: Int) -> JSONValue {
     let signed = start + Int64(number) * 60_000
     let shared: [(String, JSONValue)] = [
       ("originalTransactionId", .string("70\(number % 20)")),

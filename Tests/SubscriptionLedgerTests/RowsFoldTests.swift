@@ -32,4 +32,30 @@ import TrialLedger
       #expect(fold.projection.foldedThrough == 3)
     }
   }
+
+  /// Whoever is let go of is read back: the same rows with room for three as for all (promise 6).
+  @Test func howManyAreKeptInMemoryChangesNothing() throws {
+    let trial = try TrialLedger()
+    // Of twenty streams, now and then the same again.
+    for number in (0..<120).sorted(by: { $0 * $0 % 113 < $1 * $1 % 113 }) {
+      let body = try AppStoreStandIn.sign(HostileRowsTests.notification(number))
+      try trial.take(body, at: HostileRowsTests.start)
+    }
+    try trial.atRest {
+      let journal = try JournalReader.open(trial.folder)
+      let live = trial.folder.projection(
+        named: try #require(try ProjectionList.read(trial.folder).live))
+      let expected = try Projection.open(live)
+      for maximum in [1, 3, 7, 200] {
+        let other = trial.folder.path + "/kept-\(maximum)"
+        let identity = FoldIdentity.of(journalId: try journal.journalId())
+        let fold = RowsFold(try Projection.create(other, identity), keeping: maximum)
+        for seq in 1...Int64(120) { try fold.catchUp(journal, through: seq) }
+        #expect(fold.projection.digest == expected.digest, "\(maximum)")
+        try fold.projection.close()
+      }
+      try expected.close()
+      journal.close()
+    }
+  }
 }
