@@ -43,6 +43,7 @@ import TrialLedger
     }
     try trial.atRest {
       let journal = try JournalReader.open(trial.folder)
+      try #require(try journal.head().seq == 120)
       let live = trial.folder.projection(
         named: try #require(try ProjectionList.read(trial.folder).live))
       let expected = try Projection.open(live)
