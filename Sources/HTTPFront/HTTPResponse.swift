@@ -31,6 +31,7 @@ public struct HTTPResponse: Sendable {
   ///
   /// - Parameter toHead: the request was HEAD; the length is told, the body is not sent.
   package func serialise(into output: inout [UInt8], toHead: Bool, closing: Bool) {
+    output.reserveCapacity(output.count + body.count + 256)
     output.append(contentsOf: "HTTP/1.1 \(status) \(Self.reason(of: status))\r\n".utf8)
     for header in headers where Self.isSafe(header.name) && Self.isSafe(header.value) {
       output.append(contentsOf: header.name.utf8)

@@ -145,6 +145,8 @@ public final class LedgerHandler: RequestHandler {
     }
   }
 
+  public func roundEnds() { reader?.roundEnds() }
+
   public func turnEnds() {
     guard !proven.isEmpty else { return }
     service.ledger.submit(proven)
@@ -201,7 +203,7 @@ public final class LedgerHandler: RequestHandler {
     if let reader { return reader }
     do {
       let opened = try LedgerReader(
-        service.ledger, durations: configuration.nonRenewingDurations)
+        service.ledger, durations: configuration.nonRenewingDurations, isInRounds: true)
       reader = opened
       return opened
     } catch {

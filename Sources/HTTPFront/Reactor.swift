@@ -77,6 +77,7 @@ final class Reactor {
       // One reading of the clock a round: all that happened in it happened at this time.
       now = Self.milliseconds()
       for place in 0..<count { react(to: epoll.event(at: place)) }
+      handler.roundEnds()
       work(forAtLeast: Self.turn)
       if now >= nextTick { scan() }
       if !isDraining, shared.shutdown.isRequested { beginDraining() }

@@ -27,6 +27,10 @@ public protocol RequestHandler: AnyObject {
   /// in turn, once all that came in has been read, and what would wait too long gets `overload`.
   func takesLong(_ head: RequestHead) -> Bool
 
+  /// Called when all that came in a round was read and answered, but for such requests, before
+  /// these are done or anything is waited for.
+  func roundEnds()
+
   /// Called after some of such requests, before anything is waited for: what they left to be handed
   /// on together goes on now.
   func turnEnds()
@@ -47,6 +51,7 @@ public protocol RequestHandler: AnyObject {
 
 extension RequestHandler {
   public func takesLong(_ head: RequestHead) -> Bool { false }
+  public func roundEnds() {}
   public func turnEnds() {}
   public func overload() -> HTTPResponse { refuse(status: 503) }
   public func note(refusal status: Int) {}

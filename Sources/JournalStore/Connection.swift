@@ -111,7 +111,8 @@ package final class Connection {
     }
     if mode == .inspection || mode == .copy { try execute("PRAGMA locking_mode=EXCLUSIVE") }
     try execute("PRAGMA mmap_size=0; PRAGMA wal_autocheckpoint=0; PRAGMA recursive_triggers=ON")
-    try execute(mode.isWriting ? "PRAGMA cache_size=-32000" : "PRAGMA query_only=ON")
+    if !mode.isWriting { try execute("PRAGMA query_only=ON") }
+    try execute("PRAGMA cache_size=-\(mode.isWriting ? 32_000 : 4_000)")
     if mode == .write {
       sqlite3_wal_hook(
         handle,

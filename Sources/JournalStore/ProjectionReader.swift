@@ -109,7 +109,8 @@ public final class ProjectionReader {
   public func rows(
     withOriginalTransactionId id: String
   ) throws(StoreError) -> [ProjectedRow] {
-    try rows("WHERE original_transaction_id = ? ORDER BY \(Self.keyOrder)", id)
+    // Nearly always one: a sorter of SQLite's, made for each question, costs more than it does.
+    try rows("WHERE original_transaction_id = ?", id).sorted { $0.key < $1.key }
   }
 
   /// The rows that ever named this id as the one they succeed, in key order.

@@ -41,6 +41,10 @@ public final class LedgerReader {
   let durations: [String: Int64]
   private let source: Source
   private var live: LiveRows.Opened?
+  /// Whether a snapshot of rows outlives the question it was begun for.
+  private let isInRounds: Bool
+  /// `LiveRows.commits` when the snapshot that is open was begun; nil where none is.
+  private var snapshot: Int?
 
   /// Where rows come from: the running ledger of this process, or the files of a folder.
   private enum Source {
@@ -49,10 +53,16 @@ public final class LedgerReader {
   }
 
   /// A reader beside the running ledger of this process.
-  public init(_ ledger: Ledger, durations: [String: Int64]) throws(StoreError) {
+  ///
+  /// - Parameter isInRounds: whether many questions are asked in a row, with `roundEnds` behind
+  ///   them: the locks of a snapshot cost as much as a row does.
+  public init(
+    _ ledger: Ledger, durations: [String: Int64], isInRounds: Bool = false
+  ) throws(StoreError) {
     journal = try JournalReader.open(ledger.folder)
     self.durations = durations
     source = .running(ledger.rows)
+    self.isInRounds = isInRounds
   }
 
   /// A reader of a folder, whether another process runs on it or none.
@@ -60,6 +70,7 @@ public final class LedgerReader {
     journal = try JournalReader.open(folder)
     self.durations = durations
     source = .atRest(folder)
+    isInRounds = false
   }
 
   /// The live projection, opened anew after a switch.
@@ -67,7 +78,9 @@ public final class LedgerReader {
     do throws(StoreError) {
       switch source {
       case .running(let rows):
+        if snapshot != rows.commits { roundEnds() }
         if let live, live.generation == rows.current { return live.reader }
+        roundEnds()
         live = try rows.open()
       case .atRest(let folder):
         if live == nil {
@@ -122,6 +135,24 @@ public final class LedgerReader {
     }
   }
 
+  /// Where none is open: `rows` ended one that lacks something that was answered since.
+  private func beginSnapshot() throws(Failure) {
+    guard snapshot == nil, let live else { return }
+    var commits = 0
+    // Before the rows are looked at: of what comes in between there may be more in it, not less.
+    if case .running(let rows) = source { commits = rows.commits }
+    try store { () throws(StoreError) in try live.reader.beginSnapshot() }
+    snapshot = commits
+  }
+
+  /// Lets go of what was kept for the next question. To be called before anything is waited for: a
+  /// snapshot keeps the rows' -wal from being begun anew.
+  public func roundEnds() {
+    guard snapshot != nil else { return }
+    snapshot = nil
+    live?.reader.endSnapshot()
+  }
+
   // MARK: One customer
 
   /// The row of an original transaction id; nil where there is none that may be shown.
@@ -136,9 +167,9 @@ public final class LedgerReader {
       guard let key = try Self.only(keys) else { return nil }
       return try document(key, try pastRow(of: key, question), question)
     }
-    // The row and who succeeds it are of one state, and found under one lock.
-    try store { () throws(StoreError) in try rows.beginSnapshot() }
-    defer { rows.endSnapshot() }
+    // The row and who succeeds it are of one state.
+    try beginSnapshot()
+    defer { if !isInRounds { roundEnds() } }
     let all = try store { () throws(StoreError) in
       try rows.rows(withOriginalTransactionId: originalTransactionId)
     }
@@ -315,6 +346,8 @@ public final class LedgerReader {
     do throws(StoreError) {
       return try read()
     } catch {
+      // SQLite may have ended it (sqlite.org/lang_transaction.html).
+      roundEnds()
       throw .store(error)
     }
   }

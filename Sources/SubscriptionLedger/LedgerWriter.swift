@@ -132,7 +132,9 @@ final class LedgerWriter {
         })
     case .rollBack(let then): then(order { () throws(StoreError) in try rollBack() })
     case .refold(let id, let then):
-      then(attempt { () throws(StoreError) in try rows?.refold(only: id, reader) } ?? nil)
+      let counts = attempt { () throws(StoreError) in try rows?.refold(only: id, reader) }
+      ledger.rows.noteCommit()
+      then(counts ?? nil)
     case .prune(let kept, let then):
       then(
         order { () throws(StoreError) in
@@ -219,6 +221,7 @@ final class LedgerWriter {
     do throws(StoreError) {
       let late = try rows.fold(
         steps, through: journal.head.seq, hash: journal.head.hash, journal: reader)
+      ledger.rows.noteCommit()
       if late > 0 { ledger.meter.late.add(late) }
       try rows.projection.checkpointIfNeeded()
     } catch {

@@ -20,6 +20,7 @@ public final class LiveRows: Sendable {
   }
 
   private let live = Mutex(Live())
+  private let written = Atomic<Int>(0)
   let folder: DataFolder
 
   init(folder: DataFolder) { self.folder = folder }
@@ -28,6 +29,13 @@ public final class LiveRows: Sendable {
   public var current: Int? {
     live.withLock { live in live.path.map { _ in live.generation } }
   }
+
+  /// How often they were written since the start: a snapshot begun at this number has all that was
+  /// answered before it changes.
+  var commits: Int { written.load(ordering: .acquiring) }
+
+  /// To be called after each commit to the live rows, before what it has is answered.
+  func noteCommit() { written.add(1, ordering: .releasing) }
 
   /// Opens the live projection; nil while there is none. No switch happens meanwhile.
   func open() throws(StoreError) -> Opened? {

@@ -17,10 +17,11 @@ public struct ReadAccess: Sendable {
   ///
   /// Every known one is looked at: the time taken says nothing about a guess.
   public func token(authorization fields: [String]) -> Configuration.ReadToken? {
-    guard fields.count == 1, let field = fields.first else { return nil }
-    let parts = field.split(separator: " ", maxSplits: 1)
-    guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-    let digest = SHA256.hash(Array(parts[1].utf8))
+    guard fields.count == 1, let field = fields.first,
+      let space = field.utf8.firstIndex(of: UInt8(ascii: " ")),
+      field[..<space].lowercased() == "bearer"
+    else { return nil }
+    let digest = SHA256.hash(Array(field.utf8[space...].dropFirst()))
     var found: Configuration.ReadToken?
     for token in tokens where SHA256.areSame(token.sha256, digest) { found = token }
     return found

@@ -16,7 +16,7 @@ public final class TrialLedger {
   public let folder: DataFolder
   public let configuration: Configuration
   private let place: Scratch
-  private var ledger: Ledger
+  public private(set) var ledger: Ledger
   private var receiver: Receiver
   private var opened: LedgerReader?
 
