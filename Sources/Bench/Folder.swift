@@ -29,6 +29,18 @@ enum Folder {
     return shares.joined(separator: ", ")
   }
 
+  /// Reads all files in it from one end to the other, so that the system has their pages in memory
+  /// as far as there is room for them.
+  static func readThrough(_ path: String) {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    for name in entries(path) {
+      let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+      guard descriptor >= 0 else { continue }
+      while read(descriptor, &buffer, buffer.count) > 0 {}
+      close(descriptor)
+    }
+  }
+
   /// Bytes that may still be written where it lies.
   static func room(_ path: String) throws(BenchError) -> Int64 {
     var status = statvfs()
