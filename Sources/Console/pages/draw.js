@@ -7,19 +7,20 @@ export const hasToken = () => token !== "";
 
 /// Asks a route. Throws { status, code, detail } for what is no answer.
 export async function ask(path) {
+  const mine = token;
   // A token that cannot be in a header is none.
-  if (!/^[\x20-\x7e]*$/.test(token)) throw refuse();
+  if (!/^[\x20-\x7e]*$/.test(mine)) throw refuse(mine);
   let answer;
   try {
     answer = await fetch(path, {
-      headers: { Authorization: `Bearer ${token}` },
+      headers: { Authorization: `Bearer ${mine}` },
       cache: "no-store",
       credentials: "omit",
     });
   } catch {
     throw { status: 0, detail: "The daemon does not answer." };
   }
-  if (answer.status === 401) throw refuse();
+  if (answer.status === 401) throw refuse(mine);
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok && answer.status !== 404) {
     throw { status: answer.status, code: body.code, detail: body.detail || "Not now." };
@@ -27,8 +28,9 @@ export async function ask(path) {
   return answer.ok ? body : null;
 }
 
-function refuse() {
-  door.refused();
+function refuse(asked) {
+  // Of a token that was given up for another one meanwhile it says nothing.
+  if (asked === token) door.refused();
   return { status: 401, detail: "This token is not known here." };
 }
 
