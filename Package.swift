@@ -2,7 +2,7 @@
 import PackageDescription
 
 // The house. Arrows go one way; a C library is imported by exactly one Swift target.
-// `Tests/HouseTests` holds the code to what is written here.
+// `Tests/ArchitectureTests` holds the code to what is written here.
 
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
@@ -63,11 +63,11 @@ let package = Package(
     trial("HTTPFront", ["HTTPFront", "Platform"]),
     // A ledger in the test's own process, for the trials that need a whole one.
     .target(
-      name: "TrialLedger",
+      name: "TestLedger",
       dependencies: [
         "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
       ],
-      path: "Tests/TrialLedger", swiftSettings: strict),
+      path: "Tests/TestLedger", swiftSettings: strict),
     // What Apple would sign, and what an attacker would.
     .target(
       name: "Forgery", dependencies: ["Simulator", "SignedData", "StrictJSON"],
@@ -83,22 +83,22 @@ let package = Package(
     trial("Fuzz", ["Fuzz", "Simulator"]),
     trial(
       "UseCase",
-      ["TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "StrictJSON"],
+      ["TestLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "StrictJSON"],
       fixtures: true),
     trial(
       "V1",
       [
-        "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
+        "TestLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
         "StrictJSON",
       ], fixtures: true),
-    trial("House"),
+    trial("Architecture"),
     trial("Bench", ["subledger-bench", "Simulator", "JournalStore", "Platform", "StrictJSON"]),
     trial("StrictJSON", ["StrictJSON"]),
     trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
     trial(
       "SubscriptionLedger",
       [
-        "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
+        "TestLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
         "Simulator", "SignedData", "StrictJSON",
       ]),
     // The row worked out a second time, in the plainest way, to hold the first to.
@@ -110,7 +110,7 @@ let package = Package(
     trial(
       "Simulation",
       [
-        "PlainFold", "TrialLedger", "SubscriptionLedger", "JournalStore", "Entitlements",
+        "PlainFold", "TestLedger", "SubscriptionLedger", "JournalStore", "Entitlements",
         "SignedData", "StrictJSON", "CSQLite",
       ]),
     trial(

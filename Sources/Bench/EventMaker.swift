@@ -8,7 +8,7 @@ import Synchronization
 /// other has.
 final class EventMaker: Sendable {
   /// What is ready, to be taken by one.
-  let batches = Mailbox<[NewEvent]>(capacity: 16)
+  let batches = BoundedQueue<[NewEvent]>(capacity: 16)
   private let header: [UInt8]
   /// Customers whose events are made at once, mixed in the order of their signing.
   private let piece: Int

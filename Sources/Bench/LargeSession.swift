@@ -13,8 +13,8 @@ struct LargeSession {
   static let few = 100_000
 
   let options: Options
-  let small: World
-  let large: World
+  let small: MadeLedger
+  let large: MadeLedger
   let known: KnownCustomers
   /// Signed with the authority that both daemons trust.
   private let file: BodyFile
@@ -27,15 +27,15 @@ struct LargeSession {
   init(_ folder: RunFolder, _ options: Options) throws(BenchError) {
     self.options = options
     report = Report(conditions: try .ofMachine(folder))
-    small = try World(Self.few, in: folder, places: options.places)
-    large = try World(options.events, in: folder, places: options.places)
+    small = try MadeLedger(Self.few, in: folder, places: options.places)
+    large = try MadeLedger(options.events, in: folder, places: options.places)
     known = KnownCustomers()
     // That of an earlier run goes with its journals: their headers are its.
     let authority = try Input.authority(in: folder.path + "/authority")
     let header = try MadeBody.header(of: authority)
-    var missing: [World] = []
+    var missing: [MadeLedger] = []
     for world in [small, large] where try !world.isMade() { missing.append(world) }
-    try World.requireRoom(for: missing, in: folder)
+    try MadeLedger.requireRoom(for: missing, in: folder)
     for world in missing { try world.make(known.past, header: header) }
     let path = folder.path + "/coming-\(getpid()).ndjson"
     try Signing.write(known.payloads(), heading: .null, authority, to: path)
@@ -204,7 +204,7 @@ struct LargeSession {
   }
 
   /// The rows over HTTP must have folded just what the journal has of the customer.
-  private func checkRows(_ world: World, _ port: UInt16) throws(BenchError) {
+  private func checkRows(_ world: MadeLedger, _ port: UInt16) throws(BenchError) {
     let app = SimulatedApp()
     let ids = known.ids
     for place in stride(from: 0, to: ids.count, by: max(1, ids.count / 50)) {

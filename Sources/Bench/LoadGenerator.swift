@@ -25,7 +25,7 @@ struct LoadGenerator: ~Copyable {
 
   /// Without an answer for so long, in milliseconds, there is nothing to measure.
   private static let patience: Int32 = 30_000
-  private static let bellToken = UInt64.max
+  private static let wakeupToken = UInt64.max
 
   /// - Parameters:
   ///   - marker: what a good answer contains.
@@ -60,7 +60,7 @@ struct LoadGenerator: ~Copyable {
       try watch(connection.socket.descriptor, UInt64(token))
       connections.append(connection)
     }
-    if let pacer { try watch(pacer.bell.descriptor, Self.bellToken) }
+    if let pacer { try watch(pacer.bell.descriptor, Self.wakeupToken) }
   }
 
   private func watch(_ descriptor: Int32, _ token: UInt64) throws(BenchError) {
@@ -115,7 +115,7 @@ struct LoadGenerator: ~Copyable {
   }
 
   private mutating func react(to event: Epoll.Event) throws(BenchError) {
-    guard event.token != Self.bellToken else { return try beginDue() }
+    guard event.token != Self.wakeupToken else { return try beginDue() }
     let token = Int(event.token)
     let connection = connections[token]
     if event.broken { throw .unmeasurable("the daemon closed a connection") }

@@ -9,7 +9,7 @@ import Synchronization
 /// some requests come together, whatever became of those before them.
 final class Pacer: Sendable {
   /// Rings when a request falls due.
-  let bell = Bell()
+  let bell = WakeupEvent()
   /// Nanoseconds after the start, ascending.
   let due: [Int64]
   private let isOver = Atomic(false)

@@ -14,7 +14,7 @@ enum Signing {
   ) throws(BenchError) {
     var progress = Progress("notifications signed", of: notifications.count)
     do throws(PlatformError) {
-      let file = try StreamedFile(path)
+      let file = try AtomicFileWriter(path)
       try file.write(heading.text + "\n")
       for start in stride(from: 0, to: notifications.count, by: round) {
         let end = min(start + round, notifications.count)
@@ -36,7 +36,7 @@ enum Signing {
     _ notifications: ArraySlice<JSONValue>, _ authority: SimulatedAuthority
   ) throws(PlatformError) -> [[UInt8]] {
     let parts = ProcessLimits.processors
-    let results = Mailbox<(part: Int, bodies: [[UInt8]])>(capacity: parts)
+    let results = BoundedQueue<(part: Int, bodies: [[UInt8]])>(capacity: parts)
     for part in 0..<parts {
       let first = notifications.startIndex + notifications.count * part / parts
       let end = notifications.startIndex + notifications.count * (part + 1) / parts

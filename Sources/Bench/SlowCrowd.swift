@@ -5,7 +5,7 @@ import Synchronization
 /// Many slow clients at once, on a thread of their own; who was closed comes again.
 final class SlowCrowd: Sendable {
   /// What the crowd saw.
-  struct Tally: Sendable {
+  struct Counts: Sendable {
     var opened = 0
     /// Of each manner: how many the daemon closed, how long after its deadline at most, in seconds,
     /// and how many were still open so long after it that they were given up.
@@ -16,7 +16,7 @@ final class SlowCrowd: Sendable {
   }
 
   private let isOver = Atomic(false)
-  private let tally = Mutex(Tally())
+  private let counts = Mutex(Counts())
   private let failure = Mutex<BenchError?>(nil)
 
   private init() {}
@@ -31,7 +31,7 @@ final class SlowCrowd: Sendable {
   /// Keeps `count` of them open while `body` runs, then waits until the daemon has closed them all.
   static func run<Result>(
     _ count: Int, port: UInt16, _ body: () throws(BenchError) -> Result
-  ) throws(BenchError) -> (result: Result, tally: Tally) {
+  ) throws(BenchError) -> (result: Result, counts: Counts) {
     let crowd = SlowCrowd()
     let thread: Thread
     do throws(PlatformError) {
@@ -42,7 +42,7 @@ final class SlowCrowd: Sendable {
     let result: Result
     do throws(BenchError) {
       // All of them are there before anything is measured.
-      while crowd.tally.withLock({ $0.opened }) < count, crowd.failure.withLock({ $0 }) == nil {
+      while crowd.counts.withLock({ $0.opened }) < count, crowd.failure.withLock({ $0 }) == nil {
         usleep(10_000)
       }
       result = try body()
@@ -54,7 +54,7 @@ final class SlowCrowd: Sendable {
     crowd.isOver.store(true, ordering: .relaxed)
     thread.join()
     if let failure = crowd.failure.withLock({ $0 }) { throw failure }
-    return (result, crowd.tally.withLock { $0 })
+    return (result, crowd.counts.withLock { $0 })
   }
 
   private func stay(_ count: Int, _ port: UInt16) {
@@ -70,7 +70,7 @@ final class SlowCrowd: Sendable {
             guard places > 0, !isOver.load(ordering: .relaxed) else { continue }
             places -= 1
             clients[place] = try SlowClient(Self.manner(place), port: port)
-            tally.withLock { $0.opened += 1 }
+            counts.withLock { $0.opened += 1 }
           } else if let client = clients[place], isGone(client, &buffer) {
             clients[place] = nil
           } else if (place + round) % 10 == 0 {
@@ -105,13 +105,13 @@ final class SlowCrowd: Sendable {
       client.seen = now
       return false
     }
-    tally.withLock { tally in
-      var counts = tally.manners[client.manner] ?? (0, 0, 0)
+    counts.withLock { total in
+      var counts = total.manners[client.manner] ?? (0, 0, 0)
       if isClosed { counts.closed += 1 } else { counts.forgotten += 1 }
       // So late it was still open; when after that it was closed nobody saw.
       let open = Double(client.seen - client.start) / 1e9 - client.manner.deadline
       counts.worst = max(counts.worst, open)
-      tally.manners[client.manner] = counts
+      total.manners[client.manner] = counts
     }
     return true
   }

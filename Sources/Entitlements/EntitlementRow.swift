@@ -51,8 +51,8 @@ public struct EntitlementRow: Sendable, Equatable {
     head = periods.head
     revokedAt = periods.revokedAt
     guard !state.isEmpty else { return }
-    var moment = Moment(periods, renewal, code: state.status?.status)
-    for time in time.map({ [$0] }) ?? Moment.turns(periods, renewal) {
+    var moment = StatusEvaluator(periods, renewal, code: state.status?.status)
+    for time in time.map({ [$0] }) ?? StatusEvaluator.turns(periods, renewal) {
       moment.move(to: time)
       let span = moment.span
       if let last = spans.last, last.isSameAnswer(as: span) { continue }

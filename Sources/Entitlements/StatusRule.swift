@@ -31,7 +31,7 @@ extension StatusRule {
   /// The rule that decides a stream's status at a time; how long a non-renewing product lasts is
   /// configuration, and not looked at here.
   public init(_ state: StreamState, at time: Int64) {
-    var moment = Moment(
+    var moment = StatusEvaluator(
       Periods(state), state.renewal?.renewal, code: state.status?.status)
     moment.move(to: time)
     self = moment.rule

@@ -127,7 +127,7 @@ public struct StreamState: Sendable, Equatable {
   }
 
   /// The same state with seq 0: nothing else in it depends on the order of arrival.
-  public var withoutPlace: StreamState {
+  public var withoutSeq: StreamState {
     var state = self
     state.lastEvent?.seq = 0
     return state

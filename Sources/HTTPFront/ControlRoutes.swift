@@ -9,7 +9,7 @@ extension LedgerHandler {
   ) -> HTTPResponse? {
     switch found.route.name {
     case .controlIngest: ingest(request, through: answer)
-    case .controlRows(let order): return rows(order, request, through: answer)
+    case .controlProjection(let order): return rows(order, request, through: answer)
     case .controlAdmit, .controlDrop:
       guard let id = Int64(found.id) else { return Problem.notFound }
       let isAdmission = found.route.name == .controlAdmit
@@ -36,13 +36,13 @@ extension LedgerHandler {
   }
 
   private func rows(
-    _ order: Route.RowsOrder, _ request: HTTPRequest, through answer: Answer
+    _ order: Route.ProjectionOrder, _ request: HTTPRequest, through answer: Answer
   ) -> HTTPResponse? {
     let allowed: Set<String> = ["fingerprint", "keep", "id"]
     guard let query = QueryString(request.query, allowed: allowed) else {
       return Problem.response(.malformed("query"))
     }
-    let kept = query["keep"].map { Int($0) } ?? Rebuild.keptByDefault
+    let kept = query["keep"].map { Int($0) } ?? Rebuild.retainedByDefault
     guard let kept, (0...100).contains(kept) else {
       return Problem.response(.malformed("query"))
     }
@@ -71,7 +71,7 @@ extension LedgerHandler {
     return nil
   }
 
-  private static func answer(to outcome: Ledger.RowsOutcome) -> HTTPResponse {
+  private static func answer(to outcome: Ledger.ProjectionOutcome) -> HTTPResponse {
     switch outcome {
     case .done: json([("outcome", .string("done"))])
     case .nothing: Problem.notFound

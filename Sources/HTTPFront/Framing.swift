@@ -4,7 +4,7 @@
 /// past a proxy (RFC 9112 section 11.2).
 enum Framing {
   /// Exactly one Host, of the characters a name, an address and a port have (RFC 9112 section 3.2).
-  static func checkHost(_ headers: HTTPHeaders) throws(Flaw) {
+  static func checkHost(_ headers: HTTPHeaders) throws(HTTPParseError) {
     let hosts = headers.all("host")
     guard hosts.count == 1, let host = hosts.first, !host.isEmpty,
       host.utf8.allSatisfy(Octet.host.contains)
@@ -15,7 +15,7 @@ enum Framing {
   /// nothing else, or neither.
   static func framing(
     _ headers: HTTPHeaders, isVersion10: Bool
-  ) throws(Flaw) -> RequestHead.Framing {
+  ) throws(HTTPParseError) -> RequestHead.Framing {
     // Equal twins are refused like different ones: RFC 9110 section 8.6 allows repairing them, and
     // a proxy that joins what we would count shows two readings.
     let lengths = headers.all("content-length")
@@ -25,7 +25,7 @@ enum Framing {
     case (1, 0): return .length(try length(lengths[0]))
     case (0, 1):
       // RFC 9112 section 6.1: HTTP/1.0 knows no Transfer-Encoding; its framing is faulty.
-      // Letter case is that of ASCII: Unicode's takes the Kelvin sign for a k, a proxy does not.
+      // ASCII case folding: Unicode's would equate the Kelvin sign with k, and a proxy does not.
       let coding = codings[0].utf8.map(Octet.lowercased)
       guard !isVersion10, coding.elementsEqual("chunked".utf8) else { throw .malformed }
       return .chunked
@@ -34,7 +34,7 @@ enum Framing {
   }
 
   /// 1 to 18 digits and nothing else, so that no number overflows.
-  private static func length(_ text: String) throws(Flaw) -> Int {
+  private static func length(_ text: String) throws(HTTPParseError) -> Int {
     guard (1...18).contains(text.utf8.count) else { throw .malformed }
     var length = 0
     for byte in text.utf8 {

@@ -5,7 +5,7 @@ import Platform
 public final class HTTPServer: Sendable {
   /// The TCP port, also where the configuration said 0.
   public let port: UInt16
-  private let inboxes: [Inbox]
+  private let inboxes: [ReactorQueue]
   private let shutdown: Shutdown
   /// One a reactor, in the order of the inboxes.
   private let threads: [Thread]
@@ -30,11 +30,12 @@ public final class HTTPServer: Sendable {
     // More threads than processors only take turns: a reactor never blocks but in epoll.
     let count = configuration.reactors > 0 ? configuration.reactors : processors()
     let shared = Reactor.Shared(
-      listeners: try listeners(configuration), inboxes: (0..<count).map { _ in Inbox() },
-      census: Census(limits: limits, trusted: try trusted(configuration)), limits: limits,
+      listeners: try listeners(configuration), inboxes: (0..<count).map { _ in ReactorQueue() },
+      census: ConnectionLimiter(limits: limits, trusted: try trusted(configuration)),
+      limits: limits,
       shutdown: Shutdown())
     // Every thread reports exactly once, so the start can wait for all and still not hang.
-    let starts = Mailbox<HTTPFrontError?>(capacity: count)
+    let starts = BoundedQueue<HTTPFrontError?>(capacity: count)
     var threads: [Thread] = []
     var failure: HTTPFrontError?
     for (place, inbox) in shared.inboxes.enumerated() {
@@ -56,8 +57,8 @@ public final class HTTPServer: Sendable {
 
   /// The life of a reactor thread: its handler and its reactor are made, used and freed on it.
   private static func runReactor(
-    _ shared: Reactor.Shared, _ inbox: Inbox, _ handler: () throws -> any RequestHandler,
-    _ starts: Mailbox<HTTPFrontError?>
+    _ shared: Reactor.Shared, _ inbox: ReactorQueue, _ handler: () throws -> any RequestHandler,
+    _ starts: BoundedQueue<HTTPFrontError?>
   ) {
     ProcessLimits.yield(.toTheWriter)
     let made: any RequestHandler
@@ -76,7 +77,7 @@ public final class HTTPServer: Sendable {
 
   /// Waits until every thread has said how its start went.
   private static func firstFailure(
-    of count: Int, _ starts: Mailbox<HTTPFrontError?>
+    of count: Int, _ starts: BoundedQueue<HTTPFrontError?>
   ) -> HTTPFrontError? {
     var failure: HTTPFrontError?
     var reports = 0

@@ -45,7 +45,7 @@ extension HeadReader {
   /// The request line; one that is too long is called a long target, as it nearly always is.
   mutating func requestLine(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Range<Int>? {
+  ) throws(HTTPParseError) -> Range<Int>? {
     try line(input, &cursor, limits.requestTarget + Self.methodRoom, .longTarget)
   }
 
@@ -56,21 +56,21 @@ extension HeadReader {
   /// not, and 401 says so.
   mutating func fieldLine(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Range<Int>? {
+  ) throws(HTTPParseError) -> Range<Int>? {
     try line(input, &cursor, limits.headerField, .largeHeader, block: limits.headerBlock)
   }
 
   /// A line with the size of a chunk.
   mutating func chunkLine(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Range<Int>? {
+  ) throws(HTTPParseError) -> Range<Int>? {
     try line(input, &cursor, limits.chunkLine, .malformed)
   }
 
   /// The line end behind a chunk: a line with nothing in it.
   mutating func chunkEnd(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Range<Int>? {
+  ) throws(HTTPParseError) -> Range<Int>? {
     try line(input, &cursor, 0, .malformed)
   }
 
@@ -86,8 +86,9 @@ extension HeadReader {
   ///
   /// - Parameter block: the limit of the whole header block, and of the one field that may fill it.
   private mutating func line(
-    _ input: Span<UInt8>, _ cursor: inout Int, _ limit: Int, _ tooLong: Flaw, block: Int? = nil
-  ) throws(Flaw) -> Range<Int>? {
+    _ input: Span<UInt8>, _ cursor: inout Int, _ limit: Int, _ tooLong: HTTPParseError,
+    block: Int? = nil
+  ) throws(HTTPParseError) -> Range<Int>? {
     // memchr rather than a loop: the search is the only thing done for each byte of a long line,
     // and it must be quick without optimisation as well.
     let complete = input.withUnsafeBufferPointer { bytes in
@@ -122,12 +123,12 @@ extension HeadReader {
 
 extension HeadReader {
   /// A request starts with a method, or with the CR of one empty line.
-  static func checkFirst(_ byte: UInt8) throws(Flaw) {
+  static func checkFirst(_ byte: UInt8) throws(HTTPParseError) {
     guard Octet.token.contains(byte) || byte == Octet.carriageReturn else { throw .malformed }
   }
 
   /// Reads `method SP target SP HTTP/1.x`, with single spaces and nothing else.
-  mutating func splitRequestLine(_ line: Range<Int>) throws(Flaw) {
+  mutating func splitRequestLine(_ line: Range<Int>) throws(HTTPParseError) {
     // First and last space: a space in between is then a character of the target, where no space
     // may be, and so a second one anywhere is refused.
     guard let first = text[line].firstIndex(of: Octet.space),
@@ -144,7 +145,7 @@ extension HeadReader {
 
   /// HTTP/1.1, and HTTP/1.0 because nginx speaks it to what it proxies unless told otherwise; such
   /// a request gets no chunked body, no interim answer, and its connection closes.
-  private mutating func readVersion(_ place: Range<Int>) throws(Flaw) {
+  private mutating func readVersion(_ place: Range<Int>) throws(HTTPParseError) {
     let version = text[place]
     if version.elementsEqual("HTTP/1.1".utf8) {
       isVersion10 = false
@@ -167,7 +168,7 @@ extension HeadReader {
   /// Only origin-form. RFC 9112 section 3.2.2 wants servers to take absolute-form too, for a day
   /// when clients use it; they do not, and a second place for the host is a second answer to who is
   /// asked.
-  private func checkTarget() throws(Flaw) {
+  private func checkTarget() throws(HTTPParseError) {
     guard target.count <= limits.requestTarget else { throw .longTarget }
     guard !target.isEmpty, text[target.lowerBound] == UInt8(ascii: "/"),
       text[target].allSatisfy(Octet.target.contains)
@@ -178,7 +179,7 @@ extension HeadReader {
 // MARK: - Fields
 
 extension HeadReader {
-  mutating func takeField(_ line: Range<Int>) throws(Flaw) {
+  mutating func takeField(_ line: Range<Int>) throws(HTTPParseError) {
     // Before it is read: a field too many is not worth the work.
     guard fields.count < limits.headerFields else { throw .largeHeader }
     let (name, value) = try splitField(line)
@@ -190,7 +191,7 @@ extension HeadReader {
 
   /// A trailer is checked and forgotten. One that would have framed, routed or allowed something in
   /// the head shows that somebody tries (RFC 9110 section 6.5.1).
-  mutating func takeTrailer(_ line: Range<Int>) throws(Flaw) {
+  mutating func takeTrailer(_ line: Range<Int>) throws(HTTPParseError) {
     trailerCount += 1
     guard trailerCount <= limits.headerFields else { throw .largeHeader }
     let (name, _) = try splitField(line)
@@ -209,7 +210,7 @@ extension HeadReader {
   /// or white space in or after it, fails because its name is no token.
   private func splitField(
     _ line: Range<Int>
-  ) throws(Flaw) -> (name: Range<Int>, value: Range<Int>) {
+  ) throws(HTTPParseError) -> (name: Range<Int>, value: Range<Int>) {
     guard let colon = text[line].firstIndex(of: UInt8(ascii: ":")) else { throw .malformed }
     let name = line.lowerBound..<colon
     guard !name.isEmpty, text[name].allSatisfy(Octet.token.contains) else { throw .malformed }
@@ -228,7 +229,7 @@ extension HeadReader {
 
 extension HeadReader {
   /// Hands the finished head over and starts anew.
-  mutating func takeHead(from peer: Peer) throws(Flaw) -> RequestHead {
+  mutating func takeHead(from peer: Peer) throws(HTTPParseError) -> RequestHead {
     let headers = HTTPHeaders(text: text, fields: fields)
     // The first `?` ends the path (RFC 3986 section 3.4); later ones belong to the query.
     let question = text[target].firstIndex(of: UInt8(ascii: "?")) ?? target.upperBound
@@ -253,7 +254,7 @@ extension HeadReader {
   ///
   /// Extensions are ignored as RFC 9112 section 7.1.1 demands; they cannot hide a line end, because
   /// nothing but visible ASCII passes, and `limits.chunkLine` bounds them.
-  func chunkSize(_ line: Range<Int>) throws(Flaw) -> Int {
+  func chunkSize(_ line: Range<Int>) throws(HTTPParseError) -> Int {
     let digits = text[line].prefix { $0 != UInt8(ascii: ";") }
     let rest = text[line].dropFirst(digits.count)
     guard (1...15).contains(digits.count), rest.count != 1,

@@ -120,7 +120,7 @@ public final class LedgerHandler: RequestHandler {
     case .metrics: return metrics()
     case .openAPI: return service.openAPI
     case .page: return ConsolePages.response(request.path) ?? Problem.notFound
-    case .controlIngest, .controlRows, .controlAdmit, .controlDrop:
+    case .controlIngest, .controlProjection, .controlAdmit, .controlDrop:
       return control(found, request, through: answer)
     }
   }
@@ -145,9 +145,9 @@ public final class LedgerHandler: RequestHandler {
     }
   }
 
-  public func roundEnds() { reader?.roundEnds() }
+  public func eventLoopIterationEnded() { reader?.eventLoopIterationEnded() }
 
-  public func turnEnds() {
+  public func flush() {
     guard !proven.isEmpty else { return }
     service.ledger.submit(proven)
     proven.removeAll(keepingCapacity: true)
@@ -242,7 +242,7 @@ public final class LedgerHandler: RequestHandler {
   // MARK: Under load
 
   /// A notification has three signatures to be proven; a read is a look at one row.
-  public func takesLong(_ head: RequestHead) -> Bool {
+  public func isQueued(_ head: RequestHead) -> Bool {
     MatchedRoute(head.path)?.route.name == .notifications
   }
 

@@ -16,7 +16,7 @@ public final class LedgerService: Sendable {
   let openAPI: HTTPResponse
   private let draining = Atomic<Bool>(false)
   /// Set once, before the first request.
-  private let watch = Mutex<Watch?>(nil)
+  private let watch = Mutex<ResourceSampler?>(nil)
 
   /// A batch that takes longer than this many seconds is a disk that does not answer.
   private static let stalledSeconds = 10.0
@@ -39,7 +39,7 @@ public final class LedgerService: Sendable {
   /// on.
   public func startWatch(beat: @escaping @Sendable () -> Void = {}) throws(PlatformError) {
     let service = self
-    let started = try Watch.start(
+    let started = try ResourceSampler.start(
       ledger, durations: { service.configuration.nonRenewingDurations },
       beat: { if service.ledger.meter.stalledSeconds < Self.stalledSeconds { beat() } })
     watch.withLock { $0 = started }
@@ -87,7 +87,9 @@ public final class LedgerService: Sendable {
     return nil
   }
 
-  private var seen: Watch.Readings { watch.withLock { $0 }?.seen ?? Watch.Readings() }
+  private var seen: ResourceSampler.Readings {
+    watch.withLock { $0 }?.seen ?? ResourceSampler.Readings()
+  }
 
   // MARK: Answers to notifications
 
@@ -172,7 +174,7 @@ public final class LedgerService: Sendable {
   ///
   /// - Parameter folded: the last seq in the live rows; nil where there are none.
   func metricsText(folded: Int64?) -> String {
-    watch.withLock { $0 }?.wantRows()
+    watch.withLock { $0 }?.requestRowCount()
     let versions = version.compactMap { name, value -> (String, String)? in
       guard case .string(let text) = value else { return nil }
       return (name, text)

@@ -9,11 +9,11 @@ final class Metrics: Sendable {
   let notifications = NotificationCounts()
   let refusals = CounterFamily<String>(maximum: 300, other: "other")
   let httpRefusals = CounterFamily<Int>(maximum: 100, other: 0)
-  let unknownTypes = Tally()
-  let signedAhead = Tally()
-  let connections = Tally()
-  let chainHits = Tally()
-  let chainMisses = Tally()
+  let unknownTypes = Counter()
+  let signedAhead = Counter()
+  let connections = Counter()
+  let chainHits = Counter()
+  let chainMisses = Counter()
   let reloads = CounterFamily<String>(maximum: 2, other: "refused")
   /// Seconds from the whole request to its answer.
   let answer = Histogram([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10])
@@ -28,9 +28,9 @@ final class Metrics: Sendable {
   ///   - folded: the last seq in the live rows; nil where there are none.
   ///   - versions: of the program and its parts.
   func text(
-    _ ledger: Ledger, _ seen: Watch.Readings, folded: Int64?, versions: [(String, String)]
+    _ ledger: Ledger, _ seen: ResourceSampler.Readings, folded: Int64?, versions: [(String, String)]
   ) -> String {
-    var page = Exposition()
+    var page = PrometheusText()
     page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
     page.sample(
       "subledger_build_info", versions.map { (name: $0.0, value: $0.1) }, Int64(1))
@@ -39,11 +39,11 @@ final class Metrics: Sendable {
     writeNotifications(&page, ledger)
     writeDoor(&page)
     writeJournal(&page, ledger, seen)
-    writeRows(&page, ledger, seen, folded)
+    writeRowCounts(&page, ledger, seen, folded)
     return page.text
   }
 
-  private func writeNotifications(_ page: inout Exposition, _ ledger: Ledger) {
+  private func writeNotifications(_ page: inout PrometheusText, _ ledger: Ledger) {
     let name = "subledger_notifications_total"
     page.family(
       name, .counter,
@@ -72,7 +72,7 @@ final class Metrics: Sendable {
       "subledger_batch_notifications", "Notifications committed together.", ledger.meter.batches)
   }
 
-  private func writeDoor(_ page: inout Exposition) {
+  private func writeDoor(_ page: inout PrometheusText) {
     page.family("subledger_refusals_total", .counter, "Notifications refused, by reason.")
     for (reason, count) in refusals.samples {
       page.sample("subledger_refusals_total", [(name: "reason", value: reason)], count)
@@ -102,7 +102,7 @@ final class Metrics: Sendable {
   }
 
   private func writeJournal(
-    _ page: inout Exposition, _ ledger: Ledger, _ seen: Watch.Readings
+    _ page: inout PrometheusText, _ ledger: Ledger, _ seen: ResourceSampler.Readings
   ) {
     page.single("subledger_journal_seq", .gauge, "The newest event's place.", ledger.seq)
     page.single(
@@ -124,8 +124,9 @@ final class Metrics: Sendable {
       "subledger_disk_size_bytes", .gauge, "Size of the data folder's disk.", disk.total)
   }
 
-  private func writeRows(
-    _ page: inout Exposition, _ ledger: Ledger, _ seen: Watch.Readings, _ folded: Int64?
+  private func writeRowCounts(
+    _ page: inout PrometheusText, _ ledger: Ledger, _ seen: ResourceSampler.Readings,
+    _ folded: Int64?
   ) {
     page.single(
       "subledger_rows_live", .gauge, "1 where rows answer; 0 while they are being built.",

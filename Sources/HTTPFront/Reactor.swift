@@ -13,19 +13,19 @@ final class Reactor {
   /// What the reactors of one server have in common.
   struct Shared: Sendable {
     let listeners: [Listener]
-    let inboxes: [Inbox]
-    let census: Census
+    let inboxes: [ReactorQueue]
+    let census: ConnectionLimiter
     let limits: ServerLimits
     let shutdown: Shutdown
   }
 
   let shared: Shared
-  let inbox: Inbox
+  let inbox: ReactorQueue
   let handler: any RequestHandler
   /// Its own; only the listening sockets are in those of the others as well.
   var epoll: Epoll
   /// By slot; slots are used again, tokens are not.
-  var connections: [Connection?] = []
+  var connections: [HTTPConnection?] = []
   var freeSlots: [Int] = []
   var open = 0
   /// Open connections that were over a limit and only get their 503.
@@ -40,7 +40,7 @@ final class Reactor {
   /// All connections read through this one buffer; nothing of it survives the round.
   var buffer = [UInt8](repeating: 0, count: 64 * 1024)
   /// Requests whose work takes long; each one's connection is answering under that ticket.
-  var line: WaitingLine<Waiting>
+  var line: AdmissionQueue<Waiting>
   /// When the last turn ended and left some waiting, in monotonic nanoseconds.
   var pause: Int64?
 
@@ -52,20 +52,20 @@ final class Reactor {
   /// What the requests that wait may hold in all: a few thousand of the usual size.
   private static let lineBytes = 64 * 1024 * 1024
   /// Above every token of a connection, whose upper half is below 2^31.
-  private static let bellToken = UInt64.max
+  private static let wakeupToken = UInt64.max
   private static let firstListenerToken = UInt64.max - 16
 
   init(
-    _ shared: Shared, inbox: Inbox, handler: any RequestHandler
+    _ shared: Shared, inbox: ReactorQueue, handler: any RequestHandler
   ) throws(PlatformError) {
     self.shared = shared
     self.inbox = inbox
     self.handler = handler
     epoll = try .open()
-    line = WaitingLine(
+    line = AdmissionQueue(
       patience: Int64(shared.limits.waitSeconds * 1e9), few: shared.limits.freeWaiters,
       room: Self.lineBytes)
-    try epoll.add(inbox.bell.descriptor, token: Self.bellToken, .read)
+    try epoll.add(inbox.bell.descriptor, token: Self.wakeupToken, .read)
     try listen()
   }
 
@@ -77,7 +77,7 @@ final class Reactor {
       // One reading of the clock a round: all that happened in it happened at this time.
       now = Self.milliseconds()
       for place in 0..<count { react(to: epoll.event(at: place)) }
-      handler.roundEnds()
+      handler.eventLoopIterationEnded()
       work(forAtLeast: Self.turn)
       if now >= nextTick { scan() }
       if !isDraining, shared.shutdown.isRequested { beginDraining() }
@@ -100,7 +100,7 @@ final class Reactor {
   }
 
   private func react(to event: Epoll.Event) {
-    if event.token == Self.bellToken {
+    if event.token == Self.wakeupToken {
       // In this order: a letter after `takeAll` rings again.
       inbox.bell.silence()
       for letter in inbox.takeAll() { take(letter) }
@@ -111,7 +111,7 @@ final class Reactor {
     }
   }
 
-  private func connection(_ token: UInt64) -> Connection? {
+  private func connection(_ token: UInt64) -> HTTPConnection? {
     // An event of a connection that was closed earlier in the same batch fits no token any more.
     let slot = Int(token & 0xffff_ffff)
     guard slot < connections.count, let connection = connections[slot], connection.token == token
@@ -119,7 +119,7 @@ final class Reactor {
     return connection
   }
 
-  private func take(_ letter: Inbox.Letter) {
+  private func take(_ letter: ReactorQueue.ReactorMessage) {
     switch letter {
     case .connection(let descriptor, let peer):
       // Counted by the sender, so that its next choice knew; `adopt` counts again.
@@ -197,7 +197,7 @@ extension Reactor {
     }
   }
 
-  private func leastLoaded() -> Inbox {
+  private func leastLoaded() -> ReactorQueue {
     var chosen = (inbox: inbox, load: inbox.load.load(ordering: .relaxed))
     for other in shared.inboxes {
       let load = other.load.load(ordering: .relaxed)
@@ -228,11 +228,11 @@ extension Reactor {
   @discardableResult
   private func adopt(
     _ socket: consuming Socket, _ peer: Peer, isCounted: Bool
-  ) -> Connection? {
+  ) -> HTTPConnection? {
     // The last slot that became free first: the table stays as short as the busiest moment.
     let slot = freeSlots.popLast() ?? connections.count
     serial = serial == UInt32.max >> 1 ? 0 : serial + 1
-    let connection = Connection(
+    let connection = HTTPConnection(
       socket: socket, peer: peer, isCounted: isCounted, slot: slot, serial: serial,
       limits: shared.limits, deadline: after(shared.limits.headerSeconds))
     if slot == connections.count {
@@ -252,7 +252,7 @@ extension Reactor {
   }
 
   /// Forgets the connection; the socket closes with the last reference to it.
-  func close(_ connection: Connection) {
+  func close(_ connection: HTTPConnection) {
     guard connections[connection.slot] === connection else { return }
     epoll.remove(connection.socket.descriptor)
     connections[connection.slot] = nil
@@ -261,7 +261,7 @@ extension Reactor {
     if connection.isCounted { shared.census.leave(connection.peer) }
   }
 
-  private func count(_ connection: Connection, _ change: Int) {
+  private func count(_ connection: HTTPConnection, _ change: Int) {
     open += change
     if connection.isCounted {
       inbox.load.add(change, ordering: .relaxed)

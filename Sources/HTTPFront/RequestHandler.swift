@@ -25,15 +25,15 @@ public protocol RequestHandler: AnyObject {
 
   /// Whether the work of such a request takes so long that others must not wait for it: it is done
   /// in turn, once all that came in has been read, and what would wait too long gets `overload`.
-  func takesLong(_ head: RequestHead) -> Bool
+  func isQueued(_ head: RequestHead) -> Bool
 
   /// Called when all that came in a round was read and answered, but for such requests, before
   /// these are done or anything is waited for.
-  func roundEnds()
+  func eventLoopIterationEnded()
 
   /// Called after some of such requests, before anything is waited for: what they left to be handed
   /// on together goes on now.
-  func turnEnds()
+  func flush()
 
   /// The answer to a request that would wait too long, or did: 503, and the connection stays.
   func overload() -> HTTPResponse
@@ -50,9 +50,9 @@ public protocol RequestHandler: AnyObject {
 }
 
 extension RequestHandler {
-  public func takesLong(_ head: RequestHead) -> Bool { false }
-  public func roundEnds() {}
-  public func turnEnds() {}
+  public func isQueued(_ head: RequestHead) -> Bool { false }
+  public func eventLoopIterationEnded() {}
+  public func flush() {}
   public func overload() -> HTTPResponse { refuse(status: 503) }
   public func note(refusal status: Int) {}
   public func note(connection change: ConnectionChange) {}
@@ -63,7 +63,7 @@ extension RequestHandler {
 /// An answer that comes twice, or after the connection has gone, is dropped. One that never comes
 /// is replaced by 503 after `ServerLimits.answerSeconds`.
 public struct Answer: Sendable {
-  let inbox: Inbox
+  let inbox: ReactorQueue
   let slot: Int
   let ticket: UInt64
 

@@ -70,7 +70,7 @@ package struct RequestParser: Sendable {
   /// Uses bytes of `input` from `cursor` on, moves `cursor` past them, and says what to do.
   package mutating func consume(_ input: Span<UInt8>, at cursor: inout Int) -> Action {
     while true {
-      do throws(Flaw) {
+      do throws(HTTPParseError) {
         if let action = try step(input, &cursor) { return action }
       } catch {
         state = .refused(error.status)
@@ -140,7 +140,7 @@ extension RequestParser {
   /// Goes one state further; nil means: call again.
   private mutating func step(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Action? {
+  ) throws(HTTPParseError) -> Action? {
     switch state {
     case .requestLine: return try readRequestLine(input, &cursor)
     case .fields: return try readField(input, &cursor)
@@ -159,7 +159,7 @@ extension RequestParser {
 
   private mutating func readRequestLine(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Action? {
+  ) throws(HTTPParseError) -> Action? {
     guard cursor < input.count else { return .needMore }
     // A TLS hello or a byte order mark has no line end to wait for: the first byte tells.
     if reader.isEmpty { try HeadReader.checkFirst(input[cursor]) }
@@ -178,7 +178,7 @@ extension RequestParser {
 
   private mutating func readField(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Action? {
+  ) throws(HTTPParseError) -> Action? {
     guard let line = try reader.fieldLine(input, &cursor) else { return .needMore }
     guard line.isEmpty else {
       try reader.takeField(line)
@@ -204,7 +204,7 @@ extension RequestParser {
 
   private mutating func readChunkLine(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Action? {
+  ) throws(HTTPParseError) -> Action? {
     guard let line = try reader.chunkLine(input, &cursor) else { return .needMore }
     let size = try reader.chunkSize(line)
     reader.nextPart()
@@ -217,7 +217,7 @@ extension RequestParser {
 
   private mutating func readChunkEnd(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Action? {
+  ) throws(HTTPParseError) -> Action? {
     guard let line = try reader.chunkEnd(input, &cursor) else { return .needMore }
     guard line.isEmpty else { throw .malformed }
     reader.nextPart()
@@ -227,7 +227,7 @@ extension RequestParser {
 
   private mutating func readTrailer(
     _ input: Span<UInt8>, _ cursor: inout Int
-  ) throws(Flaw) -> Action? {
+  ) throws(HTTPParseError) -> Action? {
     // The limits of a header block hold for trailers too.
     guard let line = try reader.fieldLine(input, &cursor) else { return .needMore }
     if line.isEmpty { return finish() }

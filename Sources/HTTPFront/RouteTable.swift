@@ -106,7 +106,8 @@ extension Route {
         .controlAdmit, "POST", "/control/quarantine/{id}/admit", .local, "`quarantine admit`."),
       Route(.controlDrop, "POST", "/control/quarantine/{id}/drop", .local, "`quarantine drop`."),
     ]
-    + RowsOrder.allCases.map { order in
-      Route(.controlRows(order), "POST", "/control/rows/\(order.rawValue)", .local, "`rebuild`.")
+    + ProjectionOrder.allCases.map { order in
+      Route(
+        .controlProjection(order), "POST", "/control/rows/\(order.rawValue)", .local, "`rebuild`.")
     }
 }

@@ -8,12 +8,12 @@ final class Route: Sendable {
     case healthz, readyz, metrics, version, openAPI
     case page
     case controlIngest
-    case controlRows(RowsOrder)
+    case controlProjection(ProjectionOrder)
     case controlAdmit, controlDrop
   }
 
   /// What to do with the projections of the folder.
-  enum RowsOrder: String, CaseIterable { case adopt, rollback, refold, prune }
+  enum ProjectionOrder: String, CaseIterable { case adopt, rollback, refold, prune }
 
   /// Who may ask.
   enum Access: Sendable {

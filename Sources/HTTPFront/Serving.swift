@@ -14,7 +14,7 @@ extension Reactor {
   /// What Retry-After says with a 503 of the transport, in seconds.
   private static let retryAfter = "5"
 
-  func serve(_ connection: Connection, _ event: Epoll.Event) {
+  func serve(_ connection: HTTPConnection, _ event: Epoll.Event) {
     // Reported whatever was asked for; left alone it would be reported in every round.
     if event.broken { return close(connection) }
     if event.writable && connection.isBlocked { return proceed(connection) }
@@ -28,7 +28,7 @@ extension Reactor {
   }
 
   /// Reads once; level-triggered epoll comes again for the rest, after the other connections.
-  func receive(_ connection: Connection) {
+  func receive(_ connection: HTTPConnection) {
     switch connection.socket.receive(into: &buffer) {
     case .moved(let count):
       advance(connection, buffer.span.extracting(0..<count))
@@ -40,7 +40,7 @@ extension Reactor {
   }
 
   /// Lets the parser at bytes and obeys it, until they are used up or the connection must wait.
-  private func advance(_ connection: Connection, _ input: Span<UInt8>) {
+  private func advance(_ connection: HTTPConnection, _ input: Span<UInt8>) {
     var cursor = 0
     // The stage ends the loop when a request goes to the handler, or an answer is the last.
     while connection.stage == .reading && connection.unsent < Self.gathered {
@@ -61,7 +61,7 @@ extension Reactor {
     }
   }
 
-  private func admit(_ head: RequestHead, _ connection: Connection) {
+  private func admit(_ head: RequestHead, _ connection: HTTPConnection) {
     connection.answersHead = head.method == "HEAD"
     // Set before the handler speaks, so that its refusal closes too where it should, and that an
     // answer which comes later finds it.
@@ -73,12 +73,12 @@ extension Reactor {
     }
   }
 
-  private func respond(to request: HTTPRequest, _ connection: Connection) {
+  private func respond(to request: HTTPRequest, _ connection: HTTPConnection) {
     // A fresh ticket for every request: an answer that comes late or twice fits no later request
     // of the connection, nor a new connection in its slot.
     let ticket = newTicket()
     let answer = Answer(inbox: inbox, slot: connection.slot, ticket: ticket)
-    if handler.takesLong(request.head) {
+    if handler.isQueued(request.head) {
       lineUp(Waiting(request: request, answer: answer), connection)
     } else if let response = handler.respond(to: request, through: answer) {
       connection.enqueue(response, closing: isDraining)
@@ -87,7 +87,7 @@ extension Reactor {
     }
   }
 
-  private func promise(_ answer: Answer, _ connection: Connection) {
+  private func promise(_ answer: Answer, _ connection: HTTPConnection) {
     connection.stage = .answering(ticket: answer.ticket)
     connection.deadline = after(shared.limits.answerSeconds)
   }
@@ -98,7 +98,7 @@ extension Reactor {
     let answer: Answer
   }
 
-  private func lineUp(_ waiting: Waiting, _ connection: Connection) {
+  private func lineUp(_ waiting: Waiting, _ connection: HTTPConnection) {
     let isIn = line.join(
       waiting, bytes: waiting.request.body.count, at: Clock.monotonicNanoseconds())
     guard isIn else {
@@ -127,14 +127,14 @@ extension Reactor {
       time = Clock.monotonicNanoseconds()
       if !isLate { count += 1 }
     }
-    handler.turnEnds()
+    handler.flush()
     // What is read between two turns is part of what waiting takes.
     line.note(count, took: time - (pause ?? start))
     pause = line.isEmpty ? nil : time
   }
 
   /// The connection that still waits for this answer.
-  func connection(in slot: Int, answering ticket: UInt64) -> Connection? {
+  func connection(in slot: Int, answering ticket: UInt64) -> HTTPConnection? {
     guard slot < connections.count, let connection = connections[slot],
       connection.stage == .answering(ticket: ticket)
     else { return nil }
@@ -142,13 +142,13 @@ extension Reactor {
   }
 
   /// The answer to a request that went through `Answer`.
-  func deliver(_ response: HTTPResponse, to connection: Connection) {
+  func deliver(_ response: HTTPResponse, to connection: HTTPConnection) {
     connection.enqueue(response, closing: isDraining)
     proceed(connection)
   }
 
   /// Answers with an error of the transport and closes.
-  func refuse(_ connection: Connection, _ status: Int) {
+  func refuse(_ connection: HTTPConnection, _ status: Int) {
     connection.enqueue(refusal(status), closing: true)
   }
 
@@ -166,7 +166,7 @@ extension Reactor {
   }
 
   /// Sends what there is, goes on with what was read before, and sets the next deadline.
-  func proceed(_ connection: Connection) {
+  func proceed(_ connection: HTTPConnection) {
     while true {
       let wasBlocked = connection.isBlocked
       guard connection.flush() else { return close(connection) }
@@ -193,14 +193,14 @@ extension Reactor {
     }
   }
 
-  private func watch(_ connection: Connection, _ interest: Epoll.Interest) {
+  private func watch(_ connection: HTTPConnection, _ interest: Epoll.Interest) {
     guard connection.interest != interest else { return }
     connection.interest = interest
     epoll.change(connection.socket.descriptor, token: connection.token, interest)
   }
 
   /// Total times, not times between bytes: a client that drips gets no more than any other.
-  private func setDeadline(_ connection: Connection) {
+  private func setDeadline(_ connection: HTTPConnection) {
     let progress = connection.parser.progress
     guard connection.watched != progress else { return }
     connection.watched = progress
@@ -213,7 +213,7 @@ extension Reactor {
   }
 
   /// The last answer is out.
-  private func finish(_ connection: Connection) {
+  private func finish(_ connection: HTTPConnection) {
     // The end of the answer is visible to the client at once; the reset, if any, comes later.
     connection.socket.shutdownSending()
     connection.stage = .lingering
@@ -223,7 +223,7 @@ extension Reactor {
     drop(connection)
   }
 
-  private func drop(_ connection: Connection) {
+  private func drop(_ connection: HTTPConnection) {
     switch connection.socket.receive(into: &buffer) {
     case .wouldBlock: return
     case .ended, .broken: close(connection)
@@ -234,7 +234,7 @@ extension Reactor {
   }
 
   /// A deadline has passed.
-  func expire(_ connection: Connection) {
+  func expire(_ connection: HTTPConnection) {
     // Whoever does not read its answer gets no other one.
     guard !connection.isBlocked else { return close(connection) }
     switch connection.stage {

@@ -29,7 +29,7 @@ extension Journal {
   }
 
   private func append(
-    _ event: NewEvent, _ connection: Connection
+    _ event: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome {
     guard let uuid = NotificationUUID.bytes(event.notificationUUID),
       event.bodySHA256.count == 32
@@ -38,7 +38,7 @@ extension Journal {
     if let twin = try twin(of: event, uuid, connection) { return twin }
     var receivedAt = event.receivedAt
     if let last = head.receivedAt, receivedAt < last {
-      if event.keepsReceiveTime {
+      if event.preservesReceivedAt {
         event.run?.end()
         return .receiveTimeBehind(head: last)
       }
@@ -57,7 +57,7 @@ extension Journal {
 
   private func insert(
     _ event: NewEvent, _ uuid: [UInt8], _ place: Head, _ receivedAt: Int64,
-    _ connection: Connection
+    _ connection: SQLiteConnection
   ) throws(StoreError) {
     let stored = try codec.encode(event.content, mayLearn: true)
     let statement = try connection.statement(
@@ -76,7 +76,7 @@ extension Journal {
   /// Promise 4. What the journal already has under this uuid: the same notification, or another,
   /// which then goes to quarantine. The first one stays whatever comes.
   private func twin(
-    of event: NewEvent, _ uuid: [UInt8], _ connection: Connection
+    of event: NewEvent, _ uuid: [UInt8], _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome? {
     let found = try connection.statement(
       "SELECT seq, body_sha256, source, body, dictionary_id FROM event WHERE notification_uuid = ?"
@@ -106,7 +106,8 @@ extension Journal {
     body[..<(body.lastIndex(of: UInt8(ascii: ".")) ?? body.count)]
   }
 
-  private func appId(of event: NewEvent, _ connection: Connection) throws(StoreError) -> Int64 {
+  private func appId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError) -> Int64
+  {
     let key = [event.environment, event.bundleId]
     if let id = apps[key] { return id }
     let known = try connection.statement(
@@ -121,7 +122,9 @@ extension Journal {
     return id
   }
 
-  private func streamId(of event: NewEvent, _ connection: Connection) throws(StoreError) -> Int64 {
+  private func streamId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError)
+    -> Int64
+  {
     let app = try appId(of: event, connection)
     let known = try connection.statement(
       "SELECT id FROM stream WHERE original_transaction_id IS ? AND app_id = ?"
@@ -132,7 +135,9 @@ extension Journal {
     return connection.lastRowId
   }
 
-  private func kindId(of event: NewEvent, _ connection: Connection) throws(StoreError) -> Int64 {
+  private func kindId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError)
+    -> Int64
+  {
     let key = [event.notificationType, event.subtype]
     if let id = kinds[key] { return id }
     let known = try connection.statement(

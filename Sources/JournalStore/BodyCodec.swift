@@ -19,18 +19,18 @@ package final class BodyCodec {
 
   private let zstd: Zstd
   private let packing: JWSPacking
-  private let shelf: DictionaryShelf
+  private let shelf: DictionaryStore
   /// The one `JournaledPayload` last looked at: Apple signs with one certificate for months.
   private var plainHeader: [UInt8] = []
 
-  package init(shelf: DictionaryShelf) {
+  package init(shelf: DictionaryStore) {
     self.shelf = shelf
     zstd = Zstd()
     packing = JWSPacking(zstd)
   }
 
   /// What bodies may be packed against ahead of the writer; nil while that may still change.
-  var settled: DictionaryShelf.Entry? { shelf.settled }
+  var settled: DictionaryStore.Entry? { shelf.settled }
 
   /// - Parameter mayLearn: whether a header seen for the first time becomes a dictionary.
   package func encode(_ body: [UInt8], mayLearn: Bool) throws(StoreError) -> Stored {
@@ -61,7 +61,7 @@ package final class BodyCodec {
   }
 
   private func encode(_ jws: CompactJWS, mayLearn: Bool) throws(StoreError) -> Stored? {
-    let unfolded = UnfoldedJWS(jws)
+    let unfolded = JWSParts(jws)
     guard unfolded.textCount ?? 0 > 0 else { return nil }
     let entry = try shelf.entry(for: unfolded, mayLearn: mayLearn)
     return packing.pack(jws, unfolded, against: entry)
@@ -76,7 +76,7 @@ package final class BodyCodec {
       return Array(stored.dropFirst())
     case Form.zstd:
       var rest = stored.dropFirst()
-      guard let size = VarInt.take(&rest), size <= UnfoldedJWS.maximumText else { return nil }
+      guard let size = VarInt.take(&rest), size <= JWSParts.maximumText else { return nil }
       return zstd.decompress(rest, size: size, with: nil)
     case Form.jws:
       return try unfolded(stored, dictionary)?.folded()
@@ -88,7 +88,7 @@ package final class BodyCodec {
   /// nil too where a dictionary is named and not there.
   private func unfolded(
     _ stored: [UInt8], _ dictionary: Int64?
-  ) throws(StoreError) -> UnfoldedJWS? {
+  ) throws(StoreError) -> JWSParts? {
     guard let dictionary else { return packing.unpack(stored[1...], nil) }
     guard let known = try shelf.dictionary(dictionary) else { return nil }
     return packing.unpack(stored[1...], known)
@@ -100,7 +100,7 @@ package final class BodyCodec {
   /// - Throws: only what reading a dictionary may throw.
   func payload(
     _ stored: [UInt8], dictionary: Int64?, source: String
-  ) throws(StoreError) -> (content: JournaledPayload.Content, unfolded: UnfoldedJWS?) {
+  ) throws(StoreError) -> (content: JournaledPayload.Content, unfolded: JWSParts?) {
     guard source != JournaledPayload.Content.v1, stored.first == Form.jws else {
       let body = try decode(stored, dictionary: dictionary)
       return (body.map { .init(body: $0, source: source) } ?? .unreadable, nil)

@@ -14,7 +14,7 @@ public final class BodyPacker {
     if let entry = dictionary.current,
       ByteSearch.areEqual(jws.header, entry.dictionary.header[...])
     {
-      body.packed = packing.pack(jws, UnfoldedJWS(jws), against: entry)
+      body.packed = packing.pack(jws, JWSParts(jws), against: entry)
     }
     return body
   }
@@ -23,11 +23,11 @@ public final class BodyPacker {
 /// The dictionary that a journal's writer packs bodies against, once that is on the disk and will
 /// not change before Apple's certificate does.
 public final class SharedDictionary: Sendable {
-  private let held = Mutex<DictionaryShelf.Entry?>(nil)
+  private let held = Mutex<DictionaryStore.Entry?>(nil)
 
   public init() {}
 
-  var current: DictionaryShelf.Entry? { held.withLock { $0 } }
+  var current: DictionaryStore.Entry? { held.withLock { $0 } }
 
-  func publish(_ entry: DictionaryShelf.Entry?) { held.withLock { $0 = entry } }
+  func publish(_ entry: DictionaryStore.Entry?) { held.withLock { $0 = entry } }
 }

@@ -98,7 +98,7 @@ public struct DataFolder: Sendable, Hashable {
 
   /// How to open a file of this folder for reading without creating anything beside it: while a
   /// daemon runs, or a crash left a -wal, through the -wal; otherwise as a file at rest.
-  func readingMode(_ file: String) throws(StoreError) -> Connection.Mode {
+  func readingMode(_ file: String) throws(StoreError) -> SQLiteConnection.Mode {
     if try isLocked() { return .read }
     let wal = try platform { () throws(PlatformError) in try DurableFile.size(file + "-wal") }
     return (wal ?? 0) > 0 ? .read : .immutable

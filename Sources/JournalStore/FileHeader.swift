@@ -41,7 +41,7 @@ struct FileHeader {
   }
 }
 
-extension Connection {
+extension SQLiteConnection {
   /// Whether an open file is ours, asked through SQLite.
   ///
   /// Never by opening the file a second time: POSIX drops all locks of a process on a file as soon

@@ -8,7 +8,7 @@ struct JWSPacking {
 
   /// nil where that would not be smaller, or does not give back the same bytes.
   func pack(
-    _ jws: CompactJWS, _ unfolded: UnfoldedJWS, against entry: DictionaryShelf.Entry?
+    _ jws: CompactJWS, _ unfolded: JWSParts, against entry: DictionaryStore.Entry?
   ) -> BodyCodec.Stored? {
     // Without a dictionary that has it the header goes along.
     let own = entry == nil ? unfolded.header : []
@@ -25,13 +25,13 @@ struct JWSPacking {
   }
 
   /// nil where the bytes behind the form's are not what `pack` would have made.
-  func unpack(_ stored: ArraySlice<UInt8>, _ dictionary: BodyDictionary?) -> UnfoldedJWS? {
+  func unpack(_ stored: ArraySlice<UInt8>, _ dictionary: BodyDictionary?) -> JWSParts? {
     var rest = stored
     var headerCount = 0
     guard
-      var jws = UnfoldedJWS(
+      var jws = JWSParts(
         frame: &rest, header: dictionary?.header ?? [], headerCount: &headerCount),
-      let count = jws.textCount, headerCount + count <= UnfoldedJWS.maximumText,
+      let count = jws.textCount, headerCount + count <= JWSParts.maximumText,
       let text = zstd.decompress(rest, size: headerCount + count, with: dictionary?.zstd)
     else { return nil }
     if headerCount > 0 {

@@ -20,7 +20,7 @@ public final class Journal {
   var foreignCount = 0
   /// What came again since counts were last written, by seq.
   var redeliveries: [Int64: Redeliveries] = [:]
-  private let live: Connection
+  private let live: SQLiteConnection
   private var ending: StoreError?
 
   /// Pages in the -wal past which `checkpointIfNeeded` copies them into the file, 16 MB. A page of
@@ -40,7 +40,7 @@ public final class Journal {
   ) throws(StoreError) -> Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now)
-    let connection = try Connection.open(folder.journal, .write)
+    let connection = try SQLiteConnection.open(folder.journal, .write)
     // From here on, also in a failure: only `close` closes it, since a file that is marked as open
     // is refused without its -wal (`StartUp`, 3).
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
@@ -52,12 +52,12 @@ public final class Journal {
   }
 
   private init(
-    _ connection: Connection, _ dictionary: SharedDictionary
+    _ connection: SQLiteConnection, _ dictionary: SharedDictionary
   ) throws(StoreError) {
     live = connection
     self.dictionary = dictionary
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []
-    codec = BodyCodec(shelf: DictionaryShelf(connection))
+    codec = BodyCodec(shelf: DictionaryStore(connection))
     head = try Self.readHead(connection)
     foreignCount = try Self.readForeignCount(connection)
   }
@@ -74,7 +74,7 @@ public final class Journal {
 
   /// Puts the page with the journal's id and a growing number into the -wal. Done in the first SQL
   /// transaction of each -wal, so that one of another journal, or an older one of this, is known.
-  private func sign(_ connection: Connection) throws(StoreError) {
+  private func sign(_ connection: SQLiteConnection) throws(StoreError) {
     let meta = Meta(connection: connection)
     try meta.set(.generation, (try meta.int(.generation) ?? 0) + 1)
   }
@@ -84,7 +84,7 @@ public final class Journal {
 
   /// Every write: one SQL transaction, synced when this returns, or nothing and the error.
   func write<Result>(
-    _ body: (Connection) throws(StoreError) -> Result
+    _ body: (SQLiteConnection) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     let connection = try connection()
     do {
@@ -100,7 +100,7 @@ public final class Journal {
   }
 
   /// The connection, unless a failure or `close` has ended this journal.
-  func connection() throws(StoreError) -> Connection {
+  func connection() throws(StoreError) -> SQLiteConnection {
     if let ending { throw ending }
     return live
   }
@@ -160,7 +160,7 @@ public final class Journal {
       .first { $0.bytes(0) }
   }
 
-  static func readHead(_ connection: Connection) throws(StoreError) -> Head {
+  static func readHead(_ connection: SQLiteConnection) throws(StoreError) -> Head {
     let head =
       try connection.statement(
         "SELECT seq, hash, received_at_ms FROM event ORDER BY seq DESC LIMIT 1"
@@ -170,7 +170,7 @@ public final class Journal {
     return head
   }
 
-  private static func readForeignCount(_ connection: Connection) throws(StoreError) -> Int {
+  private static func readForeignCount(_ connection: SQLiteConnection) throws(StoreError) -> Int {
     try connection.statement("SELECT count(*) FROM quarantine WHERE is_foreign = 1")
       .first { Int($0.int(0)) } ?? 0
   }

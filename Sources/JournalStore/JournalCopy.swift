@@ -49,19 +49,19 @@ public struct JournalCopy: Sendable {
     throw .busy
   }
 
-  private static func stamp(_ folder: DataFolder) throws(StoreError) -> FileStamp {
-    try platform { () throws(PlatformError) in try FileStamp.of(folder.journal) }
+  private static func stamp(_ folder: DataFolder) throws(StoreError) -> FileIdentity {
+    try platform { () throws(PlatformError) in try FileIdentity.of(folder.journal) }
   }
 
   private static func copy(
-    _ folder: DataFolder, _ mode: Connection.Mode, _ path: String,
+    _ folder: DataFolder, _ mode: SQLiteConnection.Mode, _ path: String,
     _ progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> JournalCopy? {
     try platform { () throws(PlatformError) in
       for suffix in ["", "-journal", "-wal"] { try DurableFile.remove(path + suffix) }
       try DurableFile.create(path)
     }
-    let source = try Connection.open(folder.journal, mode)
+    let source = try SQLiteConnection.open(folder.journal, mode)
     defer { source.close() }
     let schema = try source.requireOurs(
       folder.journal, mark: StartUp.journalMark, known: Migrator.known)
@@ -71,7 +71,7 @@ public struct JournalCopy: Sendable {
     let copied = JournalCopy(
       journalId: try reader.journalId(), head: try reader.head(), schema: schema,
       quarantined: try reader.quarantineCounts().kept)
-    let target = try Connection.open(path, .copy)
+    let target = try SQLiteConnection.open(path, .copy)
     defer { target.close() }
     guard try fill(target, from: source, progress) else { return nil }
     try settle(target)
@@ -81,7 +81,7 @@ public struct JournalCopy: Sendable {
   }
 
   private static func fill(
-    _ target: Connection, from source: Connection, _ progress: (Int64, Int64) -> Bool
+    _ target: SQLiteConnection, from source: SQLiteConnection, _ progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> Bool {
     // The file is synced once, at the end; until then it is nobody's.
     try target.execute("PRAGMA synchronous=OFF")
@@ -95,7 +95,7 @@ public struct JournalCopy: Sendable {
   }
 
   /// Out of WAL mode, and closed in good order (`Journal.close` does no more than that).
-  private static func settle(_ target: Connection) throws(StoreError) {
+  private static func settle(_ target: SQLiteConnection) throws(StoreError) {
     let mode = try target.statement("PRAGMA journal_mode=DELETE").first { $0.text(0) }
     guard mode == "delete" else { throw .sql("the copy stays in WAL mode") }
     try target.atomically { () throws(StoreError) in

@@ -51,7 +51,7 @@ extension JournalReader {
 
   /// The place of each app's last event among so many streams past one, by the app's number, and
   /// where to go on; nil at the end. Reads indexes alone.
-  public func lastPlaces(
+  public func lastSeqs(
     afterStream id: Int64, limit: Int
   ) throws(StoreError) -> (places: [Int64: Int64], next: Int64?) {
     let last = try lastStreamId()

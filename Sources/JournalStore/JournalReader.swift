@@ -3,7 +3,7 @@
 /// Every call sees a whole state of the file; several may see several, unless they lie between
 /// `beginSnapshot` and `endSnapshot`.
 public final class JournalReader {
-  let connection: Connection
+  let connection: SQLiteConnection
   let codec: BodyCodec
 
   /// Opens a folder's journal, beside a running daemon or at rest. Creates no file where nobody
@@ -15,15 +15,15 @@ public final class JournalReader {
       throw .foreign("there is no journal.sqlite in \(folder.path)")
     }
     let mode = try folder.readingMode(folder.journal)
-    let connection = try Connection.open(folder.journal, mode)
+    let connection = try SQLiteConnection.open(folder.journal, mode)
     _ = try connection.requireOurs(
       folder.journal, mark: StartUp.journalMark, known: Migrator.known)
     return JournalReader(connection)
   }
 
-  init(_ connection: Connection) {
+  init(_ connection: SQLiteConnection) {
     self.connection = connection
-    codec = BodyCodec(shelf: DictionaryShelf(connection))
+    codec = BodyCodec(shelf: DictionaryStore(connection))
   }
 
   /// Ends it; nothing may be asked afterwards. What is not closed ends with the reader.

@@ -32,7 +32,7 @@ public struct JournaledPayload: Sendable {
   public let uuid: (high: UInt64, low: UInt64)?
   public let content: Content
   /// What `content` was made of, where that has nested ones.
-  private let unfolded: UnfoldedJWS?
+  private let unfolded: JWSParts?
 
   /// The outer payload exactly as it was signed: where a nested JWS is no whole value of a member
   /// that is opened, its number must not be taken for what was signed.
@@ -47,7 +47,7 @@ public struct JournaledPayload: Sendable {
 
   init(
     seq: Int64, source: String, uuid: (high: UInt64, low: UInt64)?, content: Content,
-    unfolded: UnfoldedJWS?
+    unfolded: JWSParts?
   ) {
     self.seq = seq
     self.source = source
@@ -83,7 +83,7 @@ extension JournaledPayload.Content {
   /// where the file was tampered with: only where the two could differ the body is made.
   ///
   /// - Parameter plain: a header that was found to be plain; the next one is mostly the same.
-  init(_ jws: UnfoldedJWS, _ plain: inout [UInt8]) {
+  init(_ jws: JWSParts, _ plain: inout [UInt8]) {
     guard jws.isWhole, jws.header.count <= CompactJWS.maximumHeaderBytes, !jws.header.isEmpty,
       ByteSearch.first(UInt8(ascii: "."), in: jws.header) == nil
     else {

@@ -18,7 +18,7 @@ struct Meta {
     case buildBoot = "build_boot"
   }
 
-  let connection: Connection
+  let connection: SQLiteConnection
 
   func int(_ key: Key) throws(StoreError) -> Int64? {
     try connection.statement("SELECT value FROM meta WHERE key = ?").bind(1, key.rawValue)

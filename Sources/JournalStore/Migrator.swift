@@ -9,7 +9,7 @@ enum Migrator {
   /// Reads and compares; writes nothing.
   ///
   /// - Throws: `newer`, or `frozenMigration` for an applied one that differs from ours.
-  static func check(_ connection: Connection) throws(StoreError) {
+  static func check(_ connection: SQLiteConnection) throws(StoreError) {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
     guard version <= known else { throw .newer(found: version, known: known) }
     let applied = try connection.statement("SELECT number, sha256 FROM migration ORDER BY number")
@@ -24,7 +24,7 @@ enum Migrator {
 
   /// Applies what is missing up to a number, each in one SQL transaction.
   static func apply(
-    _ connection: Connection, through last: Int = known, now: Int64
+    _ connection: SQLiteConnection, through last: Int = known, now: Int64
   ) throws(StoreError) {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
     for migration in Migrations.journal

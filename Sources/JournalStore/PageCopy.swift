@@ -12,7 +12,7 @@ struct PageCopy: ~Copyable {
   ///   - source: in a snapshot that has read something.
   ///   - target: of an empty file, and in no transaction.
   static func begin(
-    from source: Connection, to target: Connection
+    from source: SQLiteConnection, to target: SQLiteConnection
   ) throws(StoreError) -> PageCopy {
     guard let handle = sqlite3_backup_init(target.handle, "main", source.handle, "main") else {
       throw .of(sqlite3_errcode(target.handle), String(cString: sqlite3_errmsg(target.handle)))

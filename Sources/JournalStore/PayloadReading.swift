@@ -42,8 +42,8 @@ extension JournalReader {
   ) throws(StoreError) {
     var apps: [Int64: StreamKey] = [:]
     var next = first
-    var goesOn = true
-    while goesOn, next <= last {
+    var shouldContinue = true
+    while shouldContinue, next <= last {
       let start = next
       try connection.statement(
         """
@@ -56,9 +56,9 @@ extension JournalReader {
         var key: StreamKey?
         if let id = row.optionalText(7) { key = try self.key(row.int(6), id, &apps) }
         let payload = try payload(row)
-        next = try PieceOrder.next(payload.seq, from: next)
-        goesOn = body(key, row.bytes(5), payload)
-        return goesOn
+        next = try RowOrder.next(payload.seq, from: next)
+        shouldContinue = body(key, row.bytes(5), payload)
+        return shouldContinue
       }
       if next == start { return }
     }

@@ -10,11 +10,11 @@ public final class Projection {
   /// The last seq in the rows; 0 while they are being built.
   public internal(set) var foldedThrough: Int64
   /// Of all rows.
-  public internal(set) var digest: RowsDigest
+  public internal(set) var digest: SetDigest
   /// How far it has been built, where it has not been to the end.
   public internal(set) var build: Build?
 
-  private let live: Connection
+  private let live: SQLiteConnection
   private var ending: StoreError?
   private var apps: [[String]: Int64] = [:]
 
@@ -28,7 +28,7 @@ public final class Projection {
         try DurableFile.copyToFreshInode(path + "-wal")
       }
     }
-    let connection = try Connection.open(path, .write)
+    let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
     let projection = try Projection(path, connection)
     try syncNames(of: path)
@@ -44,7 +44,7 @@ public final class Projection {
   ) throws(StoreError) -> Projection {
     try ProjectionFile.remove(path)
     try platform { () throws(PlatformError) in try DurableFile.create(path) }
-    let connection = try Connection.open(path, .write)
+    let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
     try connection.execute("PRAGMA application_id=\(ProjectionFile.mark)")
     try connection.atomically { () throws(StoreError) in
@@ -56,7 +56,7 @@ public final class Projection {
       try meta.set(.fingerprint, Array(identity.fingerprint.utf8))
       try meta.set(.foldedThrough, 0)
       try meta.set(.hash, ChainHash.origin)
-      try meta.set(.digest, RowsDigest().bytes)
+      try meta.set(.digest, SetDigest().bytes)
       if let build { try build.write(meta) }
     }
     try syncNames(of: path)
@@ -72,25 +72,25 @@ public final class Projection {
     try platform { () throws(PlatformError) in try DurableFile.syncFolder(of: path) }
   }
 
-  private init(_ path: String, _ connection: Connection) throws(StoreError) {
+  private init(_ path: String, _ connection: SQLiteConnection) throws(StoreError) {
     self.path = path
     live = connection
     let meta = Meta(connection: connection)
     foldedThrough = try meta.int(.foldedThrough) ?? 0
-    guard let digest = RowsDigest(try meta.bytes(.digest) ?? []) else {
+    guard let digest = SetDigest(try meta.bytes(.digest) ?? []) else {
       throw .corrupt("the digest of \(path)")
     }
     self.digest = digest
     build = try Build(meta)
   }
 
-  func connection() throws(StoreError) -> Connection {
+  func connection() throws(StoreError) -> SQLiteConnection {
     if let ending { throw ending }
     return live
   }
 
   /// What is kept for a key; nil where there is no row.
-  public func row(of key: StreamKey) throws(StoreError) -> KeptRow? {
+  public func row(of key: StreamKey) throws(StoreError) -> StoredRow? {
     let connection = try connection()
     guard let app = try appId(key, connection, adding: false) else { return nil }
     return try connection.statement(
@@ -100,15 +100,15 @@ public final class Projection {
       """
     ).bind(1, key.originalTransactionId).bind(2, app).first {
       let state = $0.bytes(0)
-      return KeptRow(
+      return StoredRow(
         state: state, lastSeq: $0.optionalInt(1), broken: $0.optionalText(2),
         place: Place(
-          id: $0.int(3), tokens: $0.bytes(4), share: RowsDigest(key: key, state: state)))
+          id: $0.int(3), tokens: $0.bytes(4), share: SetDigest(key: key, state: state)))
     }
   }
 
   /// What the fold keeps in a row, and where that is.
-  public struct KeptRow: Sendable {
+  public struct StoredRow: Sendable {
     public let state: [UInt8]
     public let lastSeq: Int64?
     public let broken: String?
@@ -121,7 +121,7 @@ public final class Projection {
     fileprivate let id: Int64
     fileprivate let tokens: [UInt8]
     /// The row's share of the digest of all.
-    fileprivate let share: RowsDigest
+    fileprivate let share: SetDigest
   }
 
   /// Reads and writes rows, and how far they go, in one SQL transaction.
@@ -147,7 +147,7 @@ public final class Projection {
 
   /// One SQL transaction that also writes the digest: all of it, or all is as it was.
   func atomically(
-    _ body: (Connection, Meta) throws(StoreError) -> Void
+    _ body: (SQLiteConnection, Meta) throws(StoreError) -> Void
   ) throws(StoreError) {
     let connection = try connection()
     let before = digest
@@ -194,7 +194,7 @@ public final class Projection {
       id = connection.lastRowId
     }
     let written = Place(
-      id: id, tokens: tokens ?? [], share: RowsDigest(key: row.key, state: row.state))
+      id: id, tokens: tokens ?? [], share: SetDigest(key: row.key, state: row.state))
     digest.add(written.share)
     if place?.tokens ?? [] != written.tokens {
       let old = place.flatMap { ProjectedRow.lists($0.tokens) }
@@ -204,7 +204,7 @@ public final class Projection {
   }
 
   private func writeTokens(
-    _ row: ProjectedRow, replacing old: [[String]]?, id: Int64, _ connection: Connection
+    _ row: ProjectedRow, replacing old: [[String]]?, id: Int64, _ connection: SQLiteConnection
   ) throws(StoreError) {
     for (place, list) in (old ?? []).enumerated() {
       for token in list {
@@ -223,7 +223,7 @@ public final class Projection {
   }
 
   private func appId(
-    _ key: StreamKey, _ connection: Connection, adding: Bool
+    _ key: StreamKey, _ connection: SQLiteConnection, adding: Bool
   ) throws(StoreError) -> Int64? {
     let app = [key.environment, key.bundleId]
     if let id = apps[app] { return id }

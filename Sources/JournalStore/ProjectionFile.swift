@@ -96,8 +96,8 @@ public enum ProjectionFile {
     let build: Projection.Build?
 
     /// Nil where something of it is missing, or the layout is another.
-    init?(_ path: String, _ mode: Connection.Mode) throws(StoreError) {
-      let connection = try Connection.open(path, mode)
+    init?(_ path: String, _ mode: SQLiteConnection.Mode) throws(StoreError) {
+      let connection = try SQLiteConnection.open(path, mode)
       guard try connection.requireOurs(path, mark: mark, known: schema) == schema else {
         return nil
       }

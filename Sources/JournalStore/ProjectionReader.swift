@@ -4,7 +4,7 @@ import Platform
 ///
 /// After a swap of the live file a reader sees the old one until it is opened anew.
 public final class ProjectionReader {
-  let connection: Connection
+  let connection: SQLiteConnection
 
   /// Opens the live projection.
   ///
@@ -29,7 +29,7 @@ public final class ProjectionReader {
     guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
       throw .foreign("there is no \(path); run `subledger rebuild --apply`")
     }
-    let connection = try Connection.open(path, try folder.readingMode(path))
+    let connection = try SQLiteConnection.open(path, try folder.readingMode(path))
     let schema = try connection.requireOurs(
       path, mark: ProjectionFile.mark, known: ProjectionFile.schema)
     guard schema == ProjectionFile.schema else {
@@ -38,7 +38,7 @@ public final class ProjectionReader {
     return ProjectionReader(connection)
   }
 
-  private init(_ connection: Connection) { self.connection = connection }
+  private init(_ connection: SQLiteConnection) { self.connection = connection }
 
   /// Every id that rows are found by, as the index of them has it: its kind, counted from 0, and
   /// the row's key, nil where it leads to no row.
@@ -80,8 +80,8 @@ public final class ProjectionReader {
   }
 
   /// What the writer of the rows says of all of them; nil where that is not there.
-  public func digest() throws(StoreError) -> RowsDigest? {
-    RowsDigest(try Meta(connection: connection).bytes(.digest) ?? [])
+  public func digest() throws(StoreError) -> SetDigest? {
+    SetDigest(try Meta(connection: connection).bytes(.digest) ?? [])
   }
 
   /// Whether nothing is left to build into it.

@@ -5,7 +5,7 @@ extension Journal {
   public static let foreignLimit = 10_000
 
   func quarantine(
-    _ item: NewQuarantine, _ connection: Connection
+    _ item: NewQuarantine, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome {
     if try isQuarantined(item, connection) { return .alreadyQuarantined }
     if item.isForeign && foreignCount >= Self.foreignLimit {
@@ -33,7 +33,7 @@ extension Journal {
 
   /// Once per uuid, per body where there is none.
   private func isQuarantined(
-    _ item: NewQuarantine, _ connection: Connection
+    _ item: NewQuarantine, _ connection: SQLiteConnection
   ) throws(StoreError) -> Bool {
     let found: Bool?
     if let uuid = item.notificationUUID {
@@ -48,7 +48,7 @@ extension Journal {
   }
 
   /// An event that was journaled after all, with the same body, leaves quarantine.
-  func release(_ event: NewEvent, _ connection: Connection) throws(StoreError) {
+  func release(_ event: NewEvent, _ connection: SQLiteConnection) throws(StoreError) {
     try connection.statement(
       """
       DELETE FROM quarantine WHERE body_sha256 = ?2

@@ -62,7 +62,7 @@ extension Journal {
   }
 
   func write(
-    _ redeliveries: [Int64: Redeliveries], _ connection: Connection
+    _ redeliveries: [Int64: Redeliveries], _ connection: SQLiteConnection
   ) throws(StoreError) {
     for (seq, found) in redeliveries {
       try connection.statement(

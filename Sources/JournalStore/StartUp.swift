@@ -69,7 +69,7 @@ enum StartUp {
     let journalId: [UInt8]?
     let generation: Int64
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: SQLiteConnection) throws(StoreError) {
       let meta = Meta(connection: connection)
       journalId = try meta.bytes(.journalId)
       generation = try meta.int(.generation) ?? 0
@@ -82,7 +82,7 @@ enum StartUp {
     _ folder: DataFolder, hasWAL: Bool
   ) throws(StoreError) -> Identity? {
     do throws(StoreError) {
-      let connection = try Connection.open(folder.journal, .immutable)
+      let connection = try SQLiteConnection.open(folder.journal, .immutable)
       let isOpen = try Meta(connection: connection).int(.open) == 1
       if isOpen && !hasWAL { throw .missingWAL }
       return try Identity(connection)
@@ -95,7 +95,7 @@ enum StartUp {
   private static func inspect(
     _ folder: DataFolder, hasWAL: Bool, _ alone: Identity?
   ) throws(StoreError) {
-    let connection = try Connection.open(folder.journal, hasWAL ? .inspection : .immutable)
+    let connection = try SQLiteConnection.open(folder.journal, hasWAL ? .inspection : .immutable)
     defer { connection.close() }
     let found = try Identity(connection)
     if let alone {
@@ -144,7 +144,7 @@ enum StartUp {
       for suffix in ["", "-wal", "-shm", "-journal"] { try DurableFile.remove(building + suffix) }
       try DurableFile.create(building)
     }
-    let connection = try Connection.open(building, .write)
+    let connection = try SQLiteConnection.open(building, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA application_id=\(journalMark)")
     try Migrator.apply(connection, now: now)
     try connection.atomically { () throws(StoreError) in

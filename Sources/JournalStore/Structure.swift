@@ -6,7 +6,7 @@ extension JournalReader {
   /// called something else. In words for an operator.
   public func schemaFaults() throws(StoreError) -> [String] {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
-    let fresh = try Connection.open(":memory:", .write)
+    let fresh = try SQLiteConnection.open(":memory:", .write)
     defer { fresh.close() }
     try Migrator.apply(fresh, through: version, now: 0)
     let expected = try fresh.schema()
@@ -46,7 +46,7 @@ extension JournalReader {
         if header.isEmpty {
           try bodyHeader(row.id).map { $0 == row.key } ?? true
         } else {
-          DictionaryShelf.isKey(row.key, of: header)
+          DictionaryStore.isKey(row.key, of: header)
         }
       if !isFound || SHA256.hash(row.bytes) != row.sha256 {
         faults.append("dictionary \(row.id) was changed")
@@ -67,7 +67,7 @@ extension JournalReader {
   }
 }
 
-extension Connection {
+extension SQLiteConnection {
   /// The SQL of each table, index, trigger and view, by kind and name.
   fileprivate func schema() throws(StoreError) -> [String: String] {
     let all = try statement("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")

@@ -26,7 +26,7 @@ public struct NewEvent: Sendable {
   public var receivedAt: Int64
   /// Whether `receivedAt` comes from a file and is kept as it is, or refused. A live one is raised
   /// to the head's where our clock went back.
-  public var keepsReceiveTime: Bool
+  public var preservesReceivedAt: Bool
   /// What ends a run of events at the first one that is refused; nil for events on their own.
   public var run: EventRun?
   var content: Body
@@ -36,7 +36,7 @@ public struct NewEvent: Sendable {
   public init(
     notificationUUID: String, source: String, environment: String, bundleId: String,
     notificationType: String, subtype: String?, originalTransactionId: String?, signedDate: Int64,
-    receivedAt: Int64, keepsReceiveTime: Bool = false, body: Body, bodySHA256: [UInt8]
+    receivedAt: Int64, preservesReceivedAt: Bool = false, body: Body, bodySHA256: [UInt8]
   ) {
     self.notificationUUID = notificationUUID
     self.source = source
@@ -47,7 +47,7 @@ public struct NewEvent: Sendable {
     self.originalTransactionId = originalTransactionId
     self.signedDate = signedDate
     self.receivedAt = receivedAt
-    self.keepsReceiveTime = keepsReceiveTime
+    self.preservesReceivedAt = preservesReceivedAt
     content = body
     self.bodySHA256 = bodySHA256
   }

@@ -22,16 +22,16 @@ public enum FileKind: Sendable {
 
 /// Which file has a name, and when it was last written: equal stamps, taken while nobody had a
 /// reason to set times back, are the same bytes.
-public struct FileStamp: Sendable, Equatable {
+public struct FileIdentity: Sendable, Equatable {
   private let inode: UInt64
   private let size: Int64
   private let written: [Int]
 
   /// Opens nothing, so that no lock of this process is lost (sqlite.org/howtocorrupt.html, 2.2).
-  public static func of(_ path: String) throws(PlatformError) -> FileStamp {
+  public static func of(_ path: String) throws(PlatformError) -> FileIdentity {
     var status = stat()
     guard stat(path, &status) == 0 else { throw .last("look at \(path)") }
-    return FileStamp(
+    return FileIdentity(
       inode: UInt64(status.st_ino), size: Int64(status.st_size),
       written: [
         status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,

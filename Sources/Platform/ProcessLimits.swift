@@ -27,7 +27,7 @@ public enum ProcessLimits {
 
   /// For whom a thread stands aside, by its niceness; ten steps are a tenth of the processor for
   /// each that others get who want it (sched(7)).
-  public enum Courtesy: Int32 {
+  public enum Niceness: Int32 {
     /// A reactor: whoever waits for an answer waits for the writer, and while that waits for a
     /// processor nothing is on its way to the disk.
     case toTheWriter = 5
@@ -38,7 +38,7 @@ public enum ProcessLimits {
   /// From here on the calling thread stands aside, if it did not stand further back already
   /// (setpriority(2): on Linux a thread has a niceness of its own, and threads that it starts
   /// inherit it). Where the system forbids that, all goes on as before.
-  public static func yield(_ courtesy: Courtesy) {
+  public static func yield(_ courtesy: Niceness) {
     let thread = __priority_which_t(PRIO_PROCESS.rawValue)
     if getpriority(thread, 0) < courtesy.rawValue { setpriority(thread, 0, courtesy.rawValue) }
   }

@@ -48,9 +48,9 @@ public enum Backup {
     return manifest
   }
 
-  private static func begin(_ path: String) throws(BackupError) -> NewFolder {
+  private static func begin(_ path: String) throws(BackupError) -> AtomicDirectory {
     do throws(PlatformError) {
-      return try NewFolder(path)
+      return try AtomicDirectory(path)
     } catch {
       throw refusal(error, path)
     }
@@ -78,7 +78,7 @@ public enum Backup {
     try BackupError.files { () throws(PlatformError) in
       let name = BackupManifest.anchorKey
       guard try FileKind.of("\(folder.path)/\(name)") != nil else { return }
-      let copy = try StreamedFile("\(path)/\(name)")
+      let copy = try AtomicFileWriter("\(path)/\(name)")
       _ = try BackupManifest.File.read(name, in: folder.path) { (piece) throws(PlatformError) in
         try copy.write(Array(piece))
         return true
@@ -89,7 +89,7 @@ public enum Backup {
 
   /// What there is to be described, as it can be read back.
   private static func files(
-    _ path: String, goesOn: (Int64) -> Bool
+    _ path: String, shouldContinue: (Int64) -> Bool
   ) throws(BackupError) -> [BackupManifest.File] {
     let names = try BackupError.files { () throws(PlatformError) in try FolderListing.names(path) }
     var files: [BackupManifest.File] = []
@@ -98,7 +98,7 @@ public enum Backup {
       let file = try BackupError.files { () throws(PlatformError) in
         try BackupManifest.File.read(name, in: path) { piece in
           size += Int64(piece.count)
-          return goesOn(size >> 20)
+          return shouldContinue(size >> 20)
         }
       }
       guard let file else { throw .stopped }

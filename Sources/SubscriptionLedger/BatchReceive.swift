@@ -65,7 +65,7 @@ public enum BatchReceive {
   ///   - note: called for each line that was submitted, with what became of it.
   public static func receive(
     _ lines: [ArraySlice<UInt8>], skipsBad: Bool, receiver: Receiver, ledger: Ledger,
-    at now: Int64, limit: Int, keeping chain: KeptChain? = nil,
+    at now: Int64, limit: Int, keeping chain: ImportChainVerifier? = nil,
     note: @escaping @Sendable (Receiver.Received, Ledger.Outcome) -> Void = { _, _ in },
     then: @escaping @Sendable ([LineOutcome]) -> Void
   ) {
@@ -100,7 +100,7 @@ public enum BatchReceive {
   /// Proves one line, without its end.
   package static func line(
     _ line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int,
-    keeping chain: KeptChain?
+    keeping chain: ImportChainVerifier?
   ) throws(Refusal) -> Receiver.Received {
     guard line.last != 0x0D else { throw .malformed("line_end") }
     guard line.count <= limit + 256 else { throw .malformed("too_long") }
@@ -116,7 +116,7 @@ public enum BatchReceive {
     guard kept <= now.advanced(orBoundBy: clockTolerance) else {
       throw .malformed("received_at_ms_ahead_of_clock")
     }
-    let received = try receiver.receive(body: body.text, at: kept, keepsReceiveTime: true)
+    let received = try receiver.receive(body: body.text, at: kept, preservesReceivedAt: true)
     if let chain, !chain.takes(root, received) { throw .malformed("chain") }
     return received
   }

@@ -125,7 +125,7 @@ public final class BundleExport {
     else { throw .corrupt("the place before an event is missing") }
     try line(Bundle.before(first - 1, before))
     var events = segment.events[...]
-    var goesOn = true
+    var shouldContinue = true
     try journal.forEachLink(from: first, through: segment.anchor.seq) { (link) throws(StoreError) in
       if let event = events.first, event.seq == link.seq {
         try line(Bundle.event(event))
@@ -134,11 +134,11 @@ public final class BundleExport {
         try line(Bundle.link(link))
         links += 1
       }
-      goesOn = progress(link.seq - first + 1)
-      return goesOn
+      shouldContinue = progress(link.seq - first + 1)
+      return shouldContinue
     }
-    if goesOn { try line(segment.anchor.json) }
-    return goesOn
+    if shouldContinue { try line(segment.anchor.json) }
+    return shouldContinue
   }
 
   private func line(_ value: JSONValue) throws(StoreError) {

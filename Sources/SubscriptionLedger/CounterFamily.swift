@@ -30,7 +30,7 @@ public final class CounterFamily<Key: Hashable & Comparable & Sendable>: Sendabl
 }
 
 /// One number that only grows, or goes up and down.
-public final class Tally: Sendable {
+public final class Counter: Sendable {
   private let number = Atomic<Int64>(0)
 
   public init() {}

@@ -51,7 +51,7 @@ public struct Doctor {
   ) -> [Check] {
     var doctor = Doctor(configuration, file: file, at: now)
     doctor.examineConfiguration()
-    doctor.examinePlace()
+    doctor.examineInstallation()
     doctor.examineLibraries()
     doctor.examineRoots()
     doctor.examineJournal()

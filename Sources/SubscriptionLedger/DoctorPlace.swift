@@ -4,7 +4,7 @@ import SignedData
 
 /// The machine: files and who may read them, the clock, the disk, libraries, roots.
 extension Doctor {
-  mutating func examinePlace() {
+  mutating func examineInstallation() {
     if let file, let mode = try? FileMode.of(file), mode.isWritableByOthers {
       find(
         "permissions", "\(file) can be changed by others (mode \(mode.text))",

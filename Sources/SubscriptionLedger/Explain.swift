@@ -26,14 +26,14 @@ extension LedgerReader {
     }
     let row = EntitlementRow(state)
     guard let document = try document(key, row, question) else { return nil }
-    return Account(
+    return ExplanationBuilder(
       document: document, state: state, row: row, events: events, durations: durations
     ).explanation
   }
 }
 
 /// One customer's row, and what it was made of.
-private struct Account {
+private struct ExplanationBuilder {
   let document: RowDocument
   let state: StreamState
   let row: EntitlementRow
@@ -243,14 +243,14 @@ private struct Account {
   // MARK: What comes next
 
   /// The next time at which status, access or product change if nothing else comes.
-  private var next: Explanation.Turn? {
+  private var next: Explanation.Transition? {
     let ends = [lasting].compactMap { $0 }
     let times = (row.spans.map(\.from) + ends).filter { $0 > time }.sorted()
     for at in times {
       guard let then = row.entitlement(at: at, durations: durations),
         then.status != entitlement.status || then.productId != entitlement.productId
       else { continue }
-      return Explanation.Turn(
+      return Explanation.Transition(
         at: at, status: then.status.rawValue, givesAccess: then.givesAccess,
         productId: then.productId)
     }

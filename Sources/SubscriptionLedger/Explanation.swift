@@ -48,7 +48,7 @@ public struct Explanation: Sendable {
   }
 
   /// What the passing of time will do, if nothing else comes.
-  public struct Turn: Sendable {
+  public struct Transition: Sendable {
     /// Milliseconds since 1970.
     public let at: Int64
     public let status: String
@@ -61,7 +61,7 @@ public struct Explanation: Sendable {
   public let verdict: String
   public let fields: [Field]
   /// Nil where time alone changes nothing any more.
-  public let next: Turn?
+  public let next: Transition?
 
   public var json: JSONValue {
     .object([

@@ -5,7 +5,7 @@ import JournalStore
 /// one are read, but never gone on with.
 public enum FoldIdentity {
   public static var version: Int { Int(Fold.version) }
-  public static let fingerprint = Touchstone.mark
+  public static let fingerprint = FoldFingerprint.mark
 
   static func of(journalId: [UInt8]) -> ProjectionIdentity {
     ProjectionIdentity(

@@ -11,7 +11,7 @@ public struct History: Sendable {
   /// What stands at one place of the timeline.
   public enum Item: Sendable {
     case event(HistoryEntry)
-    case quarantined(HistoryRelative)
+    case quarantined(QuarantinedEntry)
 
     public var json: JSONValue {
       switch self {
@@ -41,7 +41,7 @@ public struct History: Sendable {
   }
 
   init(
-    _ key: StreamKey, _ entries: [HistoryEntry], _ relatives: [HistoryRelative] = [],
+    _ key: StreamKey, _ entries: [HistoryEntry], _ relatives: [QuarantinedEntry] = [],
     hasMoreQuarantined: Bool = false
   ) {
     self.key = key
@@ -196,13 +196,13 @@ extension LedgerReader {
   private func relatives(
     _ originalTransactionId: String, _ environment: String?, _ bundleId: String?,
     _ question: Question, isRaw: Bool
-  ) throws(Failure) -> ([HistoryRelative], hasMore: Bool) {
+  ) throws(Failure) -> ([QuarantinedEntry], hasMore: Bool) {
     let limit = Self.maximumRelatives
     let found = try store { () throws(StoreError) in
       try journal.quarantined(
         about: originalTransactionId, environment: environment, bodies: isRaw, limit: limit + 1)
     }
-    let shown = found.map { HistoryRelative($0, isRaw: isRaw) }.filter { relative in
+    let shown = found.map { QuarantinedEntry($0, isRaw: isRaw) }.filter { relative in
       (bundleId.map { $0 == relative.bundleId ?? $0 } ?? true)
         && relative.receivedAt <= question.knownAt ?? .max
         && relative.signedDate ?? relative.receivedAt <= question.asOf ?? .max

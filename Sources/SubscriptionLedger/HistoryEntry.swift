@@ -26,7 +26,8 @@ public struct HistoryEntry: Sendable {
 
   /// What happened, in plain words; what has none, as Apple wrote it.
   public var words: String {
-    let known = PlainWords.of(event.notificationType, event.subtype, isV1: event.source == "v1")
+    let known = TypeDescriptions.of(
+      event.notificationType, event.subtype, isV1: event.source == "v1")
     guard let known else { return VisibleText.of(typeAndSubtype) }
     guard !known.isWhole, let subtype = event.subtype else { return known.words }
     return "\(known.words) (\(VisibleText.of(subtype)))"
@@ -88,7 +89,7 @@ public struct HistoryEntry: Sendable {
 }
 
 /// A notification in quarantine that names the same original transaction id.
-public struct HistoryRelative: Sendable {
+public struct QuarantinedEntry: Sendable {
   /// What `quarantine admit` takes.
   public let id: Int64
   public let reason: String

@@ -27,32 +27,32 @@ public final class Ledger: Sendable {
   public static let queueLength = 2 * Journal.batchLimit
 
   /// Which rows readers of this process shall open.
-  public let rows: LiveRows
+  public let rows: LiveProjection
   public let folder: DataFolder
   /// What its journal packs bodies against.
   public let dictionary = SharedDictionary()
   /// What the writer says of itself.
   public let meter = WriterMeter()
-  let jobs = Mailbox<LedgerJob>(capacity: Ledger.queueLength)
+  let jobs = BoundedQueue<LedgerJob>(capacity: Ledger.queueLength)
   private let state = Mutex(State())
-  private let rowsBell = Bell()
+  private let projectionReady = WakeupEvent()
 
   private struct State {
     var seq: Int64 = 0
     var failure: StoreError?
-    var writer: Ending?
+    var writer: Completion?
     /// The rows of the start are live, or nobody need wait for them any more.
-    var hasRows = false
+    var hasProjection = false
   }
 
   /// What a thread leaves behind: rung when it has ended.
-  final class Ending: Sendable {
-    let bell = Bell()
+  final class Completion: Sendable {
+    let bell = WakeupEvent()
   }
 
   init(folder: DataFolder) {
     self.folder = folder
-    rows = LiveRows(folder: folder)
+    rows = LiveProjection(folder: folder)
   }
 
   /// Opens a folder's journal, or makes one, and starts the writer. Returns once notifications can
@@ -66,8 +66,8 @@ public final class Ledger: Sendable {
     _ folder: DataFolder, now: Int64, onFailure: @escaping @Sendable (StoreError) -> Void
   ) throws(StoreError) -> Ledger {
     let ledger = Ledger(folder: folder)
-    let opened = Mailbox<Result<RowsBuilder.Found, StoreError>>(capacity: 1)
-    let ending = Ending()
+    let opened = BoundedQueue<Result<ProjectionExaminer.Found, StoreError>>(capacity: 1)
+    let ending = Completion()
     ledger.state.withLock { $0.writer = ending }
     do throws(PlatformError) {
       _ = try Thread.start("writer") {
@@ -78,7 +78,7 @@ public final class Ledger: Sendable {
       throw .platform(attempt: "start the writer", code: 11)
     }
     let found = try opened.take()?.get()
-    ledger.startRows(found ?? .none)
+    ledger.startProjection(found ?? .none)
     return ledger
   }
 
@@ -104,7 +104,7 @@ public final class Ledger: Sendable {
   }
 
   /// What became of an order about projections.
-  public enum RowsOutcome: Sendable {
+  public enum ProjectionOutcome: Sendable {
     case done
     /// There is none to do it to.
     case nothing
@@ -117,18 +117,19 @@ public final class Ledger: Sendable {
   /// - Parameter unlessHeld: leaves rows alone that are live because somebody went back to them,
   ///   and says it is done.
   public func adopt(
-    keeping kept: Int, unlessHeld: Bool = false, then: @escaping @Sendable (RowsOutcome) -> Void
+    keeping kept: Int, unlessHeld: Bool = false,
+    then: @escaping @Sendable (ProjectionOutcome) -> Void
   ) {
     if !jobs.put(.adopt(keeping: kept, unlessHeld: unlessHeld, then)) { then(.failed) }
   }
 
   /// Makes the projection live again that was so before.
-  public func rollBack(then: @escaping @Sendable (RowsOutcome) -> Void) {
+  public func rollBack(then: @escaping @Sendable (ProjectionOutcome) -> Void) {
     if !jobs.put(.rollBack(then)) { then(.failed) }
   }
 
   /// Removes kept projections past the first so many.
-  public func prune(keeping kept: Int, then: @escaping @Sendable (RowsOutcome) -> Void) {
+  public func prune(keeping kept: Int, then: @escaping @Sendable (ProjectionOutcome) -> Void) {
     if !jobs.put(.prune(keeping: kept, then)) { then(.failed) }
   }
 
@@ -165,41 +166,41 @@ public final class Ledger: Sendable {
 
   /// Catches up or builds the rows on a thread of their own, then has the writer take them over.
   /// Waits for that a moment, so that a start with rows at hand has them when it is ready.
-  private func startRows(_ found: RowsBuilder.Found) {
+  private func startProjection(_ found: ProjectionExaminer.Found) {
     let ledger = self
     let started = try? Thread.start("rows") {
       switch found {
       case .own(let path):
-        RowsStart.catchUp(path, ledger)
-        ledger.takeRows()
+        ProjectionStartUp.catchUp(path, ledger)
+        ledger.followProjection()
       case .another:
-        ledger.takeRows()
-        RowsStart.build(ledger, isHurried: false, then: {})
+        ledger.followProjection()
+        ProjectionStartUp.build(ledger, isHurried: false, then: {})
       case .heldBack:
-        ledger.takeRows()
+        ledger.followProjection()
       case .none:
-        RowsStart.build(ledger, isHurried: true, then: ledger.noteRows)
+        ProjectionStartUp.build(ledger, isHurried: true, then: ledger.markProjectionReady)
       }
     }
-    if started == nil { noteRows() }
-    rowsBell.wait(milliseconds: 2000)
+    if started == nil { markProjectionReady() }
+    projectionReady.wait(milliseconds: 2000)
   }
 
-  private func takeRows() {
-    if !jobs.put(.takeRows(then: noteRows)) { noteRows() }
+  private func followProjection() {
+    if !jobs.put(.followProjection(then: markProjectionReady)) { markProjectionReady() }
   }
 
-  @Sendable private func noteRows() {
-    state.withLock { $0.hasRows = true }
-    rowsBell.ring()
+  @Sendable private func markProjectionReady() {
+    state.withLock { $0.hasProjection = true }
+    projectionReady.ring()
   }
 
   /// Whether the rows of the start are live, or cannot be.
-  public var hasRows: Bool { state.withLock { $0.hasRows || $0.failure != nil } }
+  public var hasProjection: Bool { state.withLock { $0.hasProjection || $0.failure != nil } }
 
-  /// Returns as soon as `hasRows`, or when `stops` says so, which is asked four times a second.
-  public func waitForRows(unless stops: () -> Bool) {
-    while !hasRows, !stops() { rowsBell.wait(milliseconds: 250) }
+  /// Returns once `hasProjection` is true or `stops` returns true, asked four times a second.
+  public func waitForProjection(unless stops: () -> Bool) {
+    while !hasProjection, !stops() { projectionReady.wait(milliseconds: 250) }
   }
 }
 
@@ -207,10 +208,10 @@ public final class Ledger: Sendable {
 enum LedgerJob: Sendable {
   case submit(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)
   case drop(Int64, @Sendable (Bool) -> Void)
-  case adopt(keeping: Int, unlessHeld: Bool, @Sendable (Ledger.RowsOutcome) -> Void)
-  case rollBack(@Sendable (Ledger.RowsOutcome) -> Void)
-  case prune(keeping: Int, @Sendable (Ledger.RowsOutcome) -> Void)
+  case adopt(keeping: Int, unlessHeld: Bool, @Sendable (Ledger.ProjectionOutcome) -> Void)
+  case rollBack(@Sendable (Ledger.ProjectionOutcome) -> Void)
+  case prune(keeping: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
   case refold(String, @Sendable ((streams: Int, changed: Int)?) -> Void)
   /// Rows are live: to be followed, or, where another fold made them, to be read.
-  case takeRows(then: @Sendable () -> Void)
+  case followProjection(then: @Sendable () -> Void)
 }

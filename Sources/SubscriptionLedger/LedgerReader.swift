@@ -40,22 +40,22 @@ public final class LedgerReader {
   public let journal: JournalReader
   let durations: [String: Int64]
   private let source: Source
-  private var live: LiveRows.Opened?
+  private var live: LiveProjection.Opened?
   /// Whether a snapshot of rows outlives the question it was begun for.
   private let isInRounds: Bool
-  /// `LiveRows.commits` when the snapshot that is open was begun; nil where none is.
+  /// `LiveProjection.commits` when the snapshot that is open was begun; nil where none is.
   private var snapshot: Int?
 
   /// Where rows come from: the running ledger of this process, or the files of a folder.
   private enum Source {
-    case running(LiveRows)
+    case running(LiveProjection)
     case atRest(DataFolder)
   }
 
   /// A reader beside the running ledger of this process.
   ///
-  /// - Parameter isInRounds: whether many questions are asked in a row, with `roundEnds` behind
-  ///   them: the locks of a snapshot cost as much as a row does.
+  /// - Parameter isInRounds: many questions follow each other, and `eventLoopIterationEnded` is
+  ///   called after them: the locks of a snapshot cost as much as a row does.
   public init(
     _ ledger: Ledger, durations: [String: Int64], isInRounds: Bool = false
   ) throws(StoreError) {
@@ -78,15 +78,15 @@ public final class LedgerReader {
     do throws(StoreError) {
       switch source {
       case .running(let rows):
-        if snapshot != rows.commits { roundEnds() }
+        if snapshot != rows.commits { eventLoopIterationEnded() }
         if let live, live.generation == rows.current { return live.reader }
-        roundEnds()
+        eventLoopIterationEnded()
         live = try rows.open()
       case .atRest(let folder):
         if live == nil {
           let reader = try ProjectionReader.open(folder)
           try check(reader)
-          live = LiveRows.Opened(reader: reader, generation: 0, isFollowed: false)
+          live = LiveProjection.Opened(reader: reader, generation: 0, isFollowed: false)
         }
       }
     } catch {
@@ -110,7 +110,7 @@ public final class LedgerReader {
     }
   }
 
-  /// `RowsDigest` of the live rows in lower-case hexadecimal, as far as they are folded.
+  /// `SetDigest` of the live rows in lower-case hexadecimal, as far as they are folded.
   public func digest() throws(Failure) -> String? {
     let rows = try rows()
     return try store { () throws(StoreError) in
@@ -147,7 +147,7 @@ public final class LedgerReader {
 
   /// Lets go of what was kept for the next question. To be called before anything is waited for: a
   /// snapshot keeps the rows' -wal from being begun anew.
-  public func roundEnds() {
+  public func eventLoopIterationEnded() {
     guard snapshot != nil else { return }
     snapshot = nil
     live?.reader.endSnapshot()
@@ -169,7 +169,7 @@ public final class LedgerReader {
     }
     // The row and who succeeds it are of one state.
     try beginSnapshot()
-    defer { if !isInRounds { roundEnds() } }
+    defer { if !isInRounds { eventLoopIterationEnded() } }
     let all = try store { () throws(StoreError) in
       try rows.rows(withOriginalTransactionId: originalTransactionId)
     }
@@ -297,7 +297,7 @@ public final class LedgerReader {
   }
 
   /// Rows looked at for one page at most: a filter that matches little must not hold a thread.
-  private static let maximumLooks = 5000
+  private static let scanLimit = 5000
 
   /// Up to `limit` rows in key order after a key, and where to go on; nil at the end.
   public func list(
@@ -307,7 +307,7 @@ public final class LedgerReader {
     var found: [RowDocument] = []
     var last = after
     var looks = 0
-    while found.count < limit, looks < Self.maximumLooks {
+    while found.count < limit, looks < Self.scanLimit {
       let (start, wanted) = (last, min(500, max(50, limit - found.count)))
       let piece = try store { () throws(StoreError) in
         if let token = filter.appAccountToken {
@@ -347,7 +347,7 @@ public final class LedgerReader {
       return try read()
     } catch {
       // SQLite may have ended it (sqlite.org/lang_transaction.html).
-      roundEnds()
+      eventLoopIterationEnded()
       throw .store(error)
     }
   }

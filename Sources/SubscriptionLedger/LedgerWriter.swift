@@ -15,16 +15,17 @@ final class LedgerWriter {
   private let reader: JournalReader
   private let onFailure: @Sendable (StoreError) -> Void
   /// Nil while rows are built beside us, or could not be written.
-  private var rows: RowsFold?
+  private var rows: ProjectionFolder?
   /// Whether rows were ever taken over: from then on it is the writer who gets them back.
-  private(set) var ownsRows = false
+  private(set) var ownsProjection = false
   /// While another thread folds into the live rows at the start: one writer a file.
   private var isCatchingUp = false
-  private var chores: Chores
+  private var chores: Housekeeping
 
   /// The thread's whole life: lock, open, serve, close.
   static func run(
-    _ ledger: Ledger, now: Int64, opened: Mailbox<Result<RowsBuilder.Found, StoreError>>,
+    _ ledger: Ledger, now: Int64,
+    opened: BoundedQueue<Result<ProjectionExaminer.Found, StoreError>>,
     onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     do throws(StoreError) {
@@ -43,14 +44,14 @@ final class LedgerWriter {
   static func open(
     _ ledger: Ledger, now: Int64, clock: @escaping () -> Int64 = Clock.monotonicNanoseconds,
     onFailure: @escaping @Sendable (StoreError) -> Void
-  ) throws(StoreError) -> (writer: LedgerWriter, found: RowsBuilder.Found) {
+  ) throws(StoreError) -> (writer: LedgerWriter, found: ProjectionExaminer.Found) {
     try ledger.folder.create()
     let lock = try ledger.folder.lock()
     let journal = try Journal.open(
       ledger.folder, lock: lock, now: now, sharing: ledger.dictionary)
     let reader = try JournalReader.open(ledger.folder)
-    let chores = try Chores(journal, clock: clock)
-    let found = try RowsBuilder.look(ledger.folder, reader)
+    let chores = try Housekeeping(journal, clock: clock)
+    let found = try ProjectionExaminer.look(ledger.folder, reader)
     let writer = LedgerWriter(ledger, lock, journal, reader, chores, onFailure)
     if case .own = found { writer.isCatchingUp = true }
     return (writer, found)
@@ -58,7 +59,7 @@ final class LedgerWriter {
 
   private init(
     _ ledger: Ledger, _ lock: consuming FolderLock, _ journal: Journal, _ reader: JournalReader,
-    _ chores: Chores, _ onFailure: @escaping @Sendable (StoreError) -> Void
+    _ chores: Housekeeping, _ onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     self.ledger = ledger
     self.lock = lock
@@ -72,17 +73,17 @@ final class LedgerWriter {
   /// Milliseconds after which `serve` wants to be called though no job came; negative: never.
   var patience: Int32 {
     if ledger.failure != nil { return -1 }
-    guard isWithoutRows, !(0..<Self.rowsPatience).contains(chores.patience) else {
+    guard lacksProjection, !(0..<Self.projectionRetryDelay).contains(chores.patience) else {
       return chores.patience
     }
-    return Self.rowsPatience
+    return Self.projectionRetryDelay
   }
 
   /// Milliseconds after which rows that could not be written are tried again, though nothing came.
-  private static let rowsPatience: Int32 = 1_000
+  private static let projectionRetryDelay: Int32 = 1_000
 
   /// Rows were followed and could not be: a full disk, mostly, and that passes.
-  private var isWithoutRows: Bool { rows == nil && ownsRows }
+  private var lacksProjection: Bool { rows == nil && ownsProjection }
 
   /// One step: commits what came, folds it, answers, and does what nobody waits for.
   func serve(_ jobs: [LedgerJob]) {
@@ -100,7 +101,7 @@ final class LedgerWriter {
     guard ledger.failure == nil else { return }
     _ = attempt { () throws(StoreError) in try chores.perform(journal, reader) }
     // Whoever reads shall not have to wait for the next notification.
-    if jobs.isEmpty, isWithoutRows { recoverRows() }
+    if jobs.isEmpty, lacksProjection { recoverProjection() }
   }
 
   /// Rows first, then the journal, whatever became of the rows. A reader that still looks keeps a
@@ -141,8 +142,8 @@ final class LedgerWriter {
           try ProjectionFile.prune(ledger.folder, keeping: kept)
           return .done
         })
-    case .takeRows(let then):
-      takeRows()
+    case .followProjection(let then):
+      followProjection()
       then()
     }
   }
@@ -167,7 +168,7 @@ final class LedgerWriter {
     // Duplicates need no room, and say nothing about it.
     if journal.head.seq > ledger.seq { ledger.meter.noteRoom() }
     ledger.note(seq: journal.head.seq)
-    foldRows(batch.map(\.0), outcomes)
+    foldProjection(batch.map(\.0), outcomes)
     for (item, outcome) in zip(batch, outcomes) { item.1(Self.outcome(outcome)) }
     _ = attempt { () throws(StoreError) in try journal.checkpointIfNeeded() }
   }
@@ -203,19 +204,19 @@ final class LedgerWriter {
 
   /// The journal has the events whatever happens here: rows that cannot be written are closed to
   /// readers and caught up when they can be again.
-  private func foldRows(_ received: [Receiver.Received], _ outcomes: [AppendOutcome]) {
+  private func foldProjection(_ received: [Receiver.Received], _ outcomes: [AppendOutcome]) {
     guard let rows else {
-      if ownsRows { recoverRows() }
+      if ownsProjection { recoverProjection() }
       return
     }
-    var steps: [RowsFold.Step] = []
+    var steps: [ProjectionFolder.Step] = []
     var isChanged = false
     for (item, outcome) in zip(received, outcomes) {
       guard case .journaled(let seq, _) = outcome else { continue }
       isChanged = true
       guard let stream = item.stream, var event = item.foldEvent else { continue }
       event.seq = seq
-      steps.append(RowsFold.Step(stream: stream, seq: seq, event: event))
+      steps.append(ProjectionFolder.Step(stream: stream, seq: seq, event: event))
     }
     guard isChanged else { return }
     do throws(StoreError) {
@@ -227,19 +228,19 @@ final class LedgerWriter {
     } catch {
       self.rows = nil
       ledger.rows.close()
-      recoverRows()
+      recoverProjection()
     }
   }
 
   /// Rows are live that were caught up on a thread of their own, or that another fold made.
-  private func takeRows() {
+  private func followProjection() {
     isCatchingUp = false
-    ownsRows = true
-    if rows == nil { recoverRows() }
+    ownsProjection = true
+    if rows == nil { recoverProjection() }
   }
 
   /// What the list calls live is live again.
-  private func recoverRows() {
+  private func recoverProjection() {
     do throws(StoreError) {
       try ledger.rows.switchOver { () throws(StoreError) in
         guard let name = try ProjectionList.read(ledger.folder).live else {
@@ -255,21 +256,21 @@ final class LedgerWriter {
   /// From here on every event is folded into these rows before it is answered. Another fold's are
   /// only read: readers see how far they go, and fold what came later themselves.
   private func open(_ path: String) throws(StoreError) -> (path: String, isFollowed: Bool) {
-    switch try RowsBuilder.condition(path, reader) {
+    switch try ProjectionExaminer.condition(path, reader) {
     case .usable:
-      let fold = RowsFold(try Projection.open(path))
+      let fold = ProjectionFolder(try Projection.open(path))
       try fold.catchUp(reader)
       rows = fold
-      ownsRows = true
+      ownsProjection = true
       return (path, true)
     case .otherFold:
-      ownsRows = false
+      ownsProjection = false
       return (path, false)
     default: throw .foreign("the rows of \(path) cannot be gone on with")
     }
   }
 
-  private func closeRows() throws(StoreError) {
+  private func closeProjection() throws(StoreError) {
     let closing = rows
     rows = nil
     do throws(StoreError) {
@@ -280,14 +281,14 @@ final class LedgerWriter {
   }
 
   /// What was built is caught up while the live rows still answer; the switch itself is a rename.
-  private func adopt(keeping kept: Int) throws(StoreError) -> Ledger.RowsOutcome {
+  private func adopt(keeping kept: Int) throws(StoreError) -> Ledger.ProjectionOutcome {
     let lock = try ledger.folder.lockRebuild()
     defer { withExtendedLifetime(lock) {} }
     let building = Rebuild.buildingPath(ledger.folder)
-    guard case .usable = try RowsBuilder.condition(building, reader) else { return .nothing }
+    guard case .usable = try ProjectionExaminer.condition(building, reader) else { return .nothing }
     try catchUp(building)
     try ledger.rows.switchOver { () throws(StoreError) in
-      try closeRows()
+      try closeProjection()
       return try open(
         try ProjectionFile.goLive(
           building, in: ledger.folder, foldVersion: FoldIdentity.version, keeping: kept))
@@ -298,12 +299,12 @@ final class LedgerWriter {
     return .done
   }
 
-  private func rollBack() throws(StoreError) -> Ledger.RowsOutcome {
+  private func rollBack() throws(StoreError) -> Ledger.ProjectionOutcome {
     guard let name = try ProjectionList.read(ledger.folder).kept.first else { return .nothing }
     try catchUp(ledger.folder.projection(named: name))
-    var outcome = Ledger.RowsOutcome.done
+    var outcome = Ledger.ProjectionOutcome.done
     try ledger.rows.switchOver { () throws(StoreError) in
-      try closeRows()
+      try closeProjection()
       if let before = try Rebuild.rollBack(ledger.folder, reader) { return try open(before) }
       outcome = .nothing
       let live = try ProjectionList.read(ledger.folder).live ?? ""
@@ -315,22 +316,22 @@ final class LedgerWriter {
 
   /// While the live rows still answer, where these can be gone on with.
   private func catchUp(_ path: String) throws(StoreError) {
-    guard case .usable = try RowsBuilder.condition(path, reader) else { return }
-    let fold = RowsFold(try Projection.open(path))
+    guard case .usable = try ProjectionExaminer.condition(path, reader) else { return }
+    let fold = ProjectionFolder(try Projection.open(path))
     try fold.catchUp(reader)
     try fold.projection.close()
   }
 
   /// What goes wrong with rows is told, and the journal goes on.
   private func order(
-    _ step: () throws(StoreError) -> Ledger.RowsOutcome
-  ) -> Ledger.RowsOutcome {
+    _ step: () throws(StoreError) -> Ledger.ProjectionOutcome
+  ) -> Ledger.ProjectionOutcome {
     do throws(StoreError) {
       if isCatchingUp { throw .busy }
       return try step()
     } catch {
       Log.write(.error, "rows_order_failed", [("error", .string(error.description))])
-      if rows == nil && !isCatchingUp { recoverRows() }
+      if rows == nil && !isCatchingUp { recoverProjection() }
       return .failed
     }
   }

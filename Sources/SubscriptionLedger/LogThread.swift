@@ -5,11 +5,11 @@ import StrictJSON
 /// Writes lines that others put down, in their order.
 final class LogThread: Sendable {
   /// Lines that were dropped, of all threads of this process.
-  static let lost = Tally()
+  static let lost = Counter()
 
   /// Lines that wait; each holds a few hundred bytes.
-  private let lines = Mailbox<LogLine>(capacity: 8192)
-  private let ended = Bell()
+  private let lines = BoundedQueue<LogLine>(capacity: 8192)
+  private let ended = WakeupEvent()
 
   /// How long the end waits for a reader that takes nothing, in milliseconds.
   private static let patience: Int32 = 1000

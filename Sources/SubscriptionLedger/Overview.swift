@@ -44,8 +44,8 @@ public final class Overview: Sendable {
     let answer: @Sendable (JSONValue?) -> Void
   }
 
-  private let asked = Mailbox<Asked>(capacity: 64)
-  private let ending = Bell()
+  private let asked = BoundedQueue<Asked>(capacity: 64)
+  private let ending = WakeupEvent()
 
   /// How long one answer is waited for, and how long is counted at once while nobody asks, in
   /// nanoseconds.
@@ -86,7 +86,7 @@ public final class Overview: Sendable {
     ending.wait(milliseconds: Self.stopPatience)
   }
 
-  private static func serve(_ asked: Mailbox<Asked>, _ ledger: Ledger, _ arrivals: Arrivals) {
+  private static func serve(_ asked: BoundedQueue<Asked>, _ ledger: Ledger, _ arrivals: Arrivals) {
     var count: OverviewCount?
     // What is not counted to its end goes on while nobody asks.
     var isWhole = true

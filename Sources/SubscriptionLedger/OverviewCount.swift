@@ -77,7 +77,7 @@ final class OverviewCount {
       if try countQuarantine(since: now - Self.kept) { continue }
       if try countBackward() { continue }
       if try countSilent(apps) { continue }
-      if try countRows(now) { continue }
+      if try countByStatus(now) { continue }
       return true
     }
     return false
@@ -123,7 +123,7 @@ final class OverviewCount {
   private func countSilent(_ apps: [JournalReader.JournaledApp]) throws(StoreError) -> Bool {
     guard let start = stream else { return false }
     guard apps.contains(where: { lastSeqs[App($0)] == nil }) || start > 0 else { return false }
-    let (places, next) = try journal.lastPlaces(afterStream: start, limit: Self.streamPiece)
+    let (places, next) = try journal.lastSeqs(afterStream: start, limit: Self.streamPiece)
     for app in apps {
       if let place = places[app.id] { lastSeqs[App(app)] = max(lastSeqs[App(app)] ?? 0, place) }
     }
@@ -146,7 +146,7 @@ final class OverviewCount {
 
   // MARK: The rows
 
-  private func countRows(_ now: Int64) throws(StoreError) -> Bool {
+  private func countByStatus(_ now: Int64) throws(StoreError) -> Bool {
     let begun = Clock.monotonicNanoseconds()
     guard pass != nil || begun >= rowsAgenda.due else { return false }
     if pass == nil { rowsAgenda.begin() }

@@ -35,20 +35,20 @@ public enum Quarantine {
 
 extension LedgerReader {
   /// Looked at for one page at most: what a token may not see must not hold a thread.
-  private static let maximumQuarantineLooks = 1000
+  private static let quarantineScanLimit = 1000
 
   /// Up to `limit` in quarantine that a token may see, from this id downwards, and the last id that
   /// was looked at; nil at the end. What does not say of which app it is, is shown to those who may
   /// see everything.
   public func quarantine(
     through id: Int64, limit: Int, for token: Configuration.ReadToken
-  ) throws(Failure) -> (items: [HistoryRelative], next: Int64?) {
+  ) throws(Failure) -> (items: [QuarantinedEntry], next: Int64?) {
     let piece = try store { () throws(StoreError) in
-      try journal.quarantined(through: id, limit: Self.maximumQuarantineLooks, bodies: false)
+      try journal.quarantined(through: id, limit: Self.quarantineScanLimit, bodies: false)
     }
-    var items: [HistoryRelative] = []
+    var items: [QuarantinedEntry] = []
     for item in piece {
-      let shown = HistoryRelative(item, isRaw: false)
+      let shown = QuarantinedEntry(item, isRaw: false)
       if token.covers(
         environment: shown.environment ?? "", bundleId: shown.bundleId ?? "")
       {
@@ -56,6 +56,6 @@ extension LedgerReader {
       }
       if items.count == limit { return (items, item.id > 1 ? item.id : nil) }
     }
-    return (items, piece.count < Self.maximumQuarantineLooks ? nil : piece.last?.id)
+    return (items, piece.count < Self.quarantineScanLimit ? nil : piece.last?.id)
   }
 }

@@ -7,7 +7,7 @@ public enum Rebuild {
   public struct Report: Sendable {
     public let events: Int64
     public let rows: Int64
-    public let digest: RowsDigest
+    public let digest: SetDigest
   }
 
   /// How to build.
@@ -27,7 +27,7 @@ public enum Rebuild {
   }
 
   /// How many projections that were live stay for a rollback.
-  public static let keptByDefault = 2
+  public static let retainedByDefault = 2
 
   /// Where a projection is built before it becomes the live one.
   public static func buildingPath(_ folder: DataFolder) -> String {
@@ -58,7 +58,7 @@ public enum Rebuild {
       projection, folder, journal, threads: plan.threads, progress: progress)
     if isWhole {
       try projection.finishBuilding()
-      try RowsFold(projection).catchUp(journal, through: end) { seq, head in
+      try ProjectionFolder(projection).catchUp(journal, through: end) { seq, head in
         isWhole = progress(seq, head)
         return isWhole
       }
@@ -74,7 +74,7 @@ public enum Rebuild {
     _ folder: DataFolder, _ journal: JournalReader, _ plan: Plan, through end: Int64
   ) throws(StoreError) -> Projection {
     let path = buildingPath(folder)
-    switch try RowsBuilder.condition(path, journal) {
+    switch try ProjectionExaminer.condition(path, journal) {
     case .unfinished: return try Projection.open(path)
     case .usable where !plan.isFromScratch: return try Projection.open(path)
     default: break
@@ -100,7 +100,7 @@ public enum Rebuild {
   ///
   /// - Throws: `locked` where a daemon holds the folder: it is to be asked.
   public static func makeLive(
-    _ folder: DataFolder, keeping kept: Int = keptByDefault
+    _ folder: DataFolder, keeping kept: Int = retainedByDefault
   ) throws(StoreError) {
     let lock = try folder.lock()
     let building = try folder.lockRebuild()
@@ -109,7 +109,7 @@ public enum Rebuild {
       withExtendedLifetime(building) {}
     }
     let journal = try JournalReader.open(folder)
-    guard case .usable = try RowsBuilder.condition(buildingPath(folder), journal) else {
+    guard case .usable = try ProjectionExaminer.condition(buildingPath(folder), journal) else {
       throw .foreign("what was built was changed meanwhile: `subledger rebuild --apply` again")
     }
     try ProjectionFile.goLive(
@@ -131,7 +131,7 @@ public enum Rebuild {
     _ folder: DataFolder, _ journal: JournalReader
   ) throws(StoreError) -> String? {
     while let name = try ProjectionList.read(folder).kept.first {
-      switch try RowsBuilder.condition(folder.projection(named: name), journal) {
+      switch try ProjectionExaminer.condition(folder.projection(named: name), journal) {
       case .usable, .otherFold: return try ProjectionFile.rollBack(folder)
       default:
         try ProjectionList.read(folder).without(name).write(folder)
@@ -150,8 +150,8 @@ public enum Rebuild {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)
-    guard case .own(let path) = try RowsBuilder.look(folder, journal) else { return nil }
-    let fold = RowsFold(try Projection.open(path))
+    guard case .own(let path) = try ProjectionExaminer.look(folder, journal) else { return nil }
+    let fold = ProjectionFolder(try Projection.open(path))
     try fold.catchUp(journal)
     let counts = try fold.refold(only: originalTransactionId, journal)
     try fold.projection.close()

@@ -86,9 +86,9 @@ public final class Receiver {
   ///
   /// - Parameters:
   ///   - now: our clock, milliseconds since 1970; becomes the receive time.
-  ///   - keepsReceiveTime: `now` comes from a file and is kept exactly, or refused by the journal.
+  ///   - preservesReceivedAt: `now` comes from a file and is stored exactly, or refused.
   public func receive(
-    body: [UInt8], at now: Int64, keepsReceiveTime: Bool = false
+    body: [UInt8], at now: Int64, preservesReceivedAt: Bool = false
   ) throws(Refusal) -> Received {
     let document: JSONDocument
     do throws(JSONError) {
@@ -99,8 +99,8 @@ public final class Receiver {
     switch NotificationEnvelope(document) {
     case .v2(let signedPayload):
       return try receive(
-        signedPayload: signedPayload, at: now, keepsReceiveTime: keepsReceiveTime)
-    case .v1(let root): return try receive(v1: root, at: now, keepsReceiveTime)
+        signedPayload: signedPayload, at: now, preservesReceivedAt: preservesReceivedAt)
+    case .v1(let root): return try receive(v1: root, at: now, preservesReceivedAt)
     case nil: throw .malformed("envelope")
     }
   }
@@ -114,7 +114,7 @@ public final class Receiver {
 
   /// Receives a signedPayload.
   public func receive(
-    signedPayload: ArraySlice<UInt8>, at now: Int64, keepsReceiveTime: Bool = false
+    signedPayload: ArraySlice<UInt8>, at now: Int64, preservesReceivedAt: Bool = false
   ) throws(Refusal) -> Received {
     let opened = try proof.open(signedPayload, at: now)
     // From here on it is genuine: nothing but a nested forgery may make it vanish (promise 2).
@@ -122,7 +122,7 @@ public final class Receiver {
       guard let document = opened.document else { throw .notAdmitted("payload_json") }
       let notification = try proof.notification(document, at: now)
       try admit(notification.payload)
-      return accept(notification, opened, at: now, keepsReceiveTime)
+      return accept(notification, opened, at: now, preservesReceivedAt)
     } catch {
       guard case .notAdmitted = error else { throw error }
       return quarantine(error, opened, at: now)
@@ -142,7 +142,7 @@ public final class Receiver {
 
   private func accept(
     _ notification: Notification, _ opened: NotificationProof.Opened, at now: Int64,
-    _ keepsReceiveTime: Bool
+    _ preservesReceivedAt: Bool
   ) -> Received {
     let payload = notification.payload
     let event = NewEvent(
@@ -150,7 +150,7 @@ public final class Receiver {
       environment: payload.environment, bundleId: payload.bundleId,
       notificationType: payload.notificationType, subtype: payload.subtype,
       originalTransactionId: notification.identifier, signedDate: payload.signedDate,
-      receivedAt: now, keepsReceiveTime: keepsReceiveTime, body: packer.body(opened.jws),
+      receivedAt: now, preservesReceivedAt: preservesReceivedAt, body: packer.body(opened.jws),
       bodySHA256: opened.bodySHA256)
     return Received(event, foldEvent: notification.foldEvent(seq: 0), at: now)
   }

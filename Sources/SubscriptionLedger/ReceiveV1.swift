@@ -7,13 +7,13 @@ import StrictJSON
 extension Receiver {
   /// Receives a V1 body: authentic by the shared secret alone, which is compared and then gone
   /// before anything is hashed, stored or logged.
-  func receive(v1 root: JSONElement, at now: Int64, _ keepsReceiveTime: Bool) throws(Refusal)
+  func receive(v1 root: JSONElement, at now: Int64, _ preservesReceivedAt: Bool) throws(Refusal)
     -> Received
   {
     guard !V1Secrets.isHidden(in: root) else { throw .malformed("v1_password") }
     let owners = secrets.apps(root)
     guard !owners.isEmpty else { throw .untrusted("v1_secret") }
-    return try receive(v1: V1Body(root), owners: owners, at: now, keepsReceiveTime)
+    return try receive(v1: V1Body(root), owners: owners, at: now, preservesReceivedAt)
   }
 
   /// Receives a canonical V1 body that was authentic once, as quarantine keeps them, with the app
@@ -28,7 +28,7 @@ extension Receiver {
   }
 
   private func receive(
-    v1 body: V1Body, owners: Set<String>, at now: Int64, _ keepsReceiveTime: Bool
+    v1 body: V1Body, owners: Set<String>, at now: Int64, _ preservesReceivedAt: Bool
   ) throws(Refusal) -> Received {
     guard let document = try? JSONDocument(parsing: body.bytes) else { throw .malformed("json") }
     do throws(Refusal) {
@@ -36,7 +36,7 @@ extension Receiver {
         try V1Notification(document.root)
       }
       let bundleId = try app(of: notification, owners)
-      return accept(notification, body, bundleId, at: now, keepsReceiveTime)
+      return accept(notification, body, bundleId, at: now, preservesReceivedAt)
     } catch {
       guard case .notAdmitted = error else { throw error }
       return quarantine(error, document.root, body, owners, at: now)
@@ -58,14 +58,15 @@ extension Receiver {
 
   private func accept(
     _ notification: V1Notification, _ body: V1Body, _ bundleId: String, at now: Int64,
-    _ keepsReceiveTime: Bool
+    _ preservesReceivedAt: Bool
   ) -> Received {
     let event = NewEvent(
       notificationUUID: body.uuid.description, source: "v1",
       environment: notification.environment, bundleId: bundleId,
       notificationType: notification.notificationType, subtype: nil,
       originalTransactionId: notification.originalTransactionId,
-      signedDate: notification.evidenceDate, receivedAt: now, keepsReceiveTime: keepsReceiveTime,
+      signedDate: notification.evidenceDate, receivedAt: now,
+      preservesReceivedAt: preservesReceivedAt,
       body: .bytes(body.bytes), bodySHA256: SHA256.hash(body.bytes))
     return Received(
       event, foldEvent: notification.foldEvent(seq: 0, uuid: body.uuid), at: now)

@@ -67,15 +67,16 @@ public enum Restore {
 
   private static func target(
     _ name: String, _ folder: DataFolder
-  ) throws(BackupError) -> StreamedFile {
+  ) throws(BackupError) -> AtomicFileWriter {
     try BackupError.files { () throws(PlatformError) in
-      try StreamedFile("\(folder.path)/\(name)")
+      try AtomicFileWriter("\(folder.path)/\(name)")
     }
   }
 
   /// The file is there under its name only whole, synced, and with the bytes that were described.
   private static func fill(
-    _ target: StreamedFile, _ file: BackupManifest.File, from source: String, to folder: DataFolder,
+    _ target: AtomicFileWriter, _ file: BackupManifest.File, from source: String,
+    to folder: DataFolder,
     _ progress: BackupProgress
   ) throws(BackupError) {
     var size: Int64 = 0

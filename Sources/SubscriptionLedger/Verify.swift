@@ -17,10 +17,10 @@ public enum Verify {
   public struct Report: Sendable {
     public var events: Int64 = 0
     public var rows: Int64 = 0
-    /// `RowsDigest` of the live rows; nil where there are none.
+    /// `SetDigest` of the live rows; nil where there are none.
     public var digest: String?
     /// Whether the rows were folded again and compared: another fold's can only be counted.
-    public var areRowsCompared = true
+    public var comparesProjection = true
     /// Whether the whole chain was walked, and not one customer's events alone.
     public var isWhole = true
     /// Whether only places, hashes and bodies were looked at.
@@ -89,10 +89,12 @@ public enum Verify {
     }
     var report = Report(
       events: work.done, isChainAlone: isChainAlone, isStopped: work.isStopped)
-    report.areRowsCompared = false
+    report.comparesProjection = false
     guard !work.isStopped, !isChainAlone else { return report }
     let rows = rest.rows
-    (report.rows, report.digest, report.areRowsCompared) = (rows.rows, rows.digest, rows.isCompared)
+    (report.rows, report.digest, report.comparesProjection) = (
+      rows.rows, rows.digest, rows.isCompared
+    )
     return report
   }
 
@@ -119,9 +121,9 @@ public enum Verify {
   /// What one thread checks beside those that walk the chain.
   private final class Rest: Sendable {
     private let isTaken = Atomic(false)
-    private let outcome = Mutex(RowsCheck.Outcome())
+    private let outcome = Mutex(ProjectionCheck.Outcome())
 
-    var rows: RowsCheck.Outcome { outcome.withLock { $0 } }
+    var rows: ProjectionCheck.Outcome { outcome.withLock { $0 } }
 
     /// True for one thread, and no other.
     func isFirst() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
@@ -134,7 +136,7 @@ public enum Verify {
         try JournalReader.open(folder)
       }
       try step(findings, 7, "the rows' file") { () throws(StoreError) in
-        let rows = try RowsCheck.run(folder, journal, head: head, findings, until: isStopped)
+        let rows = try ProjectionCheck.run(folder, journal, head: head, findings, until: isStopped)
         outcome.withLock { $0 = rows }
       }
       guard !isStopped() else { return }

@@ -65,8 +65,8 @@ extension Verify {
     var report = Report(events: work.done, isWhole: false, isStopped: work.isStopped)
     guard !work.isStopped else { return report }
     try step(findings, 7, "the rows' file") { () throws(StoreError) in
-      let rows = try RowsCheck.run(folder, journal, only: only, keys, findings)
-      (report.rows, report.areRowsCompared) = (rows.rows, rows.isCompared)
+      let rows = try ProjectionCheck.run(folder, journal, only: only, keys, findings)
+      (report.rows, report.comparesProjection) = (rows.rows, rows.isCompared)
     }
     return report
   }

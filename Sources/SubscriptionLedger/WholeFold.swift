@@ -55,8 +55,8 @@ struct WholeFold: ~Copyable {
     var rows: [ProjectedRow] = []
     var bytes = 0
     var events: Int64 = 0
-    var goesOn = true
-    for piece in 0..<count where goesOn {
+    var shouldContinue = true
+    for piece in 0..<count where shouldContinue {
       while isAsked < min(count, piece + Int64(workers.count * Self.depth)) {
         let start = first + isAsked * size
         worker(isAsked).ask(start...min(lastStream, start + size - 1))
@@ -66,17 +66,17 @@ struct WholeFold: ~Copyable {
       rows += folded.rows
       events += folded.events
       if let build = projection.build {
-        goesOn = progress(build.events + events, build.through)
+        shouldContinue = progress(build.events + events, build.through)
       }
       bytes += folded.rows.reduce(0) { $0 + $1.state.count }
       let isFull = rows.count >= Self.rowCount || bytes >= Self.rowBytes
-      guard isFull || piece == count - 1 || !goesOn else { continue }
+      guard isFull || piece == count - 1 || !shouldContinue else { continue }
       try projection.add(built: rows, before: folded.next, events: events)
       try projection.checkpointIfNeeded()
       rows.removeAll(keepingCapacity: true)
       (bytes, events) = (0, 0)
     }
-    return goesOn
+    return shouldContinue
   }
 
   private func worker(_ piece: Int64) -> Worker { workers[Int(piece) % workers.count] }
@@ -91,9 +91,9 @@ private final class Worker: Sendable {
     let next: Int64
   }
 
-  private let questions = Mailbox<ClosedRange<Int64>>(capacity: 16)
-  private let answers = Mailbox<Result<Folded, StoreError>>(capacity: 16)
-  private let ending = Ledger.Ending()
+  private let questions = BoundedQueue<ClosedRange<Int64>>(capacity: 16)
+  private let answers = BoundedQueue<Result<Folded, StoreError>>(capacity: 16)
+  private let ending = Ledger.Completion()
   private let seq: Int64
 
   private init(through seq: Int64) { self.seq = seq }
@@ -155,14 +155,14 @@ private final class Worker: Sendable {
       if let event = try? JournaledNotification.foldEvent(payload) {
         current?.state.evolve(event)
       } else if current?.broken == nil {
-        current?.broken = RowsFold.unreadable(payload.seq)
+        current?.broken = ProjectionFolder.unreadable(payload.seq)
       }
       folded.events += 1
     }
     if let current { done.append(current) }
     for (stream, state, broken) in done {
       guard let key = try journal.streamKey(stream) else { continue }
-      folded.rows.append(RowsFold.row(key, state, broken))
+      folded.rows.append(ProjectionFolder.row(key, state, broken))
     }
     return folded
   }

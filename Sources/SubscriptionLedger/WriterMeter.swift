@@ -6,7 +6,7 @@ public final class WriterMeter: Sendable {
   /// Notifications that were committed together.
   public let batches = Histogram([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
   /// Events signed before something of their stream that was folded already.
-  public let late = Tally()
+  public let late = Counter()
   private let fullAt = Atomic<Int64>(Int64.min)
   private let busySince = Atomic<Int64>(Int64.max)
 

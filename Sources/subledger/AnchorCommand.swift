@@ -10,7 +10,7 @@ enum AnchorCommand {
     .init("--json", "changes nothing: an anchor is JSON"),
   ]
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     try words.none()
     let folder = words.folder(try words.configuration())
     if words.has("--public-key") {

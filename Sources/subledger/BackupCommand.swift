@@ -10,7 +10,7 @@ enum BackupCommand {
     .init("--check", "look at the backup FOLDER instead of making one; changes nothing"), .json,
   ]
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     // A daemon may be running beside it.
     ProcessLimits.yield(.toAll)
     let path = try words.only("the folder of the backup")
@@ -18,15 +18,15 @@ enum BackupCommand {
   }
 
   private static func make(
-    _ path: String, _ words: CommandLineWords
+    _ path: String, _ words: Arguments
   ) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
-    let watch = BackupWatch("backup")
+    let watch = BackupObserver("backup")
     let manifest: BackupManifest
     do throws(BackupError) {
       manifest = try Backup.run(
         folder, to: path, program: Subledger.version, now: Clock.now(),
-        threads: ProcessLimits.processors, progress: watch.goesOn)
+        threads: ProcessLimits.processors, progress: watch.shouldContinue)
     } catch {
       throw CommandError(error, broken: "no backup was made; see: subledger verify")
     }
@@ -36,13 +36,13 @@ enum BackupCommand {
   }
 
   private static func check(
-    _ path: String, _ words: CommandLineWords
+    _ path: String, _ words: Arguments
   ) throws(CommandError) -> ExitCode {
-    let watch = BackupWatch("check")
+    let watch = BackupObserver("check")
     let report: BackupCheck.Report
     do throws(BackupError) {
       report = try BackupCheck.run(
-        path, threads: ProcessLimits.processors, progress: watch.goesOn)
+        path, threads: ProcessLimits.processors, progress: watch.shouldContinue)
     } catch {
       throw CommandError(error, broken: "take an older backup")
     }
@@ -59,7 +59,7 @@ enum BackupCommand {
   }
 
   private static func show(
-    _ manifest: BackupManifest, _ path: String, _ words: CommandLineWords
+    _ manifest: BackupManifest, _ path: String, _ words: Arguments
   ) {
     guard !words.has("--json") else {
       guard case .object(let members) = manifest.json else { return }
@@ -101,18 +101,18 @@ enum BackupCommand {
 }
 
 /// Progress on the terminal, and ^C.
-struct BackupWatch: Sendable {
-  private let copying: Pace
-  private let checking: Pace
+struct BackupObserver: Sendable {
+  private let copying: ProgressReporter
+  private let checking: ProgressReporter
   private let interruption = Interruption()
 
   init(_ what: String) {
-    copying = Pace("\(what), files", counting: "MiB")
-    checking = Pace("\(what), events")
+    copying = ProgressReporter("\(what), files", counting: "MiB")
+    checking = ProgressReporter("\(what), events")
     interruption.watch()
   }
 
-  func goesOn(_ stage: BackupStage, _ done: Int64, _ all: Int64) -> Bool {
+  func shouldContinue(_ stage: BackupStage, _ done: Int64, _ all: Int64) -> Bool {
     switch stage {
     case .copying: copying.show(done, of: all)
     case .checking: checking.show(done, of: all)

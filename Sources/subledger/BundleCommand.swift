@@ -5,7 +5,7 @@ import SubscriptionLedger
 
 /// `export --bundle` and `verify --bundle`: one customer's evidence, made and checked.
 enum BundleCommand {
-  static func export(_ words: CommandLineWords, to path: String) throws(CommandError) -> ExitCode {
+  static func export(_ words: Arguments, to path: String) throws(CommandError) -> ExitCode {
     guard let id = words["--only"] else {
       throw .usage("a bundle is about one customer; say whom: --only OTID")
     }
@@ -23,7 +23,7 @@ enum BundleCommand {
     let target = try ExportTarget(path, isReplacing: words.has("--force"))
     let interruption = Interruption()
     interruption.watch()
-    let pace = Pace("export")
+    let pace = ProgressReporter("export")
     let summary = try CommandError.anchor { () throws(AnchorError) in
       try BundleExport.run(
         folder, key, signing: signing, anchors: anchors, asOf: asOf, now: Clock.now(),
@@ -42,7 +42,7 @@ enum BundleCommand {
   }
 
   private static func key(
-    _ id: String, _ words: CommandLineWords, _ folder: DataFolder
+    _ id: String, _ words: Arguments, _ folder: DataFolder
   ) throws(CommandError) -> StreamKey {
     let environment = try words.environment() ?? "Production"
     let keys = try CommandError.store { () throws(StoreError) in
@@ -74,7 +74,7 @@ enum BundleCommand {
   }
 
   private static func report(
-    _ summary: BundleExport.Summary, _ path: String, _ words: CommandLineWords
+    _ summary: BundleExport.Summary, _ path: String, _ words: Arguments
   ) {
     let text =
       "\(summary.events) events, \(summary.links) links and \(summary.anchors) anchors"
@@ -94,7 +94,7 @@ enum BundleCommand {
 
   // MARK: Check
 
-  static func check(_ words: CommandLineWords, _ path: String) throws(CommandError) -> ExitCode {
+  static func check(_ words: Arguments, _ path: String) throws(CommandError) -> ExitCode {
     let roots = try words.configuration().trustRoots
     let kept = try words["--anchors"].map { (path) throws(CommandError) in
       try anchors(path, nil)

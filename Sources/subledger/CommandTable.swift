@@ -8,7 +8,7 @@ struct Command: Sendable {
   /// What may follow the name beside flags and what the user calls things by, for completions.
   var words: [String] = []
   let example: String
-  let action: @Sendable (CommandLineWords) throws(CommandError) -> ExitCode
+  let action: @Sendable (Arguments) throws(CommandError) -> ExitCode
 
   struct Flag: Sendable {
     let name: String
@@ -45,10 +45,10 @@ struct Command: Sendable {
       return .good
     }
     do throws(CommandError) {
-      if name == "simulate" { return SimulateWords.run(words) }
+      if name == "simulate" { return SimulateArguments.run(words) }
       let flags = flags + Flag.common
       return try action(
-        try CommandLineWords(
+        try Arguments(
           words, valued: flags.filter { $0.value != nil }.map(\.name),
           plain: flags.filter { $0.value == nil }.map(\.name)))
     } catch {

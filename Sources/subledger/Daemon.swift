@@ -8,7 +8,7 @@ import SubscriptionLedger
 struct Daemon {
   let server: HTTPServer
   let service: LedgerService
-  private let anchoring: Anchoring?
+  private let anchoring: AnchorService?
 
   /// Seconds that requests in flight get when the daemon is asked to end.
   private static let drainSeconds = 10.0
@@ -54,10 +54,10 @@ struct Daemon {
 
   private static func anchoring(
     _ ledger: Ledger, _ configuration: Configuration
-  ) throws(CommandError) -> Anchoring? {
+  ) throws(CommandError) -> AnchorService? {
     guard let settings = configuration.anchors else { return nil }
     do throws(PlatformError) {
-      return try Anchoring.start(ledger, settings)
+      return try AnchorService.start(ledger, settings)
     } catch {
       ledger.stop()
       throw .unavailable("\(error)")

@@ -12,7 +12,7 @@ enum DemoCommand {
   private static let customers = 40
   private static let days: Int64 = 120
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     try words.none()
     let folder = words["--data"] ?? ".demo"
     let (configuration, token, authority) = try prepare(folder, listen: words["--listen"])
@@ -177,7 +177,7 @@ enum DemoCommand {
       )
     }
     guard let row, let history else { return }
-    Terminal.print("\nOne customer's entitlement, now:\n\n" + Asking.table(row.json))
+    Terminal.print("\nOne customer's entitlement, now:\n\n" + QueryOptions.table(row.json))
     Terminal.print("\nAnd why, event by event:\n")
     HistoryCommand.print(history)
   }

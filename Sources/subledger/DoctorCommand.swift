@@ -4,9 +4,9 @@ import StrictJSON
 import SubscriptionLedger
 
 enum DoctorCommand {
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     try words.none()
-    let file = words["--config"] ?? Environment.variables["SUBLEDGER_CONFIG"]
+    let file = words["--config"] ?? ProcessEnvironment.variables["SUBLEDGER_CONFIG"]
     var checks: [Doctor.Check] = []
     do throws(CommandError) {
       let configuration = try words.configuration()
@@ -22,7 +22,7 @@ enum DoctorCommand {
 
   /// What a daemon that runs says of itself.
   private static func daemon(
-    _ socket: String, _ configuration: Configuration, _ words: CommandLineWords
+    _ socket: String, _ configuration: Configuration, _ words: Arguments
   ) -> [Doctor.Check] {
     let folder = words.folder(configuration)
     guard let isLocked = try? folder.isLocked(), isLocked else { return [] }
@@ -54,7 +54,7 @@ enum DoctorCommand {
     for check in checks {
       Terminal.print((check.isFinding ? "✗ " : "  ") + check.topic.padded(to: 15) + check.what)
       if let next = check.next {
-        var lines = Paragraph()
+        var lines = TextWrapper()
         lines.add("→ " + next, indent: 4, hanging: 6)
         Terminal.print(lines.text)
       }

@@ -4,11 +4,11 @@ import StrictJSON
 import SubscriptionLedger
 
 enum EntitlementCommand {
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     let id = try words.only("an original transaction id")
-    let question = try Asking.question(words)
+    let question = try QueryOptions.question(words)
     let environment = try words.environment() ?? "Production"
-    let reader = try Asking.reader(words)
+    let reader = try QueryOptions.reader(words)
     let document = try CommandError.read { () throws(LedgerReader.Failure) in
       try reader.entitlement(
         id, environment: environment, bundleId: words["--bundle-id"], question)
@@ -16,21 +16,21 @@ enum EntitlementCommand {
     guard let document else {
       throw .findings("no entitlement of that id in \(environment); see: subledger events")
     }
-    Terminal.print(words.has("--json") ? document.json.text : Asking.table(document.json))
+    Terminal.print(words.has("--json") ? document.json.text : QueryOptions.table(document.json))
     return .good
   }
 }
 
 /// What commands that ask about customers share.
-enum Asking {
+enum QueryOptions {
   static func question(
-    _ words: CommandLineWords
+    _ words: Arguments
   ) throws(CommandError) -> LedgerReader.Question {
     LedgerReader.Question(
       asOf: try words.time("--as-of"), knownAt: try words.time("--known-at"), now: Clock.now())
   }
 
-  static func reader(_ words: CommandLineWords) throws(CommandError) -> LedgerReader {
+  static func reader(_ words: Arguments) throws(CommandError) -> LedgerReader {
     let configuration = try words.configuration()
     let folder = words.folder(configuration)
     return try CommandError.store { () throws(StoreError) in

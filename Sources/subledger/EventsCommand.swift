@@ -18,7 +18,7 @@ enum EventsCommand {
 
   private static let pieceSize: Int64 = 500
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     try words.none()
     let filter = try filter(words)
     var left = try words.number("--limit", 1...1_000_000_000) ?? .max
@@ -45,7 +45,7 @@ enum EventsCommand {
     return .good
   }
 
-  private static func filter(_ words: CommandLineWords) throws(CommandError) -> EventFilter {
+  private static func filter(_ words: Arguments) throws(CommandError) -> EventFilter {
     var filter = EventFilter()
     filter.notificationType = words["--type"]
     filter.subtype = words["--subtype"]

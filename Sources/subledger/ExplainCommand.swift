@@ -2,11 +2,11 @@ import StrictJSON
 import SubscriptionLedger
 
 enum ExplainCommand {
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     let id = try words.only("an original transaction id")
-    let question = try Asking.question(words)
+    let question = try QueryOptions.question(words)
     let environment = try words.environment() ?? "Production"
-    let reader = try Asking.reader(words)
+    let reader = try QueryOptions.reader(words)
     let explanation = try CommandError.read { () throws(LedgerReader.Failure) in
       try reader.explain(
         id, environment: environment, bundleId: words["--bundle-id"], question)
@@ -23,7 +23,7 @@ enum ExplainCommand {
   static func text(_ explanation: Explanation) -> String {
     var lines = wrapped(explanation.verdict, indent: 0) + [""]
     for field in explanation.fields {
-      lines.append("\(field.name)  \(Asking.plain(field.name, field.value))")
+      lines.append("\(field.name)  \(QueryOptions.plain(field.name, field.value))")
       lines += wrapped(field.why, indent: 4)
       if let event = field.event {
         let words = [event.notificationType, event.subtype].compactMap { $0 }
@@ -37,7 +37,7 @@ enum ExplainCommand {
     return lines.joined(separator: "\n") + "\n" + coming(explanation.next)
   }
 
-  private static func coming(_ turn: Explanation.Turn?) -> String {
+  private static func coming(_ turn: Explanation.Transition?) -> String {
     guard let turn else { return "Time alone changes nothing any more." }
     let access = turn.givesAccess ? "with access" : "without access"
     let time = Timestamp.text(turn.at)

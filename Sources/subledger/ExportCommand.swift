@@ -14,7 +14,7 @@ enum ExportCommand {
     .asOf, .environment, .bundle, .json,
   ]
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     // A daemon may be running beside it.
     ProcessLimits.yield(.toAll)
     try words.none()
@@ -28,7 +28,7 @@ enum ExportCommand {
     let isCompressed = words.has("--compress")
     let interruption = Interruption()
     interruption.watch()
-    let pace = Pace("export")
+    let pace = ProgressReporter("export")
     let count = try CommandError.store { () throws(StoreError) in
       try Export.run(folder, only: words["--only"]) { (lines) throws(StoreError) in
         let piece = isCompressed ? ZstdFile.frame(lines) : lines
@@ -49,7 +49,7 @@ enum ExportCommand {
   }
 
   /// Standard output is for the lines.
-  private static func report(_ count: Int64, _ path: String, _ words: CommandLineWords) {
+  private static func report(_ count: Int64, _ path: String, _ words: Arguments) {
     guard path != "-" else { return Terminal.error("\(count) events written") }
     if words.has("--json") {
       Terminal.print(

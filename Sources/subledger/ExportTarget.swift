@@ -4,7 +4,7 @@ import Platform
 
 /// A file that is whole or not there, or standard output.
 final class ExportTarget {
-  private let file: StreamedFile?
+  private let file: AtomicFileWriter?
 
   init(_ path: String, isReplacing: Bool) throws(CommandError) {
     guard path != "-" else {
@@ -22,7 +22,7 @@ final class ExportTarget {
     guard kind == nil || kind == .file else {
       throw .unavailable("\(path) is no plain file; give another, or - for standard output")
     }
-    file = try Self.platform { () throws(PlatformError) in try StreamedFile(path) }
+    file = try Self.platform { () throws(PlatformError) in try AtomicFileWriter(path) }
   }
 
   private static func platform<Value>(

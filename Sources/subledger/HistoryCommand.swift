@@ -2,11 +2,11 @@ import StrictJSON
 import SubscriptionLedger
 
 enum HistoryCommand {
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     let id = try words.only("an original transaction id")
-    let question = try Asking.question(words)
+    let question = try QueryOptions.question(words)
     let environment = try words.environment() ?? "Production"
-    let reader = try Asking.reader(words)
+    let reader = try QueryOptions.reader(words)
     let history = try CommandError.read { () throws(LedgerReader.Failure) in
       try reader.history(
         id, environment: environment, bundleId: words["--bundle-id"], question,

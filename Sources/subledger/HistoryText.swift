@@ -12,7 +12,7 @@ enum HistoryText {
 
   static func heading(_ history: History) -> String {
     let key = history.key
-    var paragraph = Paragraph()
+    var paragraph = TextWrapper()
     paragraph.add(
       "\(key.environment.isEmpty ? "–" : key.environment)  "
         + "\(key.bundleId.isEmpty ? "–" : key.bundleId)  \(key.originalTransactionId)")
@@ -33,7 +33,7 @@ enum HistoryText {
   }
 
   static func block(_ item: History.Item) -> String {
-    var paragraph = Paragraph()
+    var paragraph = TextWrapper()
     switch item {
     case .event(let entry): add(entry, to: &paragraph)
     case .quarantined(let relative): add(relative, to: &paragraph)
@@ -44,7 +44,7 @@ enum HistoryText {
 
   // MARK: An event
 
-  private static func add(_ entry: HistoryEntry, to paragraph: inout Paragraph) {
+  private static func add(_ entry: HistoryEntry, to paragraph: inout TextWrapper) {
     let event = entry.event
     // What has no words is said by its type.
     let isNamed = entry.words != VisibleText.of(entry.typeAndSubtype)
@@ -79,7 +79,7 @@ enum HistoryText {
     add(entry.payload, to: &paragraph)
   }
 
-  private static func add(_ payload: JSONValue?, to paragraph: inout Paragraph) {
+  private static func add(_ payload: JSONValue?, to paragraph: inout TextWrapper) {
     guard let payload else { return }
     if case .null = payload { return paragraph.add("the body cannot be read", indent: indent) }
     for line in payload.prettyText.split(separator: "\n") {
@@ -89,7 +89,7 @@ enum HistoryText {
 
   // MARK: What is in quarantine
 
-  private static func add(_ relative: HistoryRelative, to paragraph: inout Paragraph) {
+  private static func add(_ relative: QuarantinedEntry, to paragraph: inout TextWrapper) {
     let type = relative.notificationType.map { "  (\($0))" } ?? ""
     paragraph.add("in quarantine: \(relative.reason)\(type)", hanging: indent)
     let signed = relative.signedDate.map { "signed \(Timestamp.text($0)), " } ?? ""
@@ -172,7 +172,7 @@ private enum Money {
 /// The value of a row's field for people: objects as their parts, times as dates.
 private enum FieldText {
   static func of(_ field: String, _ value: JSONValue) -> String {
-    guard case .object(let members) = value else { return Asking.plain(field, value) }
+    guard case .object(let members) = value else { return QueryOptions.plain(field, value) }
     if case .integer(let price)? = value["milliunits"] {
       guard case .string(let currency)? = value["currency"] else {
         return Money.amount(price, nil)
@@ -181,7 +181,7 @@ private enum FieldText {
     }
     let parts = members.compactMap { name, value -> String? in
       if case .null = value { return nil }
-      return "\(name) \(Asking.plain(name, value))"
+      return "\(name) \(QueryOptions.plain(name, value))"
     }
     return parts.isEmpty ? "–" : parts.joined(separator: ", ")
   }

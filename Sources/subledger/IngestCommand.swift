@@ -5,7 +5,7 @@ import SubscriptionLedger
 
 /// `ingest`: lines in batches through the door, ours or the daemon's.
 enum IngestCommand {
-  private struct Tally {
+  private struct Counts {
     var lines = 0
     var accepted = 0
     var duplicates = 0
@@ -14,7 +14,7 @@ enum IngestCommand {
     var first: (line: Int, code: String)?
   }
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     let path = try words.only("a file, or - for standard input")
     let configuration = try words.configuration()
     let folder = words.folder(configuration)
@@ -30,14 +30,14 @@ enum IngestCommand {
     }
     let interruption = Interruption()
     interruption.watch()
-    let tally: Tally
+    let counts: Counts
     let isStopped: Bool
-    let chain = words.has("--keep-chain") ? KeptChain() : nil
+    let chain = words.has("--keep-chain") ? ImportChainVerifier() : nil
     if let daemon = ControlClient(folder) {
       guard chain == nil else {
         throw .usage("--keep-chain is for an empty folder that no daemon runs on")
       }
-      tally = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
+      counts = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
         try handOver(lines, skipsBad, to: daemon)
       }
       isStopped = interruption.isRequested
@@ -48,24 +48,24 @@ enum IngestCommand {
         throw .usage("--keep-chain needs an empty folder; this one has \(ledger.seq) events")
       }
       let receiver = try OwnLedger.receiver(configuration)
-      tally = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
+      counts = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
         receive(lines, skipsBad, receiver, ledger, configuration, chain)
       }
       isStopped = interruption.isRequested
-      waitForRows(ledger, interruption)
+      waitForProjection(ledger, interruption)
     }
-    report(tally, words, isStopped: isStopped)
+    report(counts, words, isStopped: isStopped)
     if isStopped { return .unavailable }
-    return tally.refused == 0 ? .good : .findings
+    return counts.refused == 0 ? .good : .findings
   }
 
   /// So that what is asked next finds rows, where there were none before.
-  private static func waitForRows(_ ledger: Ledger, _ interruption: Interruption) {
-    if !ledger.hasRows, !interruption.isRequested {
+  private static func waitForProjection(_ ledger: Ledger, _ interruption: Interruption) {
+    if !ledger.hasProjection, !interruption.isRequested {
       Terminal.error(
         "subledger ingest: the rows are being built; ^C leaves that to the next start")
     }
-    ledger.waitForRows { interruption.isRequested }
+    ledger.waitForProjection { interruption.isRequested }
   }
 
   // MARK: Batches
@@ -74,9 +74,9 @@ enum IngestCommand {
   private static func read(
     _ reader: LineReader, _ skipsBad: Bool, _ interruption: Interruption,
     _ submit: ([[UInt8]]) throws(CommandError) -> [BatchReceive.LineOutcome]
-  ) throws(CommandError) -> Tally {
-    var tally = Tally()
-    let pace = Pace("ingest")
+  ) throws(CommandError) -> Counts {
+    var counts = Counts()
+    let pace = ProgressReporter("ingest")
     while !interruption.isRequested {
       let lines = try batch(reader)
       guard !lines.isEmpty else { break }
@@ -84,11 +84,11 @@ enum IngestCommand {
       guard outcomes.count == lines.count else {
         throw .unavailable("the daemon is of another version; restart it")
       }
-      let goesOn = try count(outcomes, into: &tally, skipsBad)
-      pace.show(Int64(tally.lines), of: nil)
-      guard goesOn else { break }
+      let shouldContinue = try count(outcomes, into: &counts, skipsBad)
+      pace.show(Int64(counts.lines), of: nil)
+      guard shouldContinue else { break }
     }
-    return tally
+    return counts
   }
 
   private static func batch(_ reader: LineReader) throws(CommandError) -> [[UInt8]] {
@@ -104,20 +104,20 @@ enum IngestCommand {
   }
 
   private static func count(
-    _ outcomes: [BatchReceive.LineOutcome], into tally: inout Tally, _ skipsBad: Bool
+    _ outcomes: [BatchReceive.LineOutcome], into counts: inout Counts, _ skipsBad: Bool
   ) throws(CommandError) -> Bool {
     for outcome in outcomes {
-      tally.lines += 1
+      counts.lines += 1
       switch outcome {
-      case .accepted: tally.accepted += 1
-      case .duplicate: tally.duplicates += 1
+      case .accepted: counts.accepted += 1
+      case .duplicate: counts.duplicates += 1
       case .refused(let code):
-        tally.refused += 1
-        tally.first = tally.first ?? (tally.lines, code)
+        counts.refused += 1
+        counts.first = counts.first ?? (counts.lines, code)
         if !skipsBad { return false }
       case .unavailable(let code):
         throw .unavailable(
-          "line \(tally.lines): \(code); \(tally.accepted) events are kept, run this again")
+          "line \(counts.lines): \(code); \(counts.accepted) events are kept, run this again")
       case .skipped: return false
       }
     }
@@ -126,9 +126,9 @@ enum IngestCommand {
 
   private static func receive(
     _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
-    _ configuration: Configuration, _ chain: KeptChain?
+    _ configuration: Configuration, _ chain: ImportChainVerifier?
   ) -> [BatchReceive.LineOutcome] {
-    let done = Mailbox<[BatchReceive.LineOutcome]>(capacity: 1)
+    let done = BoundedQueue<[BatchReceive.LineOutcome]>(capacity: 1)
     BatchReceive.receive(
       lines.map { $0[...] }, skipsBad: skipsBad, receiver: receiver, ledger: ledger,
       at: Clock.now(), limit: configuration.bodyLimit, keeping: chain
@@ -147,22 +147,22 @@ enum IngestCommand {
     return outcomes
   }
 
-  private static func report(_ tally: Tally, _ words: CommandLineWords, isStopped: Bool) {
-    if let first = tally.first {
+  private static func report(_ counts: Counts, _ words: Arguments, isStopped: Bool) {
+    if let first = counts.first {
       Terminal.error("subledger ingest: line \(first.line) was refused: \(first.code)")
     }
     if isStopped { Terminal.error("subledger ingest: stopped; run it again to go on") }
     if words.has("--json") {
       Terminal.print(
         JSONValue.object([
-          ("lines", .integer(Int64(tally.lines))), ("accepted", .integer(Int64(tally.accepted))),
-          ("duplicates", .integer(Int64(tally.duplicates))),
-          ("refused", .integer(Int64(tally.refused))),
+          ("lines", .integer(Int64(counts.lines))), ("accepted", .integer(Int64(counts.accepted))),
+          ("duplicates", .integer(Int64(counts.duplicates))),
+          ("refused", .integer(Int64(counts.refused))),
         ]).text)
     } else {
       Terminal.print(
-        "\(tally.lines) lines: \(tally.accepted) accepted, \(tally.duplicates) duplicates, "
-          + "\(tally.refused) refused")
+        "\(counts.lines) lines: \(counts.accepted) accepted, \(counts.duplicates) duplicates, "
+          + "\(counts.refused) refused")
     }
   }
 }

@@ -17,7 +17,7 @@ enum InitCommand {
     .json,
   ]
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     try words.none()
     var plan = try InitPlan(words)
     if let what = words["--print"] {

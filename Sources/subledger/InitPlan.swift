@@ -16,8 +16,8 @@ struct InitPlan {
   /// SHA-256 of the read token, in hexadecimal; of no token until it is set.
   var tokenDigest = String(repeating: "0", count: 64)
 
-  init(_ words: CommandLineWords) throws(CommandError) {
-    let variables = Environment.variables
+  init(_ words: Arguments) throws(CommandError) {
+    let variables = ProcessEnvironment.variables
     config =
       words["--config"] ?? variables["SUBLEDGER_CONFIG"] ?? "/etc/subledger/config.json"
     data =

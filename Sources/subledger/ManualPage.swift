@@ -2,7 +2,7 @@ import Platform
 
 /// The manual page, made from the table that `--help` is made from (man(7), man-pages(7)).
 enum ManualPage {
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     try words.none()
     Terminal.print(text)
     return .good

@@ -5,7 +5,7 @@ import SubscriptionLedger
 import Synchronization
 
 enum QuarantineCommand {
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     switch (words.rest.first, words.rest.count) {
     case ("list", 1): return try list(words)
     case ("admit", 2), ("drop", 2):
@@ -15,7 +15,7 @@ enum QuarantineCommand {
     }
   }
 
-  private static func list(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  private static func list(_ words: Arguments) throws(CommandError) -> ExitCode {
     let limit = Int(try words.number("--limit", 1...1_000_000) ?? 100)
     let folder = words.folder(try words.configuration())
     let (items, counts) = try CommandError.store { () throws(StoreError) in
@@ -48,8 +48,7 @@ enum QuarantineCommand {
 
   // MARK: Through the daemon, or by ourselves where there is none
 
-  private static func admit(_ id: Int64, _ words: CommandLineWords) throws(CommandError) -> ExitCode
-  {
+  private static func admit(_ id: Int64, _ words: Arguments) throws(CommandError) -> ExitCode {
     let configuration = try words.configuration()
     let folder = words.folder(configuration)
     if let daemon = ControlClient(folder) {
@@ -58,7 +57,7 @@ enum QuarantineCommand {
     let ledger = try OwnLedger.start(folder)
     defer { ledger.stop() }
     let receiver = try OwnLedger.receiver(configuration)
-    let done = Mailbox<Ledger.Outcome>(capacity: 1)
+    let done = BoundedQueue<Ledger.Outcome>(capacity: 1)
     let admission = Quarantine.admit(id, receiver: receiver, ledger: ledger, at: Clock.now()) {
       _ = done.put($1)
     }
@@ -77,15 +76,14 @@ enum QuarantineCommand {
     return .good
   }
 
-  private static func drop(_ id: Int64, _ words: CommandLineWords) throws(CommandError) -> ExitCode
-  {
+  private static func drop(_ id: Int64, _ words: Arguments) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
     if let daemon = ControlClient(folder) {
       return try report(daemon.post("/control/quarantine/\(id)/drop"), id)
     }
     let ledger = try OwnLedger.start(folder)
     defer { ledger.stop() }
-    let done = Mailbox<Bool>(capacity: 1)
+    let done = BoundedQueue<Bool>(capacity: 1)
     ledger.dropQuarantined(id) { _ = done.put($0) }
     guard done.takeAll()?.first == true else {
       throw .findings("there is no \(id) in quarantine; see: subledger quarantine list")

@@ -27,7 +27,7 @@ enum RebuildCommand {
     ("--keep", ["--apply", "--prune"]), ("--threads", ["", "--diff", "--apply"]),
   ]
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     try words.none()
     var chosen = modes.filter(words.has)
     if words["--only"] != nil { chosen.append("--only") }
@@ -48,19 +48,19 @@ enum RebuildCommand {
     }
   }
 
-  static func plan(_ words: CommandLineWords) throws(CommandError) -> Rebuild.Plan {
+  static func plan(_ words: Arguments) throws(CommandError) -> Rebuild.Plan {
     var plan = Rebuild.Plan()
     if let threads = try words.number("--threads", 1...256) { plan.threads = Int(threads) }
     return plan
   }
 
-  private static func kept(_ words: CommandLineWords, or usual: Int) throws(CommandError) -> Int {
+  private static func kept(_ words: Arguments, or usual: Int) throws(CommandError) -> Int {
     Int(try words.number("--keep", 0...100) ?? Int64(usual))
   }
 
   // MARK: Building
 
-  private static func build(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  private static func build(_ words: Arguments) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
     show(try build(folder, try plan(words)), words)
     if !words.has("--json") {
@@ -72,16 +72,16 @@ enum RebuildCommand {
   private static func build(
     _ folder: DataFolder, _ plan: Rebuild.Plan
   ) throws(CommandError) -> Rebuild.Report {
-    let watch = RebuildWatch()
+    let watch = RebuildObserver()
     let report = try CommandError.building { () throws(StoreError) in
-      try Rebuild.build(folder, plan, progress: watch.goesOn)
+      try Rebuild.build(folder, plan, progress: watch.shouldContinue)
     }
-    guard let report else { throw RebuildWatch.stopped }
+    guard let report else { throw RebuildObserver.stopped }
     watch.pace.finish(report.events)
     return report
   }
 
-  private static func show(_ report: Rebuild.Report, _ words: CommandLineWords) {
+  private static func show(_ report: Rebuild.Report, _ words: Arguments) {
     let digest = Hexadecimal.encode(report.digest.bytes)
     if words.has("--json") {
       Terminal.print(
@@ -96,9 +96,9 @@ enum RebuildCommand {
 
   // MARK: Switching: by the daemon where one runs, by ourselves where there is none
 
-  private static func apply(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  private static func apply(_ words: Arguments) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
-    let kept = try kept(words, or: Rebuild.keptByDefault)
+    let kept = try kept(words, or: Rebuild.retainedByDefault)
     var plan = try plan(words)
     plan.isFromScratch = false
     let report = try build(folder, plan)
@@ -120,7 +120,7 @@ enum RebuildCommand {
     return .good
   }
 
-  private static func rollBack(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  private static func rollBack(_ words: Arguments) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
     let isDone: Bool
     if let daemon = ControlClient(folder) {
@@ -134,7 +134,7 @@ enum RebuildCommand {
     return try list(words)
   }
 
-  private static func prune(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  private static func prune(_ words: Arguments) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
     let kept = try kept(words, or: 0)
     try CommandError.building { () throws(StoreError) in try Rebuild.discard(folder) }
@@ -151,7 +151,7 @@ enum RebuildCommand {
   }
 
   private static func refold(
-    _ id: String, _ words: CommandLineWords
+    _ id: String, _ words: Arguments
   ) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
     let counts: (streams: Int64, changed: Int64)?
@@ -193,7 +193,7 @@ enum RebuildCommand {
 
   // MARK: Listing
 
-  private static func list(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  private static func list(_ words: Arguments) throws(CommandError) -> ExitCode {
     let folder = words.folder(try words.configuration())
     let all = try CommandError.store { () throws(StoreError) in try Rebuild.projections(folder) }
     for item in all {
@@ -211,8 +211,8 @@ enum RebuildCommand {
 }
 
 /// Progress on the terminal, and ^C.
-struct RebuildWatch {
-  let pace = Pace("rebuild")
+struct RebuildObserver {
+  let pace = ProgressReporter("rebuild")
   private let interruption = Interruption()
 
   static let stopped = CommandError.unavailable(
@@ -220,7 +220,7 @@ struct RebuildWatch {
 
   init() { interruption.watch() }
 
-  func goesOn(_ done: Int64, _ all: Int64) -> Bool {
+  func shouldContinue(_ done: Int64, _ all: Int64) -> Bool {
     pace.show(done, of: all)
     return !interruption.isRequested
   }

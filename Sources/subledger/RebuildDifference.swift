@@ -8,30 +8,30 @@ enum RebuildDifference {
   /// Differences of each kind that are shown on the terminal.
   private static let samples = 10
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     let configuration = try words.configuration()
     let failure = try Failure(words["--fail-on"])
     let output = try words["--output"].map { (path) throws(CommandError) in try Output(path) }
     var plan = try RebuildCommand.plan(words)
     plan.isFromScratch = false
     let at = try words.time("--at") ?? Clock.now()
-    let watch = RebuildWatch()
+    let watch = RebuildObserver()
     var shown: [RowDifference] = []
     let summary = try CommandError.building { () throws(StoreError) in
-      try RowsComparison.run(
+      try ProjectionDiff.run(
         words.folder(configuration), plan, at: at, durations: configuration.nonRenewingDurations,
-        progress: watch.goesOn
+        progress: watch.shouldContinue
       ) { (difference) throws(StoreError) in
         try output?.write(difference)
         let alike = shown.filter { $0.access == difference.access }
         if alike.count < samples { shown.append(difference) }
       }
     }
-    guard let summary else { throw RebuildWatch.stopped }
-    keep(KeptComparison(summary, at: at, madeAt: Clock.now(), samples: shown), configuration, words)
+    guard let summary else { throw RebuildObserver.stopped }
+    keep(StoredDiff(summary, at: at, madeAt: Clock.now(), samples: shown), configuration, words)
     try CommandError.store { () throws(StoreError) in try output?.finish() }
     if words.has("--json") {
-      Terminal.print(KeptComparison.json(summary, at: at).text)
+      Terminal.print(StoredDiff.json(summary, at: at).text)
     } else {
       Terminal.print(text(summary, shown, at: at))
     }
@@ -40,7 +40,7 @@ enum RebuildDifference {
 
   /// Kept for the console. Where that cannot be, the comparison is as good as without.
   private static func keep(
-    _ comparison: KeptComparison, _ configuration: Configuration, _ words: CommandLineWords
+    _ comparison: StoredDiff, _ configuration: Configuration, _ words: Arguments
   ) {
     do throws(StoreError) {
       try comparison.write(words.folder(configuration))
@@ -66,7 +66,7 @@ enum RebuildDifference {
       self = known
     }
 
-    func isMet(by summary: RowsComparison.Summary) -> Bool {
+    func isMet(by summary: ProjectionDiff.Summary) -> Bool {
       switch self {
       case .any: summary.differing > 0
       case .lostAccess: summary.losing > 0
@@ -78,7 +78,7 @@ enum RebuildDifference {
   // MARK: On the terminal
 
   private static func text(
-    _ summary: RowsComparison.Summary, _ shown: [RowDifference], at: Int64
+    _ summary: ProjectionDiff.Summary, _ shown: [RowDifference], at: Int64
   ) -> String {
     var lines = [
       "\(summary.equal) rows equal, \(summary.changed) changed, \(summary.added) added, "
@@ -98,7 +98,7 @@ enum RebuildDifference {
   }
 
   private static func groups(
-    _ verb: String, _ groups: [RowsComparison.Summary.Group: Int], _ shown: [RowDifference]
+    _ verb: String, _ groups: [ProjectionDiff.Summary.Group: Int], _ shown: [RowDifference]
   ) -> [String] {
     let sorted = groups.sorted {
       ($1.value, $0.key.reason, $0.key.productId ?? "")
@@ -118,7 +118,7 @@ enum RebuildDifference {
 
   /// Every difference as data: the name of the file says in which form.
   private final class Output {
-    private let file: StreamedFile
+    private let file: AtomicFileWriter
     private let isJSON: Bool
     private var count = 0
 
@@ -128,7 +128,7 @@ enum RebuildDifference {
         throw .usage("--output takes a file whose name ends in .csv or .json")
       }
       do throws(PlatformError) {
-        file = try StreamedFile(path)
+        file = try AtomicFileWriter(path)
         try file.write(isJSON ? "{\"object\":\"list\",\"items\":[" : RowDifference.columns + "\r\n")
       } catch {
         throw .unavailable(error.description)

@@ -4,14 +4,14 @@ import StrictJSON
 import SubscriptionLedger
 
 enum RestoreCommand {
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     let path = try words.only("the folder of the backup")
     let folder = words.folder(try words.configuration())
-    let watch = BackupWatch("restore")
+    let watch = BackupObserver("restore")
     let manifest: BackupManifest
     do throws(BackupError) {
       manifest = try Restore.run(
-        path, into: folder, threads: ProcessLimits.processors, progress: watch.goesOn)
+        path, into: folder, threads: ProcessLimits.processors, progress: watch.shouldContinue)
     } catch {
       throw CommandError(error, broken: "nothing was restored; take an older backup")
     }

@@ -9,7 +9,7 @@ enum ServeCommand {
     .init("--log-level", "LEVEL", "info (the default), warning or error"),
   ]
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     try words.none()
     let configuration = try words.configuration()
     Signals.blockReload()
@@ -17,7 +17,7 @@ enum ServeCommand {
     Log.startThread()
     defer { Log.finish() }
     warn(configuration)
-    let manager = ServiceNotice(variables: Environment.variables)
+    let manager = ServiceNotice(variables: ProcessEnvironment.variables)
     let daemon = try Daemon.start(configuration, manager)
     Log.write(
       .info, "listening",
@@ -54,7 +54,7 @@ enum ServeCommand {
 
   /// SIGHUP: what can change under a running daemon changes, or nothing does. A line says which,
   /// whatever the level.
-  private static func reload(_ daemon: Daemon, _ words: CommandLineWords) {
+  private static func reload(_ daemon: Daemon, _ words: Arguments) {
     do throws(CommandError) {
       let read = try words.configuration()
       let reload: Reload

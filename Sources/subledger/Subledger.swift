@@ -21,7 +21,7 @@ enum Subledger {
       Terminal.print(CommandTable.help)
       return .good
     }
-    if name == "--version" { return VersionCommand.run(CommandLineWords()) }
+    if name == "--version" { return VersionCommand.run(Arguments()) }
     guard let command = CommandTable.commands.first(where: { $0.name == name }) else {
       Terminal.error("subledger: unknown command '\(name)'; see: subledger --help")
       return .usage

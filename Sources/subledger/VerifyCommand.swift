@@ -14,7 +14,7 @@ enum VerifyCommand {
     .init("--bundle", "FILE", "an evidence bundle instead of a data folder"), .json,
   ]
 
-  static func run(_ words: CommandLineWords) throws(CommandError) -> ExitCode {
+  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
     // A daemon may be running beside it.
     ProcessLimits.yield(.toAll)
     try words.none()
@@ -31,7 +31,7 @@ enum VerifyCommand {
     else { throw .usage("--anchor-key goes with --anchors, and the configuration names none") }
     let interruption = Interruption()
     interruption.watch()
-    let pace = Pace("verify")
+    let pace = ProgressReporter("verify")
     let progress: @Sendable (Int64, Int64) -> Bool = { done, all in
       pace.show(done, of: all)
       return !interruption.isRequested
@@ -62,7 +62,7 @@ enum VerifyCommand {
     return report.findingCount == 0 ? .good : .findings
   }
 
-  private static func only(_ words: CommandLineWords) throws(CommandError) -> Verify.Only? {
+  private static func only(_ words: Arguments) throws(CommandError) -> Verify.Only? {
     guard let id = words["--only"] else {
       for flag in ["--environment", "--bundle-id"] where words[flag] != nil {
         throw .usage("\(flag) goes with --only")
@@ -80,7 +80,7 @@ enum VerifyCommand {
 
   /// What is given, or else what the configuration names.
   private static func anchors(
-    _ words: CommandLineWords, _ configuration: Configuration
+    _ words: Arguments, _ configuration: Configuration
   ) throws(VerifyError) -> AnchorsFile? {
     do throws(AnchorError) {
       guard let file = words["--anchors"] else {
@@ -108,7 +108,7 @@ enum VerifyCommand {
       lines.append(
         "\(report.events) events, \(report.rows) rows, digest \(report.digest ?? "–")")
     }
-    if !report.areRowsCompared && !report.isChainAlone {
+    if !report.comparesProjection && !report.isChainAlone {
       lines.append("the rows are of another fold: only the program that made them can compare them")
     }
     if let anchors = report.anchors { lines += text(anchors) }
@@ -132,7 +132,7 @@ enum VerifyCommand {
       ("only", .optional(only?.originalTransactionId)),
       ("chain_walked", .boolean(report.isWhole)), ("chain_alone", .boolean(report.isChainAlone)),
       ("events", .integer(report.events)), ("rows", .integer(report.rows)),
-      ("digest", .optional(report.digest)), ("rows_compared", .boolean(report.areRowsCompared)),
+      ("digest", .optional(report.digest)), ("rows_compared", .boolean(report.comparesProjection)),
       ("anchors", report.anchors.map(json) ?? .null),
       ("findings", Findings.json(report.findings)),
       ("finding_count", .integer(Int64(report.findingCount))),

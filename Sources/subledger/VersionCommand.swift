@@ -7,7 +7,7 @@ enum VersionCommand {
     [("version", .string(Subledger.version))] + ComponentVersions.all.map { ($0, .string($1)) }
   }
 
-  static func run(_ words: CommandLineWords) -> ExitCode {
+  static func run(_ words: Arguments) -> ExitCode {
     if words.has("--json") {
       Terminal.print(JSONValue.object(members).text)
     } else {

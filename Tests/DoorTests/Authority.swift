@@ -9,12 +9,12 @@ extension Authority {
   /// A good notification under another header: the header, and the key that signs.
   func fresh(header: [UInt8], key: SigningKey? = nil) throws -> [UInt8] {
     let payload = try CompactJWS(parsing: try fresh()[...]).payload
-    return try Forge.jws(header: header, payload: payload, key: key ?? leafKey)
+    return try ForgedJWS.jws(header: header, payload: payload, key: key ?? leafKey)
   }
 
   /// A good notification under another chain, signed by that chain's leaf.
   func fresh(chain: [[UInt8]], key: SigningKey? = nil) throws -> [UInt8] {
-    try fresh(header: Forge.header(chain), key: key)
+    try fresh(header: ForgedJWS.header(chain), key: key)
   }
 }
 

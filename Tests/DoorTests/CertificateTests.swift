@@ -12,11 +12,11 @@ import Testing
 /// Rows X12 to X14, X18 to X22, X25: keys, dates, signatures and odd fields of certificates.
 @Suite struct CertificateTests {
   private let authority: Authority
-  private let door: Door
+  private let door: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try Door(root: authority.root)
+    door = try InProcessServer(root: authority.root)
   }
 
   private func refuses(
@@ -131,9 +131,9 @@ import Testing
     }
     let root = try #require(CertificateMaker.der(pem: try file("root.pem")))
     let key = try SigningKey.read(pem: try file("leaf.key.pem"))
-    let scratch = try Door.newFolder()
+    let scratch = try InProcessServer.newFolder()
     defer { try? FileManager.default.removeItem(atPath: scratch) }
-    let receiver = try Receiver(try Door.configuration(in: scratch, root: root))
+    let receiver = try Receiver(try InProcessServer.configuration(in: scratch, root: root))
     let rows = [
       ("rsa2048", nil), ("rsa1024", "chain_path"), ("md5", "certificate_signature"),
       ("sha1", "certificate_signature"),
@@ -142,11 +142,11 @@ import Testing
       let chain = try ["leaf", "intermediate"].map {
         try #require(CertificateMaker.der(pem: try file("\(name).\($0).pem")))
       }
-      let header = Forge.header(chain + [root])
+      let header = ForgedJWS.header(chain + [root])
       // 2027-01-15, when the fixtures are valid.
       let payload = Sample.notification(signed: 1_800_000_000_000)
         .with("data.transaction", nil).with("data.renewalInfo", nil).bytes
-      let jws = try Forge.jws(header: header, payload: payload, key: key)
+      let jws = try ForgedJWS.jws(header: header, payload: payload, key: key)
       var refusal: Refusal?
       do throws(Refusal) {
         _ = try receiver.receive(signedPayload: jws[...], at: 0)
@@ -182,7 +182,7 @@ import Testing
     for (from, to) in [(date - Self.day, date), (date, date + Self.day), (date, date + 1000)] {
       var edge = try ChainForgery(under: authority)
       (edge.leaf.notBefore, edge.leaf.notAfter) = (from, to)
-      let header = Forge.header(try edge.chain())
+      let header = ForgedJWS.header(try edge.chain())
       for _ in 0..<2 {
         let jws = try authority.fresh(header: header, key: edge.leafKey)
         try door.accepts(signedPayload: jws, "X18 the ends")
@@ -203,11 +203,11 @@ import Testing
     let now = Clock.now()
     var forgery = try ChainForgery(under: authority)
     forgery.leaf.notAfter = now - Self.day
-    let header = Forge.header(try forgery.chain())
+    let header = ForgedJWS.header(try forgery.chain())
     func notification(_ signed: Int64) throws -> [UInt8] {
       let payload = Sample.notification(signed: signed).with("data.transaction", nil)
         .with("data.renewalInfo", nil).bytes
-      return try Forge.jws(header: header, payload: payload, key: forgery.leafKey)
+      return try ForgedJWS.jws(header: header, payload: payload, key: forgery.leafKey)
     }
     let early = try notification(now - 3 * Self.day)
     try door.accepts(signedPayload: early, "X19")
@@ -248,10 +248,10 @@ import Testing
         parsing: try authority.fresh(chain: try forgery.chain(), key: forgery.leafKey)[...])
       #expect(throws: ProofFailure.self) { try prover.prove(bad, at: Sample.purchase) }
       // Our own chain in a header of theirs: proven, but its leaf never signed that header.
-      let header = Forge.header(authority.chain, extra: ",\"n\":\(index)")
+      let header = ForgedJWS.header(authority.chain, extra: ",\"n\":\(index)")
       let borrowed = try CompactJWS(
-        parsing: Forge.joined(
-          Forge.url(header), Forge.url(good.payload), Forge.url(good.signature))[...])
+        parsing: ForgedJWS.joined(
+          ForgedJWS.url(header), ForgedJWS.url(good.payload), ForgedJWS.url(good.signature))[...])
       #expect(throws: ProofFailure.untrusted("signature")) {
         try prover.prove(borrowed, at: Sample.purchase)
       }

@@ -10,11 +10,11 @@ import Testing
 /// Rows X1 to X11, X15 to X17, X23: which three certificates make a chain.
 @Suite struct ChainTests {
   private let authority: Authority
-  private let door: Door
+  private let door: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try Door(root: authority.root)
+    door = try InProcessServer(root: authority.root)
   }
 
   /// Under a chain forged as `change` says: refused, for one of these reasons.
@@ -36,8 +36,9 @@ import Testing
   @Test func whatIsNoListOfThree() throws {
     let chain = authority.chain
     let rows: [(String, Int)] = [
-      ("null", 400), ("\"\(Forge.base64(chain[0]))\"", 400), ("[]", 401), ("[1,2,3]", 400),
-      ("[\"\",\"\",\"\"]", 401), ("{}", 400), ("[\"\(Forge.base64(chain[0]))\",null,null]", 400),
+      ("null", 400), ("\"\(ForgedJWS.base64(chain[0]))\"", 400), ("[]", 401), ("[1,2,3]", 400),
+      ("[\"\",\"\",\"\"]", 401), ("{}", 400),
+      ("[\"\(ForgedJWS.base64(chain[0]))\",null,null]", 400),
       ("[[],[],[]]", 400), ("true", 400),
     ]
     for (member, status) in rows {
@@ -105,7 +106,7 @@ import Testing
       try door.accepts(signedPayload: jws, "X5")
     }
     // With nothing but the hash of Apple's root to go by, nobody else's chain is anything.
-    let folder = try Door.newFolder()
+    let folder = try InProcessServer.newFolder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let prover = try Prover(roots: try TrustRoots())
     for third in [chain[2], chain[0], [0]] {
@@ -128,7 +129,7 @@ import Testing
   }
 
   @Test func otherEncodings() throws {
-    let good = authority.chain.map(Forge.base64)
+    let good = authority.chain.map(ForgedJWS.base64)
     let url = good[0].replacing("+", with: "-").replacing("/", with: "_")
     var rows = [
       good[0] + "=", "=" + good[0], good[0] + "====", String(good[0].dropLast(1)), " " + good[0],

@@ -4,9 +4,9 @@ import Testing
 
 /// Rows N1 to N13 and V1: the body before any signature is looked at.
 @Suite struct JSONTests {
-  private func door() throws -> (Door, Authority) {
+  private func door() throws -> (InProcessServer, Authority) {
     let authority = try Authority.shared.get()
-    return (try Door(root: authority.root), authority)
+    return (try InProcessServer(root: authority.root), authority)
   }
 
   @Test func bodiesThatAreNoNotification() throws {
@@ -56,7 +56,7 @@ import Testing
 
   @Test func bytesThatAreNoUTF8() throws {
     let (door, authority) = try door()
-    let good = Forge.body(try authority.fresh())
+    let good = ForgedJWS.body(try authority.fresh())
     var bodies: [[UInt8]] = [[0xEF, 0xBB, 0xBF] + good]
     bodies.append(good.flatMap { (byte) -> [UInt8] in [0, byte] })
     bodies.append(good.flatMap { (byte) -> [UInt8] in [byte, 0] })
@@ -73,7 +73,7 @@ import Testing
 
   @Test func depthsAndNumbers() throws {
     let (door, authority) = try door()
-    let rest = String(decoding: Forge.body(try authority.fresh()).dropFirst(), as: UTF8.self)
+    let rest = String(decoding: ForgedJWS.body(try authority.fresh()).dropFirst(), as: UTF8.self)
     let deep = [33, 1000, 100_000].map { String(repeating: "[", count: $0) }
     var bad =
       deep + [
@@ -120,7 +120,7 @@ import Testing
 
   @Test func manyKeysAndLongStrings() throws {
     let (door, authority) = try door()
-    let rest = String(decoding: Forge.body(try authority.fresh()).dropFirst(), as: UTF8.self)
+    let rest = String(decoding: ForgedJWS.body(try authority.fresh()).dropFirst(), as: UTF8.self)
     let keys = (0..<100_000).map { "\"k\($0)\":1" }.joined(separator: ",")
     try door.refuses(Array("{\(keys)}".utf8), 413, ["too_large"], "N11")
     let fewer = (0..<20_000).map { "\"k\($0)\":1" }.joined(separator: ",")
@@ -150,7 +150,7 @@ import Testing
   @Test func unknownMembersAreNoHarm() throws {
     let (door, authority) = try door()
     for extra in [#""newField":{"a":[1,2]}"#, #""":"""#, #""version":"9.0""#, #""é":null"#] {
-      let good = Forge.body(try authority.fresh())
+      let good = ForgedJWS.body(try authority.fresh())
       try door.accepts(Array("{\(extra),".utf8) + good.dropFirst(), "N13")
     }
   }

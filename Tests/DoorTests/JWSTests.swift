@@ -7,34 +7,34 @@ import Testing
 /// Rows J1 to J5, J15 to J20, J23 to J28: the form of a JWS, its header, and what is nested.
 @Suite struct JWSTests {
   private let authority: Authority
-  private let door: Door
+  private let door: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try Door(root: authority.root)
+    door = try InProcessServer(root: authority.root)
   }
 
   @Test func wrongForms() throws {
     let good = try authority.fresh()
-    let parts = Forge.parts(good)
+    let parts = ForgedJWS.parts(good)
     let (header, payload, signature) = (parts[0], parts[1], parts[2])
     let rows: [[UInt8]] = [
       Array("a.b.c".utf8), Array("a.b.c.d".utf8), Array("a.b".utf8), Array("..".utf8),
       Array(".x.".utf8), Array(".".utf8), Array("x".utf8), Array("....".utf8),
-      header, Forge.joined(header, payload), Forge.joined(header, payload, signature, []),
-      Forge.joined([], payload, signature), good + good, [UInt8(ascii: ".")] + good,
+      header, ForgedJWS.joined(header, payload), ForgedJWS.joined(header, payload, signature, []),
+      ForgedJWS.joined([], payload, signature), good + good, [UInt8(ascii: ".")] + good,
       // A JWE has five parts (RFC 7516).
-      Forge.joined(header, payload, signature, payload, signature),
+      ForgedJWS.joined(header, payload, signature, payload, signature),
     ]
     for row in rows { try door.refuses(signedPayload: row, 400, [], "J1") }
     try door.refuses(
-      signedPayload: Forge.joined(header, [], signature), 400, ["jws_segments"], "J1")
+      signedPayload: ForgedJWS.joined(header, [], signature), 400, ["jws_segments"], "J1")
     // A missing signature is none at all, and not a matter of form.
-    try door.refuses(signedPayload: Forge.joined(header, payload, []), 401, ["signature"], "J1")
+    try door.refuses(signedPayload: ForgedJWS.joined(header, payload, []), 401, ["signature"], "J1")
   }
 
   @Test func jsonSerialisation() throws {
-    let parts = Forge.parts(try authority.fresh()).map { String(decoding: $0, as: UTF8.self) }
+    let parts = ForgedJWS.parts(try authority.fresh()).map { String(decoding: $0, as: UTF8.self) }
     let flat =
       #"{"protected":"\#(parts[0])","payload":"\#(parts[1])","signature":"\#(parts[2])"}"#
     let general =
@@ -54,46 +54,46 @@ import Testing
   @Test func otherAlgorithms() throws {
     let chain = authority.chain
     for name in ["none", "None", "NONE", "nOnE", ""] {
-      let header = Forge.header(chain, alg: "\"\(name)\"")
+      let header = ForgedJWS.header(chain, alg: "\"\(name)\"")
       let signed = try authority.fresh(header: header)
-      let parts = Forge.parts(signed)
+      let parts = ForgedJWS.parts(signed)
       try door.refuses(signedPayload: signed, 401, ["jws_alg"], "J3 \(name)")
       try door.refuses(
-        signedPayload: Forge.joined(parts[0], parts[1], []), 401, ["jws_alg"], "J3 \(name)")
+        signedPayload: ForgedJWS.joined(parts[0], parts[1], []), 401, ["jws_alg"], "J3 \(name)")
     }
     for name in [
       "RS256", "PS256", "ES384", "ES512", "ES256K", "EdDSA", "es256", "ES256 ", "HS256",
       "ES256\\u0000", "ES2\\u00356\\n",
     ] {
-      let header = Forge.header(chain, alg: "\"\(name)\"")
+      let header = ForgedJWS.header(chain, alg: "\"\(name)\"")
       try door.refuses(
         signedPayload: try authority.fresh(header: header), 401, ["jws_alg"], "J5 \(name)")
     }
     for wrong in ["null", "[\"ES256\"]", "256", "{}", "true"] {
-      let header = Forge.header(chain, alg: wrong)
+      let header = ForgedJWS.header(chain, alg: wrong)
       try door.refuses(
         signedPayload: try authority.fresh(header: header), 400, ["jws_alg_type"], "J5 \(wrong)")
     }
-    let none = Array("{\"x5c\":[\"\(Forge.base64(chain[0]))\"]}".utf8)
+    let none = Array("{\"x5c\":[\"\(ForgedJWS.base64(chain[0]))\"]}".utf8)
     try door.refuses(signedPayload: try authority.fresh(header: none), 401, ["jws_alg"], "J5")
   }
 
   @Test func theKeyAsASecret() throws {
-    let header = Forge.header(authority.chain, alg: "\"HS256\"")
-    let parts = Forge.parts(try authority.fresh(header: header))
-    let input = Forge.joined(parts[0], parts[1])
+    let header = ForgedJWS.header(authority.chain, alg: "\"HS256\"")
+    let parts = ForgedJWS.parts(try authority.fresh(header: header))
+    let input = ForgedJWS.joined(parts[0], parts[1])
     let key = try authority.leafKey.publicKey()
     let secrets = [
       key, CertificateMaker.pem(key), authority.chain[0],
-      Array(Forge.base64(authority.chain[0]).utf8), Array(Forge.base64(key).utf8), [],
+      Array(ForgedJWS.base64(authority.chain[0]).utf8), Array(ForgedJWS.base64(key).utf8), [],
     ]
     for secret in secrets {
       let code = Self.hmac(secret, input)
       try door.refuses(
-        signedPayload: Forge.joined(input, Forge.url(code)), 401, ["jws_alg"], "J4")
+        signedPayload: ForgedJWS.joined(input, ForgedJWS.url(code)), 401, ["jws_alg"], "J4")
       // The same code, claimed to be ES256: 32 bytes, then doubled to 64.
-      let good = Forge.parts(try authority.fresh())
-      let tried = Forge.joined(good[0], good[1], Forge.url(code + code))
+      let good = ForgedJWS.parts(try authority.fresh())
+      let tried = ForgedJWS.joined(good[0], good[1], ForgedJWS.url(code + code))
       try door.refuses(signedPayload: tried, 401, ["signature"], "J4")
     }
   }
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test func membersThatChangeWhatIsVerified() throws {
-    let key = Forge.base64(try authority.leafKey.publicKey())
+    let key = ForgedJWS.base64(try authority.leafKey.publicKey())
     let members = [
       ("J15", #""crit":["exp"],"exp":1"#), ("J15", #""crit":[]"#), ("J15", #""crit":["x5c"]"#),
       ("J15", #""crit":["nowhere"]"#), ("J15", #""crit":null"#),
@@ -118,20 +118,20 @@ import Testing
       ("J17", #""kid":"../../key""#), ("J17", #""kid":null"#),
     ]
     for (row, member) in members {
-      let header = Forge.header(authority.chain, extra: "," + member)
+      let header = ForgedJWS.header(authority.chain, extra: "," + member)
       try door.refuses(
         signedPayload: try authority.fresh(header: header), 401, [], "\(row) \(member)")
       let alone = Array("{\"alg\":\"ES256\",\(member)}".utf8)
       try door.refuses(signedPayload: try authority.fresh(header: alone), 401, [], row)
     }
     // An escaped name is the same name.
-    let hidden = Forge.header(authority.chain, extra: #","\u0063rit":["exp"]"#)
+    let hidden = ForgedJWS.header(authority.chain, extra: #","\u0063rit":["exp"]"#)
     try door.refuses(signedPayload: try authority.fresh(header: hidden), 401, ["jws_crit"], "J15")
   }
 
   @Test func lenientBase64() throws {
     let good = try authority.fresh()
-    let parts = Forge.parts(good)
+    let parts = ForgedJWS.parts(good)
     let strays = ["=", "==", "+", "/", "?", " ", "%", "\u{7F}", "é", "\\n", "\\u0041", "-_=", "*"]
     for place in 0..<3 {
       for stray in strays {
@@ -139,14 +139,14 @@ import Testing
           var changed = parts
           changed[place] =
             isFirst ? Array(stray.utf8) + changed[place] : changed[place] + Array(stray.utf8)
-          let jws = Forge.joined(changed[0], changed[1], changed[2])
+          let jws = ForgedJWS.joined(changed[0], changed[1], changed[2])
           try door.refuses(signedPayload: jws, 400, [], "J18 \(stray) at \(place)")
         }
       }
       var short = parts
       while short[place].count % 4 != 1 { short[place].append(UInt8(ascii: "A")) }
       try door.refuses(
-        signedPayload: Forge.joined(short[0], short[1], short[2]), 400, [], "J18 length")
+        signedPayload: ForgedJWS.joined(short[0], short[1], short[2]), 400, [], "J18 length")
     }
     // The signature's last letter has four unused bits.
     for bits in 1..<16 {
@@ -156,14 +156,14 @@ import Testing
       #expect(value & 15 == 0)
       letters[letters.count - 1] = alphabet[value | bits]
       try door.refuses(
-        signedPayload: Forge.joined(parts[0], parts[1], letters), 400, ["jws_base64url"], "J18")
+        signedPayload: ForgedJWS.joined(parts[0], parts[1], letters), 400, ["jws_base64url"], "J18")
     }
     try door.accepts(signedPayload: good, "and the original is good")
   }
 
   @Test func brokenHeaders() throws {
     let chain = authority.chain
-    let x5c = "[" + chain.map { "\"\(Forge.base64($0))\"" }.joined(separator: ",") + "]"
+    let x5c = "[" + chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: ",") + "]"
     let headers = [
       #"{"alg":"none","alg":"ES256","x5c":\#(x5c)}"#,
       #"{"alg":"ES256","alg":"ES256","x5c":\#(x5c)}"#,
@@ -177,14 +177,14 @@ import Testing
       try door.refuses(signedPayload: jws, 400, ["jws_header"], "J19")
     }
     let padding = String(repeating: " ", count: 150 * 1024)
-    let long = try authority.fresh(header: Array(padding.utf8) + Forge.header(chain))
+    let long = try authority.fresh(header: Array(padding.utf8) + ForgedJWS.header(chain))
     try door.refuses(signedPayload: long, 400, ["jws_header"], "J19 long")
-    let longer = Array((padding + padding).utf8) + Forge.header(chain)
+    let longer = Array((padding + padding).utf8) + ForgedJWS.header(chain)
     try door.refuses(signedPayload: try authority.fresh(header: longer), 413, ["too_large"], "J19")
   }
 
   @Test func otherWhiteSpaceAndOrder() throws {
-    let x5c = authority.chain.map { "\"\(Forge.base64($0))\"" }.joined(separator: " ,\n ")
+    let x5c = authority.chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: " ,\n ")
     for header in [
       "{ \"x5c\" : [ \(x5c) ] ,\r\n\t\"alg\" : \"ES256\" }",
       "{\"typ\":\"JWT\",\"alg\":\"ES\\u003256\",\"x5c\":[\(x5c)]}",
@@ -220,16 +220,17 @@ import Testing
 
   @Test func nestedForgeries() throws {
     let good = try authority.simulated.sign(payload: Sample.transaction().bytes)
-    let parts = Forge.parts(good)
-    let richer = Forge.url(Sample.transaction().with("price", .integer(1)).bytes)
-    let none = Forge.header(authority.chain, alg: "\"none\"")
+    let parts = ForgedJWS.parts(good)
+    let richer = ForgedJWS.url(Sample.transaction().with("price", .integer(1)).bytes)
+    let none = ForgedJWS.header(authority.chain, alg: "\"none\"")
     let other = try Authority()
     let plain = String(decoding: parts[1], as: UTF8.self)
     let rows: [[UInt8]] = [
-      Forge.joined(parts[0], richer, parts[2]), Forge.joined(Forge.url(none), parts[1], []),
+      ForgedJWS.joined(parts[0], richer, parts[2]),
+      ForgedJWS.joined(ForgedJWS.url(none), parts[1], []),
       try other.simulated.sign(payload: Sample.transaction().bytes), Array("x".utf8), [],
       Array("..".utf8), Array(plain.utf8), good + [UInt8(ascii: "=")],
-      Forge.joined(parts[0], parts[1], []), Forge.joined(parts[0], [], parts[2]),
+      ForgedJWS.joined(parts[0], parts[1], []), ForgedJWS.joined(parts[0], [], parts[2]),
     ]
     for row in rows {
       try door.refuses(signedPayload: try outer(row), 401, [], "J25")
@@ -243,8 +244,8 @@ import Testing
     try door.refuses(signedPayload: try outer(low), 401, ["nested_chain_dates"], "J25 date")
     // Another leaf under the same root is fine.
     let rotated = try ChainForgery(under: authority)
-    let jws = try Forge.jws(
-      header: Forge.header(try rotated.chain()), payload: Sample.transaction().bytes,
+    let jws = try ForgedJWS.jws(
+      header: ForgedJWS.header(try rotated.chain()), payload: Sample.transaction().bytes,
       key: rotated.leafKey)
     try door.accepts(signedPayload: try outer(jws), "J25 another chain")
   }
@@ -295,7 +296,7 @@ import Testing
     let der = try selfSigned.make(for: key, signedBy: key)
     for environment in ["Xcode", "LocalTesting", "Production"] {
       let payload = Sample.notification().with("data.environment", .string(environment)).bytes
-      let jws = try Forge.jws(header: Forge.header([der]), payload: payload, key: key)
+      let jws = try ForgedJWS.jws(header: ForgedJWS.header([der]), payload: payload, key: key)
       try door.refuses(signedPayload: jws, 401, ["x5c_length"], "J28")
     }
   }

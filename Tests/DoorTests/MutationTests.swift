@@ -22,9 +22,9 @@ import Testing
 
   init() throws {
     authority = try Authority.shared.get()
-    let folder = try Door.newFolder()
+    let folder = try InProcessServer.newFolder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    configuration = try Door.configuration(in: folder, root: authority.root)
+    configuration = try InProcessServer.configuration(in: folder, root: authority.root)
     let environment = ProcessInfo.processInfo.environment
     seed = environment["DOOR_SEED"].flatMap { UInt64($0) } ?? 20_261_121
     share = environment["DOOR_ROUNDS"].flatMap { Int($0) } ?? 40
@@ -44,7 +44,7 @@ import Testing
 
   @Test func changedBodies() throws {
     let receiver = try Receiver(configuration)
-    let good = Forge.body(try authority.fresh())
+    let good = ForgedJWS.body(try authority.fresh())
     let original = try #require(journaled(receiver, good))
     var random = SeededGenerator(seed: seed)
     for round in 0..<8 * share {
@@ -59,15 +59,16 @@ import Testing
   /// Every part decoded, changed, and put back in strict form: past the base64, into the rest.
   @Test func changedParts() throws {
     let receiver = try Receiver(configuration)
-    let parts = Forge.parts(try authority.fresh())
+    let parts = ForgedJWS.parts(try authority.fresh())
     let decoded = try parts.map { try #require(Base64URL.decode($0)) }
     var random = SeededGenerator(seed: seed, stream: 1)
     for round in 0..<6 * share {
       let place = round % 3
       var changed = decoded
       changed[place] = Self.mutated(decoded[place], &random, Int(random.number(in: 1...3)))
-      let jws = Forge.joined(Forge.url(changed[0]), Forge.url(changed[1]), Forge.url(changed[2]))
-      let event = journaled(receiver, Forge.body(jws))
+      let jws = ForgedJWS.joined(
+        ForgedJWS.url(changed[0]), ForgedJWS.url(changed[1]), ForgedJWS.url(changed[2]))
+      let event = journaled(receiver, ForgedJWS.body(jws))
       #expect(event == nil || changed == decoded, "round \(round)")
     }
   }
@@ -83,8 +84,8 @@ import Testing
       var changed = chain
       let place = round % 2
       changed[place] = Self.mutated(chain[place], &random, Int(random.number(in: 1...3)))
-      let input = Forge.joined(Forge.url(Forge.header(changed)), Forge.url(payload))
-      let jws = Forge.joined(input, Forge.url(try forgery.leafKey.sign(input)))
+      let input = ForgedJWS.joined(ForgedJWS.url(ForgedJWS.header(changed)), ForgedJWS.url(payload))
+      let jws = ForgedJWS.joined(input, ForgedJWS.url(try forgery.leafKey.sign(input)))
       let isProven = (try? prover.prove(CompactJWS(parsing: jws[...]), at: Sample.purchase)) != nil
       // Two signatures are there for every content, and nobody finds the other by chance.
       #expect(!isProven || changed == chain, "round \(round)")
@@ -105,8 +106,8 @@ import Testing
       changed[place] = try DERNode.resigned(chain[place], by: key, .sha384) { body in
         Self.mutate(&body, &random)
       }
-      let input = Forge.joined(Forge.url(Forge.header(changed)), Forge.url(payload))
-      let jws = Forge.joined(input, Forge.url(try forgery.leafKey.sign(input)))
+      let input = ForgedJWS.joined(ForgedJWS.url(ForgedJWS.header(changed)), ForgedJWS.url(payload))
+      let jws = ForgedJWS.joined(input, ForgedJWS.url(try forgery.leafKey.sign(input)))
       try? prover.prove(try CompactJWS(parsing: jws[...]), at: Sample.purchase)
     }
   }

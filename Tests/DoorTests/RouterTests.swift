@@ -7,14 +7,14 @@ import Testing
 /// Rows H22 to H26, H34 and A1 to A5: routes, media types, tokens, cursors.
 @Suite struct RouterTests {
   private let authority: Authority
-  private let door: Door
+  private let door: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try Door(root: authority.root)
+    door = try InProcessServer(root: authority.root)
   }
 
-  private static let bearer = "Authorization: Bearer \(Door.token)"
+  private static let bearer = "Authorization: Bearer \(InProcessServer.token)"
 
   /// A problem of this status, and nothing moved.
   private func problem(
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test func otherMedia() throws {
-    let good = Forge.body(try authority.fresh())
+    let good = ForgedJWS.body(try authority.fresh())
     for type in [
       "text/plain", "multipart/form-data; boundary=x", "application/json; charset=utf-16",
       "application/x-www-form-urlencoded", "application/jsonp", "application/json; charset=latin1",
@@ -59,13 +59,13 @@ import Testing
       ["Content-Type: application/json ; charset=\"utf-8\"", "Content-Encoding: identity"],
       ["X-Forwarded-For: 17.0.0.1", "Forwarded: for=17.0.0.1", "X-Real-IP: 17.0.0.1"],
     ] {
-      let reply = door.post(Forge.body(try authority.fresh()), headers)
+      let reply = door.post(ForgedJWS.body(try authority.fresh()), headers)
       #expect(reply?.status == 200, "H23, H34 \(headers)")
     }
   }
 
   @Test func expectations() throws {
-    let good = Forge.body(try authority.fresh())
+    let good = ForgedJWS.body(try authority.fresh())
     try door.refuses(good, 417, ["expectation"], "H25", headers: ["Expect: 200-ok"])
     let head =
       "POST /v1/notifications HTTP/1.1\r\nHost: door\r\nExpect: 100-continue\r\n"
@@ -106,22 +106,27 @@ import Testing
       "/v1/overview", "/v1/quarantine", "/v1/rebuild",
     ]
     let wrong = [
-      [], ["Authorization: Basic \(Door.token)"], ["Authorization: Bearer"],
-      ["Authorization: Bearer "], ["Authorization: \(Door.token)"], [Self.bearer, Self.bearer],
-      [Self.bearer, "Authorization: Bearer wrong"], ["Authorization: Bearer \(Door.token)x"],
-      ["Authorization: Bearer \(Door.token.dropLast())"], ["Authorization: Bearer \(Door.token) x"],
-      ["Authorization: Bearer \(Door.token.uppercased())"], ["Cookie: token=\(Door.token)"],
+      [], ["Authorization: Basic \(InProcessServer.token)"], ["Authorization: Bearer"],
+      ["Authorization: Bearer "], ["Authorization: \(InProcessServer.token)"],
+      [Self.bearer, Self.bearer],
+      [Self.bearer, "Authorization: Bearer wrong"],
+      ["Authorization: Bearer \(InProcessServer.token)x"],
+      ["Authorization: Bearer \(InProcessServer.token.dropLast())"],
+      ["Authorization: Bearer \(InProcessServer.token) x"],
+      ["Authorization: Bearer \(InProcessServer.token.uppercased())"],
+      ["Cookie: token=\(InProcessServer.token)"],
       ["Authorization: Bearer \(String(repeating: "x", count: 4000))"],
-      ["X-Authorization: Bearer \(Door.token)"], ["Authorization: Bearer, Bearer \(Door.token)"],
+      ["X-Authorization: Bearer \(InProcessServer.token)"],
+      ["Authorization: Bearer, Bearer \(InProcessServer.token)"],
     ]
     for route in routes {
       for headers in wrong {
         let reply = door.get(route, headers)
         try problem(reply, 401, "A1 \(route)")
         #expect(reply?.header("WWW-Authenticate") == "Bearer", "A1")
-        #expect(reply?.text.contains(Door.token) == false)
+        #expect(reply?.text.contains(InProcessServer.token) == false)
       }
-      for query in ["?token=\(Door.token)", "?access_token=\(Door.token)"] {
+      for query in ["?token=\(InProcessServer.token)", "?access_token=\(InProcessServer.token)"] {
         try problem(door.get(route + query, []), 401, "A1 in the query")
       }
       let long = ["Authorization: Bearer \(String(repeating: "x", count: 10_240))"]
@@ -129,12 +134,12 @@ import Testing
       try problem(answer, 401, "A1 10 KiB")
       #expect(answer?.header("WWW-Authenticate") == "Bearer", "A1 10 KiB")
     }
-    #expect(door.get("/metrics", ["authorization: bearer \(Door.token)"])?.status == 200)
+    #expect(door.get("/metrics", ["authorization: bearer \(InProcessServer.token)"])?.status == 200)
   }
 
   @Test func rowsOfOthers() throws {
     #expect(door.post(signedPayload: try authority.fresh())?.status == 200)
-    let other = ["Authorization: Bearer \(Door.sandboxToken)"]
+    let other = ["Authorization: Bearer \(InProcessServer.sandboxToken)"]
     for suffix in ["", "/history", "?environment=Production", "?as_of=1767225600001"] {
       let hidden = door.get("/v1/entitlements/2000000000000001" + suffix, other)
       let absent = door.get("/v1/entitlements/2999999999999999" + suffix, other)
@@ -180,7 +185,7 @@ import Testing
     let page = try #require(door.get("/v1/entitlements?limit=1"))
     let cursor = try #require(page.json?["next_page"]?.string)
     #expect(door.get("/v1/entitlements?limit=1&after=\(cursor)")?.status == 200)
-    let other = ["Authorization: Bearer \(Door.sandboxToken)"]
+    let other = ["Authorization: Bearer \(InProcessServer.sandboxToken)"]
     #expect(door.get("/v1/entitlements?limit=1&after=\(cursor)", other)?.status == 400, "A3 scope")
     var forged = [
       String(cursor.dropLast(2)), String(cursor.dropFirst(2)), cursor + "00", cursor + cursor,

@@ -11,14 +11,16 @@ import Testing
 /// Rows S1 to S15: what was signed by the right key, and says odd things.
 @Suite struct SemanticsTests {
   private let authority: Authority
-  private let door: Door
+  private let door: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try Door(root: authority.root, reactors: 2)
+    door = try InProcessServer(root: authority.root, reactors: 2)
   }
 
-  private func row(_ otid: String, _ query: String = "", in door: Door? = nil) -> JSONElement? {
+  private func row(_ otid: String, _ query: String = "", in door: InProcessServer? = nil)
+    -> JSONElement?
+  {
     (door ?? self.door).get("/v1/entitlements/\(otid)\(query)")?.json
   }
 
@@ -60,7 +62,7 @@ import Testing
     let other = Sample.notification(uuid: uuid).with("subtype", .string("RESUBSCRIBE"))
     let reply = try #require(door.post(signedPayload: try authority.signed(other)))
     #expect(reply.status == 200 && reply.text.contains("duplicate"), "S2")
-    #expect(try door.stand() == Door.Stand(head: head, quarantined: 1), "S2")
+    #expect(try door.stand() == InProcessServer.Stand(head: head, quarantined: 1), "S2")
     let metrics = try #require(door.get("/metrics")?.text)
     let counted = metrics.split(separator: "\n").filter { $0.contains("outcome=\"conflict\"") }
     #expect(counted.count == 1 && counted.first?.hasSuffix("} 1") == true, "S2")
@@ -75,7 +77,7 @@ import Testing
 
   /// The row of a door that was told these, without what depends on the order of arrival.
   private func outcome(_ bodies: [[UInt8]]) throws -> String {
-    let door = try Door(root: authority.root)
+    let door = try InProcessServer(root: authority.root)
     for body in bodies { #expect(door.post(signedPayload: body)?.status == 200) }
     let row = try #require(
       self.row("2000000000000001", "?as_of=\(Sample.purchase + 5000)", in: door))

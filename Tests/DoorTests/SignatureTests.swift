@@ -9,11 +9,11 @@ import Testing
 /// Rows J6 to J14, J21, J22: the 64 bytes of the signature.
 @Suite struct SignatureTests {
   private let authority: Authority
-  private let door: Door
+  private let door: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try Door(root: authority.root)
+    door = try InProcessServer(root: authority.root)
   }
 
   private func refusal(_ receiver: Receiver, _ jws: [UInt8]) -> Refusal? {
@@ -26,26 +26,26 @@ import Testing
   }
 
   @Test func whatIsSignedWasChanged() throws {
-    let parts = Forge.parts(try authority.fresh())
-    let payload = Forge.url(Sample.notification().bytes)
+    let parts = ForgedJWS.parts(try authority.fresh())
+    let payload = ForgedJWS.url(Sample.notification().bytes)
     try door.refuses(
-      signedPayload: Forge.joined(parts[0], payload, parts[2]), 401, ["signature"], "J6")
-    let header = Forge.url(Forge.header(authority.chain, extra: #","typ":"JWT""#))
+      signedPayload: ForgedJWS.joined(parts[0], payload, parts[2]), 401, ["signature"], "J6")
+    let header = ForgedJWS.url(ForgedJWS.header(authority.chain, extra: #","typ":"JWT""#))
     try door.refuses(
-      signedPayload: Forge.joined(header, parts[1], parts[2]), 401, ["signature"], "J7")
+      signedPayload: ForgedJWS.joined(header, parts[1], parts[2]), 401, ["signature"], "J7")
     let key = try SigningKey.generate(.p256)
-    let other = try authority.fresh(header: Forge.header(authority.chain), key: key)
+    let other = try authority.fresh(header: ForgedJWS.header(authority.chain), key: key)
     try door.refuses(signedPayload: other, 401, ["signature"], "J9")
   }
 
   @Test func oneBit() throws {
     let receiver = try Receiver(door.configuration)
     let jws = try authority.fresh()
-    let signature = Forge.signature(jws)
+    let signature = ForgedJWS.signature(jws)
     for bit in 0..<512 {
       var flipped = signature
       flipped[bit / 8] ^= 1 << (bit % 8)
-      let changed = Forge.resigned(jws, flipped)
+      let changed = ForgedJWS.resigned(jws, flipped)
       #expect(refusal(receiver, changed) == .untrusted("signature"), "J8 bit \(bit)")
       if bit % 50 == 0 { try door.refuses(signedPayload: changed, 401, ["signature"], "J8") }
     }
@@ -54,7 +54,7 @@ import Testing
 
   @Test func otherLengthsAndForms() throws {
     let jws = try authority.fresh()
-    let signature = Forge.signature(jws)
+    let signature = ForgedJWS.signature(jws)
     var rows: [[UInt8]] = [
       [], [0], Array(signature.prefix(63)), signature + [0], [0] + signature,
       signature + signature.prefix(32), signature + signature, Array(signature.dropFirst()),
@@ -67,26 +67,27 @@ import Testing
     rows.append(DERWriter.sequence(r, s))
     for row in rows {
       try door.refuses(
-        signedPayload: Forge.resigned(jws, row), 401, ["signature"], "J10 \(row.count)")
+        signedPayload: ForgedJWS.resigned(jws, row), 401, ["signature"], "J10 \(row.count)")
     }
-    let header = Forge.header(authority.chain)
-    let input = Forge.joined(
-      Forge.url(header), Forge.url(Sample.notification().bytes))
+    let header = ForgedJWS.header(authority.chain)
+    let input = ForgedJWS.joined(
+      ForgedJWS.url(header), ForgedJWS.url(Sample.notification().bytes))
     let der = try authority.leafKey.signDER(input, digest: .sha256)
     try door.refuses(
-      signedPayload: Forge.joined(input, Forge.url(der)), 401, ["signature"], "J11")
+      signedPayload: ForgedJWS.joined(input, ForgedJWS.url(der)), 401, ["signature"], "J11")
     // The right numbers over another digest.
     for digest in [SigningKey.Digest.sha1, .sha384, .sha512] {
       let wrong = try authority.leafKey.sign(input, digest: digest)
       try door.refuses(
-        signedPayload: Forge.joined(input, Forge.url(wrong)), 401, ["signature"], "J10 digest")
+        signedPayload: ForgedJWS.joined(input, ForgedJWS.url(wrong)), 401, ["signature"],
+        "J10 digest")
     }
   }
 
   @Test func impossibleNumbers() throws {
     let receiver = try Receiver(door.configuration)
     let jws = try authority.fresh()
-    let signature = Forge.signature(jws)
+    let signature = ForgedJWS.signature(jws)
     let (r, s) = (Array(signature.prefix(32)), Array(signature.suffix(32)))
     let n = Wide.order
     let ones = [UInt8](repeating: 0xFF, count: 32)
@@ -98,23 +99,24 @@ import Testing
     ]
     for one in odd {
       for other in odd {
-        let pair = Forge.resigned(jws, one + other)
+        let pair = ForgedJWS.resigned(jws, one + other)
         #expect(refusal(receiver, pair) == .untrusted("signature"), "J12")
       }
-      #expect(refusal(receiver, Forge.resigned(jws, one + s)) == .untrusted("signature"))
-      #expect(refusal(receiver, Forge.resigned(jws, r + one)) == .untrusted("signature"))
+      #expect(refusal(receiver, ForgedJWS.resigned(jws, one + s)) == .untrusted("signature"))
+      #expect(refusal(receiver, ForgedJWS.resigned(jws, r + one)) == .untrusted("signature"))
     }
     for pair in [odd[0] + odd[0], n + n, odd[0] + s, ones + ones, n + odd[0]] {
-      try door.refuses(signedPayload: Forge.resigned(jws, pair), 401, ["signature"], "J12")
+      try door.refuses(signedPayload: ForgedJWS.resigned(jws, pair), 401, ["signature"], "J12")
     }
-    try door.refuses(signedPayload: Forge.resigned(jws, s + r), 401, ["signature"], "J13 swapped")
+    try door.refuses(
+      signedPayload: ForgedJWS.resigned(jws, s + r), 401, ["signature"], "J13 swapped")
     // The negative of r, and numbers that are equal modulo n but too large.
     let rows = [
       Wide.minus(n, r) + s, Wide.plus(r, n) + s, r + Wide.plus(s, n), Wide.minus(ones, r) + s,
       Wide.minus(n, r) + Wide.minus(n, s),
     ]
     for row in rows {
-      try door.refuses(signedPayload: Forge.resigned(jws, row), 401, ["signature"], "J13")
+      try door.refuses(signedPayload: ForgedJWS.resigned(jws, row), 401, ["signature"], "J13")
     }
   }
 
@@ -127,17 +129,17 @@ import Testing
     #expect(reply.status == 200 && reply.text.contains("duplicate"), "J21")
     #expect(try door.stand() == before, "J21")
     let new = try authority.fresh()
-    let high = Forge.signature(new).suffix(32).first.map { $0 >= 0x80 } ?? false
+    let high = ForgedJWS.signature(new).suffix(32).first.map { $0 >= 0x80 } ?? false
     try door.accepts(signedPayload: high ? new : Self.twin(new), "J22 high S")
     let low = try authority.fresh()
-    let isLow = Forge.signature(low).suffix(32).first.map { $0 < 0x7F } ?? false
+    let isLow = ForgedJWS.signature(low).suffix(32).first.map { $0 < 0x7F } ?? false
     try door.accepts(signedPayload: isLow ? low : Self.twin(low), "J22 low S")
   }
 
   private static func twin(_ jws: [UInt8]) -> [UInt8] {
-    let signature = Forge.signature(jws)
+    let signature = ForgedJWS.signature(jws)
     let s = Wide.minus(Wide.order, Array(signature.suffix(32)))
-    return Forge.resigned(jws, signature.prefix(32) + s)
+    return ForgedJWS.resigned(jws, signature.prefix(32) + s)
   }
 
   /// J14. Any file of Wycheproof's vectors that lies in Fixtures is held against its keys: ECDSA

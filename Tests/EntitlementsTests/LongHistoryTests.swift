@@ -9,13 +9,13 @@ import Testing
 
   private static func state(_ count: Int64, _ kind: Kind) -> StreamState {
     var state = StreamState()
-    let length: Int64 = kind == .sameDay ? 1000 : 5 * Moment.day
+    let length: Int64 = kind == .sameDay ? 1000 : 5 * TestDate.day
     for number in 0..<count {
       var transaction = Transaction()
       transaction.transactionId = "\(1000 + number)"
       transaction.productId = "basic"
       transaction.purchaseDate = number * length
-      transaction.expiresDate = (number + 1) * length - (kind == .apart ? Moment.day : 0)
+      transaction.expiresDate = (number + 1) * length - (kind == .apart ? TestDate.day : 0)
       if kind == .endless && number == 0 { transaction.expiresDate = .max }
       transaction.signedDate = number * length
       transaction.transactionReason =

@@ -5,7 +5,7 @@ import PlainFold
 /// Histories made by somebody who knows Apple's field names and none of the fold's rules: all
 /// values come from small pools, so that dates collide, keys tie, and nonsense happens often.
 enum RandomHistory {
-  static let start = Moment.parse("25-01-01")
+  static let start = TestDate.parse("25-01-01")
   private static let hour: Int64 = 3_600_000
   private static let types = [
     "SUBSCRIBED", "DID_RENEW", "DID_RENEW", "DID_CHANGE_RENEWAL_PREF", "DID_FAIL_TO_RENEW",
@@ -15,8 +15,10 @@ enum RandomHistory {
 
   /// A moment of the first eight weeks: mostly whole weeks, often a day or an hour beside one.
   static func moment(_ chance: inout Chance) -> Int64 {
-    start + chance.below(8) * 7 * Moment.day
-      + chance.pick([0, 0, 0, Moment.day, -Moment.day, hour, -hour, Moment.day - 1, Moment.day + 1])
+    start + chance.below(8) * 7 * TestDate.day
+      + chance.pick([
+        0, 0, 0, TestDate.day, -TestDate.day, hour, -hour, TestDate.day - 1, TestDate.day + 1,
+      ])
   }
 
   static func wild(_ chance: inout Chance) -> [FoldEvent] {
@@ -71,7 +73,7 @@ enum RandomHistory {
     if !isOneTime && !chance.once(in: 20) {
       transaction.expiresDate =
         chance.once(in: 6)
-        ? moment(&chance) : transaction.purchaseDate + chance.pick([7, 14, 28]) * Moment.day
+        ? moment(&chance) : transaction.purchaseDate + chance.pick([7, 14, 28]) * TestDate.day
     }
     if chance.once(in: 4) { transaction.revocationDate = moment(&chance) }
     if chance.once(in: 6) { transaction.billingPlanType = "MONTHLY" }
@@ -93,13 +95,14 @@ enum RandomHistory {
 
   /// Moments worth asking about: beside every date of the history, and far after all of them.
   static func clocks(_ events: [FoldEvent], _ chance: inout Chance, count: Int) -> [Int64] {
-    var dates = [moment(&chance), start + 400 * Moment.day]
+    var dates = [moment(&chance), start + 400 * TestDate.day]
     for event in events {
       dates.append(event.signedDate)
       for transaction in event.transactions {
-        dates += [transaction.purchaseDate, transaction.purchaseDate - Moment.day]
+        dates += [transaction.purchaseDate, transaction.purchaseDate - TestDate.day]
         dates += [transaction.expiresDate, transaction.revocationDate].compactMap { $0 }
-        dates += transaction.expiresDate.map { [$0 + 60 * Moment.day, $0 + 90 * Moment.day] } ?? []
+        dates +=
+          transaction.expiresDate.map { [$0 + 60 * TestDate.day, $0 + 90 * TestDate.day] } ?? []
       }
       dates += [event.renewal?.renewalDate, event.renewal?.gracePeriodExpiresDate].compactMap { $0 }
     }

@@ -15,17 +15,17 @@ import Testing
     for round in 0..<rounds {
       for var event in RandomHistory.mixed(&chance) {
         let shift = chance.once(in: 5) ? chance.below(9) : round
-        event.signedDate += shift * 21 * Moment.day
+        event.signedDate += shift * 21 * TestDate.day
         for place in event.transactions.indices {
           var transaction = event.transactions[place]
           if chance.once(in: 2) { transaction.transactionId += "\(round)" }
-          transaction.signedDate += shift * 21 * Moment.day
-          let moved = shift * 21 * Moment.day
+          transaction.signedDate += shift * 21 * TestDate.day
+          let moved = shift * 21 * TestDate.day
           transaction.purchaseDate += moved
           transaction.expiresDate = transaction.expiresDate.map { $0 + moved }
           transaction.revocationDate = transaction.revocationDate.map { $0 + moved }
           if !isEndless, transaction.expiresDate == nil {
-            transaction.expiresDate = transaction.purchaseDate + 28 * Moment.day
+            transaction.expiresDate = transaction.purchaseDate + 28 * TestDate.day
           }
           if chance.once(in: 3) { transaction.transactionReason = "RENEWAL" }
           event.transactions[place] = transaction
@@ -60,10 +60,10 @@ import Testing
   }
 
   @Test func isWhatEverythingGives() {
-    Law(make: Self.many).holds("step by step") { events, chance in
-      Self.fault(events, chance.once(in: 2) ? ["season": 10 * Moment.day] : [:])
+    Property(make: Self.many).holds("step by step") { events, chance in
+      Self.fault(events, chance.once(in: 2) ? ["season": 10 * TestDate.day] : [:])
     }
-    Law(make: RandomHistory.mixed).holds("step by step, few") { events, _ in
+    Property(make: RandomHistory.mixed).holds("step by step, few") { events, _ in
       Self.fault(events, [:])
     }
   }
@@ -74,13 +74,13 @@ import Testing
     (0..<count).map { index in
       // Late: each second one comes when the next one is known.
       let number = kind == .late ? min(count - 1, index ^ 1) : index
-      let step: Int64 = kind == .overlapping || kind == .untold ? 60_000 : 30 * Moment.day
+      let step: Int64 = kind == .overlapping || kind == .untold ? 60_000 : 30 * TestDate.day
       var transaction = Transaction()
       transaction.transactionId = kind == .flips ? "1000" : "\(1000 + number)"
       transaction.productId = "basic"
       transaction.purchaseDate = kind == .flips ? 0 : number * step
-      transaction.expiresDate = transaction.purchaseDate + 30 * Moment.day
-      let signed = number * step - (kind == .early ? Moment.day / 2 : 0)
+      transaction.expiresDate = transaction.purchaseDate + 30 * TestDate.day
+      let signed = number * step - (kind == .early ? TestDate.day / 2 : 0)
       transaction.signedDate = signed
       transaction.transactionReason =
         kind == .untold ? nil : kind == .bought || number == 0 ? "PURCHASE" : "RENEWAL"

@@ -24,7 +24,7 @@ final class Echo: RequestHandler {
     head.path == "/missing" ? .refuse(HTTPResponse(status: 404)) : .body(limit: 1 << 20)
   }
 
-  func takesLong(_ head: RequestHead) -> Bool {
+  func isQueued(_ head: RequestHead) -> Bool {
     ["/work", "/gate"].contains(head.path)
   }
 

@@ -5,7 +5,7 @@ import Testing
 /// More work than there is time for: the excess is told at once, and what is taken is answered.
 @Suite(.serialized) struct OverloadTests {
   @Test func aLineGrowsWithTheSpeedOfTheWork() {
-    var line = WaitingLine<Int>(patience: 400_000, room: 1000)
+    var line = AdmissionQueue<Int>(patience: 400_000, room: 1000)
     for _ in 0..<500 { line.note(3, took: 120_000) }
     // A mean of whole numbers stops a little above what it nears.
     let taken = (0..<100).prefix { line.join($0, bytes: 1, at: 0) }.count
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test func theFirstOneIsAlwaysLetIn() {
-    var line = WaitingLine<String>(patience: 1, room: 1)
+    var line = AdmissionQueue<String>(patience: 1, room: 1)
     for _ in 0..<500 { line.note(1, took: 1_000_000_000) }
     #expect(line.join("however long", bytes: 1000, at: 0) == true)
     #expect(line.join("behind it", bytes: 0, at: 0) == false)
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test func bodiesHaveRoomTogether() {
-    var line = WaitingLine<Int>(patience: 1_000_000_000_000, room: 100)
+    var line = AdmissionQueue<Int>(patience: 1_000_000_000_000, room: 100)
     #expect(line.join(1, bytes: 60, at: 0) == true)
     #expect(line.join(2, bytes: 41, at: 0) == false)
     #expect(line.join(3, bytes: 40, at: 0) == true)
@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test func whoWaitedTooLongIsNotBegun() {
-    var line = WaitingLine<Int>(patience: 100_000_000, room: 100)
+    var line = AdmissionQueue<Int>(patience: 100_000_000, room: 100)
     for place in 0..<60 { _ = line.join(place, bytes: 0, at: Int64(place)) }
     #expect(line.count == 60)
     #expect(line.next(at: 200_000_000)?.isLate == false)
@@ -52,7 +52,7 @@ import Testing
 
   /// One that took long by chance closes the line for nobody.
   @Test func oneSlowOneIsNoOverload() {
-    var line = WaitingLine<Int>(patience: 400_000_000, room: 100)
+    var line = AdmissionQueue<Int>(patience: 400_000_000, room: 100)
     for _ in 0..<500 { line.note(1, took: 400_000) }
     line.note(1, took: 5_000_000_000)
     for place in 0..<64 { _ = line.join(place, bytes: 0, at: 0) }

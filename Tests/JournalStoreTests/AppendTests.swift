@@ -118,7 +118,7 @@ import Testing
     let opened = try scratch.open()
     _ = try opened.journal.append((1...3).map { .event(Sample.event($0)) })
     try opened.journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
     #expect(throws: StoreError.self) { try connection.execute(sql) }
     connection.close()
     let reader = try JournalReader.open(scratch.folder)

@@ -8,8 +8,8 @@ import Testing
   private func withCodec(_ test: (BodyCodec) throws -> Void) throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
-    try test(BodyCodec(shelf: DictionaryShelf(connection)))
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
+    try test(BodyCodec(shelf: DictionaryStore(connection)))
     connection.close()
   }
 
@@ -30,19 +30,19 @@ import Testing
   @Test func manyTeach() throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
-    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
+    let codec = BodyCodec(shelf: DictionaryStore(connection))
     var all: [(body: [UInt8], stored: BodyCodec.Stored)] = []
     for number in 0..<1_100 {
       let body = Sample.body(number)
       all.append((body, try codec.encode(body, mayLearn: true)))
     }
-    let late = try BodyCodec(shelf: DictionaryShelf(connection))
+    let late = try BodyCodec(shelf: DictionaryStore(connection))
       .encode(Sample.body(1_200), mayLearn: false)
     #expect(all[1].stored.dictionary == 1 && all[1_099].stored.dictionary == 2)
     #expect(late.dictionary == 2)
     #expect(all[1_099].stored.bytes.count < all[1].stored.bytes.count)
-    let reading = BodyCodec(shelf: DictionaryShelf(connection))
+    let reading = BodyCodec(shelf: DictionaryStore(connection))
     for (body, stored) in all {
       #expect(try reading.decode(stored.bytes, dictionary: stored.dictionary) == body)
     }
@@ -53,10 +53,10 @@ import Testing
   @Test func lookingIsNotLearning() throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
-    _ = try BodyCodec(shelf: DictionaryShelf(connection)).encode(Sample.body(0), mayLearn: true)
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
+    _ = try BodyCodec(shelf: DictionaryStore(connection)).encode(Sample.body(0), mayLearn: true)
     // As after a restart.
-    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    let codec = BodyCodec(shelf: DictionaryStore(connection))
     #expect(try codec.encode(Sample.body(1), mayLearn: false).dictionary == 1)
     for number in 2..<1_002 { _ = try codec.encode(Sample.body(number), mayLearn: true) }
     #expect(codec.settled?.id == 2)
@@ -72,12 +72,12 @@ import Testing
   @Test func olderBodiesAreRead() throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
     let text = try olderText(Sample.body(1)).text
     try connection.statement(
       "INSERT INTO dictionary (header_sha256, bytes, sha256) VALUES (?, ?, ?)"
     ).bind(1, SHA256.hash([1])).bind(2, text).bind(3, SHA256.hash(text)).run()
-    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    let codec = BodyCodec(shelf: DictionaryStore(connection))
     for number in 2...5 {
       let body = Sample.body(number)
       let older = try olderText(body)
@@ -89,7 +89,7 @@ import Testing
   }
 
   private func olderText(_ body: [UInt8]) throws -> (frame: [UInt8], text: [UInt8]) {
-    let jws = UnfoldedJWS(try CompactJWS(parsing: body[...]))
+    let jws = JWSParts(try CompactJWS(parsing: body[...]))
     var older = jws
     older.text = []
     var at = 0

@@ -36,8 +36,8 @@ import Testing
 
   @Test func asTheWriterWould() throws {
     try append(0..<1_000)
-    let reading = try Connection.open(scratch.folder.journal, .read)
-    let codec = BodyCodec(shelf: DictionaryShelf(reading))
+    let reading = try SQLiteConnection.open(scratch.folder.journal, .read)
+    let codec = BodyCodec(shelf: DictionaryStore(reading))
     for number in 5_000..<5_050 {
       let text = Sample.body(number)
       let body = try packed(text)

@@ -40,8 +40,8 @@ struct CostTests {
   @Test func codec() throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
-    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
+    let codec = BodyCodec(shelf: DictionaryStore(connection))
     let bodies = (0..<500).map { Sample.body($0) }
     var stored = [try codec.encode(bodies[0], mayLearn: true)]
     let encode = try microseconds(499) {

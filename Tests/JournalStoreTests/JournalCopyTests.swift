@@ -131,23 +131,23 @@ import Testing
 }
 
 /// A folder that gets its name only whole, and replaces nothing.
-@Suite struct NewFolderTests {
+@Suite struct AtomicDirectoryTests {
   @Test func itHasItsNameOnlyWhole() throws {
     let scratch = try Scratch()
     let path = scratch.folder.path + "/new"
     do {
-      let folder = try NewFolder(path)
+      let folder = try AtomicDirectory(path)
       try DurableFile.create(folder.partial + "/file")
-      #expect(throws: PlatformError.self) { try NewFolder(path) }
+      #expect(throws: PlatformError.self) { try AtomicDirectory(path) }
       #expect(try FileKind.of(folder.partial) == .folder, "the other one's went")
       #expect(try FileKind.of(path) == nil)
     }
     #expect(try scratch.files().isEmpty, "not removed")
-    let folder = try NewFolder(path)
+    let folder = try AtomicDirectory(path)
     try DurableFile.create(folder.partial + "/file")
     try folder.finish()
     #expect(try FolderListing.names(path) == ["file"])
-    #expect(throws: PlatformError.self) { try NewFolder(path) }
+    #expect(throws: PlatformError.self) { try AtomicDirectory(path) }
   }
 
   @Test(arguments: ["file", "folder", "link"])
@@ -155,7 +155,7 @@ import Testing
     let scratch = try Scratch()
     let path = scratch.folder.path + "/new"
     for isOwn in [true, false] {
-      let folder = try NewFolder(path)
+      let folder = try AtomicDirectory(path)
       switch kind {
       case "file": try DurableFile.create(path)
       case "folder":
@@ -167,7 +167,7 @@ import Testing
       }
       #expect(throws: PlatformError.self) {
         if isOwn {
-          try NewFolder.renameOntoOwn(folder.partial, to: path)
+          try AtomicDirectory.renameOntoOwn(folder.partial, to: path)
         } else {
           try folder.finish()
         }
@@ -175,9 +175,9 @@ import Testing
       try FileManager.default.removeItem(atPath: path)
     }
     // Where the file system knows no renaming without replacing.
-    let folder = try NewFolder(path)
+    let folder = try AtomicDirectory(path)
     try DurableFile.create(folder.partial + "/file")
-    try NewFolder.renameOntoOwn(folder.partial, to: path)
+    try AtomicDirectory.renameOntoOwn(folder.partial, to: path)
     #expect(try FolderListing.names(path) == ["file"])
   }
 }

@@ -60,7 +60,7 @@ import Testing
       var next: Int64? = 0
       var rounds = 0
       while let start = next, rounds < 100 {
-        let piece = try reader.lastPlaces(afterStream: start, limit: limit)
+        let piece = try reader.lastSeqs(afterStream: start, limit: limit)
         places.merge(piece.places, uniquingKeysWith: max)
         next = piece.next
         rounds += 1

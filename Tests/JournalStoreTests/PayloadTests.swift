@@ -68,8 +68,8 @@ import Testing
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append((1...2).map { .event(Sample.event($0)) })
-    let connection = try Connection.open(scratch.folder.journal, .read)
-    let codec = BodyCodec(shelf: DictionaryShelf(connection))
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .read)
+    let codec = BodyCodec(shelf: DictionaryStore(connection))
     let stored = try codec.encode(Sample.body(2), mayLearn: false)
     #expect(stored.dictionary == 1)
     var unreadable = 0

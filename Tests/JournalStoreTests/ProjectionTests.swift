@@ -86,11 +86,11 @@ import Testing
       let elsewhere = ProjectedRow(key: row.key, state: row.state, lastSeq: 99)
       try other.commit(rows: [elsewhere], foldedThrough: 2, hash: hash(2))
     }
-    #expect(one.digest == other.digest && one.digest != RowsDigest())
+    #expect(one.digest == other.digest && one.digest != SetDigest())
     try other.commit(
       rows: [ProjectedRow(key: key(0), state: [7])], foldedThrough: 3, hash: hash(3))
     #expect(one.digest != other.digest)
-    var sum = RowsDigest()
+    var sum = SetDigest()
     for row in rows { sum.add(row) }
     #expect(sum == one.digest)
     try one.close()

@@ -63,7 +63,7 @@ import Testing
     let opened = try scratch.open()
     let event = Sample.event(1)
     _ = try opened.journal.append([.event(event), .quarantine(Sample.quarantine(2))])
-    let connection = try Connection.open(scratch.folder.journal, .read)
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .read)
     let row = try connection.statement(
       """
       SELECT seq || notification_uuid || source || environment || bundle_id || notification_type
@@ -90,7 +90,7 @@ import Testing
     let opened = try scratch.open()
     _ = try opened.journal.append((1...5).map { .event(Sample.event($0)) })
     try opened.journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
     try connection.execute(
       "DROP TRIGGER event_update; UPDATE event SET body = x'0909' WHERE seq = 2")
     connection.close()

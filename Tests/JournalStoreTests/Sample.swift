@@ -108,7 +108,7 @@ enum Sample {
 
   /// Takes a journal at rest back to the schema it was first made with.
   static func makeOlder(_ folder: DataFolder) throws {
-    let connection = try Connection.open(folder.journal, .write)
+    let connection = try SQLiteConnection.open(folder.journal, .write)
     try connection.execute(
       """
       DROP TABLE redelivery; DROP INDEX quarantine_stream;
@@ -135,7 +135,8 @@ enum Sample {
       bundleId: bundleId, notificationType: "DID_RENEW", subtype: nil,
       originalTransactionId: id ?? "\(2_000_000_000_000_000 + number / 10)",
       signedDate: 1_767_225_600_000 + Int64(number) * 977,
-      receivedAt: receivedAt ?? 1_767_225_600_000 + Int64(number) * 1_000, keepsReceiveTime: keeps,
+      receivedAt: receivedAt ?? 1_767_225_600_000 + Int64(number) * 1_000,
+      preservesReceivedAt: keeps,
       body: .bytes(body), bodySHA256: SHA256.hash(body))
   }
 

@@ -196,7 +196,7 @@ import Testing
   ]) func aBrokenTailIsRefused(_ sql: String) throws {
     let scratch = try crashed()
     try scratch.open().journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
     try connection.execute("DROP TRIGGER event_update; DROP TRIGGER event_delete; \(sql)")
     connection.close()
     #expect(try refusal(scratch) == .brokenTail(seq: 3))
@@ -205,7 +205,7 @@ import Testing
   @Test func anAppliedMigrationIsFrozen() throws {
     let scratch = try crashed()
     try scratch.open().journal.close()
-    let connection = try Connection.open(scratch.folder.journal, .write)
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
     try connection.execute("UPDATE migration SET sha256 = zeroblob(32)")
     connection.close()
     #expect(try refusal(scratch) == .frozenMigration(number: 1))

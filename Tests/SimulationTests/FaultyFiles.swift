@@ -14,7 +14,7 @@ enum FaultyFiles {
   enum Room: Int32, Sendable { case other, journal, rows }
 
   /// Looks on while one thread works.
-  class Watch {
+  class Observer {
     /// Before it is done: nil lets it be done, else this is what SQLite is told.
     func before(_ deed: Deed, _ room: Room) -> Int32? { nil }
     /// After it was done, whether well or not.
@@ -22,7 +22,7 @@ enum FaultyFiles {
   }
 
   /// Runs a body on this thread with a watch.
-  static func watched<Value>(by watch: Watch, _ body: () throws -> Value) rethrows -> Value {
+  static func watched<Value>(by watch: Observer, _ body: () throws -> Value) rethrows -> Value {
     precondition(isInstalled)
     pthread_setspecific(key, Unmanaged.passUnretained(watch).toOpaque())
     defer {
@@ -38,8 +38,8 @@ enum FaultyFiles {
     return key
   }()
 
-  private static var watch: Watch? {
-    pthread_getspecific(key).map { Unmanaged<Watch>.fromOpaque($0).takeUnretainedValue() }
+  private static var watch: Observer? {
+    pthread_getspecific(key).map { Unmanaged<Observer>.fromOpaque($0).takeUnretainedValue() }
   }
 
   // MARK: The layer
@@ -62,7 +62,7 @@ enum FaultyFiles {
 
   private static let isInstalled: Bool = {
     // SQLite is set up by the store before anybody else uses it.
-    _ = try? Connection.open("/nowhere/at/all", .read)
+    _ = try? SQLiteConnection.open("/nowhere/at/all", .read)
     guard let system else { return false }
     let layer = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
     layer.initialize(to: system.pointee)

@@ -2,8 +2,8 @@ import Foundation
 import JournalStore
 import PlainFold
 import SubscriptionLedger
+import TestLedger
 import Testing
-import TrialLedger
 
 /// Thousands of histories of the whole ledger, each from a seed: Apple's retries, lost requests and
 /// answers, crashes in the middle of a write, failing syncs, full disks, a clock that is set, rows
@@ -21,28 +21,28 @@ import TrialLedger
 
   /// What all histories of a lane share.
   private struct Lane {
-    let mail: Mail
+    let mail: Fixtures
     let receiver: Receiver
     /// A folder as after a first start that came to nothing; every fourth history begins with none.
     let template: Scratch
 
     init() throws {
-      mail = try Mail.shared.get()
+      mail = try Fixtures.shared.get()
       receiver = try Receiver(mail.configuration)
       template = try Scratch()
-      let ledger = try SteppedLedger.open(folder, now: 0, clock: { 0 })
-      try ledger.prepareRows { true }
+      let ledger = try DeterministicLedger.open(folder, now: 0, clock: { 0 })
+      try ledger.prepareProjection { true }
       ledger.stop()
     }
 
     var folder: DataFolder { DataFolder(path: template.path + "/data") }
 
-    func world(_ course: Course, _ seed: UInt64) throws -> World {
-      try World(course, mail, receiver, template: seed % 4 == 0 ? nil : folder.path)
+    func world(_ course: FaultSchedule, _ seed: UInt64) throws -> SimulatedCluster {
+      try SimulatedCluster(course, mail, receiver, template: seed % 4 == 0 ? nil : folder.path)
     }
 
     /// What is wrong with a course; nil where nothing is.
-    func fault(_ course: Course, _ seed: UInt64) -> String? {
+    func fault(_ course: FaultSchedule, _ seed: UInt64) -> String? {
       do {
         try world(course, seed).play()
         return nil
@@ -56,7 +56,7 @@ import TrialLedger
     let lane = try Lane()
     for index in stride(from: number, to: Self.count, by: Self.lanes) {
       let seed = Self.first + UInt64(index)
-      let course = Course(seed: seed, lane.mail)
+      let course = FaultSchedule(seed: seed, lane.mail)
       guard let fault = lane.fault(course, seed) else { continue }
       let small = course.shrunk { lane.fault($0, seed) != nil }
       Issue.record(
@@ -70,7 +70,9 @@ import TrialLedger
   }
 
   /// What was found by chance, shrunk, and mended: it stays so.
-  @Test(arguments: FoundCourses.all) func whatWasFoundOnceIsMended(found: FoundCourses) throws {
+  @Test(arguments: RegressionSchedules.all) func whatWasFoundOnceIsMended(
+    found: RegressionSchedules
+  ) throws {
     let lane = try Lane()
     for seed: UInt64 in [1, 4] {
       #expect(lane.fault(found.course, seed) == nil, "\(found.name)")
@@ -81,7 +83,7 @@ import TrialLedger
   @Test func theSameSeedIsTheSameHistory() throws {
     let lane = try Lane()
     for seed in Self.first..<Self.first + 10 {
-      let course = Course(seed: seed, lane.mail)
+      let course = FaultSchedule(seed: seed, lane.mail)
       let worlds = try (0..<2).map { _ in
         let world = try lane.world(course, seed)
         try world.play()
@@ -97,7 +99,7 @@ import TrialLedger
     let lane = try Lane()
     var words = ""
     for seed in Self.first..<Self.first + 120 {
-      let world = try lane.world(Course(seed: seed, lane.mail), seed)
+      let world = try lane.world(FaultSchedule(seed: seed, lane.mail), seed)
       try world.play()
       words += world.trace.joined(separator: "\n")
     }

@@ -100,7 +100,7 @@ import Testing
 
   private func edit(_ backup: URL, _ sql: String) throws {
     let path = backup.appending(path: "journal.sqlite").path
-    let connection = try Connection.open(path, .write)
+    let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("PRAGMA foreign_keys=OFF; " + sql)
     connection.close()
   }
@@ -258,7 +258,7 @@ import Testing
   /// A journal that is not as promised is not named a backup.
   @Test func aBrokenJournal() throws {
     let installation = try filled()
-    let connection = try Connection.open(installation.journal.path, .write)
+    let connection = try SQLiteConnection.open(installation.journal.path, .write)
     try connection.execute(
       "DROP TRIGGER event_update; UPDATE event SET signed_date_ms = 5 WHERE seq = 2")
     try connection.checkpointTruncate()

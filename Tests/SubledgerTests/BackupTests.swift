@@ -17,7 +17,7 @@ import Testing
   }
 
   private func places(_ journal: URL) throws -> [Place] {
-    let connection = try Connection.open(journal.path, .immutable)
+    let connection = try SQLiteConnection.open(journal.path, .immutable)
     defer { connection.close() }
     return try connection.statement(
       "SELECT seq, hash, notification_uuid FROM journal_v1 ORDER BY seq"

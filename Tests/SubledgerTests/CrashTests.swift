@@ -104,7 +104,7 @@ import Testing
       #expect(daemon.client().get("/v1/entitlements/1")?.status == 404)
       for name in ["journal.sqlite", "entitlements-1.sqlite"] {
         let path = installation.data.appending(path: name).path
-        let visitor = try Connection.open(path, .write)
+        let visitor = try SQLiteConnection.open(path, .write)
         try visitor.execute("SELECT count(*) FROM sqlite_schema")
         visitor.close()
         let wal = try FileManager.default.attributesOfItem(atPath: path + "-wal")

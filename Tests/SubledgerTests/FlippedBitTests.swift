@@ -38,7 +38,7 @@ import Testing
   /// Nil where it cannot be read.
   private static func contents(of path: String) -> [String]? {
     try? content.flatMap { table, columns in
-      let connection = try Connection.open(path, .immutable)
+      let connection = try SQLiteConnection.open(path, .immutable)
       defer { connection.close() }
       let row = columns.map { "quote(\($0))" }.joined(separator: " || ',' || ")
       return try connection.statement("SELECT \(row) FROM \(table) NOT INDEXED").all { $0.text(0) }

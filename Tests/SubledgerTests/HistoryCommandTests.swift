@@ -233,7 +233,7 @@ import Testing
     ].map(installation.sign)
     let file = try installation.file("all", bodies)
     #expect(try installation.run("ingest", "--skip-bad", file).code == 1)
-    let connection = try Connection.open(installation.journal.path, .write)
+    let connection = try SQLiteConnection.open(installation.journal.path, .write)
     try connection.execute(
       """
       DROP TABLE redelivery; DROP INDEX quarantine_stream;

@@ -76,7 +76,7 @@ extension HostileTable {
 
   /// There is no such customer, and it is not yours: one answer. It is counted and not logged, as
   /// a backend asks about people without a subscription all day.
-  @Sendable private static func othersRows(_ foe: Foe) throws {
+  @Sendable private static func othersRows(_ foe: HostileClient) throws {
     try foe.accepts("A2", .jws("one", try foe.authority.signed(foe.notification(otid: "7500"))))
     var bodies: Set<[UInt8]> = []
     for token in [Installation.otherAppsToken, Installation.sandboxToken] {
@@ -94,7 +94,7 @@ extension HostileTable {
     #expect(bodies.count == 1, "A2 tells one from the other")
   }
 
-  @Sendable private static func cursors(_ foe: Foe) throws {
+  @Sendable private static func cursors(_ foe: HostileClient) throws {
     for index in 0..<3 {
       let notification = foe.notification(otid: "76\(index)")
       try foe.accepts("A3", .jws("one", try foe.authority.signed(notification)))
@@ -125,7 +125,7 @@ extension HostileTable {
   ]
 
   /// Text that would be a statement to whoever pastes it into one, in every string there is.
-  @Sendable private static func injections(_ foe: Foe) throws {
+  @Sendable private static func injections(_ foe: HostileClient) throws {
     let text = "'; DROP TABLE event;--"
     let accepted = [
       "notificationType", "subtype", "version", "data.bundleVersion", "data.transaction.productId",
@@ -157,7 +157,7 @@ extension HostileTable {
   }
 
   /// Whatever text comes in, a line of the log is one line of visible characters.
-  @Sendable private static func texts(_ foe: Foe) throws {
+  @Sendable private static func texts(_ foe: HostileClient) throws {
     let odd = [
       "a\r\n{\"level\":\"error\"}", "\u{1B}[2J\u{1B}]0;x\u{7}", "\u{202E}gnp.exe", "\u{9B}31m",
       String(repeating: "T", count: 64 * 1024), "\u{2028}x", "\u{FEFF}x",

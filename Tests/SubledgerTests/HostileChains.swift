@@ -12,16 +12,21 @@ extension HostileTable {
   private static let leafMarker = CertificateExtension.receiptSigningMarker
   private static let middleMarker = CertificateExtension.intermediateMarker
 
-  private static func forged(_ foe: Foe, _ changes: [Change]) throws -> [HostileRow.Variant] {
+  private static func forged(_ foe: HostileClient, _ changes: [Change]) throws -> [HostileRow
+    .Variant]
+  {
     try changes.enumerated().map { .jws("\($0.offset)", try foe.forged($0.element)) }
   }
 
   /// Signed by the authority's own leaf under these lists of certificates.
-  private static func lists(_ foe: Foe, _ lists: [[[UInt8]]]) throws -> [HostileRow.Variant] {
+  private static func lists(_ foe: HostileClient, _ lists: [[[UInt8]]]) throws -> [HostileRow
+    .Variant]
+  {
     try lists.enumerated().map { .jws("\($0.offset)", try foe.fresh(chain: $0.element)) }
   }
 
-  private static func x5c(_ foe: Foe, _ members: [String]) throws -> [HostileRow.Variant] {
+  private static func x5c(_ foe: HostileClient, _ members: [String]) throws -> [HostileRow.Variant]
+  {
     try members.map { member in
       let header = Array("{\"alg\":\"ES256\",\"x5c\":\(member)}".utf8)
       return .jws(String(member.prefix(40)), try foe.fresh(header: header))
@@ -30,7 +35,7 @@ extension HostileTable {
 
   /// Each of these in place of the leaf, and of the intermediate.
   private static func replaced(
-    _ foe: Foe, _ make: ([UInt8]) -> [[UInt8]]
+    _ foe: HostileClient, _ make: ([UInt8]) -> [[UInt8]]
   ) throws -> [HostileRow.Variant] {
     try (0..<2).flatMap { place in
       try lists(
@@ -54,7 +59,7 @@ extension HostileTable {
       try x5c(
         foe,
         [
-          "null", "\"\(Forge.base64(foe.authority.chain[0]))\"", "[1,2,3]", "{}", "true",
+          "null", "\"\(ForgedJWS.base64(foe.authority.chain[0]))\"", "[1,2,3]", "{}", "true",
           "[[],[],[]]",
         ])
     },
@@ -97,7 +102,7 @@ extension HostileTable {
         ])
     },
     .refused("X7", 401) { foe in
-      let good = foe.authority.chain.map(Forge.base64)
+      let good = foe.authority.chain.map(ForgedJWS.base64)
       let leaf = good[0]
       let (start, rest) = (String(leaf.prefix(64)), String(leaf.dropFirst()))
       let rows: [String] = [
@@ -219,7 +224,7 @@ extension HostileTable {
 
   /// Roots of strangers under Apple's name and under the trusted one's, with its key identifier.
   private static func strangers(
-    _ foe: Foe, third: ([UInt8]) -> [UInt8]
+    _ foe: HostileClient, third: ([UInt8]) -> [UInt8]
   ) throws -> [HostileRow.Variant] {
     let key = try SigningKey.generate(.p256)
     var own = try CertificateMaker.leaf(key, issuer: try .root(key), issuerKey: key)
@@ -251,7 +256,7 @@ extension HostileTable {
     return rows
   }
 
-  @Sendable private static func chainsTooLong(_ foe: Foe) throws -> [HostileRow.Variant] {
+  @Sendable private static func chainsTooLong(_ foe: HostileClient) throws -> [HostileRow.Variant] {
     let forgery = try ChainForgery(under: foe.authority)
     let real = try forgery.chain()
     let key = try SigningKey.generate(.p256)
@@ -271,7 +276,7 @@ extension HostileTable {
     ].map { .jws("too long", try foe.fresh(chain: $0, key: key)) }
   }
 
-  @Sendable private static func otherKeys(_ foe: Foe) throws -> [HostileRow.Variant] {
+  @Sendable private static func otherKeys(_ foe: HostileClient) throws -> [HostileRow.Variant] {
     let point = { (form: UInt8, curve: String, forgery: ChainForgery) -> DERNode in
       let whole = Array(try forgery.leafKey.publicKey().suffix(65))
       let text: [UInt8] =
@@ -341,13 +346,13 @@ extension HostileTable {
       let now = Clock.now()
       var forgery = try ChainForgery(under: foe.authority)
       forgery.leaf.notAfter = now - day
-      let header = Forge.header(try forgery.chain())
+      let header = ForgedJWS.header(try forgery.chain())
       func signed(_ date: Int64) throws -> HostileRow.Variant {
         let payload = foe.notification().setting("signedDate", .integer(date))
           .setting("data.transaction", nil).setting("data.renewalInfo", nil)
         return .jws(
           "\(date)",
-          try Forge.jws(header: header, payload: payload.bytes, key: forgery.leafKey))
+          try ForgedJWS.jws(header: header, payload: payload.bytes, key: forgery.leafKey))
       }
       for _ in 0..<2 {
         try foe.accepts("X20", try signed(now - 3 * day))
@@ -362,7 +367,7 @@ extension HostileTable {
         var forgery = try ChainForgery(under: stranger)
         forgery.leaf.subject[0].text = "\(index)"
         let jws = try foe.fresh(chain: try forgery.chain(), key: forgery.leafKey)
-        #expect(client.post(Forge.body(jws))?.status == 401, "X21")
+        #expect(client.post(ForgedJWS.body(jws))?.status == 401, "X21")
       }
       #expect(try foe.stand() == before, "X21")
       try foe.settle()

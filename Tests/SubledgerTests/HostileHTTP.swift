@@ -9,7 +9,7 @@ extension HostileTable {
 
   /// A POST of a good notification with other framing: `fields` make the fields of its length.
   private static func framed(
-    _ foe: Foe, _ fields: [(Int) -> String], _ body: ([UInt8]) -> [UInt8] = { $0 }
+    _ foe: HostileClient, _ fields: [(Int) -> String], _ body: ([UInt8]) -> [UInt8] = { $0 }
   ) throws -> [HostileRow.Variant] {
     try fields.map { field in
       let good = try foe.goodBody()
@@ -17,7 +17,9 @@ extension HostileTable {
     }
   }
 
-  private static func framed(_ foe: Foe, _ fields: [String]) throws -> [HostileRow.Variant] {
+  private static func framed(_ foe: HostileClient, _ fields: [String]) throws -> [HostileRow
+    .Variant]
+  {
     try framed(foe, fields.map { text in { _ in text } })
   }
 
@@ -311,14 +313,14 @@ extension HostileTable {
     Array("POST /v1/notifications HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n".utf8)
   }
 
-  private static func goodPost(_ foe: Foe) throws -> [UInt8] {
+  private static func goodPost(_ foe: HostileClient) throws -> [UInt8] {
     let good = try foe.goodBody()
     return head(good.count) + good
   }
 
   /// Deadlines of a second: whoever says nothing more, or a byte now and then.
-  @Sendable private static func late(_: Foe) throws {
-    let foe = try Foe(with: [
+  @Sendable private static func late(_: HostileClient) throws {
+    let foe = try HostileClient(with: [
       ("limits", .object([("headerSeconds", .integer(1)), ("bodySeconds", .integer(1))]))
     ])
     let good = try foe.goodBody()
@@ -352,7 +354,7 @@ extension HostileTable {
   }
 
   /// What follows a body is a request of its own, or, behind an error of framing, nothing at all.
-  @Sendable private static func smuggled(_ foe: Foe) throws {
+  @Sendable private static func smuggled(_ foe: HostileClient) throws {
     let before = try foe.stand().events
     let client = foe.daemon.client()
     #expect(client.write(try goodPost(foe) + goodPost(foe)))
@@ -384,7 +386,7 @@ extension HostileTable {
   }
 
   /// A connection that has a place: those of the start may still be closing.
-  private static func seated(_ foe: Foe) throws -> Client {
+  private static func seated(_ foe: HostileClient) throws -> Client {
     for _ in 0..<100 {
       let client = foe.daemon.client()
       if client.get("/healthz")?.status == 200 { return client }
@@ -394,8 +396,8 @@ extension HostileTable {
   }
 
   /// One address that is no trusted proxy, and whatever it claims to be.
-  @Sendable private static func crowd(_: Foe) throws {
-    let foe = try Foe(with: [
+  @Sendable private static func crowd(_: HostileClient) throws {
+    let foe = try HostileClient(with: [
       ("trustedProxies", .array([])),
       ("limits", .object([("connectionsPerAddress", .integer(9))])),
     ])

@@ -5,7 +5,7 @@ import Testing
 /// real socket: status, connection, tables, head, echo, counters and log.
 @Suite struct HostileInputTests {
   private func run(_ rows: [HostileRow], takesV1: Bool = false) throws {
-    let foe = try Foe(takesV1: takesV1)
+    let foe = try HostileClient(takesV1: takesV1)
     for row in rows { try foe.run(row) }
     print("hostile inputs: \(Set(rows.map(\.id)).count) rows, \(foe.variants) variants")
     try foe.finish()
@@ -22,7 +22,7 @@ import Testing
 
   /// With V1 the limit is 4 MiB.
   @Test func largeBodiesOfV1() throws {
-    let foe = try Foe(takesV1: true)
+    let foe = try HostileClient(takesV1: true)
     try foe.refuses("H8", .fields("Content-Length: 4194305\r\n"), [413], closes: true)
     try foe.refuses("H8", .post("spaces", [UInt8](repeating: 0x20, count: 300_000)), [400])
     try foe.finish()

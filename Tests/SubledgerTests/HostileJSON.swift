@@ -4,7 +4,7 @@ import StrictJSON
 /// N: bodies, before any signature is looked at. Those that can hold a good one do.
 extension HostileTable {
   private static func around(
-    _ foe: Foe, _ bodies: [(String) -> String]
+    _ foe: HostileClient, _ bodies: [(String) -> String]
   ) throws -> [HostileRow.Variant] {
     try bodies.map { make in
       let body = make(String(decoding: try foe.fresh(), as: UTF8.self))
@@ -57,7 +57,7 @@ extension HostileTable {
         ])
     },
     .refused("N7", 400) { foe in
-      let good = Forge.body(try foe.fresh())
+      let good = ForgedJWS.body(try foe.fresh())
       let bads: [[UInt8]] = [
         [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFF], [0xE2, 0x82], [0x80],
         Array(#"\ud800"#.utf8), Array(#"\udc00\ud800"#.utf8), Array(#"\ud800\u0041"#.utf8),

@@ -13,31 +13,35 @@ extension HostileTable {
   }
 
   /// A good one under each of these headers, signed over it.
-  private static func headers(_ foe: Foe, _ headers: [String]) throws -> [HostileRow.Variant] {
+  private static func headers(_ foe: HostileClient, _ headers: [String]) throws -> [HostileRow
+    .Variant]
+  {
     try headers.map { .jws(String($0.prefix(60)), try foe.fresh(header: Array($0.utf8))) }
   }
 
-  private static func header(_ foe: Foe, alg: String = "\"ES256\"", extra: String = "") -> String {
-    String(decoding: Forge.header(foe.authority.chain, alg: alg, extra: extra), as: UTF8.self)
+  private static func header(_ foe: HostileClient, alg: String = "\"ES256\"", extra: String = "")
+    -> String
+  {
+    String(decoding: ForgedJWS.header(foe.authority.chain, alg: alg, extra: extra), as: UTF8.self)
   }
 
   /// A good one with other signatures.
   private static func resigned(
-    _ foe: Foe, _ change: ([UInt8]) -> [[UInt8]]
+    _ foe: HostileClient, _ change: ([UInt8]) -> [[UInt8]]
   ) throws -> [HostileRow.Variant] {
     let good = try foe.fresh()
-    return jws(change(Forge.signature(good)).map { Forge.resigned(good, $0) })
+    return jws(change(ForgedJWS.signature(good)).map { ForgedJWS.resigned(good, $0) })
   }
 
   private static func twin(_ jws: [UInt8]) -> [UInt8] {
-    let signature = Forge.signature(jws)
+    let signature = ForgedJWS.signature(jws)
     let s = Wide.minus(Wide.order, Array(signature.suffix(32)))
-    return Forge.resigned(jws, signature.prefix(32) + s)
+    return ForgedJWS.resigned(jws, signature.prefix(32) + s)
   }
 
   /// A genuine notification that carries this text where a nested JWS belongs.
   private static func outer(
-    _ foe: Foe, _ nested: [UInt8], _ member: String = "data.signedTransactionInfo"
+    _ foe: HostileClient, _ nested: [UInt8], _ member: String = "data.signedTransactionInfo"
   ) throws -> HostileRow.Variant {
     let text = JSONValue.string(String(decoding: nested, as: UTF8.self))
     let notification = foe.notification().setting("data.transaction", nil)
@@ -45,7 +49,7 @@ extension HostileTable {
     return .jws(member, try foe.authority.signed(notification))
   }
 
-  private static func transaction(_ foe: Foe) -> JSONValue {
+  private static func transaction(_ foe: HostileClient) -> JSONValue {
     foe.notification()["data"]?["transaction"] ?? .null
   }
 
@@ -53,18 +57,18 @@ extension HostileTable {
 
   private static let forms: [HostileRow] = [
     .refused("J1", 400) { foe in
-      let parts = Forge.parts(try foe.fresh())
+      let parts = ForgedJWS.parts(try foe.fresh())
       let (header, payload, signature) = (parts[0], parts[1], parts[2])
       return jws([
         Array("a.b.c".utf8), Array("a.b.c.d".utf8), Array("a.b".utf8), Array("..".utf8),
-        Array(".x.".utf8), Array("....".utf8), header, Forge.joined(header, payload),
-        Forge.joined([], payload, signature), Forge.joined(header, [], signature),
-        Forge.joined(header, [], []), Forge.joined(header, payload, signature, []),
-        Forge.joined(header, payload, signature, payload, signature),
+        Array(".x.".utf8), Array("....".utf8), header, ForgedJWS.joined(header, payload),
+        ForgedJWS.joined([], payload, signature), ForgedJWS.joined(header, [], signature),
+        ForgedJWS.joined(header, [], []), ForgedJWS.joined(header, payload, signature, []),
+        ForgedJWS.joined(header, payload, signature, payload, signature),
       ])
     },
     .refused("J2", 400) { foe in
-      let parts = Forge.parts(try foe.fresh()).map { String(decoding: $0, as: UTF8.self) }
+      let parts = ForgedJWS.parts(try foe.fresh()).map { String(decoding: $0, as: UTF8.self) }
       let flat =
         #"{"protected":"\#(parts[0])","payload":"\#(parts[1])","signature":"\#(parts[2])"}"#
       let general =
@@ -83,25 +87,25 @@ extension HostileTable {
     .refused("J3", 401) { foe in
       try ["none", "None", "NONE", "nOnE", ""].flatMap { name in
         let signed = try foe.fresh(header: Array(header(foe, alg: "\"\(name)\"").utf8))
-        let parts = Forge.parts(signed)
-        return jws([signed, Forge.joined(parts[0], parts[1], [])])
+        let parts = ForgedJWS.parts(signed)
+        return jws([signed, ForgedJWS.joined(parts[0], parts[1], [])])
       }
     },
     .refused("J4", 401) { foe in
       let key = try foe.authority.leafKey.publicKey()
       let leaf = foe.authority.chain[0]
       let secrets = [
-        key, CertificateMaker.pem(key), leaf, Array(Forge.base64(leaf).utf8), [],
+        key, CertificateMaker.pem(key), leaf, Array(ForgedJWS.base64(leaf).utf8), [],
       ]
       return try secrets.flatMap { secret in
-        let parts = Forge.parts(
+        let parts = ForgedJWS.parts(
           try foe.fresh(header: Array(header(foe, alg: "\"HS256\"").utf8)))
-        let input = Forge.joined(parts[0], parts[1])
+        let input = ForgedJWS.joined(parts[0], parts[1])
         let code = hmac(secret, input)
-        let good = Forge.parts(try foe.fresh())
+        let good = ForgedJWS.parts(try foe.fresh())
         return jws([
-          Forge.joined(input, Forge.url(code)),
-          Forge.joined(good[0], good[1], Forge.url(code + code)),
+          ForgedJWS.joined(input, ForgedJWS.url(code)),
+          ForgedJWS.joined(good[0], good[1], ForgedJWS.url(code + code)),
         ])
       }
     },
@@ -121,16 +125,16 @@ extension HostileTable {
   private static let changed: [HostileRow] = [
     .refused("J6", 401) { foe in
       try (0..<3).map { _ in
-        let parts = Forge.parts(try foe.fresh())
-        let other = Forge.url(foe.notification().bytes)
-        return .jws("payload", Forge.joined(parts[0], other, parts[2]))
+        let parts = ForgedJWS.parts(try foe.fresh())
+        let other = ForgedJWS.url(foe.notification().bytes)
+        return .jws("payload", ForgedJWS.joined(parts[0], other, parts[2]))
       }
     },
     .refused("J7", 401) { foe in
-      let parts = Forge.parts(try foe.fresh())
+      let parts = ForgedJWS.parts(try foe.fresh())
       return [#","typ":"JWT""#, #","a":1"#, " "].map { extra in
-        let other = Forge.url(Array(header(foe, extra: extra).utf8))
-        return .jws("header", Forge.joined(other, parts[1], parts[2]))
+        let other = ForgedJWS.url(Array(header(foe, extra: extra).utf8))
+        return .jws("header", ForgedJWS.joined(other, parts[1], parts[2]))
       }
     },
     // All 512 are tried on the receiver; here those of every eighth byte, end to end.
@@ -144,7 +148,7 @@ extension HostileTable {
       }
     },
     .refused("J9", 401) { foe in
-      let header = Forge.header(foe.authority.chain)
+      let header = ForgedJWS.header(foe.authority.chain)
       return try (0..<2).map { _ in
         .jws("key", try foe.fresh(header: header, key: SigningKey.generate(.p256)))
       }
@@ -160,10 +164,11 @@ extension HostileTable {
       }
     },
     .refused("J11", 401) { foe in
-      let input = Forge.joined(
-        Forge.url(Forge.header(foe.authority.chain)), Forge.url(foe.notification().bytes))
+      let input = ForgedJWS.joined(
+        ForgedJWS.url(ForgedJWS.header(foe.authority.chain)),
+        ForgedJWS.url(foe.notification().bytes))
       let der = try foe.authority.leafKey.signDER(input, digest: .sha256)
-      return jws([Forge.joined(input, Forge.url(der))])
+      return jws([ForgedJWS.joined(input, ForgedJWS.url(der))])
         + (try resigned(foe) { signature in
           [
             DERWriter.sequence(
@@ -222,28 +227,28 @@ extension HostileTable {
 
   private static let encodings: [HostileRow] = [
     .refused("J18", 400) { foe in
-      let good = Forge.parts(try foe.fresh())
+      let good = ForgedJWS.parts(try foe.fresh())
       var rows: [[UInt8]] = []
       for place in 0..<3 {
         for stray in ["=", "==", "+", "/", "?", " ", "%", "\u{7F}", "é", "\\n", "*", "-_="] {
           var parts = good
           parts[place] += Array(stray.utf8)
-          rows.append(Forge.joined(parts[0], parts[1], parts[2]))
+          rows.append(ForgedJWS.joined(parts[0], parts[1], parts[2]))
           parts[place] = Array(stray.utf8) + good[place]
-          rows.append(Forge.joined(parts[0], parts[1], parts[2]))
+          rows.append(ForgedJWS.joined(parts[0], parts[1], parts[2]))
         }
         var short = good
         while short[place].count % 4 != 1 { short[place].append(UInt8(ascii: "A")) }
-        rows.append(Forge.joined(short[0], short[1], short[2]))
+        rows.append(ForgedJWS.joined(short[0], short[1], short[2]))
       }
       // The signature's last letter has four bits that nobody uses.
       let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
       let last = letters.firstIndex(of: good[2].last ?? 0) ?? 0
-      rows.append(Forge.joined(good[0], good[1], good[2].dropLast() + [letters[last + 1]]))
+      rows.append(ForgedJWS.joined(good[0], good[1], good[2].dropLast() + [letters[last + 1]]))
       return jws(rows)
     },
     .refused("J19", 400) { foe in
-      let x5c = foe.authority.chain.map { "\"\(Forge.base64($0))\"" }.joined(separator: ",")
+      let x5c = foe.authority.chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: ",")
       return try headers(
         foe,
         [
@@ -259,7 +264,7 @@ extension HostileTable {
       try headers(foe, [String(repeating: " ", count: 200 * 1024) + header(foe)])
     },
     .accepted("J20") { foe in
-      let x5c = foe.authority.chain.map { "\"\(Forge.base64($0))\"" }.joined(separator: " ,\n ")
+      let x5c = foe.authority.chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: " ,\n ")
       return try headers(
         foe,
         [
@@ -271,7 +276,7 @@ extension HostileTable {
       let good = try foe.fresh()
       try foe.accepts("J21", .jws("first", good))
       let before = try foe.stand()
-      let answer = foe.daemon.client().post(Forge.body(twin(good)))
+      let answer = foe.daemon.client().post(ForgedJWS.body(twin(good)))
       #expect(answer?.json?["outcome"]?.string == "duplicate", "J21")
       #expect(try foe.stand() == before, "J21")
     },
@@ -295,18 +300,18 @@ extension HostileTable {
   private static let nested: [HostileRow] = [
     .refused("J25", 401) { foe in
       let good = try foe.sign(payload: transaction(foe).bytes)
-      let parts = Forge.parts(good)
-      let richer = Forge.url(transaction(foe).setting("price", .integer(1)).bytes)
-      let none = Forge.url(Forge.header(foe.authority.chain, alg: "\"none\""))
+      let parts = ForgedJWS.parts(good)
+      let richer = ForgedJWS.url(transaction(foe).setting("price", .integer(1)).bytes)
+      let none = ForgedJWS.url(ForgedJWS.header(foe.authority.chain, alg: "\"none\""))
       let stranger = try Authority()
       let rows: [[UInt8]] = [
-        Forge.joined(parts[0], richer, parts[2]), Forge.joined(none, parts[1], []),
-        try Forge.jws(
-          header: Forge.header(stranger.chain), payload: transaction(foe).bytes,
+        ForgedJWS.joined(parts[0], richer, parts[2]), ForgedJWS.joined(none, parts[1], []),
+        try ForgedJWS.jws(
+          header: ForgedJWS.header(stranger.chain), payload: transaction(foe).bytes,
           key: stranger.leafKey), Array("x".utf8), [],
         Array("..".utf8), parts[1], good + [UInt8(ascii: "=")],
-        Forge.joined(parts[0], parts[1], []),
-        Forge.joined(parts[0], [], parts[2]),
+        ForgedJWS.joined(parts[0], parts[1], []),
+        ForgedJWS.joined(parts[0], [], parts[2]),
         try foe.sign(
           payload: transaction(foe).setting("signedDate", .integer(2_600_000_000_000)).bytes),
       ]
@@ -317,8 +322,8 @@ extension HostileTable {
     .accepted("J25") { foe in
       let rotated = try ChainForgery(under: foe.authority)
       let payload = transaction(foe)
-      let jws = try Forge.jws(
-        header: Forge.header(try rotated.chain()), payload: payload.bytes, key: rotated.leafKey)
+      let jws = try ForgedJWS.jws(
+        header: ForgedJWS.header(try rotated.chain()), payload: payload.bytes, key: rotated.leafKey)
       return [try outer(foe, jws)]
     },
     .quarantined("J26") { foe in
@@ -355,8 +360,8 @@ extension HostileTable {
       return try ["Xcode", "LocalTesting", "Production"].flatMap { environment in
         let payload = foe.notification().setting("data.environment", .string(environment)).bytes
         return jws([
-          try Forge.jws(header: Forge.header([der]), payload: payload, key: key),
-          try Forge.jws(header: Forge.header([der, der, der]), payload: payload, key: key),
+          try ForgedJWS.jws(header: ForgedJWS.header([der]), payload: payload, key: key),
+          try ForgedJWS.jws(header: ForgedJWS.header([der, der, der]), payload: payload, key: key),
         ])
       }
     },

@@ -19,14 +19,14 @@ import Testing
 
   @Test func noise() throws {
     print("SUBLEDGER_HOSTILE=\(Self.count) SUBLEDGER_HOSTILE_SEED=\(Self.seed)")
-    let foe = try Foe(
+    let foe = try HostileClient(
       takesV1: true,
       with: [("limits", .object([("headerSeconds", .integer(2)), ("bodySeconds", .integer(2))]))])
     try foe.accepts("first", .jws("first", try foe.authority.signed(foe.notification())))
     let page = foe.daemon.client().get("/v1/entitlements?limit=1")
     let noise = Noise(
       authority: foe.authority.simulated, cursor: page?.json?["next_page"]?.string ?? "00")
-    let tally = Tally()
+    let tally = Counts()
     let port = foe.daemon.port
     together(Self.threads) { thread in
       var random = SeededGenerator(seed: Self.seed, stream: UInt64(thread))
@@ -43,7 +43,7 @@ import Testing
   }
 
   /// Nil where the connection ended without an answer.
-  private static func exchange(_ input: Noise.Input, _ port: UInt16) -> Tally.Came {
+  private static func exchange(_ input: Noise.Input, _ port: UInt16) -> Counts.Came {
     let client = Client(port: port)
     _ = client.write(input.bytes)
     // Behind what is too short for what it says nothing comes: the end does.
@@ -57,7 +57,7 @@ import Testing
   }
 
   /// Everything that is kept was signed, or carried the secret, and all that was answered is there.
-  private func hold(_ foe: Foe, _ tally: Tally) throws {
+  private func hold(_ foe: HostileClient, _ tally: Counts) throws {
     let file = foe.installation.folder.appending(path: "all.ndjson").path
     let exported = try foe.installation.run("export", "--output", file)
     #expect(exported.code == 0, "\(exported)")
@@ -79,7 +79,7 @@ import Testing
 }
 
 /// What came of all inputs, from all threads.
-private final class Tally: Sendable {
+private final class Counts: Sendable {
   enum Came {
     case answer(Client.Answer)
     case end
@@ -119,7 +119,9 @@ private final class Tally: Sendable {
       if !(200..<500).contains(status), status != 505 {
         fault("\(name): \(status) \(answer.text)")
       }
-      if status >= 400, Foe.repeats(answer.body, input.bytes) { fault("\(name) is echoed") }
+      if status >= 400, HostileClient.repeats(answer.body, input.bytes) {
+        fault("\(name) is echoed")
+      }
       if status == 200, let outcome = answer.json?["outcome"]?.string {
         if !input.mayBeTaken() { fault("\(name): \(outcome), and not genuine") }
         let seq = answer.json?["seq"]?.integer ?? 0
@@ -156,7 +158,7 @@ private struct Noise: Sendable {
     func mayBeTaken() -> Bool {
       if genuine != nil { return true }
       guard let body, let root = try? JSONDocument(parsing: body).root else { return false }
-      return root["password"]?.string == Foe.v1Secret
+      return root["password"]?.string == HostileClient.v1Secret
     }
   }
 
@@ -189,7 +191,7 @@ private struct Noise: Sendable {
   /// Requests changed where it hurts: heads, lengths, chunks.
   private func http(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
     let jws = try signed(number)
-    let body = Forge.body(jws)
+    let body = ForgedJWS.body(jws)
     var head = [
       "POST /v1/notifications HTTP/1.1", "Host: h", "Content-Type: application/json",
       "Content-Length: \(body.count)",
@@ -222,7 +224,7 @@ private struct Noise: Sendable {
 
   private func json(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
     let jws = try signed(number)
-    var body = Forge.body(jws)
+    var body = ForgedJWS.body(jws)
     // Around the JWS rather than in it: there the next level is.
     switch random.number(in: 0...3) {
     case 0: body = Self.changed(Array(body.prefix(18)), &random) + body.dropFirst(18)
@@ -240,12 +242,13 @@ private struct Noise: Sendable {
 
   private func jws(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
     let good = try signed(number)
-    let parts = Forge.parts(good)
+    let parts = ForgedJWS.parts(good)
     var decoded = parts.map { Base64URL.decode($0) ?? [] }
     let place = Int(random.number(in: 0...2))
     decoded[place] = Self.changed(decoded[place], &random)
-    let changed = Forge.joined(Forge.url(decoded[0]), Forge.url(decoded[1]), Forge.url(decoded[2]))
-    return post("jws", Forge.body(changed), genuine: changed == good ? good : nil)
+    let changed = ForgedJWS.joined(
+      ForgedJWS.url(decoded[0]), ForgedJWS.url(decoded[1]), ForgedJWS.url(decoded[2]))
+    return post("jws", ForgedJWS.body(changed), genuine: changed == good ? good : nil)
   }
 
   /// A nested JWS changed, and the whole properly signed.
@@ -254,13 +257,14 @@ private struct Noise: Sendable {
     let root = try JSONDocument(parsing: good.payload).root
     let name = random.pick(["signedTransactionInfo", "signedRenewalInfo"])
     let inner = Array((root["data"]?[name]?.string ?? "").utf8)
-    var parts = Forge.parts(inner).map { Base64URL.decode($0) ?? [] }
+    var parts = ForgedJWS.parts(inner).map { Base64URL.decode($0) ?? [] }
     let place = Int(random.number(in: 0...2))
     parts[place] = Self.changed(parts[place], &random)
-    let changed = Forge.joined(Forge.url(parts[0]), Forge.url(parts[1]), Forge.url(parts[2]))
+    let changed = ForgedJWS.joined(
+      ForgedJWS.url(parts[0]), ForgedJWS.url(parts[1]), ForgedJWS.url(parts[2]))
     let text = JSONValue.string(String(decoding: changed, as: UTF8.self))
     let outer = try authority.sign(payload: root.value.setting("data.\(name)", text).bytes)
-    return post("nested", Forge.body(outer), genuine: changed == inner ? outer : nil)
+    return post("nested", ForgedJWS.body(outer), genuine: changed == inner ? outer : nil)
   }
 
   /// Genuine, and whatever it says.
@@ -288,13 +292,15 @@ private struct Noise: Sendable {
       random.chance(0.2)
       ? try authority.sign(payload: Self.changed(notification.bytes, &random))
       : try authority.signedPayload(notification)
-    return post("payload", Forge.body(jws), genuine: jws)
+    return post("payload", ForgedJWS.body(jws), genuine: jws)
   }
 
   private func v1(_ number: Int, _ random: inout SeededGenerator) -> Input {
     let secrets: [JSONValue?] = [
-      .string(Foe.v1Secret), .string(Foe.v1Secret), .string(Foe.v1Secret), nil, .string(""),
-      .string(String(Foe.v1Secret.dropLast())), .array([.string(Foe.v1Secret)]), .null,
+      .string(HostileClient.v1Secret), .string(HostileClient.v1Secret),
+      .string(HostileClient.v1Secret), nil, .string(""),
+      .string(String(HostileClient.v1Secret.dropLast())), .array([.string(HostileClient.v1Secret)]),
+      .null,
     ]
     let entry = JSONValue.object([
       ("transaction_id", .string("6\(number)")), ("original_transaction_id", .string("6000")),

@@ -24,29 +24,31 @@ struct HostileRow: Sendable {
 
   let id: String
   let due: Due
-  let variants: @Sendable (Foe) throws -> [Variant]
+  let variants: @Sendable (HostileClient) throws -> [Variant]
 
   static func refused(
     _ id: String, _ statuses: Int..., closes: Bool = false, field: String? = nil,
-    _ variants: @escaping @Sendable (Foe) throws -> [Variant]
+    _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
   ) -> HostileRow {
     HostileRow(
       id: id, due: .refused(Set(statuses), closes: closes, field: field), variants: variants)
   }
 
   static func quarantined(
-    _ id: String, _ variants: @escaping @Sendable (Foe) throws -> [Variant]
+    _ id: String, _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
   ) -> HostileRow {
     HostileRow(id: id, due: .quarantined, variants: variants)
   }
 
   static func accepted(
-    _ id: String, _ variants: @escaping @Sendable (Foe) throws -> [Variant]
+    _ id: String, _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
   ) -> HostileRow {
     HostileRow(id: id, due: .accepted, variants: variants)
   }
 
-  static func played(_ id: String, _ play: @escaping @Sendable (Foe) throws -> Void) -> HostileRow {
+  static func played(_ id: String, _ play: @escaping @Sendable (HostileClient) throws -> Void)
+    -> HostileRow
+  {
     HostileRow(id: id, due: .played) { foe in
       try play(foe)
       try foe.settle()

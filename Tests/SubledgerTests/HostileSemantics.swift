@@ -7,14 +7,14 @@ import Testing
 /// S: what was signed by the right key, and says odd things. V: bodies of version 1.
 extension HostileTable {
   private static func signed(
-    _ foe: Foe, _ changes: [(String, JSONValue?)]
+    _ foe: HostileClient, _ changes: [(String, JSONValue?)]
   ) throws -> [HostileRow.Variant] {
     try changes.map { path, value in
       .jws(path, try foe.authority.signed(foe.notification().setting(path, value)))
     }
   }
 
-  private static func inEnvironment(_ foe: Foe, _ name: JSONValue?) -> JSONValue {
+  private static func inEnvironment(_ foe: HostileClient, _ name: JSONValue?) -> JSONValue {
     foe.notification().setting("data.environment", name)
       .setting("data.transaction.environment", name).setting("data.renewalInfo.environment", name)
   }
@@ -63,7 +63,7 @@ extension HostileTable {
         "notificationUUID", .string(Sample.uuid(number).uppercased()))
       try foe.accepts("S8", .jws("lower", try foe.authority.signed(notification)))
       let before = try foe.stand().events
-      let answer = foe.daemon.client().post(Forge.body(try foe.authority.signed(upper)))
+      let answer = foe.daemon.client().post(ForgedJWS.body(try foe.authority.signed(upper)))
       #expect(answer?.status == 200 && answer?.json?["outcome"]?.string == "duplicate", "S8")
       #expect(try foe.stand().events == before, "S8")
     },
@@ -136,7 +136,7 @@ extension HostileTable {
   ]
 
   /// Taken like any other; nobody gains access by what cannot be.
-  @Sendable private static func anomalies(_ foe: Foe) throws {
+  @Sendable private static func anomalies(_ foe: HostileClient) throws {
     let odd: [(String, JSONValue?)] = [
       ("data.transaction.expiresDate", .integer(Sample.start - 1)),
       ("data.transaction.expiresDate", .integer(.min)),
@@ -186,15 +186,17 @@ extension HostileTable {
     ]).setting("password", password)
   }
 
-  private static func good(_ foe: Foe) -> JSONValue {
-    body(foe.next(), password: .string(Foe.v1Secret))
+  private static func good(_ foe: HostileClient) -> JSONValue {
+    body(foe.next(), password: .string(HostileClient.v1Secret))
   }
 
   /// Played at a daemon that takes V1.
   static let v1: [HostileRow] = [
     .played("V1") { _ in
-      let foe = try Foe()
-      for password in [nil, JSONValue.string("guess"), .string(""), .string(Foe.v1Secret)] {
+      let foe = try HostileClient()
+      for password in [
+        nil, JSONValue.string("guess"), .string(""), .string(HostileClient.v1Secret),
+      ] {
         let variant = HostileRow.Variant.post(
           "no secret", body(foe.next(), password: password).bytes)
         try foe.refuses("V1", variant, [401])
@@ -202,7 +204,7 @@ extension HostileTable {
       try foe.finish()
     },
     .played("V2") { foe in
-      let secret = Foe.v1Secret
+      let secret = HostileClient.v1Secret
       let wrong: [JSONValue?] = [
         nil, .string(""), .string("wrong"), .string(String(secret.dropLast())),
         .string(secret + "x"), .string(secret + "\u{0}"), .string(secret.uppercased()),
@@ -253,7 +255,7 @@ extension HostileTable {
     },
     .elsewhere("V6", "V1Tests"),
     .refused("V8", 400) { foe in
-      let secret = Foe.v1Secret
+      let secret = HostileClient.v1Secret
       let text = { String(decoding: good(foe).bytes, as: UTF8.self) }
       let member = "\"password\":\"\(secret)\""
       return [

@@ -74,7 +74,7 @@ import Testing
     try expectBuilding(installation, digest)
     // What is in it stays in it: a wrong row there is found in what is built by the last one.
     let path = installation.dataFolder.path + "/entitlements-1.sqlite.building"
-    let connection = try Connection.open(path, .write)
+    let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("UPDATE entitlement SET last_seq = 4711 WHERE id = 1")
     connection.close()
     let second = try begin(installation)

@@ -17,7 +17,7 @@ import Testing
   ///
   /// - Parameter isAfterCrash: rows may then lag behind the journal, until a daemon starts.
   private func check(
-    _ installation: Installation, _ traffic: RowsTraffic, isAfterCrash: Bool = false
+    _ installation: Installation, _ traffic: ProjectionTraffic, isAfterCrash: Bool = false
   ) throws {
     #expect(traffic.troubles == [])
     let events = try installation.events()
@@ -49,7 +49,7 @@ import Testing
 
   /// Reads by the files alone, as an operator does, while they are replaced.
   private func readBeside(
-    _ installation: Installation, _ traffic: RowsTraffic, until isOver: Flag
+    _ installation: Installation, _ traffic: ProjectionTraffic, until isOver: Flag
   ) -> DispatchGroup {
     let (done, config, folder) = (DispatchGroup(), installation.config.path, installation.folder)
     done.enter()
@@ -70,7 +70,7 @@ import Testing
   @Test func rebuildsBesidePostsAndReads() throws {
     let installation = try Installation()
     let daemon = try installation.start()
-    let traffic = RowsTraffic(installation)
+    let traffic = ProjectionTraffic(installation)
     let isOver = Flag()
     traffic.start(daemon.port)
     try daemon.command.wait(20, "customers") { traffic.customers.count > 100 }
@@ -141,8 +141,9 @@ import Testing
   }
 
   /// Every round goes on with the customers and the answers of the one before.
-  private func besideTraffic(_ installation: Installation, _ round: Int) throws -> RowsTraffic {
-    let traffic = RowsTraffic(installation, firstNumber: round * 100_000)
+  private func besideTraffic(_ installation: Installation, _ round: Int) throws -> ProjectionTraffic
+  {
+    let traffic = ProjectionTraffic(installation, firstNumber: round * 100_000)
     for event in try round == 1 ? [] : installation.events() {
       if let uuid = event["notification_uuid"]?.string, let seq = event["seq"]?.integer,
         let customer = event["original_transaction_id"]?.string

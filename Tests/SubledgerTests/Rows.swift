@@ -55,7 +55,7 @@ extension Installation {
   /// Runs SQL in the live rows' file.
   func executeInRows(_ sql: String) throws {
     let name = try #require(try ProjectionList.read(dataFolder).live)
-    let connection = try Connection.open(dataFolder.projection(named: name), .write)
+    let connection = try SQLiteConnection.open(dataFolder.projection(named: name), .write)
     try connection.execute(sql)
     try connection.checkpointTruncate()
     connection.close()

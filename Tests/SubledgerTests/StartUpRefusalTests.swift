@@ -100,7 +100,7 @@ import Testing
 
   @Test func aChainThatBreaksNearItsEnd() throws {
     let installation = try filled(5)
-    let connection = try Connection.open(installation.journal.path, .write)
+    let connection = try SQLiteConnection.open(installation.journal.path, .write)
     try connection.execute(
       "DROP TRIGGER event_update; UPDATE event SET hash = zeroblob(32) WHERE seq = 4")
     try connection.checkpointTruncate()

@@ -171,7 +171,7 @@ import Testing
     if tampering.keepsTriggers {
       try installation.tamper(tampering.sql)
     } else {
-      let connection = try Connection.open(installation.journal.path, .write)
+      let connection = try SQLiteConnection.open(installation.journal.path, .write)
       try connection.execute(tampering.sql)
       try connection.checkpointTruncate()
       connection.close()
@@ -210,7 +210,7 @@ import Testing
   @Test(arguments: [0, 60, 200]) func aFlippedBitInTheFile(place: Int) throws {
     let installation = try copy()
     var bytes = try Data(contentsOf: installation.journal)
-    let connection = try Connection.open(installation.journal.path, .read)
+    let connection = try SQLiteConnection.open(installation.journal.path, .read)
     let body = try #require(
       try connection.statement("SELECT body FROM event WHERE seq = 5").first { $0.bytes(0) })
     connection.close()
@@ -246,7 +246,7 @@ import Testing
   /// last row of the one before, such a file has no end.
   @Test func aPlaceThatGoesBack() throws {
     let installation = try copy()
-    let connection = try Connection.open(installation.journal.path, .read)
+    let connection = try SQLiteConnection.open(installation.journal.path, .read)
     let body = try #require(
       try connection.statement("SELECT body FROM event WHERE seq = 11").first { $0.bytes(0) })
     connection.close()
@@ -289,7 +289,7 @@ import Testing
     let installation = try copy()
     let name = try #require(
       try installation.files().keys.first { $0.hasPrefix("entitlements-") && $0.hasSuffix("e") })
-    let connection = try Connection.open(installation.data.path + "/" + name, .write)
+    let connection = try SQLiteConnection.open(installation.data.path + "/" + name, .write)
     try connection.execute(sql)
     try connection.checkpointTruncate()
     connection.close()

@@ -7,7 +7,7 @@ import SubscriptionLedger
 extension Installation {
   /// Changes the journal past its triggers, puts those back, and leaves it as a daemon leaves it.
   func tamper(_ sql: String) throws {
-    let connection = try Connection.open(journal.path, .write)
+    let connection = try SQLiteConnection.open(journal.path, .write)
     let triggers = try connection.statement(
       "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
     ).all { ($0.text(0), $0.text(1)) }

@@ -142,7 +142,7 @@ import Testing
     let installation = try filled()
     let name = try #require(
       try installation.files().keys.first { $0.hasPrefix("entitlements-") && $0.hasSuffix("e") })
-    let connection = try Connection.open(installation.data.path + "/" + name, .write)
+    let connection = try SQLiteConnection.open(installation.data.path + "/" + name, .write)
     try connection.execute(sql)
     try connection.checkpointTruncate()
     connection.close()

@@ -14,7 +14,7 @@ import Testing
 
   @Test func manyThreadsLoseNothing() async {
     let (family, tally, histogram) = (
-      CounterFamily<String>(maximum: 1, other: "o"), Tally(), Histogram([1])
+      CounterFamily<String>(maximum: 1, other: "o"), Counter(), Histogram([1])
     )
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func textIsAsTheFormatWantsIt() {
-    var page = Exposition()
+    var page = PrometheusText()
     page.family("a_total", .counter, "Help\nwith \\ in it.")
     page.sample("a_total", [(name: "x", value: "q\"b\\n\n\u{202E}")], Int64(1))
     page.single("b", .gauge, "Two.", 2)

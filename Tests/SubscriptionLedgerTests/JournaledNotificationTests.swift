@@ -2,8 +2,8 @@ import Entitlements
 import SignedData
 import Simulator
 import StrictJSON
+import TestLedger
 import Testing
-import TrialLedger
 
 @testable import JournalStore
 @testable import SubscriptionLedger
@@ -19,7 +19,7 @@ import TrialLedger
   }
 
   /// Every event both ways; how many could be read.
-  private func compare(_ ledger: TrialLedger) throws -> Int {
+  private func compare(_ ledger: TestLedger) throws -> Int {
     let reader = try JournalReader.open(ledger.folder)
     var read = 0
     try reader.forEachPayload(from: 1, through: .max) { _, _, payload in
@@ -36,7 +36,7 @@ import TrialLedger
   }
 
   @Test func everyLifecycle() throws {
-    let ledger = try TrialLedger()
+    let ledger = try TestLedger()
     var taken = 0
     for (place, lifecycle) in Lifecycle.all.enumerated() {
       let played = lifecycle.notifications(
@@ -55,7 +55,7 @@ import TrialLedger
   }
 
   @Test func versionOne() throws {
-    let ledger = try TrialLedger(secrets: ["s"])
+    let ledger = try TestLedger(secrets: ["s"])
     let entry =
       #"{"transaction_id":"7","original_transaction_id":"1","product_id":"p","purchase_date_ms":"1700000000000","expires_date_ms":"1800000000000"}"#
     let body =
@@ -99,7 +99,7 @@ import TrialLedger
   @Test func oddNesting() throws {
     let jws = try jws()
     let string = JSONValue.string(jws)
-    let ledger = try TrialLedger()
+    let ledger = try TestLedger()
     let all = [
       // A member that is not known yet, at either level.
       try notification(data: [("signedNewInfo", string)]),
@@ -136,11 +136,11 @@ import TrialLedger
     let seed = UInt64.random(in: 0...9_999)
     print("tampered notifications: seed \(seed)")
     var dice = Dice(state: seed)
-    let ledger = try TrialLedger()
+    let ledger = try TestLedger()
     let body = try AppStoreStandIn.sign(try notification(subtype: try jws()))
     #expect(try ledger.take(body, at: Self.end) == .accepted(1))
     let event = try #require(try ledger.events().first)
-    let whole = UnfoldedJWS(try CompactJWS(parsing: event.body[...]))
+    let whole = JWSParts(try CompactJWS(parsing: event.body[...]))
     var plain: [UInt8] = []
     var read = 0
     for round in 0..<250 {

@@ -1,16 +1,16 @@
 import JournalStore
 import Platform
+import TestLedger
 import Testing
-import TrialLedger
 
 @testable import SubscriptionLedger
 
 /// A reader that is asked many questions in a row keeps a snapshot of the rows between them: none
 /// may hide what was answered before the question (promise 1).
 @Suite struct RoundsTests {
-  private static func take(_ number: Int, _ trial: TrialLedger) throws {
-    let body = try AppStoreStandIn.sign(HostileRowsTests.notification(number))
-    guard case .accepted = try trial.take(body, at: HostileRowsTests.start) else {
+  private static func take(_ number: Int, _ trial: TestLedger) throws {
+    let body = try AppStoreStandIn.sign(DamagedRowTests.notification(number))
+    guard case .accepted = try trial.take(body, at: DamagedRowTests.start) else {
       throw StoreError.sql("notification \(number) was not accepted")
     }
   }
@@ -22,7 +22,7 @@ import TrialLedger
   }
 
   @Test func aSnapshotHidesNothingThatWasAnswered() throws {
-    let trial = try TrialLedger()
+    let trial = try TestLedger()
     try Self.take(0, trial)
     let reader = try LedgerReader(trial.ledger, durations: [:], isInRounds: true)
     for number in 1...5 {
@@ -31,18 +31,18 @@ import TrialLedger
     }
     #expect(try Self.count(reader) == 6)
     #expect(try reader.foldedThrough() == 6)
-    reader.roundEnds()
+    reader.eventLoopIterationEnded()
     #expect(try Self.count(reader) == 6)
   }
 
   /// Nor the rows that were made live meanwhile.
   @Test func aSnapshotEndsWithItsRows() throws {
-    let trial = try TrialLedger()
+    let trial = try TestLedger()
     try Self.take(0, trial)
     let reader = try LedgerReader(trial.ledger, durations: [:], isInRounds: true)
     #expect(try Self.count(reader) == 1)
     _ = try Rebuild.build(trial.folder) { _, _ in true }
-    let adopted = Mailbox<Ledger.RowsOutcome>(capacity: 1)
+    let adopted = BoundedQueue<Ledger.ProjectionOutcome>(capacity: 1)
     trial.ledger.adopt(keeping: 1) { _ = adopted.put($0) }
     guard case .done = adopted.take() else { throw StoreError.sql("the rows were not adopted") }
     try Self.take(20, trial)
@@ -52,19 +52,19 @@ import TrialLedger
 
   /// After a round the rows' -wal can be begun anew, and before its end it cannot.
   @Test func whatIsKeptEndsWithTheRound() throws {
-    let trial = try TrialLedger()
+    let trial = try TestLedger()
     try Self.take(0, trial)
     let reader = try LedgerReader(trial.ledger, durations: [:], isInRounds: true)
     #expect(try Self.count(reader) == 1)
     let path = trial.folder.projection(
       named: try #require(try ProjectionList.read(trial.folder).live))
     #expect(throws: StoreError.busy) { try Self.truncate(path) }
-    reader.roundEnds()
+    reader.eventLoopIterationEnded()
     try Self.truncate(path)
   }
 
   private static func truncate(_ path: String) throws(StoreError) {
-    let connection = try Connection.open(path, .write)
+    let connection = try SQLiteConnection.open(path, .write)
     defer { connection.close() }
     try connection.execute("PRAGMA busy_timeout=0")
     try connection.checkpointTruncate()

@@ -1,8 +1,8 @@
 import StrictJSON
-import TrialLedger
+import TestLedger
 
 /// The bodies that Apple would POST for the events of a story.
-extension Story {
+extension Scenario {
   static let secret = "the shared secret of the stories"
 
   func bodies() throws -> [[UInt8]] {
@@ -24,7 +24,7 @@ extension Story {
   }
 }
 
-extension Story.Event {
+extension Scenario.Event {
   /// responseBodyV2DecodedPayload, its parts still to be signed.
   func payload(uuid: String) -> JSONValue {
     var members: [(String, JSONValue)] = [("notificationType", .string(type))]
@@ -38,8 +38,8 @@ extension Story.Event {
 
   private var app: [(String, JSONValue)] {
     [
-      ("environment", .string("Production")), ("bundleId", .string(TrialLedger.bundleId)),
-      ("appAppleId", .integer(TrialLedger.appAppleId)),
+      ("environment", .string("Production")), ("bundleId", .string(TestLedger.bundleId)),
+      ("appAppleId", .integer(TestLedger.appAppleId)),
     ]
   }
 
@@ -70,7 +70,7 @@ extension Story.Event {
     var members: [(String, JSONValue)] = [
       ("transactionId", .string(transaction.id)),
       ("originalTransactionId", .string(transaction.originalTransactionId)),
-      ("bundleId", .string(TrialLedger.bundleId)), ("productId", .string(transaction.product)),
+      ("bundleId", .string(TestLedger.bundleId)), ("productId", .string(transaction.product)),
       ("purchaseDate", .integer(transaction.start)), ("type", .string(transaction.type)),
       ("inAppOwnershipType", .string(transaction.ownership)),
       ("quantity", .integer(transaction.quantity)), ("environment", .string("Production")),
@@ -95,7 +95,7 @@ extension Story.Event {
   var v1Body: JSONValue {
     var members: [(String, JSONValue)] = [
       ("notification_type", .string(type)), ("environment", .string("PROD")),
-      ("password", .string(Story.secret)), ("bid", .string(TrialLedger.bundleId)),
+      ("password", .string(Scenario.secret)), ("bid", .string(TestLedger.bundleId)),
       ("bvrs", .string("42")),
     ]
     if let id = originalTransactionId { members.append(("original_transaction_id", .number(id))) }

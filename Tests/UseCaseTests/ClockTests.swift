@@ -1,8 +1,8 @@
 import JournalStore
 import StrictJSON
 import SubscriptionLedger
+import TestLedger
 import Testing
-import TrialLedger
 
 /// Two clocks: what Apple had signed by T, what we had received by W.
 @Suite struct ClockTests {

@@ -2,8 +2,8 @@ import Entitlements
 import JournalStore
 import StrictJSON
 import SubscriptionLedger
+import TestLedger
 import Testing
-import TrialLedger
 
 /// Finding the rows of a customer, and customers by what they have.
 @Suite struct CustomerTests {

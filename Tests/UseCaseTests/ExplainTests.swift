@@ -1,14 +1,14 @@
 import StrictJSON
 import SubscriptionLedger
+import TestLedger
 import Testing
-import TrialLedger
 
 /// An explanation is about the row that is there, and names the events that made it.
 @Suite struct ExplainTests {
-  @Test(arguments: try ["v2-lifecycle", "v2-money", "v1"].flatMap { try Story.all($0) })
-  func everyAnswerOfEveryStory(_ story: Story) throws {
-    let ledger = try TrialLedger(
-      secrets: [Story.secret], durations: ["season.pass": "P90D"])
+  @Test(arguments: try ["v2-lifecycle", "v2-money", "v1"].flatMap { try Scenario.all($0) })
+  func everyAnswerOfEveryStory(_ story: Scenario) throws {
+    let ledger = try TestLedger(
+      secrets: [Scenario.secret], durations: ["season.pass": "P90D"])
     for body in try story.bodies() { try ledger.take(body, at: 1_900_000_000_000) }
     for answer in story.answers {
       let question = LedgerReader.Question(asOf: answer.date, now: 0)

@@ -1,23 +1,23 @@
 import JournalStore
 import StrictJSON
 import SubscriptionLedger
-import TrialLedger
+import TestLedger
 
 /// Small notifications of version 2, for tests of times and lists.
 struct Library {
-  let ledger: TrialLedger
+  let ledger: TestLedger
   private var count = 0
 
-  init(apps: [String] = []) throws { ledger = try TrialLedger(apps: apps) }
+  init(apps: [String] = []) throws { ledger = try TestLedger(apps: apps) }
 
   /// Sends one; the rest is as `Words` says. The answer must be that it is taken.
   mutating func send(
     _ type: String, signed: String, came: String, _ transaction: String, renewal: String? = nil,
-    status: Int64 = 1, bundleId: String = TrialLedger.bundleId, more: [String: JSONValue] = [:]
+    status: Int64 = 1, bundleId: String = TestLedger.bundleId, more: [String: JSONValue] = [:]
   ) throws {
     count += 1
     let transaction = try Words.Transaction(transaction)
-    let event = Story.Event(
+    let event = Scenario.Event(
       version: "V2", date: try Words.date(signed), type: type, subtype: nil, status: status,
       transactions: [transaction], renewal: try renewal.map { try Words.Renewal($0, transaction) },
       row: "", line: 0)

@@ -1,7 +1,7 @@
 import StrictJSON
 import SubscriptionLedger
+import TestLedger
 import Testing
-import TrialLedger
 
 /// Money on the row and in the timeline: as Apple says it, per transaction, to the last digit.
 @Suite struct MoneyTests {

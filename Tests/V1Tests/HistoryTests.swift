@@ -1,23 +1,23 @@
 import Foundation
 import StrictJSON
 import SubscriptionLedger
+import TestLedger
 import Testing
-import TrialLedger
 
 /// What a timeline says of notifications of version 1.
 @Suite struct HistoryTests {
   private static let receipt = String(repeating: "cmVjZWlwdA", count: 400)
 
-  private func history(_ ledger: TrialLedger, _ id: String) throws -> History? {
+  private func history(_ ledger: TestLedger, _ id: String) throws -> History? {
     try ledger.reader().history(
       id, environment: nil, bundleId: nil, LedgerReader.Question(now: 0), isRaw: true)
   }
 
   @Test func rawShowsTheBodyWithoutSecretAndReceipt() throws {
-    let ledger = try V1Mail.ledger()
-    let entry = V1Mail.entry("1000", "basic.m", "20-01-01", "20-02-01")
-    let body = V1Mail.body(
-      "INITIAL_BUY", [entry], [V1Mail.pending("basic.m", "1")],
+    let ledger = try V1Fixtures.ledger()
+    let entry = V1Fixtures.entry("1000", "basic.m", "20-01-01", "20-02-01")
+    let body = V1Fixtures.body(
+      "INITIAL_BUY", [entry], [V1Fixtures.pending("basic.m", "1")],
       top: [
         "latest_receipt": .string(Self.receipt),
         "latest_expired_receipt": .string(Self.receipt),
@@ -35,16 +35,16 @@ import TrialLedger
     #expect(payload["unified_receipt"]?["latest_receipt"]?.text == cut)
     // A number as it was written, and no string.
     #expect(payload["original_transaction_id"]?.text == "1000")
-    #expect(payload["password"] == nil && !payload.text.contains(V1Mail.secret))
+    #expect(payload["password"] == nil && !payload.text.contains(V1Fixtures.secret))
   }
 
   @Test func relativesOfVersionOne() throws {
-    let ledger = try V1Mail.ledger()
-    #expect(try ledger.take(V1Mail.purchase, at: 1) == .accepted(1))
-    let entry = V1Mail.entry("1000", "basic.m", "20-01-01", "20-02-01")
-    let unnamed = V1Mail.body(
+    let ledger = try V1Fixtures.ledger()
+    #expect(try ledger.take(V1Fixtures.purchase, at: 1) == .accepted(1))
+    let entry = V1Fixtures.entry("1000", "basic.m", "20-01-01", "20-02-01")
+    let unnamed = V1Fixtures.body(
       "DID_RENEW", [entry], [], top: ["bid": .string("x.y"), "original_transaction_id": nil])
-    let named = V1Mail.body("DID_RENEW", nil, nil, top: ["environment": .string("Mars")])
+    let named = V1Fixtures.body("DID_RENEW", nil, nil, top: ["environment": .string("Mars")])
     #expect(try ledger.take(unnamed, at: 2) == .quarantined("other_app"))
     #expect(try ledger.take(named, at: 3) == .quarantined("environment"))
     let items = try #require(try history(ledger, "1000")).items

@@ -2,13 +2,13 @@ import Foundation
 import JournalStore
 import StrictJSON
 import SubscriptionLedger
+import TestLedger
 import Testing
-import TrialLedger
 
 /// The V1 scenarios in machine form: every order of arrival, every event twice, the same answers.
 @Suite struct ScenarioTests {
   @Test func everyScenarioInEveryOrder() throws {
-    let text = try V1Mail.fixture("scenarios-v1.json")
+    let text = try V1Fixtures.fixture("scenarios-v1.json")
     let scenarios = try JSONDocument(parsing: Array(text.utf8)).root["scenarios"]?.elements ?? []
     #expect(scenarios.count == 5)
     for scenario in scenarios { try check(scenario) }
@@ -20,7 +20,7 @@ import TrialLedger
     let bodies = events.compactMap { $0["body"]?.value.bytes }
     var digests: Set<String> = []
     for order in Self.permutations(Array(bodies.indices)) {
-      let ledger = try V1Mail.ledger()
+      let ledger = try V1Fixtures.ledger()
       for place in order { try ledger.take(bodies[place], at: 1_900_000_000_000) }
       for place in order.reversed() {
         guard case .duplicate = try ledger.take(bodies[place], at: 1_900_000_000_001) else {
@@ -37,7 +37,7 @@ import TrialLedger
     #expect(digests.count == 1, "\(name): rows differ with the order of arrival")
   }
 
-  private func check(_ answer: JSONElement, _ ledger: TrialLedger, _ name: String) throws {
+  private func check(_ answer: JSONElement, _ ledger: TestLedger, _ name: String) throws {
     let row = try ledger.row(
       answer["original_transaction_id"]?.string ?? "", asOf: answer["as_of"]?.integer,
       environment: answer["environment"]?.string ?? "")

@@ -1,14 +1,14 @@
 import JournalStore
 import SubscriptionLedger
+import TestLedger
 import Testing
-import TrialLedger
 
 /// What `verify` says of V1 events: the secret is gone, but columns follow from the body.
 @Suite struct VerifyTests {
-  private func ledger() throws -> TrialLedger {
-    let ledger = try V1Mail.ledger()
+  private func ledger() throws -> TestLedger {
+    let ledger = try V1Fixtures.ledger()
     for name in ["modern", "older-renewal", "older-cancel", "canonical"] {
-      guard case .accepted = try ledger.take(try V1Mail.fixture(name + ".json"), at: 1) else {
+      guard case .accepted = try ledger.take(try V1Fixtures.fixture(name + ".json"), at: 1) else {
         Issue.record("\(name) was not accepted")
         continue
       }
@@ -32,7 +32,7 @@ import TrialLedger
   ]) func anEditedColumnIsFound(_ edit: String) throws {
     let ledger = try ledger()
     let report = try ledger.atRest {
-      let connection = try Connection.open(ledger.folder.journal, .write)
+      let connection = try SQLiteConnection.open(ledger.folder.journal, .write)
       try connection.execute("DROP TRIGGER event_update; DROP TRIGGER app_update; " + edit)
       try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
       return try ledger.verify()

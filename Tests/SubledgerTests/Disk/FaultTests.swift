@@ -29,7 +29,7 @@ import Testing
 
   @Test(arguments: kinds.indices, [false, true])
   func theDiskFailsUnderADaemon(_ kind: Int, _ stays: Bool) throws {
-    let trial = try FaultTrial()
+    let trial = try FaultTest()
     let (kind, code, step) = Self.kinds[kind]
     let ladder = FaultLadder(step: Self.isWhole ? 1 : step, first: Self.isWhole ? 1 : 3)
     let outcome = ladder.climb("\(kind) \(code) \(stays ? "on" : "once")") { number in
@@ -57,7 +57,7 @@ import Testing
   /// A memory that is full for a moment, in a library that can say so. There are thousands of
   /// places; some of them are tried, spread over the whole run.
   @Test(arguments: ["sqlite", "crypto", "zstd"]) func memoryFails(_ library: String) throws {
-    let trial = try FaultTrial()
+    let trial = try FaultTest()
     let all = try trial.count(library)
     let step = max(1, all / (Self.isWhole ? 300 : 6))
     for stays in [false, true] {
@@ -73,10 +73,10 @@ import Testing
 
   // MARK: Commands
 
-  @Test(arguments: CommandTrial.all) func theDiskFailsUnderACommand(
-    _ command: CommandTrial
+  @Test(arguments: CommandFaultTest.all) func theDiskFailsUnderACommand(
+    _ command: CommandFaultTest
   ) throws {
-    let trial = try FaultTrial(known: 6, of: 10)
+    let trial = try FaultTest(known: 6, of: 10)
     let start = try command.prepare(trial)
     for (kind, code, step) in Self.kinds {
       for stays in Self.isWhole ? [false, true] : [code == ENOSPC] {
@@ -93,7 +93,7 @@ import Testing
   }
 }
 
-extension FaultTrial {
+extension FaultTest {
   /// How many operations of a kind a run without a fault has.
   func count(_ kind: String) throws -> Int {
     let disk = try disk()

@@ -10,7 +10,7 @@ import Testing
   init() { Log.isSilent.store(true, ordering: .relaxed) }
 
   @Test func aFullDiskPutsOffAndPasses() throws {
-    let trial = try FaultTrial(known: 3, of: 60)
+    let trial = try FaultTest(known: 3, of: 60)
     let disk = try trial.disk()
     disk.watch(tracing: false)
     let daemon = try disk.installation.start()
@@ -54,7 +54,7 @@ import Testing
   /// Neither a first start nor one after a crash makes anything worse, and each works once there is
   /// room.
   @Test func aStartWithoutRoomSaysSo() throws {
-    let trial = try FaultTrial(known: 3, of: 4)
+    let trial = try FaultTest(known: 3, of: 4)
     for disk in [try trial.disk(), try WatchedDisk(trial.authority, sent: trial.bodies)] {
       disk.watch(tracing: false)
       try Data().write(to: disk.full)
@@ -72,7 +72,7 @@ import Testing
 
   /// A full disk when it ends: what was answered is there.
   @Test func anEndWithoutRoomLosesNothing() throws {
-    let trial = try FaultTrial(known: 3, of: 8)
+    let trial = try FaultTest(known: 3, of: 8)
     let disk = try trial.disk()
     disk.watch(tracing: false)
     let daemon = try disk.installation.start()

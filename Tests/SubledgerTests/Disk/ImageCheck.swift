@@ -51,7 +51,7 @@ struct ImageCheck: Sendable {
   }
 
   private func submit(_ item: Receiver.Received, to ledger: Ledger) -> Ledger.Outcome {
-    let done = Mailbox<Ledger.Outcome>(capacity: 1)
+    let done = BoundedQueue<Ledger.Outcome>(capacity: 1)
     ledger.submit(item) { _ = done.put($0) }
     return done.take() ?? .unavailable("no answer")
   }
@@ -80,7 +80,7 @@ struct ImageCheck: Sendable {
 
   private func checkRows(_ folder: DataFolder, _ journal: JournalReader, _ events: Int) throws {
     let findings = Verify.Findings()
-    let rows = try RowsCheck.run(folder, journal, head: Int64(events), findings) { false }
+    let rows = try ProjectionCheck.run(folder, journal, head: Int64(events), findings) { false }
     let (found, count) = findings.sorted
     guard count == 0 else { throw Trouble("promise 7: \(found.map(\.what))") }
     guard events == 0 || rows.digest != nil && rows.isCompared else {

@@ -112,7 +112,7 @@ struct PowerLossScene: Sendable, CustomTestStringConvertible {
     let before = try disk.installation.start()
     try disk.post(Array(bodies[..<6]), to: before)
     try before.stop()
-    let connection = try Connection.open(disk.installation.journal.path, .write)
+    let connection = try SQLiteConnection.open(disk.installation.journal.path, .write)
     try connection.execute(
       """
       DROP TABLE redelivery;

@@ -21,7 +21,7 @@ import Testing
     also: (@Sendable (String, Bool) throws -> Void)? = nil
   ) throws -> Int {
     let start = Date()
-    let trial = ImageTrial(recorded: recorded, seed: seed, wanted: wanted, also: also)
+    let trial = ImageTest(recorded: recorded, seed: seed, wanted: wanted, also: also)
     let outcome = try trial.run()
     let seconds = String(format: "%.1f", Date().timeIntervalSince(start))
     print(
@@ -69,7 +69,7 @@ import Testing
       let disk = try WatchedDisk()
       _ = try disk.failASync(WatchedDisk.Fault(kind: "sync", number: number, ending: wal))
       let recorded = try Recorded("a -wal that is gone on with", disk)
-      let trial = ImageTrial(
+      let trial = ImageTest(
         recorded: recorded.with(recorded.trace.withoutFresh(wal)), seed: Self.seed, wanted: 1_000,
         keepsFailures: false)
       defer { withExtendedLifetime(disk) {} }
@@ -94,7 +94,7 @@ import Testing
         default: false
         }
       })
-    let trial = ImageTrial(
+    let trial = ImageTest(
       recorded: recorded, seed: Self.seed, wanted: 2_000, keepsFailures: false)
     #expect(try trial.run().failures.isEmpty == false)
     withExtendedLifetime(disk) {}
@@ -106,7 +106,7 @@ import Testing
     try #require(words.count == 3)
     let recorded = try Recorded(folder: URL(filePath: String(words[0])))
     let (moment, number) = (try #require(Int(words[1])), try #require(Int(words[2])))
-    let trial = ImageTrial(recorded: recorded, seed: Self.seed, wanted: 1)
+    let trial = ImageTest(recorded: recorded, seed: Self.seed, wanted: 1)
     let image = try trial.again(moment: moment, number: number)
     print("the image: \(image)")
     for (place, operation) in recorded.trace.operations.enumerated().suffix(200)

@@ -1,0 +1,120 @@
+/// What a notification says, in a few plain words: one table of all types and subtypes.
+///
+/// Sources: developer.apple.com/documentation/appstoreservernotifications/notificationtype, subtype
+/// and notification_type (V1). For people to read; nothing is decided by it.
+public enum TypeDescriptions {
+  /// The words of one type: for it alone, and for each subtype.
+  struct Entry: Sendable {
+    let alone: String
+    let subtypes: [String: String]
+
+    init(_ alone: String, _ subtypes: [String: String] = [:]) {
+      self.alone = alone
+      self.subtypes = subtypes
+    }
+  }
+
+  /// The words for a type and subtype; nil for a type that this program has none for.
+  ///
+  /// - Parameter isV1: whether it is a notification_type of version 1.
+  /// - Returns: the words, and whether the subtype is in them: of an unknown one only the type's
+  ///   own words are known.
+  public static func of(
+    _ type: String, _ subtype: String?, isV1: Bool
+  ) -> (words: String, isWhole: Bool)? {
+    guard let entry = (isV1 ? v1 : v2)[type] else { return nil }
+    guard let subtype else { return (entry.alone, true) }
+    if let words = entry.subtypes[subtype] { return (words, true) }
+    return (entry.alone, false)
+  }
+
+  /// Subtypes that have words of their own, by type of version 2.
+  package static var subtypes: [String: Set<String>] { v2.mapValues { Set($0.subtypes.keys) } }
+
+  /// Types of version 1 that have words.
+  package static var v1Types: Set<String> { Set(v1.keys) }
+
+  static let v2: [String: Entry] = [
+    "CONSUMPTION_REQUEST": Entry("refund asked for; Apple asks how much was used"),
+    "DID_CHANGE_RENEWAL_PREF": Entry(
+      "stays with the current product after all",
+      [
+        "DOWNGRADE": "another product chosen, from the next renewal",
+        "UPGRADE": "upgraded, at once",
+      ]),
+    "DID_CHANGE_RENEWAL_STATUS": Entry(
+      "auto-renewal turned on or off",
+      [
+        "AUTO_RENEW_DISABLED": "auto-renewal turned off",
+        "AUTO_RENEW_ENABLED": "auto-renewal turned on",
+      ]),
+    "DID_FAIL_TO_RENEW": Entry(
+      "billing failed, Apple retries", ["GRACE_PERIOD": "billing failed, in grace period"]),
+    "DID_RENEW": Entry("renewed", ["BILLING_RECOVERY": "renewed after billing had failed"]),
+    "EXPIRED": Entry(
+      "expired",
+      [
+        "BILLING_RETRY": "expired: billing failed to the end",
+        "PRICE_INCREASE": "expired: the price increase was not accepted",
+        "PRODUCT_NOT_FOR_SALE": "expired: the product is no longer for sale",
+        "VOLUNTARY": "expired: auto-renewal was turned off",
+      ]),
+    "EXTERNAL_PURCHASE_TOKEN": Entry(
+      "token for purchases outside the App Store",
+      [
+        "ACTIVE_TOKEN_REMINDER": "token for outside purchases still runs",
+        "CREATED": "token for outside purchases made",
+        "UNREPORTED": "token for outside purchases not reported yet",
+      ]),
+    "GRACE_PERIOD_EXPIRED": Entry("grace period over, Apple still retries"),
+    "METADATA_UPDATE": Entry("product's description changed"),
+    "MIGRATE": Entry("moved from another subscription"),
+    "MIGRATION": Entry("moved from another subscription"),
+    "OFFER_REDEEMED": Entry(
+      "offer redeemed",
+      [
+        "DOWNGRADE": "offer redeemed: another product from the next renewal",
+        // Until January 2024; SUBSCRIBED since.
+        "INITIAL_BUY": "subscribed for the first time, with an offer",
+        "RESUBSCRIBE": "subscribed again, with an offer",
+        "UPGRADE": "offer redeemed: upgraded, at once",
+      ]),
+    "ONE_TIME_CHARGE": Entry("one-time purchase"),
+    "PRICE_CHANGE": Entry("price of the next renewal changed"),
+    "PRICE_INCREASE": Entry(
+      "price increase",
+      [
+        "ACCEPTED": "price increase accepted, or none had to be asked",
+        "PENDING": "price increase announced, consent asked for",
+      ]),
+    "REFUND": Entry("refunded"),
+    "REFUND_DECLINED": Entry("refund declined"),
+    "REFUND_REVERSED": Entry("refund reversed"),
+    "RENEWAL_EXTENDED": Entry("renewal date extended"),
+    "RENEWAL_EXTENSION": Entry(
+      "renewal dates being extended",
+      ["FAILURE": "renewal date not extended", "SUMMARY": "renewal dates extended, summary"]),
+    "RESCIND_CONSENT": Entry("a parent withdrew consent"),
+    "REVOKE": Entry("family sharing ended"),
+    "SUBSCRIBED": Entry(
+      "subscribed",
+      ["INITIAL_BUY": "subscribed for the first time", "RESUBSCRIBE": "subscribed again"]),
+    "TEST": Entry("test notification"),
+  ]
+
+  static let v1: [String: Entry] = [
+    "CANCEL": Entry("cancelled and refunded, or upgraded"),
+    "CONSUMPTION_REQUEST": Entry("refund asked for; Apple asks how much was used"),
+    "DID_CHANGE_RENEWAL_PREF": Entry("product of the next renewal chosen"),
+    "DID_CHANGE_RENEWAL_STATUS": Entry("auto-renewal turned on or off"),
+    "DID_FAIL_TO_RENEW": Entry("billing failed, Apple retries"),
+    "DID_RECOVER": Entry("renewed after billing had failed"),
+    "DID_RENEW": Entry("renewed"),
+    "INITIAL_BUY": Entry("subscribed for the first time"),
+    "INTERACTIVE_RENEWAL": Entry("subscribed again or upgraded, by hand"),
+    "PRICE_INCREASE_CONSENT": Entry("price increase announced, consent asked for"),
+    "REFUND": Entry("refunded"),
+    "RENEWAL": Entry("renewed after it had lapsed"),
+    "REVOKE": Entry("family sharing ended"),
+  ]
+}

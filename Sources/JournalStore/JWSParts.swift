@@ -1,0 +1,224 @@
+import SignedData
+
+/// A compact JWS (RFC 7515 section 7.1) taken apart so that it compresses well.
+///
+/// Base64url hides repetition and a signature has none. So the payload and the payloads of the JWS
+/// strings in it are decoded, the signatures are kept apart, and a nested JWS that was signed under
+/// the outer one's header, as all of Apple's are, is kept without it. Base64url is strict, so
+/// folding gives back the same bytes.
+struct JWSParts: Sendable {
+  /// The outer header segment as it is.
+  var header: ArraySlice<UInt8>
+  /// For each nested JWS what comes before it, its header segment where that is another one than
+  /// the outer, and its payload; then the rest.
+  var text: [UInt8] = []
+  /// Nested ones first, in their order; the outer one last.
+  var signatures: [ArraySlice<UInt8>] = []
+  var nested: [Nested] = []
+  var tailCount = 0
+
+  struct Nested: Equatable, Sendable {
+    var gapCount: Int
+    /// 0 where the header is the outer one.
+    var headerCount: Int
+    var payloadCount: Int
+  }
+
+  /// Bounds what a tampered file can make a reader do.
+  static let maximumText = 8 << 20
+  private static let maximumNested = 8
+  private static let dot = UInt8(ascii: ".")
+  private static let quote = UInt8(ascii: "\"")
+  private static let opening: [UInt8] = Array("eyJ".utf8)
+}
+
+extension JWSParts {
+  init(_ jws: CompactJWS) {
+    header = jws.header
+    text.reserveCapacity(4_096)
+    let payload = jws.payload
+    var taken = 0
+    var searched = 0
+    while nested.count < Self.maximumNested,
+      let start = Self.nextHeader(in: payload, from: searched)
+    {
+      let end = ByteSearch.first(Self.quote, in: payload[start...]) ?? payload.count
+      searched = end
+      guard unfold(payload[start..<end], after: payload[taken..<start]) else { continue }
+      taken = end
+    }
+    tailCount = payload.count - taken
+    text += payload[taken...]
+    signatures.append(jws.signature[...])
+  }
+
+  /// The start of the next string that looks like a JWS: `{"` in base64url is `eyJ`.
+  private static func nextHeader(in payload: [UInt8], from: Int) -> Int? {
+    var at = from
+    while let match = ByteSearch.first(quote, in: payload[...], from: at) {
+      at = match + 1
+      if at + 3 <= payload.count, payload[at] == opening[0], payload[at + 1] == opening[1],
+        payload[at + 2] == opening[2]
+      {
+        return at
+      }
+    }
+    return nil
+  }
+
+  private mutating func unfold(_ jws: ArraySlice<UInt8>, after gap: ArraySlice<UInt8>) -> Bool {
+    guard let inner = Segments(jws), let signature = Base64URL.decode(inner.signature) else {
+      return false
+    }
+    let start = text.count
+    text += gap
+    let isShared = ByteSearch.areEqual(inner.header, header)
+    if !isShared { text += inner.header }
+    let payloadStart = text.count
+    guard Base64URL.append(decoding: inner.payload, to: &text) else {
+      text.removeLast(text.count - start)
+      return false
+    }
+    nested.append(
+      Nested(
+        gapCount: gap.count, headerCount: isShared ? 0 : inner.header.count,
+        payloadCount: text.count - payloadStart))
+    signatures.append(signature[...])
+    return true
+  }
+
+  /// The body again, nil where the counts do not fit the text.
+  func folded() -> [UInt8]? {
+    guard let payload = payload() else { return nil }
+    var body: [UInt8] = []
+    body.reserveCapacity(header.count + payload.count * 4 / 3 + 128)
+    body += header
+    body.append(Self.dot)
+    Base64URL.append(encoding: payload[...], to: &body)
+    body.append(Self.dot)
+    Base64URL.append(encoding: signatures[nested.count], to: &body)
+    return body
+  }
+
+  /// The outer payload again, nil where the counts do not fit the text.
+  func payload() -> [UInt8]? {
+    guard isWhole else { return nil }
+    var payload: [UInt8] = []
+    payload.reserveCapacity(text.count * 2 + nested.count * (header.count + 128))
+    var at = 0
+    for (place, part) in nested.enumerated() {
+      let gapEnd = at + part.gapCount
+      payload += text[at..<gapEnd]
+      payload += headerOf(part, at: gapEnd)
+      payload.append(Self.dot)
+      let start = gapEnd + part.headerCount
+      at = start + part.payloadCount
+      Base64URL.append(encoding: text[start..<at], to: &payload)
+      payload.append(Self.dot)
+      Base64URL.append(encoding: signatures[place], to: &payload)
+    }
+    payload += text[at...]
+    return payload
+  }
+
+  /// The header of a nested one, whose place in the text is behind its gap.
+  func headerOf(_ part: Nested, at place: Int) -> ArraySlice<UInt8> {
+    part.headerCount == 0 ? header : text[place..<place + part.headerCount]
+  }
+
+  /// Whether it is `jws` taken apart: folding then gives back its text, since strict base64url has
+  /// one text for the same bytes.
+  func folds(to jws: CompactJWS) -> Bool {
+    guard let payload = payload(), let signature = signatures.last else { return false }
+    return ByteSearch.areEqual(header, jws.header)
+      && ByteSearch.areEqual(payload[...], jws.payload[...])
+      && ByteSearch.areEqual(signature, jws.signature[...])
+  }
+
+  /// Whether counts, text and signatures belong together.
+  var isWhole: Bool { signatures.count == nested.count + 1 && textCount == text.count }
+
+  /// What the counts add up to; nil where that is absurd.
+  var textCount: Int? {
+    guard var sum = Self.sum(tailCount, 0) else { return nil }
+    for part in nested {
+      guard let counts = Self.sum(part.gapCount, part.headerCount, part.payloadCount) else {
+        return nil
+      }
+      sum += counts
+    }
+    return sum <= Self.maximumText ? sum : nil
+  }
+
+  private static func sum(_ one: Int, _ two: Int, _ three: Int = 0) -> Int? {
+    let bounds = 0...maximumText
+    guard bounds.contains(one), bounds.contains(two), bounds.contains(three) else { return nil }
+    return one + two + three
+  }
+}
+
+// MARK: - The frame
+
+extension JWSParts {
+  /// Counts and signatures as stored before the compressed text.
+  ///
+  /// - Parameter headerCount: of the outer header, where the text begins with it; else 0.
+  func appendFrame(to bytes: inout [UInt8], headerCount: Int) {
+    VarInt.append(nested.count, to: &bytes)
+    VarInt.append(headerCount, to: &bytes)
+    for part in nested {
+      VarInt.append(part.gapCount, to: &bytes)
+      VarInt.append(part.headerCount, to: &bytes)
+      VarInt.append(part.payloadCount, to: &bytes)
+    }
+    VarInt.append(tailCount, to: &bytes)
+    for signature in signatures {
+      VarInt.append(signature.count, to: &bytes)
+      bytes += signature
+    }
+  }
+
+  /// Reads what `appendFrame` wrote, up to the text; `bytes` is left with what follows.
+  ///
+  /// - Parameters:
+  ///   - header: the outer one, where the frame says that the text does not begin with it.
+  ///   - headerCount: how much of the text that follows is the outer header.
+  init?(frame bytes: inout ArraySlice<UInt8>, header: [UInt8], headerCount: inout Int) {
+    guard let count = VarInt.take(&bytes), count <= Self.maximumNested,
+      let own = VarInt.take(&bytes), own > 0 || !header.isEmpty
+    else { return nil }
+    self.header = header[...]
+    headerCount = own
+    for _ in 0..<count {
+      guard let gap = VarInt.take(&bytes), let header = VarInt.take(&bytes),
+        let payload = VarInt.take(&bytes)
+      else { return nil }
+      nested.append(Nested(gapCount: gap, headerCount: header, payloadCount: payload))
+    }
+    guard let tail = VarInt.take(&bytes) else { return nil }
+    tailCount = tail
+    for _ in 0...count {
+      guard let size = VarInt.take(&bytes), size <= bytes.count else { return nil }
+      signatures.append(bytes.prefix(size))
+      bytes = bytes.dropFirst(size)
+    }
+  }
+}
+
+/// The three parts of a compact JWS, undecoded.
+private struct Segments {
+  let header: ArraySlice<UInt8>
+  let payload: ArraySlice<UInt8>
+  let signature: ArraySlice<UInt8>
+
+  init?(_ jws: ArraySlice<UInt8>) {
+    let dot = UInt8(ascii: ".")
+    guard let first = ByteSearch.first(dot, in: jws),
+      let second = ByteSearch.first(dot, in: jws, from: first + 1),
+      ByteSearch.first(dot, in: jws, from: second + 1) == nil
+    else { return nil }
+    header = jws[..<first]
+    payload = jws[(first + 1)..<second]
+    signature = jws[(second + 1)...]
+  }
+}

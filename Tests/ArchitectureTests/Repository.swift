@@ -1,0 +1,59 @@
+import Foundation
+
+/// The repository as files: what belongs to it, and where its rooms are.
+struct Repository {
+  struct File: Sendable {
+    let path: String
+    let text: String
+
+    var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
+    var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+    /// The target it belongs to: the folder under Sources or Tests.
+    var room: String {
+      let parts = path.split(separator: "/").map(String.init)
+      return parts.count > 2 ? parts[1] : parts[0]
+    }
+  }
+
+  static let root = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
+  /// Everything of the repository but what dot files stand for.
+  static let files: [File] = {
+    let walk = FileManager.default.enumerator(
+      at: root, includingPropertiesForKeys: [.isRegularFileKey], options: [.skipsHiddenFiles])
+    var files: [File] = []
+    let prefix = root.path.hasSuffix("/") ? root.path.count : root.path.count + 1
+    for case let url as URL in walk ?? FileManager.DirectoryEnumerator() {
+      guard (try? url.resourceValues(forKeys: [.isRegularFileKey]))?.isRegularFile == true,
+        let text = try? String(contentsOf: url, encoding: .utf8)
+      else { continue }
+      files.append(File(path: String(url.path.dropFirst(prefix)), text: text))
+    }
+    return files.sorted { $0.path < $1.path }
+  }()
+
+  static let swift = files.filter { $0.path.hasSuffix(".swift") }
+  static let sources = swift.filter { $0.path.hasPrefix("Sources/") }
+  static let own = sources + swift.filter { $0.path.hasPrefix("migrations/") }
+
+  /// By path; cut once, as that takes seconds.
+  static let texts = Dictionary(uniqueKeysWithValues: own.map { ($0.path, SwiftText($0.text)) })
+
+  /// Every line of `files` that `isWrong` objects to, as `file:line`.
+  static func offenders(
+    _ files: [File], _ isWrong: (Substring) -> Bool
+  ) -> [String] {
+    files.flatMap { file in
+      file.lines.enumerated().filter { isWrong($0.element) }
+        .map { "\(file.path):\($0.offset + 1): \($0.element.prefix(100))" }
+    }
+  }
+
+  /// Offenders of code alone: strings and comments are blanked before `isWrong` looks.
+  static func offendersInCode(
+    _ files: [File], _ isWrong: (Substring) -> Bool
+  ) -> [String] {
+    offenders(files.map { File(path: $0.path, text: texts[$0.path]?.code ?? "") }, isWrong)
+  }
+}

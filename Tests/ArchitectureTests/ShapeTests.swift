@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+/// How files look. Every offender is named as `file:line`.
+@Suite struct ShapeTests {
+  private func expectNone(
+    _ offenders: [String], _ rule: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    #expect(
+      offenders.isEmpty, "\(rule):\n\(offenders.joined(separator: "\n"))",
+      sourceLocation: sourceLocation)
+  }
+
+  @Test func thereIsAHouse() {
+    #expect(Repository.sources.count > 50)
+    #expect(Repository.files.contains { $0.path == "Package.swift" })
+  }
+
+  @Test func filesAreShort() {
+    expectNone(
+      Repository.own.filter { $0.lines.count > 400 }.map { "\($0.path): \($0.lines.count) lines" },
+      "at most 400 lines")
+  }
+
+  @Test func linesAreShort() {
+    expectNone(
+      Repository.offenders(Repository.own) { $0.count > 100 }
+        // A test may show a long text as it is.
+        + Repository.offenders(Repository.swift.filter { $0.path.hasPrefix("Tests/") }) {
+          $0.count > 100 && !$0.contains("#\"") && !$0.contains("\"") && !$0.contains("/\\b")
+        },
+      "at most 100 columns")
+  }
+
+  @Test func functionsAreShort() {
+    var long: [String] = []
+    var counts: [Int] = []
+    for file in Repository.own {
+      for function in FunctionLengths(Repository.texts[file.path]?.code ?? "").functions {
+        counts.append(function.count)
+        if function.count >= 70 {
+          long.append("\(file.path):\(function.line): \(function.count) lines")
+        }
+      }
+    }
+    expectNone(long, "functions under 70 lines")
+    let short = counts.count { $0 < 25 }
+    #expect(counts.count > 500 && short * 100 >= counts.count * 85, "\(short) of \(counts.count)")
+  }
+
+  @Test func nothingIsForced() {
+    expectNone(Repository.offendersInCode(Repository.own) { $0.contains("try!") }, "no try!")
+    expectNone(
+      Repository.offendersInCode(Repository.own) { $0.contains("fatalError(") }, "no fatalError")
+    expectNone(Repository.offendersInCode(Repository.own) { $0.contains("as!") }, "no as!")
+    let isForced = { (line: Substring) in
+      // A name, a bracket or a generic's end, then `!` that starts no `!=`.
+      line.contains(/[A-Za-z0-9_\)\]\}>`]!(?!=)/)
+    }
+    expectNone(Repository.offendersInCode(Repository.own, isForced), "no forced unwrapping")
+  }
+
+  @Test func nobodyVouchesUnchecked() {
+    expectNone(
+      Repository.offenders(Repository.own) { $0.contains("@unchecked") }, "no @unchecked Sendable")
+  }
+
+  @Test func nothingIsLeftForLater() {
+    // Spelt in two parts, so that this line is no offender itself.
+    let words = ["TO" + "DO", "FIX" + "ME"]
+    expectNone(
+      Repository.offenders(Repository.files) { line in words.contains { line.contains($0) } },
+      "finished or an issue")
+  }
+
+  @Test func filesAreNamedAfterWhatTheyHold() {
+    let vague = ["Util", "Common", "Helper", "Manager", "Core", "Models", "Misc", "Extensions"]
+    expectNone(
+      Repository.swift.filter { file in
+        vague.contains { file.name == "\($0).swift" || file.name == "\($0)s.swift" }
+          || vague.contains { file.name.hasSuffix("\($0).swift") && $0 != "Core" }
+      }.map(\.path), "one file per noun or verb")
+  }
+
+  @Test func namesOfOneFolderDiffer() {
+    let paths = Repository.swift.map { $0.path.lowercased() }
+    #expect(Set(paths).count == paths.count)
+  }
+
+  @Test func topLevelHoldsNothingElse() throws {
+    let allowed: Set = [
+      "Package.swift", "Sources", "Tests", "migrations", "Makefile", "README.md",
+    ]
+    let entries = try FileManager.default.contentsOfDirectory(atPath: Repository.root.path)
+    expectNone(entries.filter { !$0.hasPrefix(".") && !allowed.contains($0) }, "top level")
+  }
+
+  @Test func nothingPointsOutside() {
+    let places = ["/wo" + "rk/", "/tmp/" + "wt", "../" + "shared", "/ho" + "me/"]
+    expectNone(
+      Repository.offenders(Repository.files) { line in places.contains { line.contains($0) } },
+      "no path of one machine")
+  }
+
+  @Test func migrationsAreSmall() {
+    let bytes = Repository.files.filter { $0.path.hasPrefix("migrations/") }
+      .reduce(0) { $0 + $1.text.utf8.count }
+    #expect(bytes > 0 && bytes < 16_384, "\(bytes) bytes: embedding more takes long to compile")
+  }
+
+  @Test func commentsAreNeitherMissingNorMost() {
+    var (comments, lines) = (0, 0)
+    for file in Repository.sources {
+      for line in file.lines where !line.allSatisfy(\.isWhitespace) {
+        lines += 1
+        if line.drop(while: \.isWhitespace).hasPrefix("//") { comments += 1 }
+      }
+    }
+    let percent = comments * 100 / max(lines, 1)
+    #expect((10...35).contains(percent), "\(percent) % of the lines are comments")
+  }
+
+  @Test func theScannerSeesWhatItShould() {
+    let text = """
+      let a = "b! \\(c(d)!) e" // f!
+      let g = #"h\\(i!) \\#(j!)"# /* k! */ + l
+      """
+    let code = SwiftText(text).code
+    #expect(code.contains("c(d)!") && code.contains("j!") && code.contains("+ l"))
+    #expect(!code.contains("b!") && !code.contains("f!") && !code.contains("i!"))
+    #expect(!code.contains("k!") && !code.contains(" e"))
+    #expect(SwiftText(text).strings.contains("b!") && !SwiftText(text).strings.contains("let"))
+    #expect(
+      FunctionLengths("func a() {\n  b {\n  }\n}\nfunc c() { d }").functions.map(\.count)
+        == [4, 1])
+  }
+}

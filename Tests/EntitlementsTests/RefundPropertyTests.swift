@@ -1,0 +1,117 @@
+import AppStore
+import Entitlements
+import PlainFold
+import Testing
+
+/// What holds of histories that Apple could have signed: dates in order, every purchase its own
+/// date, and an EXPIRED only where nothing was left to use.
+@Suite struct RefundPropertyTests {
+  /// Transactions start on days of their own, and each event is signed after those before it.
+  private static func orderly(_ chance: inout Chance) -> [FoldEvent] {
+    let starts = ["1000": 0, "1001": 5, "1002": 9, "1003": 16] as [String: Int64]
+    var events = RandomHistory.wild(&chance)
+    for index in events.indices {
+      let signed =
+        RandomHistory.start + Int64(index) * 6 * TestDate.day + chance.below(TestDate.day)
+      events[index].signedDate = signed
+      events[index].renewal?.signedDate = signed
+      guard var transaction = events[index].transaction else { continue }
+      transaction.signedDate = signed
+      transaction.purchaseDate =
+        RandomHistory.start + (starts[transaction.transactionId] ?? 0) * TestDate.day
+      events[index].transaction = transaction
+    }
+    return events
+  }
+
+  /// P7: a refund takes nothing from before it, and its reversal gives back what it took.
+  @Test func refundsAndReversals() {
+    Property(make: Self.orderly).holds("P7") { events, chance in
+      let state = folded(events)
+      let registers = state.transactions.values.sorted { $0.key < $1.key }
+      guard !registers.isEmpty else { return nil }
+      let transaction = chance.pick(registers).transaction
+      let last = events.map(\.signedDate).max() ?? 0
+      var refund = FoldEvent(
+        seq: 100, uuid: NotificationUUID(high: chance.next(), low: 100),
+        notificationType: "REFUND", subtype: nil, signedDate: last + chance.below(9) * TestDate.day,
+        status: state.status == nil ? nil : 5, transactions: [transaction])
+      let signed = refund.signedDate
+      refund.transaction?.signedDate = signed
+      refund.transaction?.revocationDate = signed - chance.below(2) * TestDate.day
+      let reversal = Self.reversal(of: transaction, after: refund, status: state.status?.status)
+      for time in RandomHistory.clocks(events + [refund, reversal], &chance, count: 8) {
+        let (before, after) = (hasAccess(events, time), hasAccess(events + [refund], time))
+        if time < refund.transaction?.revocationDate ?? 0, before != after {
+          return "the refund reached back to \(time)"
+        }
+        if transaction.revocationDate == nil, time >= reversal.signedDate,
+          before != hasAccess(events + [refund, reversal], time)
+        {
+          return "the reversal did not restore \(time)"
+        }
+      }
+      return nil
+    }
+  }
+
+  private static func reversal(
+    of transaction: Transaction, after refund: FoldEvent, status: Int64?
+  ) -> FoldEvent {
+    var event = refund
+    event.seq = 101
+    event.uuid = NotificationUUID(high: refund.uuid.high, low: 101)
+    event.notificationType = "REFUND_REVERSED"
+    event.signedDate = refund.signedDate + TestDate.day
+    event.status = status
+    let signed = event.signedDate
+    event.transaction = transaction
+    event.transaction?.signedDate = signed
+    return event
+  }
+
+  /// P9: without the events that only say that time passed, nobody has more than with them.
+  @Test func expiryNeedsNoEvent() {
+    Property(make: Self.orderly).holds("P9") { wild, chance in
+      let events = Self.withTruthfulExpiry(wild)
+      let silent = events.filter { !Self.tellsOfExpiry($0) }
+      for time in RandomHistory.clocks(events, &chance, count: 8)
+      where hasAccess(silent, time) && !hasAccess(events, time) {
+        return "without expiry events there is access at \(time)"
+      }
+      return nil
+    }
+  }
+
+  private static func tellsOfExpiry(_ event: FoldEvent) -> Bool {
+    event.notificationType == "EXPIRED" || event.notificationType == "GRACE_PERIOD_EXPIRED"
+  }
+
+  /// Apple sends renewal info and status together, and says EXPIRED of what has expired, no
+  /// grace period and no renewal date left, with the newest state of everything.
+  private static func withTruthfulExpiry(_ wild: [FoldEvent]) -> [FoldEvent] {
+    var events: [FoldEvent] = []
+    for var event in wild {
+      if event.renewal == nil || event.status == 9 { event.status = nil }
+      if event.status == nil { event.renewal = nil }
+      guard tellsOfExpiry(event) else {
+        events.append(event)
+        continue
+      }
+      guard let row = asOf(events, event.signedDate), !row.givesAccess,
+        row.transaction?.expiresDate != nil, row.gracePeriodExpiresAt ?? .min <= event.signedDate,
+        row.renewal?.renewalDate ?? .min <= event.signedDate
+      else { continue }
+      let isOver = event.notificationType == "EXPIRED"
+      let signed = event.signedDate
+      event.transaction = row.transaction
+      event.transaction?.signedDate = signed
+      event.renewal = row.renewal
+      event.renewal?.signedDate = event.signedDate
+      event.renewal?.isInBillingRetryPeriod = !isOver
+      event.status = event.renewal == nil ? nil : isOver ? 2 : 3
+      events.append(event)
+    }
+    return events
+  }
+}
