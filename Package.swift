@@ -41,7 +41,7 @@ let package = Package(
     .executableTarget(
       name: "subledger-bench",
       dependencies: ["Simulator", "JournalStore", "SignedData", "Platform", "StrictJSON"],
-      path: "Sources/Bench", swiftSettings: strict),
+      path: "Tests/Bench", swiftSettings: strict),
     room("HTTPFront", ["SubscriptionLedger", "Console", "Platform", "StrictJSON"]),
     // The console's pages, as bytes.
     .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),

@@ -8,7 +8,6 @@ import Testing
     "subledger": [
       "HTTPFront", "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
     ],
-    "Bench": ["Simulator", "JournalStore", "SignedData", "Platform", "StrictJSON"],
     "HTTPFront": ["SubscriptionLedger", "Console", "Platform", "StrictJSON"],
     "Console": [],
     "Simulator": ["AppStore", "SignedData", "Platform", "StrictJSON"],

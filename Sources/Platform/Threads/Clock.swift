@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The machine's clocks. Read once, at the edge; everything below takes the time as a parameter.
