@@ -75,13 +75,13 @@ trial: build ## Compares, applies and takes back a changed rule on a fleet of 20
 	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
 	  SUBLEDGER_CHANGED_RULE=$(CURDIR)/$(CHANGED)/.build/release/subledger \
-	  $(TEST) --filter '^SubledgerTests\.Release'
+	  $(TEST) --filter '^EndToEndTests\.Release'
 
 test-console: build ## Drives the console with a headless Chromium, and validates /openapi.json
 	@$(MAKE) --no-print-directory deps \
 	  PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/contract $(BINARY) 0
-	SUBLEDGER_BROWSER=$(BROWSER) $(TEST) --filter '^SubledgerTests\.ConsoleTests'
+	SUBLEDGER_BROWSER=$(BROWSER) $(TEST) --filter '^EndToEndTests\.ConsoleTests'
 
 test-contract: build ## Holds the OpenAPI document and the daemon to each other, with a fuzz
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
@@ -93,7 +93,7 @@ screenshots: build ## Takes the README's pictures of the console
 	mkdir -p $(PICTURES)
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_BROWSER=$(BROWSER) \
 	  SUBLEDGER_SCREENSHOTS=$(CURDIR)/$(PICTURES) \
-	  $(TEST) --filter '^SubledgerTests\.ScreenshotTests'
+	  $(TEST) --filter '^EndToEndTests\.ScreenshotTests'
 	pngquant --force --ext .png --speed 1 --strip 64 $(PICTURES)/*.png
 
 tamper: deps ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
@@ -110,12 +110,12 @@ test-tls: deps ## Tries init's nginx.conf: TLS by Debian's nginx, on loopback
 # Images of the disk after a loss of power, and every fault of the disk, one after the other.
 disk: deps ## Cuts the power 42,000 times, and fails every read, write, sync and name
 	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
-	  $(TEST) --filter '^SubledgerTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
+	  $(TEST) --filter '^DurabilityTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
 
 torture: disk simulation storm ## All three: the disk, the histories, the storm and the kills
 
 hostile: deps ## Sends 100,000 generated requests and bodies
-	SUBLEDGER_HOSTILE=$(HOSTILE) $(TEST) --filter '^SubledgerTests\.HostileNoise'
+	SUBLEDGER_HOSTILE=$(HOSTILE) $(TEST) --filter '^HostileInputTests\.HostileNoise'
 
 fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
 	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)

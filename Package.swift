@@ -11,17 +11,23 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
-func room(_ name: String, _ imports: [Target.Dependency] = []) -> Target {
+func module(_ name: String, _ imports: [Target.Dependency] = []) -> Target {
   .target(name: name, dependencies: imports, swiftSettings: strict)
 }
 
-func trial(
-  _ room: String, _ imports: [Target.Dependency] = [], fixtures: Bool = false
+func tests(
+  _ module: String, _ imports: [Target.Dependency] = [], fixtures: Bool = false
 ) -> Target {
   .testTarget(
-    name: "\(room)Tests", dependencies: imports,
+    name: "\(module)Tests", dependencies: imports,
     resources: fixtures ? [.copy("Fixtures")] : [], swiftSettings: strict)
 }
+
+// Everything a whole ledger consists of, for targets that hold one.
+let ledger: [Target.Dependency] = [
+  "LedgerAudit", "LedgerQueries", "LedgerEngine", "Configuration", "JournalStore", "Entitlements",
+  "AppStore", "Observability", "SignedData", "Platform", "StrictJSON", "Encoding",
+]
 
 let package = Package(
   name: "subledger",
@@ -34,99 +40,103 @@ let package = Package(
     .executableTarget(
       name: "subledger",
       dependencies: [
-        "HTTPFront", "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
+        "LedgerAPI", "HTTPServer", "Simulator", "LedgerAudit", "LedgerQueries", "LedgerEngine",
+        "Configuration", "JournalStore", "Observability",
+        "Platform", "StrictJSON", "Encoding",
       ],
       swiftSettings: strict),
-    // Measures the release binary from outside: no part of it.
+    // Measures the release binary from outside; not part of the product.
     .executableTarget(
       name: "subledger-bench",
-      dependencies: ["Simulator", "JournalStore", "SignedData", "Platform", "StrictJSON"],
+      dependencies: [
+        "Simulator", "JournalStore", "SignedData", "Platform", "StrictJSON", "Encoding",
+      ],
       path: "Tests/Bench", swiftSettings: strict),
-    room("HTTPFront", ["SubscriptionLedger", "Console", "Platform", "StrictJSON"]),
-    // The console's pages, as bytes.
+    module(
+      "LedgerAPI",
+      [
+        "HTTPServer", "Console", "LedgerQueries", "LedgerEngine", "Configuration",
+        "JournalStore", "Entitlements", "AppStore", "Observability", "Platform",
+        "StrictJSON",
+        "Encoding",
+      ]),
+    module("HTTPServer", ["Platform"]),
+    // The console's pages, embedded as bytes.
     .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),
-    room("Simulator", ["AppStore", "SignedData", "Platform", "StrictJSON"]),
-    room(
-      "SubscriptionLedger",
-      ["AppStore", "SignedData", "Entitlements", "JournalStore", "Platform", "StrictJSON"]),
-    room("AppStore", ["StrictJSON"]),
-    room("SignedData", ["COpenSSL", "StrictJSON"]),
-    room("Entitlements", ["AppStore"]),
-    room("JournalStore", ["CSQLite", "CZstd", "Migrations", "SignedData", "Platform"]),
-    room("StrictJSON"),
-    room("Platform", ["CLinux"]),
+    module("Simulator", ["SignedData", "Platform", "StrictJSON", "Encoding"]),
+    module(
+      "LedgerAudit",
+      [
+        "LedgerQueries", "LedgerEngine", "Configuration", "JournalStore", "Entitlements",
+        "AppStore", "Observability", "SignedData", "Platform", "StrictJSON", "Encoding",
+      ]),
+    module(
+      "LedgerQueries",
+      [
+        "LedgerEngine", "Configuration", "JournalStore", "Entitlements", "AppStore",
+        "Observability", "SignedData", "Platform", "StrictJSON", "Encoding",
+      ]),
+    module(
+      "LedgerEngine",
+      [
+        "Configuration", "JournalStore", "Entitlements", "AppStore", "Observability",
+        "SignedData", "Platform", "StrictJSON", "Encoding",
+      ]),
+    module(
+      "Configuration",
+      ["Observability", "SignedData", "Platform", "StrictJSON", "Encoding"]),
+    module(
+      "JournalStore",
+      ["CSQLite", "CZstd", "Migrations", "SignedData", "Platform", "Encoding"]),
+    module("Entitlements", ["AppStore"]),
+    module("AppStore", ["StrictJSON"]),
+    module("SignedData", ["COpenSSL", "StrictJSON", "Encoding"]),
+    module("Observability", ["Platform", "Encoding", "StrictJSON"]),
+    module("StrictJSON"),
+    module("Platform", ["CLinux"]),
+    module("Encoding"),
     .target(
       name: "Migrations", path: "migrations", resources: [.embedInCode("sqlite")],
       swiftSettings: strict),
-    trial("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON"]),
-    trial("JournalStore", ["JournalStore", "SignedData", "Platform"]),
-    trial("HTTPFront", ["HTTPFront", "Platform"]),
-    // A ledger in the test's own process, for the trials that need a whole one.
+    // What several test targets share: a signing authority, forged signatures, a ledger inside the
+    // test's process, a second implementation of the fold, and the built program as a process.
     .target(
-      name: "TestLedger",
-      dependencies: [
-        "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
-      ],
-      path: "Tests/TestLedger", swiftSettings: strict),
-    // What Apple would sign, and what an attacker would.
-    .target(
-      name: "Forgery", dependencies: ["Simulator", "SignedData", "StrictJSON"],
-      path: "Tests/Forgery", swiftSettings: strict),
-    // The parsers an outsider reaches, and what must hold of them; libFuzzer is linked by hand.
+      name: "Support",
+      dependencies: ledger + ["LedgerAPI", "HTTPServer", "Simulator", "CSpawn"],
+      path: "Tests/Support", exclude: ["RecordedDisk", "CSpawn"], swiftSettings: strict),
+    .systemLibrary(name: "CSpawn", path: "Tests/Support/CSpawn"),
+    .target(name: "RecordedDisk", path: "Tests/Support/RecordedDisk"),
+    tests("Encoding", ["Encoding"]),
+    tests("Platform", ["Support", "Platform"]),
+    tests("Observability", ["Observability", "Platform", "Encoding", "StrictJSON"]),
+    tests("StrictJSON", ["StrictJSON"]),
+    tests("SignedData", ["SignedData", "Simulator", "StrictJSON", "Encoding"]),
+    tests("AppStore", ["AppStore", "StrictJSON", "Encoding"]),
+    tests("Entitlements", ["Support", "Entitlements", "AppStore"]),
+    tests("JournalStore", ["JournalStore", "AppStore", "SignedData", "Platform", "Encoding"]),
+    tests("Configuration", ledger + ["Simulator"]),
+    tests("LedgerEngine", ledger + ["Support", "Simulator"], fixtures: true),
+    tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),
+    tests("HTTPServer", ["HTTPServer", "Platform"]),
+    tests(
+      "LedgerAPI", ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"], fixtures: true),
+    tests("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),
+    tests("Bench", ["subledger-bench", "Simulator", "JournalStore", "Platform", "StrictJSON"]),
+    tests("Architecture"),
+    // The built program over real sockets.
+    tests(
+      "EndToEnd", ledger + ["Support", "subledger", "Simulator", "CSpawn"], fixtures: true),
+    tests("HostileInput", ledger + ["Support", "subledger", "Simulator"]),
+    tests("Durability", ledger + ["Support", "subledger", "Simulator"]),
+    // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.
+    tests("Simulation", ledger + ["Support", "CSQLite"]),
+    // The parsers that untrusted input reaches, and what must hold of them; libFuzzer is linked by
+    // `.ci/fuzz`.
     .target(
       name: "Fuzz",
-      dependencies: [
-        "Forgery", "HTTPFront", "SubscriptionLedger", "Entitlements", "JournalStore", "Simulator",
-        "SignedData", "Platform", "StrictJSON",
-      ],
+      dependencies: ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"],
       path: "Tests/Fuzz", exclude: ["Authority", "Corpus", "Words"], swiftSettings: strict),
-    trial("Fuzz", ["Fuzz", "Simulator"]),
-    trial(
-      "UseCase",
-      ["TestLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "StrictJSON"],
-      fixtures: true),
-    trial(
-      "V1",
-      [
-        "TestLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
-        "StrictJSON",
-      ], fixtures: true),
-    trial("Architecture"),
-    trial("Bench", ["subledger-bench", "Simulator", "JournalStore", "Platform", "StrictJSON"]),
-    trial("StrictJSON", ["StrictJSON"]),
-    trial("SignedData", ["SignedData", "Simulator", "StrictJSON"]),
-    trial(
-      "SubscriptionLedger",
-      [
-        "TestLedger", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
-        "Simulator", "SignedData", "StrictJSON",
-      ]),
-    // The row worked out a second time, in the plainest way, to hold the first to.
-    .target(
-      name: "PlainFold", dependencies: ["Entitlements", "AppStore"], path: "Tests/PlainFold",
-      swiftSettings: strict),
-    trial("Entitlements", ["PlainFold", "Entitlements", "AppStore"]),
-    // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.
-    trial(
-      "Simulation",
-      [
-        "PlainFold", "TestLedger", "SubscriptionLedger", "JournalStore", "Entitlements",
-        "SignedData", "StrictJSON", "CSQLite",
-      ]),
-    trial(
-      "Door",
-      [
-        "Forgery", "HTTPFront", "SubscriptionLedger", "JournalStore", "Entitlements", "AppStore",
-        "Simulator", "SignedData", "Platform", "StrictJSON",
-      ], fixtures: true),
-    .target(name: "RecordedDisk", path: "Tests/RecordedDisk"),
-    trial(
-      "Subledger",
-      [
-        "subledger", "Forgery", "Simulator", "SubscriptionLedger", "SignedData", "Entitlements",
-        "JournalStore", "StrictJSON", "Platform", "CSpawn",
-      ], fixtures: true),
-    .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
+    tests("Fuzz", ["Fuzz", "Simulator"]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),

@@ -1,107 +1,90 @@
 import Testing
 
-/// Who may know whom: arrows go one way, and each C library has one door.
+/// Which module may import which: Package.swift is the only list, and imports go one way.
 @Suite struct ImportTests {
   private static let libraries: Set = ["CLinux", "COpenSSL", "CSQLite", "CZstd"]
   private static let system: Set = ["Glibc", "Synchronization"]
-  private static let allowed: [String: Set<String>] = [
-    "subledger": [
-      "HTTPFront", "Simulator", "SubscriptionLedger", "JournalStore", "Platform", "StrictJSON",
-    ],
-    "HTTPFront": ["SubscriptionLedger", "Console", "Platform", "StrictJSON"],
-    "Console": [],
-    "Simulator": ["AppStore", "SignedData", "Platform", "StrictJSON"],
-    "SubscriptionLedger": [
-      "AppStore", "SignedData", "Entitlements", "JournalStore", "Platform", "StrictJSON",
-    ],
-    "AppStore": ["StrictJSON"],
-    "SignedData": ["COpenSSL", "StrictJSON"],
-    "Entitlements": ["AppStore"],
-    "JournalStore": ["CSQLite", "CZstd", "Migrations", "SignedData", "Platform"],
-    "StrictJSON": [],
-    "Platform": ["CLinux"],
-    "migrations": [],
-  ]
-  /// Pure: bytes and values in, values out; no clock, no file, no thread.
+  /// Modules without clock, file and thread: bytes and values in, values out.
   private static let pure: Set = ["AppStore", "Entitlements", "StrictJSON"]
 
   private struct Import {
     let file: Repository.File, line: Int, module: String
-    var place: String { "\(file.path):\(line): \(module)" }
+    var description: String { "\(file.path):\(line): \(module)" }
   }
 
   private static let imports: [Import] = Repository.own.flatMap { file in
     file.lines.enumerated().compactMap { number, line -> Import? in
-      let words = line.split(separator: " ").map(String.init)
-      guard let word = words.firstIndex(of: "import"), word <= 2, !line.hasPrefix("//"),
-        let module = words.last, words.count == word + 2
+      let tokens = line.split(separator: " ").map(String.init)
+      guard let keyword = tokens.firstIndex(of: "import"), keyword <= 2, !line.hasPrefix("//"),
+        let module = tokens.last, tokens.count == keyword + 2
       else { return nil }
       return Import(file: file, line: number + 1, module: module)
     }
   }
 
-  private func expectNone(
-    _ offenders: [String], _ rule: String, sourceLocation: SourceLocation = #_sourceLocation
-  ) {
-    #expect(
-      offenders.isEmpty, "\(rule):\n\(offenders.joined(separator: "\n"))",
-      sourceLocation: sourceLocation)
-  }
-
-  @Test func everyRoomIsKnown() {
-    #expect(Set(Repository.own.map(\.room)) == Set(Self.allowed.keys))
+  @Test func `every module of Sources is declared in Package.swift`() {
+    let folders = Set(Repository.own.map(\.target)).subtracting(["migrations"])
+    #expect(folders == Set(Manifest.dependencies.keys))
     #expect(Self.imports.count > 100)
+    #expect(Manifest.dependencies["HTTPServer"] == ["Platform"], "it knows no ledger")
   }
 
-  @Test func roomsImportWhatTheHouseAllows() {
+  @Test func `modules import only what Package.swift declares`() {
     expectNone(
       Self.imports.filter { entry in
-        let rooms = Self.allowed[entry.file.room] ?? []
-        let system = Self.pure.contains(entry.file.room) ? [] : Self.system
-        return !rooms.union(system).contains(entry.module)
-      }.map(\.place), "imports outside the house's arrows")
+        let declared = Manifest.dependencies[entry.file.target] ?? []
+        let system = Self.pure.contains(entry.file.target) ? [] : Self.system
+        return !declared.union(system).contains(entry.module)
+      }.map(\.description), "imports that Package.swift does not declare")
   }
 
-  @Test func foundationIsNowhere() {
+  @Test func `Package.swift declares no dependency that no file imports`() {
+    let used = Dictionary(grouping: Self.imports, by: \.file.target)
+      .mapValues { Set($0.map(\.module)) }
+    expectNone(
+      Manifest.dependencies.flatMap { module, declared in
+        declared.subtracting(used[module] ?? []).map { "\(module): \($0)" }
+      }.sorted(), "declared and never imported")
+  }
+
+  @Test func `Foundation and Dispatch are not imported`() {
     expectNone(
       Self.imports.filter { $0.module.hasPrefix("Foundation") || $0.module == "Dispatch" }
-        .map(\.place), "no Foundation")
+        .map(\.description), "no Foundation")
   }
 
-  @Test func eachLibraryIsImportedOnce() {
+  @Test func `each C library is imported by exactly one module`() {
     for library in Self.libraries {
-      let rooms = Set(Self.imports.filter { $0.module == library }.map(\.file.room))
-      #expect(rooms.count == 1, "\(library) is imported by \(rooms.sorted())")
+      let modules = Set(Self.imports.filter { $0.module == library }.map(\.file.target))
+      #expect(modules.count == 1, "\(library) is imported by \(modules.sorted())")
     }
   }
 
-  /// A C library's import stays inside: `public import` would hand its types on.
-  @Test func librariesAreNotHandedOn() {
+  @Test func `no pointer and no C type leaves the module that imports the library`() {
     expectNone(
       Repository.offendersInCode(Repository.own) { line in
         line.hasPrefix("public import") && Self.libraries.contains { line.hasSuffix($0) }
       }, "a C library seen from outside")
-    let rooms: Set = ["SignedData", "JournalStore", "Platform"]
+    let modules: Set = ["SignedData", "JournalStore", "Platform"]
     expectNone(
-      Repository.offendersInCode(Repository.own.filter { rooms.contains($0.room) }) { line in
+      Repository.offendersInCode(Repository.own.filter { modules.contains($0.target) }) { line in
         line.contains(/\b(public|package)\b.*\b(Unsafe\w*Pointer|OpaquePointer)\b/)
-      }, "a pointer in a signature that leaves its room")
+      }, "a pointer in a signature that leaves its module")
   }
 
-  @Test func sqlIsInTheStoreAlone() {
+  @Test func `SQL is in JournalStore alone`() {
     let statement =
       /\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|PRAGMA\s|CREATE\s+TABLE)/
-    let elsewhere = Repository.sources.filter { $0.room != "JournalStore" }
+    let elsewhere = Repository.sources.filter { $0.target != "JournalStore" }
       .map { Repository.File(path: $0.path, text: Repository.texts[$0.path]?.strings ?? "") }
     expectNone(Repository.offenders(elsewhere) { $0.contains(statement) }, "SQL outside the store")
   }
 
-  /// The fold has no clock, no randomness, no locale.
-  @Test func theFoldIsPure() {
-    let words = ["Clock", ".random", "Date(", "gettime", "Locale", "print("]
+  @Test func `the fold has no clock, no randomness and no locale`() {
+    let banned = ["Clock", ".random", "Date(", "gettime", "Locale", "print("]
     expectNone(
-      Repository.offendersInCode(Repository.sources.filter { $0.room == "Entitlements" }) { line in
-        words.contains { line.contains($0) }
+      Repository.offendersInCode(Repository.sources.filter { $0.target == "Entitlements" }) {
+        line in banned.contains { line.contains($0) }
       }, "the fold must depend on events and a given time alone")
   }
 }

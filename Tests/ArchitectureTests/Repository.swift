@@ -1,6 +1,6 @@
 import Foundation
 
-/// The repository as files: what belongs to it, and where its rooms are.
+/// The repository as files, and the module each file belongs to.
 struct Repository {
   struct File: Sendable {
     let path: String
@@ -9,7 +9,7 @@ struct Repository {
     var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
     /// The target it belongs to: the folder under Sources or Tests.
-    var room: String {
+    var target: String {
       let parts = path.split(separator: "/").map(String.init)
       return parts.count > 2 ? parts[1] : parts[0]
     }
@@ -18,7 +18,7 @@ struct Repository {
   static let root = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Everything of the repository but what dot files stand for.
+  /// Every text file, without hidden files and folders.
   static let files: [File] = {
     let walk = FileManager.default.enumerator(
       at: root, includingPropertiesForKeys: [.isRegularFileKey], options: [.skipsHiddenFiles])
@@ -37,10 +37,10 @@ struct Repository {
   static let sources = swift.filter { $0.path.hasPrefix("Sources/") }
   static let own = sources + swift.filter { $0.path.hasPrefix("migrations/") }
 
-  /// By path; cut once, as that takes seconds.
+  /// By path. Cut into code and strings once, because that takes seconds.
   static let texts = Dictionary(uniqueKeysWithValues: own.map { ($0.path, SwiftText($0.text)) })
 
-  /// Every line of `files` that `isWrong` objects to, as `file:line`.
+  /// Every line of `files` for which `isWrong` returns true, as `file:line`.
   static func offenders(
     _ files: [File], _ isWrong: (Substring) -> Bool
   ) -> [String] {
@@ -50,7 +50,7 @@ struct Repository {
     }
   }
 
-  /// Offenders of code alone: strings and comments are blanked before `isWrong` looks.
+  /// Offenders in code alone: strings and comments are blanked before `isWrong` is called.
   static func offendersInCode(
     _ files: [File], _ isWrong: (Substring) -> Bool
   ) -> [String] {

@@ -1,28 +1,20 @@
 import Foundation
 import Testing
 
-/// How files look. Every offender is named as `file:line`.
+/// The shape of files, folders and names. Every offender is named as `file:line`.
 @Suite struct ShapeTests {
-  private func expectNone(
-    _ offenders: [String], _ rule: String, sourceLocation: SourceLocation = #_sourceLocation
-  ) {
-    #expect(
-      offenders.isEmpty, "\(rule):\n\(offenders.joined(separator: "\n"))",
-      sourceLocation: sourceLocation)
-  }
-
-  @Test func thereIsAHouse() {
+  @Test func `the repository is found`() {
     #expect(Repository.sources.count > 50)
     #expect(Repository.files.contains { $0.path == "Package.swift" })
   }
 
-  @Test func filesAreShort() {
+  @Test func `files have at most 400 lines`() {
     expectNone(
       Repository.own.filter { $0.lines.count > 400 }.map { "\($0.path): \($0.lines.count) lines" },
       "at most 400 lines")
   }
 
-  @Test func linesAreShort() {
+  @Test func `lines have at most 100 columns`() {
     expectNone(
       Repository.offenders(Repository.own) { $0.count > 100 }
         // A test may show a long text as it is.
@@ -32,7 +24,7 @@ import Testing
       "at most 100 columns")
   }
 
-  @Test func functionsAreShort() {
+  @Test func `functions are shorter than 70 lines and most are shorter than 25`() {
     var long: [String] = []
     var counts: [Int] = []
     for file in Repository.own {
@@ -48,7 +40,7 @@ import Testing
     #expect(counts.count > 500 && short * 100 >= counts.count * 85, "\(short) of \(counts.count)")
   }
 
-  @Test func nothingIsForced() {
+  @Test func `nothing is forced and no fatalError is called`() {
     expectNone(Repository.offendersInCode(Repository.own) { $0.contains("try!") }, "no try!")
     expectNone(
       Repository.offendersInCode(Repository.own) { $0.contains("fatalError(") }, "no fatalError")
@@ -60,20 +52,20 @@ import Testing
     expectNone(Repository.offendersInCode(Repository.own, isForced), "no forced unwrapping")
   }
 
-  @Test func nobodyVouchesUnchecked() {
+  @Test func `no type is declared unchecked Sendable`() {
     expectNone(
       Repository.offenders(Repository.own) { $0.contains("@unchecked") }, "no @unchecked Sendable")
   }
 
-  @Test func nothingIsLeftForLater() {
+  @Test func `no mark of unfinished work is left`() {
     // Spelt in two parts, so that this line is no offender itself.
-    let words = ["TO" + "DO", "FIX" + "ME"]
+    let marks = ["TO" + "DO", "FIX" + "ME"]
     expectNone(
-      Repository.offenders(Repository.files) { line in words.contains { line.contains($0) } },
-      "finished or an issue")
+      Repository.offenders(Repository.files) { line in marks.contains { line.contains($0) } },
+      "finished, or an issue")
   }
 
-  @Test func filesAreNamedAfterWhatTheyHold() {
+  @Test func `files are named after what they hold`() {
     let vague = ["Util", "Common", "Helper", "Manager", "Core", "Models", "Misc", "Extensions"]
     expectNone(
       Repository.swift.filter { file in
@@ -82,12 +74,12 @@ import Testing
       }.map(\.path), "one file per noun or verb")
   }
 
-  @Test func namesOfOneFolderDiffer() {
+  @Test func `paths differ in more than case`() {
     let paths = Repository.swift.map { $0.path.lowercased() }
     #expect(Set(paths).count == paths.count)
   }
 
-  @Test func topLevelHoldsNothingElse() throws {
+  @Test func `the top level holds only the declared entries`() throws {
     let allowed: Set = [
       "Package.swift", "Sources", "Tests", "migrations", "Makefile", "README.md",
     ]
@@ -95,20 +87,20 @@ import Testing
     expectNone(entries.filter { !$0.hasPrefix(".") && !allowed.contains($0) }, "top level")
   }
 
-  @Test func nothingPointsOutside() {
-    let places = ["/wo" + "rk/", "/tmp/" + "wt", "../" + "shared", "/ho" + "me/"]
+  @Test func `no path of one machine occurs`() {
+    let prefixes = ["/wo" + "rk/", "/tmp/" + "wt", "../" + "shared", "/ho" + "me/"]
     expectNone(
-      Repository.offenders(Repository.files) { line in places.contains { line.contains($0) } },
+      Repository.offenders(Repository.files) { line in prefixes.contains { line.contains($0) } },
       "no path of one machine")
   }
 
-  @Test func migrationsAreSmall() {
+  @Test func `migrations stay below 16 KB`() {
     let bytes = Repository.files.filter { $0.path.hasPrefix("migrations/") }
       .reduce(0) { $0 + $1.text.utf8.count }
     #expect(bytes > 0 && bytes < 16_384, "\(bytes) bytes: embedding more takes long to compile")
   }
 
-  @Test func commentsAreNeitherMissingNorMost() {
+  @Test func `comments are between a tenth and a third of the lines`() {
     var (comments, lines) = (0, 0)
     for file in Repository.sources {
       for line in file.lines where !line.allSatisfy(\.isWhitespace) {
@@ -120,7 +112,7 @@ import Testing
     #expect((10...35).contains(percent), "\(percent) % of the lines are comments")
   }
 
-  @Test func theScannerSeesWhatItShould() {
+  @Test func `the scanner separates code, strings and comments`() {
     let text = """
       let a = "b! \\(c(d)!) e" // f!
       let g = #"h\\(i!) \\#(j!)"# /* k! */ + l

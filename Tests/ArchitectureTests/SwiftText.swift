@@ -1,48 +1,48 @@
-/// Swift source, cut into code, comments and string literals; each view keeps every line where it
-/// was and blanks what is not its own.
+/// Swift source, split into code, comments and string literals. Each view keeps the line numbers
+/// and replaces what belongs to the others by spaces.
 struct SwiftText {
   private(set) var code = ""
   private(set) var strings = ""
 
-  private enum Place { case code, lineComment, blockComment, string(hashes: Int, isLong: Bool) }
+  private enum State { case code, lineComment, blockComment, string(hashes: Int, isLong: Bool) }
 
-  private let letters: [Character]
-  private var at = 0
-  private var place = Place.code
-  /// Strings that an interpolation interrupts, with the brackets open inside it.
-  private var interrupted: [(Place, Int)] = []
+  private let characters: [Character]
+  private var offset = 0
+  private var state = State.code
+  /// The strings that an interpolation interrupts, with the count of its open brackets.
+  private var interrupted: [(State, Int)] = []
 
   init(_ text: String) {
-    letters = Array(text)
-    while at < letters.count { step() }
+    characters = Array(text)
+    while offset < characters.count { step() }
   }
 
   private func has(_ text: String) -> Bool {
-    let wanted = Array(text)
-    return at + wanted.count <= letters.count
-      && letters[at..<at + wanted.count].elementsEqual(wanted)
+    let expected = Array(text)
+    return offset + expected.count <= characters.count
+      && characters[offset..<offset + expected.count].elementsEqual(expected)
   }
 
-  private mutating func take(_ count: Int, asCode: Bool = false, asString: Bool = false) {
-    for letter in letters[at..<min(at + count, letters.count)] {
-      code.append(letter == "\n" || asCode ? letter : " ")
-      strings.append(letter == "\n" || asString ? letter : " ")
+  private mutating func consume(_ count: Int, asCode: Bool = false, asString: Bool = false) {
+    for character in characters[offset..<min(offset + count, characters.count)] {
+      code.append(character == "\n" || asCode ? character : " ")
+      strings.append(character == "\n" || asString ? character : " ")
     }
-    at += count
+    offset += count
   }
 
   private mutating func step() {
-    switch place {
+    switch state {
     case .code: stepInCode()
     case .lineComment:
-      if letters[at] == "\n" { place = .code }
-      take(1)
+      if characters[offset] == "\n" { state = .code }
+      consume(1)
     case .blockComment:
       if has("*/") {
-        place = .code
-        take(2)
+        state = .code
+        consume(2)
       } else {
-        take(1)
+        consume(1)
       }
     case .string(let hashes, let isLong): stepInString(hashes, isLong)
     }
@@ -50,50 +50,50 @@ struct SwiftText {
 
   private mutating func stepInCode() {
     if has("//") {
-      place = .lineComment
-      return take(2)
+      state = .lineComment
+      return consume(2)
     }
     if has("/*") {
-      place = .blockComment
-      return take(2)
+      state = .blockComment
+      return consume(2)
     }
-    let hashes = letters[at...].prefix { $0 == "#" }.count
-    if letters[at...].dropFirst(hashes).first == "\"" {
-      let isLong = letters[at...].dropFirst(hashes).starts(with: "\"\"\"")
-      place = .string(hashes: hashes, isLong: isLong)
-      return take(hashes + (isLong ? 3 : 1))
+    let hashes = characters[offset...].prefix { $0 == "#" }.count
+    if characters[offset...].dropFirst(hashes).first == "\"" {
+      let isLong = characters[offset...].dropFirst(hashes).starts(with: "\"\"\"")
+      state = .string(hashes: hashes, isLong: isLong)
+      return consume(hashes + (isLong ? 3 : 1))
     }
     followInterpolation()
-    take(1, asCode: true)
+    consume(1, asCode: true)
   }
 
   private mutating func followInterpolation() {
     guard let (string, depth) = interrupted.last else { return }
-    if letters[at] == "(" { interrupted[interrupted.count - 1].1 = depth + 1 }
-    guard letters[at] == ")" else { return }
+    if characters[offset] == "(" { interrupted[interrupted.count - 1].1 = depth + 1 }
+    guard characters[offset] == ")" else { return }
     interrupted[interrupted.count - 1].1 = depth - 1
     if depth == 1 {
       interrupted.removeLast()
-      place = string
+      state = string
     }
   }
 
   private mutating func stepInString(_ hashes: Int, _ isLong: Bool) {
     let marks = String(repeating: "#", count: hashes)
     if has((isLong ? "\"\"\"" : "\"") + marks) {
-      place = .code
-      return take(hashes + (isLong ? 3 : 1))
+      state = .code
+      return consume(hashes + (isLong ? 3 : 1))
     }
     if has("\\" + marks + "(") {
-      interrupted.append((place, 1))
-      place = .code
-      return take(hashes + 2)
+      interrupted.append((state, 1))
+      state = .code
+      return consume(hashes + 2)
     }
-    take(has("\\") && hashes == 0 ? 2 : 1, asString: true)
+    consume(has("\\") && hashes == 0 ? 2 : 1, asString: true)
   }
 }
 
-/// Where functions begin and how long they are, by their brackets.
+/// The first line and the length of each function, found by its braces.
 struct FunctionLengths {
   struct Function { let line: Int, count: Int }
 
@@ -105,9 +105,9 @@ struct FunctionLengths {
       var depth = 0
       var hasBody = false
       body: for (offset, inside) in lines[number...].enumerated() {
-        for letter in inside {
-          if letter == "{" { (depth, hasBody) = (depth + 1, true) }
-          if letter == "}" { depth -= 1 }
+        for character in inside {
+          if character == "{" { (depth, hasBody) = (depth + 1, true) }
+          if character == "}" { depth -= 1 }
           if hasBody, depth == 0 {
             functions.append(Function(line: number + 1, count: offset + 1))
             break body

@@ -1,7 +1,7 @@
 import AppStore
 import Entitlements
 import Foundation
-import PlainFold
+import Support
 import Testing
 
 /// Holds a law over many random histories; of a history that breaks it, finds a small part that

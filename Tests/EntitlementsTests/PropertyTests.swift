@@ -1,6 +1,6 @@
 import AppStore
 import Entitlements
-import PlainFold
+import Support
 import Testing
 
 /// What holds of every history, sensible or not.

@@ -1,6 +1,6 @@
 import AppStore
 import Entitlements
-import PlainFold
+import Support
 
 /// Histories made by somebody who knows Apple's field names and none of the fold's rules: all
 /// values come from small pools, so that dates collide, keys tie, and nonsense happens often.

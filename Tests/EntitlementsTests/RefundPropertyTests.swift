@@ -1,6 +1,6 @@
 import AppStore
 import Entitlements
-import PlainFold
+import Support
 import Testing
 
 /// What holds of histories that Apple could have signed: dates in order, every purchase its own

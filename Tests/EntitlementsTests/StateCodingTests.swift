@@ -1,6 +1,6 @@
 import AppStore
 import Entitlements
-import PlainFold
+import Support
 import Testing
 
 /// A state as bytes: nothing is lost, the same state is the same bytes, and no bytes do harm.

@@ -1,7 +1,7 @@
 import AppStore
 import Entitlements
 import Glibc
-import PlainFold
+import Support
 import Testing
 
 /// What is worked out step by step is what is worked out anew from everything.

@@ -1,4 +1,4 @@
-import HTTPFront
+import HTTPServer
 
 /// The head of a request, and what frames its body. The first byte says where the rest is cut.
 extension FuzzTarget {

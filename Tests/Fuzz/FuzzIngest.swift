@@ -1,11 +1,12 @@
+import Configuration
 import Entitlements
-import Forgery
 import JournalStore
+import LedgerEngine
 import Platform
 import SignedData
 import Simulator
 import StrictJSON
-import SubscriptionLedger
+import Support
 import Synchronization
 
 /// The door: whatever is brought to it, only what was signed enters (promise 3).

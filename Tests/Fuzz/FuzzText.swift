@@ -1,8 +1,11 @@
-import HTTPFront
+import Configuration
+import Encoding
 import JournalStore
+import LedgerAPI
+import LedgerEngine
+import LedgerQueries
 import SignedData
 import StrictJSON
-import SubscriptionLedger
 
 /// JSON, base64, queries, cursors and times: what is read is what was written, and nothing else.
 extension FuzzTarget {

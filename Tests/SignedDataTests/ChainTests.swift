@@ -1,4 +1,6 @@
+import Encoding
 import SignedData
+import Simulator
 import Testing
 
 /// Chains that are almost right, and how long a proven one is believed.

@@ -1,8 +1,9 @@
 import Entitlements
 import JournalStore
-import PlainFold
+import LedgerEngine
+import LedgerQueries
 import SignedData
-import SubscriptionLedger
+import Support
 
 /// What the checks remember of a history.
 struct Seen {

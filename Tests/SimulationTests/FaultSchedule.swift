@@ -1,4 +1,4 @@
-import PlainFold
+import Support
 
 /// One history before it happens: what Apple has to send, and what befalls the ledger meanwhile.
 /// Made from a seed; any part of it can be left out, and the rest still makes sense.

@@ -1,10 +1,10 @@
 import AppStore
+import Configuration
 import Entitlements
 import JournalStore
-import PlainFold
+import LedgerEngine
 import StrictJSON
-import SubscriptionLedger
-import TestLedger
+import Support
 
 /// What Apple, and others, send in all histories: signed once, since that costs more than all the
 /// rest of a history. The values come from small pools, so that dates collide and nonsense happens.

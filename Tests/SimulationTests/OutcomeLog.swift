@@ -1,6 +1,6 @@
 import CSQLite
 import JournalStore
-import SubscriptionLedger
+import LedgerEngine
 import Synchronization
 
 /// What was answered, noted by the callbacks of submissions.

@@ -1,7 +1,7 @@
 import Foundation
 import JournalStore
-import SubscriptionLedger
-import TestLedger
+import LedgerEngine
+import Support
 
 /// What is wrong with a history.
 struct Broken: Error, CustomStringConvertible {

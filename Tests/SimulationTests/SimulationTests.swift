@@ -1,8 +1,7 @@
 import Foundation
 import JournalStore
-import PlainFold
-import SubscriptionLedger
-import TestLedger
+import LedgerEngine
+import Support
 import Testing
 
 /// Thousands of histories of the whole ledger, each from a seed: Apple's retries, lost requests and

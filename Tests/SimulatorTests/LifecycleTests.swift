@@ -1,3 +1,4 @@
+import Encoding
 import StrictJSON
 import Testing
 

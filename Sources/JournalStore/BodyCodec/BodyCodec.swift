@@ -1,3 +1,4 @@
+import Encoding
 import SignedData
 
 /// Stores a body small, and gives it back byte for byte (promise 5).

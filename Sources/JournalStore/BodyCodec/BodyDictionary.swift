@@ -1,3 +1,5 @@
+import Encoding
+
 /// What bodies of one signing header are compressed against, and that header.
 ///
 /// Stored as a 1, the header with its length before it, and the bytes for zstd. Older ones are a

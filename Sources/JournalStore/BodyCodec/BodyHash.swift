@@ -1,3 +1,4 @@
+import Encoding
 import SignedData
 
 /// The SHA-256 of one body after the other.

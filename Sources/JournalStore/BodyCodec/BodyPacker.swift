@@ -1,3 +1,4 @@
+import Encoding
 public import SignedData
 import Synchronization
 

@@ -1,3 +1,4 @@
+import Encoding
 import SignedData
 
 /// The dictionaries of one journal, read when first needed.

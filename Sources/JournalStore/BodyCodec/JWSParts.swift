@@ -1,3 +1,4 @@
+import Encoding
 import SignedData
 
 /// A compact JWS (RFC 7515 section 7.1) taken apart so that it compresses well.

@@ -1,3 +1,4 @@
+import Encoding
 import SignedData
 
 /// What of an event's body the fold reads: the signed payloads, without the signatures around them.

@@ -1,3 +1,4 @@
+import Encoding
 import SignedData
 
 /// The key of a stream and of its entitlement.

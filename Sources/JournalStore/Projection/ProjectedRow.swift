@@ -1,3 +1,5 @@
+import Encoding
+
 /// One entitlement on its way into a projection.
 public struct ProjectedRow: Sendable, Equatable {
   public var key: StreamKey

@@ -1,3 +1,4 @@
+import Encoding
 import StrictJSON
 
 /// A compact JWS (RFC 7515 section 7.1), cut into its parts and decoded; nothing in it is proven.

@@ -1,3 +1,5 @@
+import Encoding
+
 /// Proves compact JWS: a certificate chain to a trusted root, and the signature of its leaf.
 ///
 /// Keeps promise 3: what `prove` does not throw at was signed with a key that Apple (or a root the

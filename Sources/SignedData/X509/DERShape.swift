@@ -1,6 +1,6 @@
 /// Whether bytes are one DER value (X.690 section 10): definite, shortest lengths all the way down,
 /// and nothing after it. OpenSSL's reader also takes BER, where one certificate has many encodings.
-package enum DERShape {
+public enum DERShape {
   package static func isStrict(_ bytes: ArraySlice<UInt8>) -> Bool {
     guard let end = value(bytes, depth: 0) else { return false }
     return end == bytes.endIndex

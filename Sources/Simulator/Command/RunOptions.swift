@@ -1,3 +1,5 @@
+import Encoding
+
 /// The words after `simulate run`.
 struct RunOptions: Equatable {
   enum Target: Equatable {

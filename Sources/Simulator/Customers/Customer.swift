@@ -1,3 +1,4 @@
+import Encoding
 import StrictJSON
 
 /// One customer of the simulated App Store: performs steps, and collects what Apple would send.

@@ -1,3 +1,5 @@
+import Encoding
+
 /// Family Sharing: members have transactions, an app transaction id and notifications of their own,
 /// and nothing in them names the purchaser (Supporting Family Sharing in your app).
 extension Customer {

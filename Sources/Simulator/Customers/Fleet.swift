@@ -1,3 +1,5 @@
+import Encoding
+
 /// Many customers over many days, in a believable mix: trials, monthly and yearly products, churn,
 /// upgrades, grace and retry, refunds, families, one-time purchases.
 public struct Fleet: Sendable {

@@ -1,3 +1,5 @@
+import Encoding
+
 /// The named lifecycles: what Apple sends in each, as a script.
 public struct Lifecycle: Sendable {
   public let name: String

@@ -1,3 +1,5 @@
+import Encoding
+
 /// One attempt to deliver one notification.
 public struct Delivery: Sendable, Equatable {
   /// Index into the notifications.

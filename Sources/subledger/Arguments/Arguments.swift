@@ -1,6 +1,8 @@
+import Configuration
+import Encoding
 import JournalStore
+import LedgerEngine
 import Platform
-import SubscriptionLedger
 
 /// The words of a command, sorted into flags, values and the rest.
 struct Arguments {

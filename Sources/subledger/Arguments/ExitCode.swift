@@ -1,5 +1,6 @@
+import Configuration
 import JournalStore
-import SubscriptionLedger
+import LedgerQueries
 
 /// The one table of exit codes.
 enum ExitCode: Int32 {

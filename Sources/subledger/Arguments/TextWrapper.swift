@@ -1,4 +1,5 @@
-import SubscriptionLedger
+import LedgerEngine
+import Observability
 
 /// Lines for a terminal: none wider than `columns`, whatever is in them.
 ///

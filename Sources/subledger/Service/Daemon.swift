@@ -1,8 +1,12 @@
-import HTTPFront
+import Configuration
+import HTTPServer
 import JournalStore
+import LedgerAPI
+import LedgerAudit
+import LedgerEngine
+import Observability
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 /// The running daemon: ledger, HTTP front and the control socket of its data folder.
 struct Daemon {

@@ -1,10 +1,13 @@
+import Configuration
+import Encoding
 import Glibc
-import HTTPFront
+import HTTPServer
 import JournalStore
+import LedgerQueries
+import Observability
 import Platform
 import Simulator
 import StrictJSON
-import SubscriptionLedger
 
 /// The main job, shown: a simulated App Store sends a small fleet to the daemon over HTTP, and one
 /// customer is looked up. Everything lies in one folder; run again, it goes on with what is there.

@@ -1,8 +1,10 @@
+import Configuration
+import Encoding
 import Glibc
 import JournalStore
+import LedgerEngine
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 /// Makes all that a first start needs, and says what is left to do by hand. Never overwrites.
 enum InitCommand {

@@ -1,7 +1,7 @@
 import JournalStore
+import LedgerEngine
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 /// What `init` makes: paths, names and texts, before anything is written.
 struct InitPlan {

@@ -1,7 +1,10 @@
-import HTTPFront
+import Configuration
+import HTTPServer
+import LedgerAPI
+import LedgerEngine
+import Observability
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 enum ServeCommand {
   static let flags: [Command.Flag] = [

@@ -1,3 +1,4 @@
+import Encoding
 import JournalStore
 import SignedData
 import Simulator

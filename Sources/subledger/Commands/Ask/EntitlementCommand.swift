@@ -1,7 +1,9 @@
+import Configuration
+import Encoding
 import JournalStore
+import LedgerQueries
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 enum EntitlementCommand {
   static func run(_ words: Arguments) throws(CommandError) -> ExitCode {

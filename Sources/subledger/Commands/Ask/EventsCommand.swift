@@ -1,8 +1,9 @@
+import Encoding
 import Glibc
 import JournalStore
+import LedgerEngine
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 enum EventsCommand {
   static let flags: [Command.Flag] = [

@@ -1,5 +1,6 @@
+import Encoding
+import LedgerQueries
 import StrictJSON
-import SubscriptionLedger
 
 enum ExplainCommand {
   static func run(_ words: Arguments) throws(CommandError) -> ExitCode {

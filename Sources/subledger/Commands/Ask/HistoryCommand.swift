@@ -1,5 +1,5 @@
+import LedgerQueries
 import StrictJSON
-import SubscriptionLedger
 
 enum HistoryCommand {
   static func run(_ words: Arguments) throws(CommandError) -> ExitCode {

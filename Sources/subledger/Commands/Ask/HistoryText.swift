@@ -1,6 +1,8 @@
+import Encoding
 import JournalStore
+import LedgerQueries
+import Observability
 import StrictJSON
-import SubscriptionLedger
 
 /// A timeline for people: a heading, and a block for each thing that happened.
 enum HistoryText {

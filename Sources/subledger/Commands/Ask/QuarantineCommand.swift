@@ -1,7 +1,9 @@
+import Configuration
+import Encoding
 import JournalStore
+import LedgerEngine
 import Platform
 import StrictJSON
-import SubscriptionLedger
 import Synchronization
 
 enum QuarantineCommand {

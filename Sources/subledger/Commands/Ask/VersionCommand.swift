@@ -1,5 +1,5 @@
+import LedgerEngine
 import StrictJSON
-import SubscriptionLedger
 
 enum VersionCommand {
   /// What `version` and `/version` say.

@@ -1,7 +1,8 @@
+import Encoding
 import JournalStore
+import LedgerAudit
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 /// `backup`: one folder with everything that cannot be made again, or a look whether an old one is
 /// still that.

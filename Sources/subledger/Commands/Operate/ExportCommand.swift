@@ -1,8 +1,8 @@
 import Glibc
 import JournalStore
+import LedgerAudit
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 enum ExportCommand {
   static let flags: [Command.Flag] = [

@@ -1,7 +1,8 @@
+import Configuration
 import JournalStore
+import LedgerEngine
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 /// `ingest`: lines in batches through the door, ours or the daemon's.
 enum IngestCommand {

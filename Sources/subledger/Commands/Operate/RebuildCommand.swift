@@ -1,7 +1,8 @@
+import Encoding
 import JournalStore
+import LedgerEngine
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 /// Rows as a release: built beside the live ones, compared with them, switched, switched back.
 enum RebuildCommand {

@@ -1,7 +1,10 @@
+import Configuration
+import Encoding
 import JournalStore
+import LedgerEngine
+import LedgerQueries
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 /// `rebuild --diff`: whom the new rows would give access, and whom they would take it.
 enum RebuildDifference {

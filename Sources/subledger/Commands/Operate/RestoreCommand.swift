@@ -1,7 +1,10 @@
+import Encoding
 import JournalStore
+import LedgerAudit
+import LedgerEngine
+import LedgerQueries
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 enum RestoreCommand {
   static func run(_ words: Arguments) throws(CommandError) -> ExitCode {

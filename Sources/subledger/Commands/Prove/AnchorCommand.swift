@@ -1,7 +1,7 @@
 import Glibc
 import JournalStore
+import LedgerAudit
 import Platform
-import SubscriptionLedger
 
 enum AnchorCommand {
   static let flags: [Command.Flag] = [

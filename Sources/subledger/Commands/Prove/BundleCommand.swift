@@ -1,7 +1,11 @@
+import Configuration
+import Encoding
 import JournalStore
+import LedgerAudit
+import LedgerQueries
+import Observability
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 /// `export --bundle` and `verify --bundle`: one customer's evidence, made and checked.
 enum BundleCommand {

@@ -1,7 +1,9 @@
+import Configuration
 import JournalStore
+import LedgerAudit
+import Observability
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 enum DoctorCommand {
   static func run(_ words: Arguments) throws(CommandError) -> ExitCode {

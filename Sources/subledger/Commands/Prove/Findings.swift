@@ -1,5 +1,5 @@
+import LedgerAudit
 import StrictJSON
-import SubscriptionLedger
 
 /// What was found, for people and for programs.
 enum Findings {

@@ -1,7 +1,8 @@
+import Configuration
 import JournalStore
+import LedgerAudit
 import Platform
 import StrictJSON
-import SubscriptionLedger
 
 enum VerifyCommand {
   static let flags: [Command.Flag] = [

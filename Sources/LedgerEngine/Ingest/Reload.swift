@@ -1,0 +1,82 @@
+public import Configuration
+import Encoding
+import Observability
+import SignedData
+
+/// What a changed configuration means to a daemon that runs: what it takes over at once, and what
+/// it would have to start anew for.
+public struct Reload: Sendable {
+  /// The configuration that holds from here on.
+  public let configuration: Configuration
+  /// What is taken over, in words: `app com.example.app added`.
+  public let changes: [String]
+  /// Keys that differ and hold only after a restart.
+  public let needsRestart: [String]
+
+  /// - Parameters:
+  ///   - running: what holds.
+  ///   - read: what the file, the variables and the flags say now.
+  /// - Throws: where what is read cannot be used; nothing is to change then.
+  public init(from running: Configuration, to read: Configuration) throws(ConfigurationError) {
+    var next = running
+    next.apps = read.apps
+    next.readTokens = read.readTokens
+    next.trustRoots = read.trustRoots
+    next.extraRoots = read.extraRoots
+    next.nonRenewingDurations = read.nonRenewingDurations
+    next.logLevel = read.logLevel
+    // The door opens with it, or it is refused here.
+    _ = try Receiver(next)
+    configuration = next
+    changes = Self.changes(running, next)
+    needsRestart = Self.needsRestart(running, read)
+  }
+
+  private static func changes(_ old: Configuration, _ new: Configuration) -> [String] {
+    var changes = compare("app", old.apps, new.apps)
+    changes += compare("token", named(old.readTokens), named(new.readTokens))
+    changes += roots("added", in: new, notIn: old) + roots("removed", in: old, notIn: new)
+    if old.nonRenewingDurations != new.nonRenewingDurations {
+      changes.append("nonRenewingDurations changed")
+    }
+    if old.logLevel != new.logLevel { changes.append("logLevel \(new.logLevel.rawValue)") }
+    return changes
+  }
+
+  /// Several may have one name.
+  private static func named(
+    _ tokens: [Configuration.ReadToken]
+  ) -> [String: [Configuration.ReadToken]] {
+    Dictionary(grouping: tokens, by: \.name)
+  }
+
+  private static func compare<Value: Equatable>(
+    _ word: String, _ old: [String: Value], _ new: [String: Value]
+  ) -> [String] {
+    Set(old.keys).union(new.keys).sorted().compactMap { name in
+      switch (old[name], new[name]) {
+      case (nil, _): "\(word) \(name) added"
+      case (_, nil): "\(word) \(name) removed"
+      case (let one, let other): one == other ? nil : "\(word) \(name) changed"
+      }
+    }
+  }
+
+  private static func roots(
+    _ word: String, in one: Configuration, notIn other: Configuration
+  ) -> [String] {
+    let known = Set(other.trustRoots.certificates)
+    return one.trustRoots.certificates.filter { !known.contains($0) }.map { der in
+      "root \(Hexadecimal.encode(Array(SHA256.hash(der).prefix(8)))) \(word)"
+    }
+  }
+
+  private static func needsRestart(_ old: Configuration, _ new: Configuration) -> [String] {
+    let keys: [(String, Bool)] = [
+      ("listen", old.listen == new.listen), ("data", old.data == new.data),
+      ("trustedProxies", old.trustedProxies == new.trustedProxies),
+      ("limits", old.limits == new.limits), ("anchors", old.anchors == new.anchors),
+    ]
+    return keys.filter { !$0.1 }.map(\.0)
+  }
+}

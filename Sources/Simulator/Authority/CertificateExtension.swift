@@ -1,0 +1,108 @@
+public import SignedData
+
+/// One extension of a certificate (RFC 5280 section 4.2): any identifier, any bytes, so that wrong
+/// ones can be made as easily as right ones.
+public struct CertificateExtension: Sendable, Equatable {
+  public var oid: String
+  public var critical: Bool
+  /// What stands inside the extension's OCTET STRING.
+  public var der: [UInt8]
+
+  public init(oid: String, critical: Bool = false, der: [UInt8]) {
+    self.oid = oid
+    self.critical = critical
+    self.der = der
+  }
+
+  /// Bits of key usage, most significant first (RFC 5280 section 4.2.1.3).
+  public enum KeyUsage: UInt8, Sendable {
+    case digitalSignature = 0x80
+    case keyCertSign = 0x04
+    case cRLSign = 0x02
+  }
+
+  /// The leaf that signs App Store data carries this identifier.
+  public static let receiptSigningMarker = "1.2.840.113635.100.6.11.1"
+  /// Apple's Worldwide Developer Relations intermediate carries this one.
+  public static let intermediateMarker = "1.2.840.113635.100.6.2.1"
+
+  /// Apple's markers: not critical, and NULL inside.
+  public static func marker(_ oid: String) -> CertificateExtension {
+    CertificateExtension(oid: oid, der: [0x05, 0x00])
+  }
+
+  /// RFC 5280 section 4.2.1.9. `ca: false` is the default and so not written: an empty SEQUENCE.
+  public static func basicConstraints(
+    ca: Bool, pathLength: UInt8? = nil, critical: Bool = true
+  ) -> CertificateExtension {
+    let parts =
+      (ca ? DERWriter.boolean(true) : []) + (pathLength.map { DERWriter.integer([$0]) } ?? [])
+    return CertificateExtension(
+      oid: "2.5.29.19", critical: critical, der: DERWriter.sequence(parts))
+  }
+
+  public static func keyUsage(
+    _ usages: [KeyUsage], critical: Bool = true
+  ) -> CertificateExtension {
+    let bits = usages.reduce(0) { $0 | $1.rawValue }
+    return CertificateExtension(
+      oid: "2.5.29.15", critical: critical,
+      der: DERWriter.bits([bits], unused: UInt8(min(7, bits.trailingZeroBitCount))))
+  }
+
+  /// RFC 5280 leaves the method open: the first 20 bytes of SHA-256 over the SubjectPublicKeyInfo.
+  public static func subjectKeyIdentifier(
+    _ key: SigningKey
+  ) throws(SigningError) -> CertificateExtension {
+    CertificateExtension(oid: "2.5.29.14", der: DERWriter.octets(try identifier(key)))
+  }
+
+  /// Names the key that signs the certificate.
+  public static func authorityKeyIdentifier(
+    _ issuer: SigningKey
+  ) throws(SigningError) -> CertificateExtension {
+    let identifier = DERWriter.element(0x80, try identifier(issuer))
+    return CertificateExtension(oid: "2.5.29.35", der: DERWriter.sequence(identifier))
+  }
+
+  /// A policy with a notice for people, as Apple's leaf has one.
+  public static func policy(
+    _ oid: String, notice: String, practices: String
+  ) -> CertificateExtension {
+    let user = DERWriter.sequence(
+      DERWriter.oid("1.3.6.1.5.5.7.2.2"), DERWriter.sequence(DERWriter.text(notice)))
+    let statement = DERWriter.sequence(
+      DERWriter.oid("1.3.6.1.5.5.7.2.1"), DERWriter.ia5(practices))
+    let policy = DERWriter.sequence(
+      DERWriter.oid(oid), DERWriter.sequence(user, statement))
+    return CertificateExtension(oid: "2.5.29.32", der: DERWriter.sequence(policy))
+  }
+
+  /// Where the issuer's certificate and its OCSP responder would be; nobody ever looks there.
+  public static func authorityInformation(issuer: String, ocsp: String) -> CertificateExtension {
+    let issuerAt = DERWriter.sequence(
+      DERWriter.oid("1.3.6.1.5.5.7.48.2"), DERWriter.element(0x86, Array(issuer.utf8)))
+    let ocspAt = DERWriter.sequence(
+      DERWriter.oid("1.3.6.1.5.5.7.48.1"), DERWriter.element(0x86, Array(ocsp.utf8)))
+    return CertificateExtension(
+      oid: "1.3.6.1.5.5.7.1.1", der: DERWriter.sequence(issuerAt, ocspAt))
+  }
+
+  /// Where a CRL would be (RFC 5280 section 4.2.1.13).
+  public static func revocationList(_ address: String) -> CertificateExtension {
+    let name = DERWriter.element(0x86, Array(address.utf8))
+    let point = DERWriter.element(0xA0, DERWriter.element(0xA0, name))
+    return CertificateExtension(
+      oid: "2.5.29.31", der: DERWriter.sequence(DERWriter.sequence(point)))
+  }
+
+  private static func identifier(_ key: SigningKey) throws(SigningError) -> [UInt8] {
+    Array(SHA256.hash(try key.publicKey()).prefix(20))
+  }
+
+  /// Extension ::= SEQUENCE { oid, critical DEFAULT FALSE, OCTET STRING }.
+  var encoded: [UInt8] {
+    DERWriter.sequence(
+      DERWriter.oid(oid), critical ? DERWriter.boolean(true) : [], DERWriter.octets(der))
+  }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import JournalStore
+import StrictJSON
+import Support
+import Synchronization
+import Testing
+
+/// What was answered is there, whatever ends the daemon (promises 1, 4, 10).
+@Suite struct CrashTests {
+  /// What the daemon said 200 to: uuid and seq.
+  private final class Answered: Sendable {
+    private let seqs = Mutex<[String: Int64]>([:])
+    func note(_ uuid: String, _ seq: Int64) { seqs.withLock { $0[uuid] = seq } }
+    var all: [String: Int64] { seqs.withLock { $0.own } }
+  }
+
+  /// SUBLEDGER_KILL_ROUNDS asks for more.
+  private static let rounds =
+    ProcessInfo.processInfo.environment["SUBLEDGER_KILL_ROUNDS"].flatMap { Int($0) } ?? 3
+  private static let connections = 32
+  private static let eventsEach = 12
+
+  /// Posts its part of a round's bodies, some of them again and some of the round before.
+  private func load(
+    _ port: UInt16, _ bodies: [(uuid: String, body: [UInt8])], _ answered: Answered
+  ) {
+    together(Self.connections) { number in
+      let client = Client(port: port)
+      for (place, item) in bodies.enumerated() where place % Self.connections == number {
+        guard let answer = client.post(item.body) else { return }
+        if answer.status == 200, let seq = answer.json?["seq"]?.integer {
+          answered.note(item.uuid, seq)
+        }
+      }
+    }
+  }
+
+  private func bodies(
+    _ round: Int, _ installation: Installation
+  ) throws -> [(uuid: String, body: [UInt8])] {
+    try (0..<Self.connections * Self.eventsEach).map { place in
+      let number = round * 10_000 + place
+      let body = try installation.sign(
+        Sample.notification(number, otid: "80\(number % 17)"))
+      return (Sample.uuid(number), body)
+    }
+  }
+
+  private func check(_ installation: Installation, _ answered: Answered) throws {
+    let events = try installation.events()
+    #expect(events.compactMap { $0["seq"]?.integer } == (0..<events.count).map { Int64($0 + 1) })
+    let places = Dictionary(
+      grouping: events.compactMap { event in
+        event["notification_uuid"]?.string.map { ($0, event["seq"]?.integer ?? 0) }
+      }, by: \.0)
+    for (uuid, seq) in answered.all {
+      #expect(places[uuid]?.map(\.1) == [seq], "answered \(uuid) as \(seq)")
+    }
+    let verified = try installation.run("verify")
+    #expect(verified.code == 0, "\(verified)")
+  }
+
+  @Test func aKilledDaemonLosesNothingItAnswered() throws {
+    let installation = try Installation()
+    let answered = Answered()
+    var last: [(uuid: String, body: [UInt8])] = []
+    var moment = SystemRandomNumberGenerator()
+    for round in 1...Self.rounds {
+      let new = try bodies(round, installation)
+      let daemon = try installation.start()
+      let (port, work) = (daemon.port, last.suffix(20) + new)
+      let before = answered.all.count
+      let done = DispatchGroup()
+      done.enter()
+      Thread.detachNewThread {
+        load(port, Array(work), answered)
+        done.leave()
+      }
+      let wanted = before + Int.random(in: 1...work.count / 2, using: &moment)
+      try daemon.command.wait(20, "some answers") { answered.all.count >= wanted }
+      usleep(UInt32.random(in: 0...2_000, using: &moment))
+      try daemon.crash()
+      done.wait()
+      #expect(answered.all.count < before + work.count, "it ended before it was killed")
+      try check(installation, answered)
+      last = new
+    }
+    let daemon = try installation.start()
+    load(daemon.port, last, answered)
+    #expect(last.allSatisfy { answered.all[$0.uuid] != nil })
+    #expect(try daemon.stop().code == 0)
+    try check(installation, answered)
+  }
+
+  /// Another program that only looks into the files takes nothing away: an SQLite that closes a
+  /// file as the last one removes its -wal, and the daemon's locks must say that it is not that.
+  @Test func aVisitorLeavesTheFilesAlone() throws {
+    let installation = try Installation()
+    let answered = Answered()
+    let daemon = try installation.start()
+    var seen: [String: Int] = [:]
+    for round in 0..<3 {
+      let work = try bodies(50 + round, installation)
+      load(daemon.port, work, answered)
+      #expect(daemon.client().get("/v1/entitlements/1")?.status == 404)
+      for name in ["journal.sqlite", "entitlements-1.sqlite"] {
+        let path = installation.data.appending(path: name).path
+        let visitor = try SQLiteConnection.open(path, .write)
+        try visitor.execute("SELECT count(*) FROM sqlite_schema")
+        visitor.close()
+        let wal = try FileManager.default.attributesOfItem(atPath: path + "-wal")
+        let inode = wal[.systemFileNumber] as? Int
+        #expect(seen[name] ?? inode == inode, "\(name): another -wal")
+        seen[name] = inode
+      }
+    }
+    try daemon.crash()
+    let again = try installation.start()
+    #expect(try again.stop().code == 0)
+    try check(installation, answered)
+  }
+
+  @Test func aTermSignalDrains() throws {
+    let installation = try Installation()
+    let answered = Answered()
+    let daemon = try installation.start()
+    let work = try bodies(1, installation)
+    let port = daemon.port
+    let done = DispatchGroup()
+    done.enter()
+    Thread.detachNewThread {
+      load(port, work, answered)
+      done.leave()
+    }
+    try daemon.command.wait(20, "some answers") { answered.all.count >= 30 }
+    #expect(try daemon.stop().code == 0)
+    done.wait()
+    #expect(answered.all.count < work.count)
+    try check(installation, answered)
+    // In good order: nothing is left beside the files.
+    for (name, bytes) in try installation.files() where name.hasSuffix("-wal") {
+      #expect(bytes.isEmpty, "\(name) has \(bytes.count) bytes")
+    }
+  }
+
+  @Test func aRequestUnderWayIsFinished() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let body = try installation.sign(Sample.notification(1))
+    let client = daemon.client()
+    #expect(client.get("/healthz", token: nil)?.status == 200)
+    let head = "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nContent-Length: \(body.count)\r\n\r\n"
+    #expect(client.write(Array(head.utf8) + body.prefix(500)))
+    usleep(200_000)
+    daemon.command.signal(SIGTERM)
+    usleep(200_000)
+    #expect(client.write(Array(body.dropFirst(500))))
+    let answer = try #require(client.answer())
+    #expect(try daemon.command.finish(within: 15).code == 0)
+    let events = try installation.events()
+    #expect((answer.status == 200) == (events.count == 1))
+    #expect(answer.status == 200 || answer.field("Retry-After") != nil)
+  }
+
+  @Test func aSecondDaemonTouchesNothing() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let client = daemon.client()
+    let first = try installation.sign(Sample.notification(1))
+    #expect(client.post(first)?.status == 200)
+    let before = try installation.files()
+    let second = try installation.run("serve")
+    #expect(second.code == 3)
+    #expect(second.errors.contains("another process"))
+    #expect(try installation.files() == before)
+    #expect(client.post(try installation.sign(Sample.notification(2)))?.status == 200)
+    #expect(try daemon.stop().code == 0)
+    #expect(try installation.events().count == 2)
+  }
+}

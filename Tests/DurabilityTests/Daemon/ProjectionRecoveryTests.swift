@@ -1,0 +1,168 @@
+import Foundation
+import JournalStore
+import StrictJSON
+import Support
+import Testing
+
+/// Rows that are not this journal's, or no rows: noticed at the start, put aside, and folded anew
+/// (promise 7). They are never trusted over the journal.
+@Suite struct ProjectionRecoveryTests {
+  /// Starts a daemon and waits until it has rows; returns what it says of the customer.
+  private func mend(
+    _ installation: Installation, digest: String?, isAside: Bool = true,
+    _ location: SourceLocation = #_sourceLocation
+  ) throws {
+    let daemon = try installation.start()
+    let client = daemon.client()
+    #expect(client.get("/v1/entitlements/70001")?.status == 200, sourceLocation: location)
+    let version = client.get("/version", token: nil)?.json
+    #expect(version?["digest"]?.string == digest, sourceLocation: location)
+    #expect(try daemon.stop().code == 0, sourceLocation: location)
+    let verified = try installation.run("verify")
+    #expect(verified.code == 0, "\(verified)", sourceLocation: location)
+    #expect(try installation.digest() == digest, sourceLocation: location)
+    #expect(
+      try installation.files().keys.contains { $0.hasSuffix(".aside") } == isAside,
+      sourceLocation: location)
+  }
+
+  /// Beside no daemon nobody puts such rows aside; they are not read either.
+  private func expectNoAnswer(
+    _ installation: Installation, _ location: SourceLocation = #_sourceLocation
+  ) throws {
+    let atRest = try installation.run("entitlement", "70001", "--json")
+    #expect(atRest.code == 1 && atRest.output.isEmpty, "\(atRest)", sourceLocation: location)
+    #expect(atRest.errors.contains("not of this journal"), sourceLocation: location)
+  }
+
+  private func live(_ installation: Installation) throws -> URL {
+    let name = try #require(try ProjectionList.read(installation.dataFolder).live)
+    return installation.data.appending(path: name)
+  }
+
+  @Test func aheadOfTheJournal() throws {
+    let installation = try Installation.renewing(3)
+    let digest = try #require(try installation.digest())
+    let kept = try Data(contentsOf: installation.journal)
+    let row = try installation.run("entitlement", "70001", "--json").lines().first
+    let file = try installation.file(
+      "more", [try installation.sign(Sample.notification(50, otid: "70001"))])
+    #expect(try installation.run("ingest", file).code == 0)
+    #expect(try installation.digest() != digest)
+    // An older copy of the journal comes back.
+    try kept.write(to: installation.journal)
+    let verified = try installation.run("verify")
+    #expect(verified.code == 1 && verified.output.contains("the journal's end is gone"))
+    // Rows that know more than the journal are not believed, at rest neither.
+    try expectNoAnswer(installation)
+    try mend(installation, digest: digest)
+    let again = try installation.run("entitlement", "70001", "--json").lines().first
+    #expect(again?["event_count"]?.integer == row?["event_count"]?.integer)
+  }
+
+  /// Restored, and gone on with: as long as the journal, and another history.
+  @Test func ofAnotherHistory() throws {
+    let installation = try Installation.renewing(3)
+    let kept = try Data(contentsOf: installation.journal)
+    let rows = try installation.files().filter { $0.key.hasPrefix("entitlements-") }
+    #expect(rows.count == 1)
+    func ingest(_ number: Int) throws {
+      let body = try installation.sign(Sample.notification(number, otid: "70001"))
+      let file = try installation.file("more\(number)", [body])
+      #expect(try installation.run("ingest", file).code == 0)
+    }
+    try ingest(50)
+    let ahead = try Data(contentsOf: live(installation))
+    try kept.write(to: installation.journal)
+    for (name, bytes) in rows { try bytes.write(to: installation.data.appending(path: name)) }
+    try ingest(51)
+    let digest = try installation.digest()
+    try ahead.write(to: live(installation))
+    #expect(try installation.digest() != digest)
+    try expectNoAnswer(installation)
+    try mend(installation, digest: digest)
+  }
+
+  @Test func ofAnotherJournal() throws {
+    let installation = try Installation.renewing(3)
+    let other = try Installation.renewing(5)
+    let digest = try installation.digest()
+    try Data(contentsOf: live(other)).write(to: live(installation))
+    let verified = try installation.run("verify")
+    #expect(verified.code == 1 && verified.output.contains("of another journal"), "\(verified)")
+    try expectNoAnswer(installation)
+    try mend(installation, digest: digest)
+  }
+
+  @Test(arguments: ["header", "middle", "all", "half", "nothing"])
+  func damaged(where place: String) throws {
+    let installation = try Installation.renewing(60)
+    let digest = try installation.digest()
+    var bytes = try Data(contentsOf: live(installation))
+    #expect(bytes.count > 16_384)
+    let noise = Data((0..<bytes.count).map { UInt8(truncatingIfNeeded: $0 &* 151 &+ 7) })
+    switch place {
+    case "header": bytes.replaceSubrange(0..<100, with: noise[0..<100])
+    case "middle": bytes.replaceSubrange(4096..<bytes.count, with: noise[4096...])
+    case "all": bytes = noise
+    case "half": bytes = bytes.prefix(bytes.count / 2)
+    default: bytes = Data()
+    }
+    try bytes.write(to: live(installation))
+    #expect(try installation.run("verify").code == 1)
+    try mend(installation, digest: digest)
+  }
+
+  @Test func withoutRowsReadsWaitAndNotificationsDoNot() throws {
+    let installation = try Installation.renewing(3)
+    let digest = try installation.digest()
+    for name in try installation.files().keys where !name.hasPrefix("journal") {
+      try FileManager.default.removeItem(at: installation.data.appending(path: name))
+    }
+    for words in [["entitlement", "70001"], ["history", "70001"]] {
+      let atRest = try installation.launch(words + ["--config", installation.config.path]).finish()
+      if atRest.code == 0 { continue }
+      #expect(atRest.code == 1, "\(atRest)")
+      #expect(atRest.errors.contains("subledger rebuild --apply"), "\(atRest)")
+    }
+    // Somebody else builds: the daemon's own rows have to wait.
+    var lock: FolderLockHolder? = try FolderLockHolder(installation.dataFolder)
+    let daemon = try installation.startWithoutRows()
+    let client = daemon.client()
+    for _ in 0..<3 {
+      let answer = try #require(client.get("/v1/entitlements/70001"))
+      #expect(answer.status == 503 && answer.field("Retry-After") != nil)
+      #expect(client.get("/v1/entitlements")?.status == 503)
+      #expect(client.get("/readyz", token: nil)?.status == 200)
+    }
+    let body = try installation.sign(Sample.notification(50, otid: "70009"))
+    #expect(client.post(body)?.status == 200)
+    #expect(lock != nil)
+    lock = nil
+    try daemon.command.wait(20, "rows") { client.get("/v1/entitlements/70001")?.status == 200 }
+    #expect(client.get("/v1/entitlements/70009")?.status == 200)
+    #expect(try daemon.stop().code == 0)
+    #expect(try installation.verify().code == 0)
+    #expect(try installation.digest() != digest)
+  }
+
+  @Test func withoutTheListOfThem() throws {
+    let installation = try Installation.renewing(3)
+    let digest = try installation.digest()
+    #expect(try installation.run("rebuild", "--apply").code == 0)
+    let list = installation.dataFolder.projectionList
+    try FileManager.default.removeItem(atPath: list)
+    #expect(try installation.roles().isEmpty)
+    try mend(installation, digest: digest, isAside: false)
+    // Names of nothing, and no names at all.
+    for text in ["entitlements-9.sqlite\n", "../journal.sqlite\n", "\u{0}\u{0}", ""] {
+      try Data(text.utf8).write(to: URL(filePath: list))
+      try mend(installation, digest: digest, isAside: false)
+    }
+    try FileManager.default.removeItem(atPath: list)
+    let applied = try installation.run("rebuild", "--apply", "--json")
+    #expect(applied.code == 0, "\(applied)")
+    #expect(try applied.lines().last?["digest"]?.string == digest)
+    #expect(try installation.verify().code == 0)
+  }
+}

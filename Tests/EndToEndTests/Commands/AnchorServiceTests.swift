@@ -1,0 +1,191 @@
+import Foundation
+import JournalStore
+import StrictJSON
+import Support
+import Testing
+
+@testable import Configuration
+@testable import LedgerAudit
+
+/// The daemon that appends anchors by itself, and takes notifications whatever becomes of them.
+@Suite struct AnchorServiceTests {
+  private func installation(
+    _ file: String = "anchors", events: Int64 = 1000, minutes: Int64 = 60
+  ) throws -> (Installation, URL) {
+    let installation = try Installation()
+    let url = installation.folder.appending(path: file)
+    // A relative path is meant from where the configuration lies.
+    try installation.configure(with: [
+      (
+        "anchors",
+        .object([
+          ("file", .string(file)), ("events", .integer(events)), ("minutes", .integer(minutes)),
+        ])
+      )
+    ])
+    return (installation, url)
+  }
+
+  private func post(_ numbers: ClosedRange<Int>, _ installation: Installation, _ client: Client)
+    throws
+  {
+    for number in numbers {
+      let body = try installation.sign(Sample.notification(number))
+      #expect(client.post(body)?.status == 200)
+    }
+  }
+
+  private func anchors(_ file: URL) -> [Int64] {
+    let bytes = (try? Data(wholeOf: file)) ?? Data()
+    return bytes.split(separator: 0x0A).map { Anchor(parsing: Array($0))?.seq ?? -1 }
+  }
+
+  private func count(_ event: String, _ daemon: RunningDaemon) -> Int {
+    daemon.log.split(separator: "\n").count { $0.contains("\"event\":\"\(event)\"") }
+  }
+
+  @Test func afterSoManyEventsAndAtTheEnd() throws {
+    let (installation, file) = try installation(events: 3)
+    let daemon = try installation.start()
+    let client = daemon.client()
+    try post(1...1, installation, client)
+    // The first event is anchored at once: nothing was before.
+    try daemon.command.wait(10, "the first anchor") { anchors(file) == [1] }
+    try post(2...3, installation, client)
+    Thread.sleep(forTimeInterval: 2.5)
+    #expect(anchors(file) == [1])
+    try post(4...4, installation, client)
+    try daemon.command.wait(10, "an anchor of seq 4") { anchors(file) == [1, 4] }
+    try post(5...5, installation, client)
+    #expect(try daemon.stop().code == 0)
+    #expect(anchors(file) == [1, 4, 5])
+    let verified = try installation.run("verify")
+    #expect(verified.code == 0 && verified.output.contains("3 anchors of"), "\(verified)")
+    // Where nothing moved nothing is added.
+    let again = try installation.start()
+    Thread.sleep(forTimeInterval: 1.5)
+    #expect(try again.stop().code == 0)
+    #expect(anchors(file) == [1, 4, 5])
+  }
+
+  @Test func afterSomeTime() throws {
+    let (installation, file) = try installation(minutes: 10)
+    try installation.fill(1...2)
+    let folder = DataFolder(path: installation.data.path)
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    func anchored(minutesAgo minutes: Int64) throws {
+      let anchor = try Anchor.make(
+        of: folder, at: now - minutes * 60_000, by: try AnchorKey.readOrMake(folder))
+      try Data(anchor.line + [0x0A]).write(to: file)
+    }
+    try anchored(minutesAgo: 11)
+    var daemon = try installation.start()
+    Thread.sleep(forTimeInterval: 1.5)
+    #expect(anchors(file) == [2], "time alone moves nothing")
+    try post(3...3, installation, daemon.client())
+    try daemon.command.wait(10, "an anchor of seq 3") { anchors(file) == [2, 3] }
+    try daemon.crash()
+    try anchored(minutesAgo: 8)
+    daemon = try installation.start()
+    try post(4...4, installation, daemon.client())
+    Thread.sleep(forTimeInterval: 2.5)
+    #expect(anchors(file) == [3])
+    try daemon.crash()
+    #expect(anchors(file) == [3], "a crash anchors nothing")
+  }
+
+  @Test func aVolumeThatIsGone() throws {
+    let (installation, file) = try installation("volume/anchors", events: 1)
+    let daemon = try installation.start()
+    let client = daemon.client()
+    try post(1...1, installation, client)
+    try daemon.command.wait(10, "a failure") { count("anchors_failed", daemon) == 1 }
+    for number in 2...8 {
+      try post(number...number, installation, client)
+      Thread.sleep(forTimeInterval: 1)
+    }
+    #expect(count("anchors_failed", daemon) == 1, "\(daemon.log)")
+    #expect(daemon.log.contains("it is tried again"))
+    let volume = file.deletingLastPathComponent()
+    try FileManager.default.createDirectory(at: volume, withIntermediateDirectories: true)
+    try daemon.command.wait(15, "the volume to be used") {
+      count("anchors_resumed", daemon) == 1
+    }
+    #expect(anchors(file) == [8])
+    // Gone again, and so it stays: the daemon ends in good order all the same.
+    try FileManager.default.removeItem(at: volume)
+    try post(9...9, installation, client)
+    try daemon.command.wait(10, "a second failure") { count("anchors_failed", daemon) == 2 }
+    #expect(try daemon.stop().code == 0)
+    #expect(count("anchors_failed", daemon) == 2)
+    let verified = try installation.run("verify")
+    #expect(verified.code == 1 && verified.output.contains("is missing"), "\(verified)")
+  }
+
+  @Test func aKeyThatOthersCanRead() throws {
+    let (installation, file) = try installation(events: 1)
+    #expect(try installation.run("anchor", "--public-key").code == 0)
+    let key = installation.data.appending(path: "anchor.key").path
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: key)
+    let daemon = try installation.start()
+    try post(1...1, installation, daemon.client())
+    try daemon.command.wait(10, "a failure") { count("anchors_failed", daemon) == 1 }
+    #expect(daemon.log.contains("chmod 600"))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+    try daemon.command.wait(15, "an anchor") { anchors(file) == [1] }
+    try daemon.stop()
+  }
+
+  @Test func aJournalThatLostItsEnd() throws {
+    let (installation, file) = try installation(events: 1)
+    try installation.fill(1...3)
+    #expect(try installation.run("anchor", "--append", file.path).code == 0)
+    try installation.cut(behind: 2)
+    let daemon = try installation.start()
+    try daemon.command.wait(10, "the loss to be noticed") { count("anchors_ahead", daemon) == 1 }
+    try post(4...5, installation, daemon.client())
+    try daemon.stop()
+    let verified = try installation.run("verify")
+    #expect(verified.firstLine.hasPrefix("promise 5 broken at seq 3:"), "\(verified)")
+  }
+
+  // MARK: Its rhythm and its settings
+
+  @Test func rhythm() {
+    var rhythm = AnchorSchedule(Configuration.Anchors(file: "x", events: 10, minutes: 5))
+    #expect(!rhythm.isDue(0, at: 0) && !rhythm.isDue(0, at: 0, isLast: true))
+    #expect(rhythm.isDue(1, at: 0))
+    rhythm.note(1, at: 1_000_000)
+    #expect(!rhythm.isDue(10, at: 1_000_000) && rhythm.isDue(11, at: 1_000_000))
+    #expect(!rhythm.isDue(2, at: 1_299_999) && rhythm.isDue(2, at: 1_300_000))
+    #expect(!rhythm.isDue(1, at: 9_000_000) && !rhythm.isDue(1, at: 9_000_000, isLast: true))
+    #expect(rhythm.isDue(2, at: 1_000_000, isLast: true))
+    // A clock that was set back must not put it off for as long.
+    #expect(rhythm.isDue(2, at: 999_999) && !rhythm.isDue(1, at: 999_999))
+  }
+
+  @Test(arguments: [
+    ("[]", "anchors: no object"), ("{}", "file is missing"), ("{\"file\":\"\"}", "file is no text"),
+    ("{\"file\":7}", "file is no text"), ("{\"file\":\"x\",\"event\":1}", "unknown key \"event\""),
+    ("{\"file\":\"x\",\"events\":0}", "events is no whole number from 1 to 1000000000"),
+    ("{\"file\":\"x\",\"events\":\"9\"}", "events is no whole number"),
+    ("{\"file\":\"x\",\"minutes\":525601}", "minutes is no whole number from 1 to 525600"),
+    ("{\"file\":\"x\",\"minutes\":1.5}", "minutes is no whole number"),
+  ])
+  func settingsThatAreNone(text: String, words: String) throws {
+    let installation = try Installation()
+    let value = try JSONDocument(parsing: Array(text.utf8)).root.value
+    try installation.configure(with: [("anchors", value)])
+    let finished = try installation.run("serve")
+    #expect(finished.code == 2 && finished.errors.contains(words), "\(finished)")
+  }
+
+  @Test func besideTheDataIsAWarning() throws {
+    let installation = try Installation()
+    let file = installation.data.path + "/anchors"
+    try installation.configure(with: [("anchors", .object([("file", .string(file))]))])
+    let daemon = try installation.start()
+    #expect(count("anchors_beside_data", daemon) == 1)
+    try daemon.stop()
+  }
+}

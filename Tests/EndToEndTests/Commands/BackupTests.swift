@@ -1,0 +1,222 @@
+import Foundation
+import JournalStore
+import StrictJSON
+import Support
+import Testing
+
+/// A backup is a whole prefix of the journal, with everything that was answered before it, and a
+/// data folder can be made of it again.
+@Suite struct BackupTests {
+  /// SUBLEDGER_BACKUPS asks for more, and for more load.
+  private static let asked =
+    ProcessInfo.processInfo.environment["SUBLEDGER_BACKUPS"].flatMap { Int($0) }
+  private static let backups = asked ?? 3
+  private static let pause: UInt32 = asked == nil ? 80_000 : 1_000
+
+  private struct Place: Equatable {
+    let seq: Int64, hash: [UInt8], uuid: String
+  }
+
+  private func places(_ journal: URL) throws -> [Place] {
+    let connection = try SQLiteConnection.open(journal.path, .immutable)
+    defer { connection.close() }
+    return try connection.statement(
+      "SELECT seq, hash, notification_uuid FROM journal_v1 ORDER BY seq"
+    ).all { Place(seq: $0.int(0), hash: $0.bytes(1), uuid: $0.text(2)) }
+  }
+
+  /// Twelve events of three customers, a foreign notification, and a key.
+  private func filled() throws -> Installation {
+    let installation = try Installation()
+    let lines = try (1...12).map { number in
+      try installation.sign(Sample.notification(number, otid: "700\(number % 3)"))
+    }
+    let foreign = try installation.sign(Sample.notification(90, bundleId: "com.example.foreign"))
+    let ingested = try installation.run(
+      "ingest", try installation.file("all", lines + [foreign]), "--skip-bad")
+    #expect(ingested.code == 1, "\(ingested)")
+    return installation
+  }
+
+  private func isThere(_ path: URL) -> Bool {
+    (try? FileManager.default.attributesOfItem(atPath: path.path)) != nil
+  }
+
+  private func mode(_ path: URL) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: path.path)[.posixPermissions] as? Int
+  }
+
+  /// Another installation of the same apps and roots, whose data is what a backup becomes.
+  private func restored(_ backup: URL, of first: Installation) throws -> Installation {
+    let other = try Installation(authority: first.authority)
+    let finished = try other.run("restore", backup.path)
+    #expect(finished.code == 0 && finished.output.contains("subledger ingest"), "\(finished)")
+    return other
+  }
+
+  // MARK: Under load
+
+  private struct Taken {
+    let folder: URL
+    /// What was answered before it was begun.
+    let answered: [String: Int64]
+    let manifest: JSONElement
+  }
+
+  private func take(
+    _ number: Int, _ installation: Installation, _ traffic: BackupTraffic
+  ) throws -> Taken {
+    let folder = installation.folder.appending(path: "backup-\(number)")
+    let answered = traffic.answered
+    let made = try installation.run("backup", folder.path, "--json")
+    #expect(made.code == 0, "\(made)")
+    return Taken(folder: folder, answered: answered, manifest: try #require(try made.lines().last))
+  }
+
+  private func check(_ taken: Taken, _ final: [Place]) throws {
+    let places = try places(taken.folder.appending(path: "journal.sqlite"))
+    #expect(places == Array(final.prefix(places.count)), "\(taken.folder.lastPathComponent)")
+    #expect(places.count == taken.manifest["seq"]?.integer.map { Int($0) })
+    let seqs = Dictionary(uniqueKeysWithValues: places.map { ($0.uuid, $0.seq) })
+    let missing = taken.answered.filter { seqs[$0.key] != $0.value }
+    #expect(missing.isEmpty, "answered before, and not in it")
+    #expect(places.count < final.count, "nothing came after it")
+  }
+
+  /// Backups in a row while notifications come in; then each is held against the truth, one is
+  /// made a data folder again, and what Apple would send again makes it the truth.
+  @Test func underLoad() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let traffic = BackupTraffic(installation, pause: Self.pause)
+    traffic.start(daemon.port)
+    try daemon.command.wait(30, "some answers") { traffic.answered.count >= 30 }
+    var taken: [Taken] = []
+    for number in 1...Self.backups { taken.append(try take(number, installation, traffic)) }
+    let count = traffic.answered.count
+    try daemon.command.wait(30, "more answers") { traffic.answered.count > count + 10 }
+    traffic.end()
+    #expect(try daemon.stop().code == 0)
+    let final = try places(installation.journal)
+    #expect(final.count == traffic.answered.count)
+    for item in taken {
+      try check(item, final)
+      let checked = try installation.run("backup", "--check", item.folder.path)
+      #expect(checked.code == 0, "\(checked)")
+    }
+    let truth = try installation.verify()
+    #expect(truth.code == 0)
+    for item in [taken[0], taken[taken.count - 1]] {
+      let other = try restored(item.folder, of: installation)
+      try resend(traffic.bodies.shuffled(), to: other, item.manifest)
+      let verified = try other.verify()
+      #expect(verified.code == 0, "\(verified.report.value.text)")
+      #expect(verified.report["events"]?.integer == truth.report["events"]?.integer)
+      #expect(verified.report["digest"]?.string == truth.report["digest"]?.string)
+      #expect(verified.report["digest"]?.string != nil)
+    }
+  }
+
+  /// Through the door of a daemon that was started on the restored folder.
+  private func resend(
+    _ bodies: [[UInt8]], to other: Installation, _ manifest: JSONElement
+  ) throws {
+    #expect(try other.verify().code == 0)
+    #expect(try other.events().count == manifest["seq"]?.integer.map { Int($0) })
+    let daemon = try other.start()
+    let client = daemon.client()
+    let half = bodies.count / 2
+    for body in bodies.prefix(half) { #expect(client.post(body) != nil) }
+    let file = try other.file("rest", Array(bodies.dropFirst(half)))
+    let rest = try other.run("ingest", file, "--skip-bad")
+    #expect(rest.code <= 1, "\(rest)")
+    #expect(try daemon.stop().code == 0)
+  }
+
+  // MARK: What is in it
+
+  @Test func everythingThatCannotBeMadeAgain() throws {
+    let installation = try filled()
+    let key = Data((0..<48).map { UInt8($0) })
+    try key.write(to: installation.data.appending(path: "anchor.key"))
+    let before = try installation.files()
+    let backup = installation.folder.appending(path: "backup")
+    let made = try installation.run("backup", backup.path + "/")
+    #expect(made.code == 0 && made.output.contains("12 events"), "\(made)")
+    #expect(try installation.files() == before, "the data folder was touched")
+    let names = try FileManager.default.contentsOfDirectory(atPath: backup.path).sorted()
+    #expect(names == ["anchor.key", "backup.json", "journal.sqlite"])
+    #expect(try mode(backup) == 0o700)
+    for name in names { #expect(try mode(backup.appending(path: name)) == 0o600) }
+    let other = try Installation(authority: installation.authority)
+    try FileManager.default.createDirectory(at: other.data, withIntermediateDirectories: true)
+    let restored = try other.run("restore", backup.path, "--json")
+    #expect(try restored.lines().last?["seq"]?.integer == 12, "\(restored)")
+    #expect(try other.files()["anchor.key"] == key)
+    #expect(try mode(other.data) == 0o700)
+    for name in ["anchor.key", "journal.sqlite"] {
+      #expect(try mode(other.data.appending(path: name)) == 0o600)
+    }
+    let listed = try other.run("quarantine", "list", "--json")
+    #expect(try listed.lines().count == 1, "\(listed)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: backup.path).sorted() == names)
+    #expect(try installation.run("backup", "--check", backup.path).code == 0)
+  }
+
+  /// `verify` proves the signatures of a backup where it lies, and makes nothing there.
+  @Test func verifyOfABackup() throws {
+    let installation = try filled()
+    let backup = installation.folder.appending(path: "backup")
+    #expect(try installation.run("backup", backup.path).code == 0)
+    let verified = try installation.run("verify", "--data", backup.path, "--json")
+    #expect(verified.code == 0, "\(verified)")
+    #expect(try verified.lines().last?["events"]?.integer == 12)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: backup.path).sorted()
+        == ["backup.json", "journal.sqlite"])
+  }
+
+  // MARK: Cut off
+
+  /// Killed at any moment, there is a good backup under its name, or none.
+  @Test func killedInTheMiddle() throws {
+    let installation = try filled()
+    var cut = 0
+    for round in 0..<12 {
+      let folder = installation.folder.appending(path: "killed-\(round)")
+      let partial = URL(filePath: folder.path + ".partial")
+      let command = try installation.launch(
+        ["backup", folder.path, "--config", installation.config.path])
+      try command.wait(20, "the backup to begin") {
+        isThere(partial) || isThere(folder) || !command.isRunning
+      }
+      usleep(UInt32(round) * 12_000)
+      command.signal(SIGKILL)
+      try command.finish()
+      guard !isThere(folder) else {
+        #expect(try installation.run("backup", "--check", folder.path).code == 0)
+        continue
+      }
+      cut += 1
+      let again = try installation.run("backup", folder.path)
+      #expect(again.code == 3 && again.errors.contains("remove it (rm -r)"), "\(again)")
+      try FileManager.default.removeItem(at: partial)
+      if round == 0 { #expect(try installation.run("backup", folder.path).code == 0) }
+    }
+    #expect(cut > 0, "none was killed in the middle")
+  }
+
+  @Test func interrupted() throws {
+    let installation = try filled()
+    let folder = installation.folder.appending(path: "stopped")
+    let partial = URL(filePath: folder.path + ".partial")
+    let command = try installation.launch(
+      ["backup", folder.path, "--config", installation.config.path])
+    try command.wait(20, "the backup to begin") { isThere(partial) }
+    command.signal(SIGINT)
+    let finished = try command.finish()
+    #expect(finished.code == 3 && finished.errors.contains("stopped"), "\(finished)")
+    #expect(!isThere(folder) && !isThere(partial))
+    #expect(try installation.run("backup", folder.path).code == 0)
+  }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import Simulator
+import StrictJSON
+import Support
+import Testing
+
+/// One customer's evidence, checked by somebody who has nothing but the file and a public key.
+@Suite struct BundleTests {
+  private static let customer = "701"
+
+  /// Twelve events of two customers, an anchor kept after the fourth and the eighth.
+  private func filled() throws -> (Installation, anchors: String) {
+    let installation = try Installation()
+    let anchors = installation.folder.appending(path: "anchors.ndjson").path
+    for first in [1, 5, 9] {
+      let lines = try (first..<first + 4).map {
+        try installation.sign(Sample.notification($0, otid: "70\($0 % 2)"))
+      }
+      let ingested = try installation.run(
+        "ingest", try installation.file("from\(first)", lines))
+      guard ingested.code == 0 else { throw Trouble("\(ingested)") }
+      if first < 9 { #expect(try installation.run("anchor", "--append", anchors).code == 0) }
+    }
+    return (installation, anchors)
+  }
+
+  private func export(_ installation: Installation, _ words: String...) throws -> URL {
+    let file = installation.folder.appending(path: "\(UUID().uuidString).ndjson")
+    let words = ["export", "--only", Self.customer, "--bundle", file.path, "--json"] + words
+    let made = try installation.launch(words + ["--config", installation.config.path]).finish()
+    guard made.code == 0 else { throw Trouble("\(made)") }
+    return file
+  }
+
+  private func publicKey(_ installation: Installation) throws -> String {
+    let file = installation.folder.appending(path: "key.pem")
+    try Data(try installation.run("anchor", "--public-key").output.utf8).write(to: file)
+    return file.path
+  }
+
+  /// Somebody elsewhere: no data folder, no key, only the roots.
+  private func check(
+    _ bundle: URL, by reader: Installation, _ words: String...
+  ) throws -> Finished {
+    try reader.launch(
+      ["verify", "--bundle", bundle.path, "--config", reader.config.path] + words
+    ).finish()
+  }
+
+  @Test func holdsWithoutAnyData() throws {
+    let (installation, _) = try filled()
+    let bundle = try export(installation)
+    let reader = try Installation(authority: installation.authority)
+    let checked = try check(
+      bundle, by: reader, "--anchor-key", try publicKey(installation), "--json")
+    #expect(checked.code == 0, "\(checked)")
+    let report = try #require(try checked.lines().first)
+    #expect(report["events"]?.integer == 6)
+    #expect(report["key_compared"]?.boolean == true)
+    #expect(report["answer_compared"]?.boolean == true)
+    #expect(!FileManager.default.fileExists(atPath: reader.data.path))
+    // What it says is what the service says, and its bodies are what came.
+    let time = try #require(report["entitlement"]?["as_of"]?.integer)
+    let row = try #require(
+      try installation.run("entitlement", Self.customer, "--as-of", "\(time)", "--json")
+        .lines().first)
+    #expect(
+      report["entitlement"]?.value.text
+        == row.value.setting("succeeded_by", nil).text)
+    let lines = try String(contentsOf: bundle, encoding: .utf8).split(separator: "\n")
+    let exported = try installation.run("export", "--only", Self.customer).output
+    let bodies = try lines.compactMap {
+      try JSONDocument(parsing: Array($0.utf8)).root
+    }.filter { $0["object"]?.string == "event" }.compactMap { $0["body"]?.string }
+    #expect(bodies.count == 6 && bodies.allSatisfy { exported.contains($0) })
+  }
+
+  @Test func keptAnchorsMakeItShort() throws {
+    let (installation, anchors) = try filled()
+    func count(_ kind: String, in bundle: URL) throws -> Int {
+      try String(contentsOf: bundle, encoding: .utf8).split(separator: "\n")
+        .filter { $0.hasPrefix("{\"object\":\"\(kind)\"") }.count
+    }
+    #expect(try installation.run("anchor", "--append", anchors).code == 0)
+    let more = try (13...20).map { try installation.sign(Sample.notification($0, otid: "700")) }
+    #expect(try installation.run("ingest", try installation.file("more", more)).code == 0)
+    // From each event to its anchor, and not from the first event to the head.
+    let short = try export(installation, "--anchors", anchors)
+    #expect(try count("anchor", in: short) == 3 && count("link", in: short) == 6)
+    #expect(try check(short, by: installation).code == 0)
+    let long = try export(installation)
+    #expect(try count("anchor", in: long) == 1 && count("link", in: long) == 14)
+    #expect(try check(long, by: installation).code == 0)
+    // Anchors of another journal are of no use, and do no harm.
+    let (other, _) = try filled()
+    let alone = try export(other, "--anchors", anchors)
+    #expect(try count("anchor", in: alone) == 1)
+    #expect(try check(alone, by: other).code == 0)
+  }
+
+  @Test func aChangedByteIsRefused() throws {
+    let (installation, anchors) = try filled()
+    let bundle = try export(installation, "--anchors", anchors)
+    let whole = try Data(contentsOf: bundle)
+    let file = installation.folder.appending(path: "changed.ndjson")
+    var dice = SeededGenerator(seed: 20_260_101)
+    var places = (0..<40).map { _ in Int.random(in: 0..<whole.count, using: &dice) }
+    places.append(whole.count - 1)
+    for place in places {
+      var bytes = whole
+      bytes[place] ^= 1 << UInt8.random(in: 0..<7, using: &dice)
+      try bytes.write(to: file)
+      let checked = try check(file, by: installation)
+      #expect(checked.code == 1, "byte \(place): \(checked)")
+      #expect(checked.firstLine.hasPrefix("promise "), "byte \(place): \(checked)")
+    }
+  }
+
+  @Test func aLineLessOrMoreIsRefused() throws {
+    let (installation, anchors) = try filled()
+    let bundle = try export(installation, "--anchors", anchors)
+    let lines = try String(contentsOf: bundle, encoding: .utf8).split(separator: "\n")
+    let file = installation.folder.appending(path: "changed.ndjson")
+    for place in lines.indices {
+      var (fewer, doubled, swapped) = (lines, lines, lines)
+      fewer.remove(at: place)
+      doubled.insert(lines[place], at: place)
+      if place > 0 { swapped.swapAt(place, place - 1) }
+      for changed in [fewer, doubled, place > 0 ? swapped : fewer, Array(lines[..<place])] {
+        try Data((changed.joined(separator: "\n") + "\n").utf8).write(to: file)
+        let checked = try check(file, by: installation)
+        #expect(checked.code == 1, "line \(place + 1): \(checked)")
+      }
+    }
+  }
+
+  /// Sealed anew by somebody else's key: only the right key can tell, and does.
+  @Test func anotherKeyIsRefused() throws {
+    let (installation, _) = try filled()
+    let bundle = try export(installation)
+    let stranger = try Installation(authority: installation.authority)
+    let key = try publicKey(stranger)
+    let checked = try check(bundle, by: installation, "--anchor-key", key)
+    #expect(checked.code == 1, "\(checked)")
+    #expect(checked.output.contains("not signed by that key"))
+    let unknown = try check(bundle, by: installation)
+    #expect(unknown.code == 0 && unknown.output.contains("--anchor-key"), "\(unknown)")
+    // Nor does another root prove what is in it.
+    let another = try check(bundle, by: try Installation())
+    #expect(another.code == 1)
+    #expect(another.firstLine.hasPrefix("promise 3 broken at seq 1:"), "\(another)")
+  }
+
+  @Test func aPastMomentAndV1() throws {
+    let (installation, _) = try filled()
+    let past = try export(installation, "--as-of", "\(Sample.start + 3 * 60_000)")
+    let checked = try check(past, by: installation, "--json")
+    #expect(checked.code == 0, "\(checked)")
+    let answer = try #require(try checked.lines().first?["entitlement"])
+    #expect(answer["event_count"]?.integer == 2)
+    #expect(answer["gives_access"]?.boolean == true)
+  }
+
+  @Test func mistakesAreNamed() throws {
+    let (installation, _) = try filled()
+    let there = try export(installation)
+    for (words, code, text) in [
+      (["export", "--bundle", "b"], 2, "--only"),
+      (["export", "--only", "701", "--bundle", "b", "--compress"], 2, "--compress"),
+      (["export", "--only", "999", "--bundle", "b"], 1, "no events of that id"),
+      (["export", "--only", "701", "--bundle", there.path], 3, "--force"),
+      (["export", "--only", "701", "--bundle", "b", "--anchors", "none"], 3, "--anchors"),
+      (["export", "--anchors", "a"], 2, "--bundle"),
+      (["verify", "--bundle", "none"], 3, "check the path"),
+      (["verify", "--bundle", installation.config.path], 1, "is no line of a bundle"),
+      (["verify", "--bundle", there.path, "--anchor-key", there.path], 3, "PEM"),
+    ] as [([String], Int32, String)] {
+      let run = try installation.launch(words + ["--config", installation.config.path]).finish()
+      #expect(run.code == code, "\(words): \(run)")
+      #expect((run.output + run.errors).contains(text), "\(words): \(run)")
+    }
+  }
+
+  /// The commands that the README shows, as they stand there.
+  @Test func byHandAsTheReadmeShows() throws {
+    let (installation, _) = try filled()
+    let bundle = try export(installation)
+    let readme = try String(
+      contentsOf: URL(filePath: #filePath).appending(path: "../../../../README.md").standardized,
+      encoding: .utf8)
+    let block = try #require(readme.range(of: "    jws=$(grep"))
+    let rest = readme[block.lowerBound...].components(separatedBy: "\n\n")[0]
+    let script = rest.split(separator: "\n").map { $0.dropFirst(4) }.joined(separator: "\n")
+    let shown = try RunningCommand(
+      ["-ec", script.replacingOccurrences(of: "bundle.ndjson", with: bundle.path)],
+      in: installation.folder, program: URL(filePath: "/bin/bash")
+    ).finish()
+    let text = shown.output
+    #expect(shown.code == 0, "\(shown)")
+    #expect(text.contains("x5c-1.pem: OK") && text.contains("Verified OK"), "\(text)")
+    #expect(text.contains("\"notificationType\":\"DID_RENEW\""))
+  }
+}

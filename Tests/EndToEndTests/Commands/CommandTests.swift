@@ -1,0 +1,234 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// The commands: words, exit codes, output, beside the daemon and at rest.
+@Suite struct CommandTests {
+  private static let names = [
+    "serve", "ingest", "entitlement", "history", "explain", "events", "export",
+    "rebuild", "verify", "anchor", "quarantine", "simulate", "version", "demo", "backup",
+    "restore",
+  ]
+
+  /// Twelve renewals of two customers, a month or so apart.
+  private func filled() throws -> Installation {
+    let installation = try Installation()
+    let lines = try (1...12).map { number in
+      try installation.sign(
+        Sample.notification(
+          number, otid: "700\(number % 2)", type: number < 3 ? "SUBSCRIBED" : "DID_RENEW",
+          environment: number > 10 ? "Sandbox" : "Production"))
+    }
+    let kept = lines.enumerated().map { number, line in
+      Array("{\"received_at_ms\":\(Sample.start + Int64(number) * 1000),\"body\":".utf8) + line
+        + [UInt8(ascii: "}")]
+    }
+    let ingested = try installation.run("ingest", try installation.file("all", kept))
+    #expect(ingested.code == 0, "\(ingested)")
+    return installation
+  }
+
+  @Test(arguments: names) func helpHasAnExample(name: String) throws {
+    let installation = try Installation()
+    let help = try installation.launch([name, "--help"]).finish()
+    #expect(help.code == 0 && help.errors.isEmpty, "\(help)")
+    #expect(help.output.contains("subledger \(name)"))
+    #expect(help.output.lowercased().contains("example"))
+    let unknown = try installation.launch([name, "--no-such-flag"]).finish()
+    #expect(unknown.code == 2, "\(unknown)")
+    #expect(unknown.output.isEmpty && !unknown.errors.isEmpty)
+  }
+
+  @Test func words() throws {
+    let installation = try Installation()
+    for words in [
+      [], ["nonsense"], ["entitlement"], ["entitlement", "1", "2"], ["quarantine"],
+      ["quarantine", "admit"], ["quarantine", "admit", "x"], ["ingest"], ["verify", "now"],
+      ["events", "--limit", "0"], ["events", "--limit"], ["events", "--since", "yesterday"],
+      ["entitlement", "1", "--environment", "production"], ["entitlement", "1", "--as-of", "x"],
+      ["events", "--limit", "1", "--limit", "2"],
+    ] {
+      let finished = try installation.launch(words).finish()
+      #expect(finished.code == 2, "\(words): \(finished)")
+    }
+    #expect(try installation.launch(["--help"]).finish().code == 0)
+    let version = try installation.launch(["version", "--json"]).finish()
+    #expect(version.code == 0)
+    #expect(try version.lines().first?["version"]?.string != nil)
+  }
+
+  @Test func entitlementAtItsTimes() throws {
+    let installation = try filled()
+    let day = Sample.day
+    func ask(_ words: String...) throws -> Finished {
+      try installation.launch(
+        ["entitlement", "7001", "--json", "--config", installation.config.path] + words
+      ).finish()
+    }
+    #expect(try installation.run("entitlement", "no-such-id").code == 1)
+    #expect(try ask("--as-of", "2025-12-31T23:59:59Z").code == 1)
+    let signed = Sample.start + 60_000
+    let first = try #require(try ask("--as-of", "\(signed)").lines().first)
+    #expect(first["status"]?.string == "active" && first["event_count"]?.integer == 1)
+    #expect(first["expires_at"]?.integer == signed + 30 * day)
+    #expect(first["as_of"]?.integer == signed && first["known_at"]?.kind == .null)
+    // Received by the third second: events 1 and 3, signed in minutes 1 and 3.
+    let known = try #require(
+      try ask("--known-at", "\(Sample.start + 2500)", "--as-of", "\(Sample.start + day)")
+        .lines().first)
+    #expect(known["event_count"]?.integer == 2)
+    #expect(known["known_at"]?.integer == Sample.start + 2500)
+    #expect(known["last_event"]?["seq"]?.integer == 3)
+    let later = try #require(try ask("--as-of", "2027-01-01T00:00:00Z").lines().first)
+    #expect(later["status"]?.string == "expired" && later["gives_access"]?.boolean == false)
+    #expect(later["event_count"]?.integer == 5)
+    let sandbox = try #require(try ask("--environment", "Sandbox").lines().first)
+    #expect(sandbox["environment"]?.string == "Sandbox")
+    #expect(sandbox["event_count"]?.integer == 1)
+    let text = try installation.run("entitlement", "7001", "--as-of", "2026-01-02T00:00:00Z")
+    #expect(text.code == 0 && text.output.contains("status") && text.output.contains("active"))
+  }
+
+  @Test func historyShowsWhatChanged() throws {
+    let installation = try filled()
+    let history = try installation.run("history", "7001", "--json").lines()
+    #expect(history.map { $0["seq"]?.integer } == [1, 3, 5, 7, 9])
+    #expect(history.first?["changes"]?["status"]?["after"]?.string == "active")
+    #expect(history.first?["changes"]?["status"]?["before"]?.kind == .null)
+    #expect(history.last?["changes"]?["expires_at"]?["after"]?.integer != nil)
+    #expect(history.allSatisfy { $0["late"]?.boolean == false })
+    #expect(try installation.run("history", "7001").output.contains("DID_RENEW"))
+    #expect(try installation.run("history", "1").code == 1)
+    let daemon = try installation.start()
+    let answer = try #require(daemon.client().get("/v1/entitlements/7001/history")?.json)
+    #expect(answer["object"]?.string == "list" && answer["next_page"]?.kind == .null)
+    #expect(answer["items"]?.elements.map(\.value.text) == history.map(\.value.text))
+    try daemon.stop()
+  }
+
+  @Test func eventsFiltered() throws {
+    let installation = try filled()
+    func seqs(_ words: String...) throws -> [Int64] {
+      let finished = try installation.launch(
+        ["events", "--json", "--config", installation.config.path] + words
+      ).finish()
+      return try finished.lines().compactMap { $0["seq"]?.integer }
+    }
+    #expect(try seqs() == Array(1...12))
+    #expect(try seqs("--type", "SUBSCRIBED") == [1, 2])
+    #expect(try seqs("--environment", "Sandbox") == [11, 12])
+    #expect(try seqs("--otid", "7001", "--limit", "2") == [1, 3])
+    #expect(try seqs("--after", "9", "--limit", "2") == [10, 11])
+    #expect(try seqs("--subtype", "VOLUNTARY").isEmpty)
+    #expect(try seqs("--bundle-id", "com.example.app").count == 12)
+    #expect(try seqs("--bundle-id", "com.example.other").isEmpty)
+    let since = "2026-01-01T00:00:03Z"
+    #expect(try seqs("--since", since) == Array(4...12))
+    #expect(try seqs("--until", since) == [1, 2, 3])
+    #expect(try seqs("--since", since, "--until", "\(Sample.start + 5000)") == [4, 5])
+    #expect(try installation.run("events", "--since", since, "--until", since).code == 2)
+  }
+
+  @Test func eventsFollow() throws {
+    let installation = try filled()
+    let daemon = try installation.start()
+    let following = try installation.launch([
+      "events", "--follow", "--json", "--after", "11", "--config", installation.config.path,
+    ])
+    try following.wait(10, "the twelfth") { following.outputSoFar().contains(Sample.uuid(12)) }
+    #expect(daemon.client().post(try installation.sign(Sample.notification(77)))?.status == 200)
+    try following.wait(10, "the new one") { following.outputSoFar().contains(Sample.uuid(77)) }
+    following.signal(SIGINT)
+    let finished = try following.finish(within: 5)
+    #expect(finished.code == 0)
+    #expect(try finished.lines().count == 2)
+    // A daemon that ends and starts again does not end it.
+    try daemon.stop()
+  }
+
+  @Test func rebuildBesideReaders() throws {
+    let installation = try filled()
+    let daemon = try installation.start()
+    let port = daemon.port
+    let path = "/v1/entitlements/7001?environment=Production"
+    func comparable(_ answer: Client.Answer?) -> String? {
+      guard let answer, answer.status == 200 else { return "\(answer?.status ?? 0)" }
+      return answer.json?.value.setting("as_of", nil).text
+    }
+    let expected = comparable(daemon.client().get(path))
+    let before = try installation.verify().report["digest"]?.string
+    let done = DispatchGroup()
+    let stop = Flag()
+    let wrong = Flag()
+    for _ in 0..<2 {
+      done.enter()
+      Thread.detachNewThread {
+        let client = Client(port: port)
+        while !stop.isSet {
+          let answer = client.get(path)
+          let row = answer?.json?.value.setting("as_of", nil).text
+          if answer?.status != 200 || row != expected { wrong.set() }
+        }
+        done.leave()
+      }
+    }
+    for _ in 0..<3 {
+      let rebuilt = try installation.run("rebuild", "--apply", "--json")
+      #expect(rebuilt.code == 0, "\(rebuilt)")
+      #expect(try rebuilt.lines().last?["digest"]?.string == before)
+    }
+    stop.set()
+    done.wait()
+    #expect(!wrong.isSet, "a reader saw something else than \(expected ?? "")")
+    // What comes after the swap is in the new rows.
+    let body = try installation.sign(Sample.notification(50, otid: "7001"))
+    #expect(daemon.client().post(body)?.status == 200)
+    #expect(daemon.client().get(path)?.json?["last_event"]?["seq"]?.integer == 13)
+    #expect(try daemon.stop().code == 0)
+    #expect(try installation.verify().code == 0)
+  }
+
+  /// Commands see whole states while the daemon writes, and it does not notice them.
+  @Test func commandsBesideALoadedDaemon() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let port = daemon.port
+    let bodies = try (0..<450).map {
+      try installation.sign(Sample.notification($0, otid: "70\($0 % 40)"))
+    }
+    let (stop, refused) = (Flag(), Flag())
+    let done = DispatchGroup()
+    for part in 0..<3 {
+      done.enter()
+      Thread.detachNewThread {
+        let client = Client(port: port)
+        for body in bodies[(part * 150)..<(part * 150 + 150)] where !stop.isSet {
+          if client.post(body)?.status != 200 { refused.set() }
+        }
+        done.leave()
+      }
+    }
+    while try installation.events("--limit", "20").count < 20 {}
+    for _ in 0..<2 {
+      let verified = try installation.run("verify")
+      #expect(verified.code == 0, "\(verified)")
+      let rebuilt = try installation.run("rebuild", "--apply")
+      #expect(rebuilt.code == 0, "\(rebuilt)")
+      let row = try installation.run("entitlement", "703", "--json")
+      #expect(row.code == 0, "\(row)")
+      #expect(try installation.run("history", "703", "--json").code == 0)
+    }
+    stop.set()
+    done.wait()
+    #expect(!refused.isSet)
+    #expect(try daemon.stop().code == 0)
+    #expect(try installation.verify().code == 0)
+  }
+
+  @Test func aFlagWinsOverTheFile() throws {
+    let installation = try filled()
+    let elsewhere = installation.folder.appending(path: "elsewhere").path
+    #expect(try installation.run("events", "--data", elsewhere).code != 0)
+  }
+}

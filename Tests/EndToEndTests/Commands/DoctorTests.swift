@@ -1,0 +1,218 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// `doctor`: what it finds, and that it finds nothing where nothing is wrong.
+@Suite struct DoctorTests {
+  /// A check: topic, whether it is a finding, what it says and what to do.
+  private struct Check: CustomStringConvertible {
+    let topic: String, isFinding: Bool, what: String, next: String?
+    var description: String { "\(topic): \(what) → \(next ?? "")" }
+  }
+
+  private func examine(_ installation: Installation, _ code: Int32? = nil) throws -> [Check] {
+    let finished = try installation.run("doctor", "--json")
+    let lines = try finished.lines()
+    let checks = lines.dropLast().map { line in
+      Check(
+        topic: line["topic"]?.string ?? "", isFinding: line["finding"]?.boolean ?? false,
+        what: line["what"]?.string ?? "", next: line["next"]?.string)
+    }
+    let findings = checks.filter(\.isFinding)
+    #expect(lines.last?["findings"]?.integer == Int64(findings.count))
+    #expect(finished.code == (findings.isEmpty ? 0 : 1), "\(finished)")
+    if let code { #expect(finished.code == code, "\(findings)") }
+    for finding in findings { #expect(finding.next?.isEmpty == false) }
+    return checks
+  }
+
+  private func findings(_ installation: Installation) throws -> [Check] {
+    try examine(installation).filter(\.isFinding)
+  }
+
+  /// One app, in the Sandbox alone, so that the trial's own root is no finding; one token.
+  private func sound() throws -> Installation {
+    let installation = try Installation()
+    try installation.configure(apps: [
+      .object([
+        ("bundleId", .string("com.example.app")), ("environments", .array([.string("Sandbox")])),
+      ])
+    ])
+    try installation.configureTokens()
+    return installation
+  }
+
+  private func post(_ installation: Installation, _ daemon: RunningDaemon, _ number: Int) throws {
+    let body = try installation.sign(Sample.notification(number, environment: "Sandbox"))
+    #expect(daemon.client().post(body)?.status == 200)
+  }
+
+  /// Without the index that all readers of a write-ahead log share, and mark.
+  private func content(_ installation: Installation) throws -> [String: Data] {
+    try installation.files().filter { !$0.key.hasSuffix("-shm") }
+  }
+
+  @Test func nothingWrongBesideADaemonAndAtRest() throws {
+    let installation = try sound()
+    let daemon = try installation.start()
+    for number in 1...3 { try post(installation, daemon, number) }
+    var before = try content(installation)
+    let beside = try examine(installation, 0)
+    #expect(beside.contains { $0.topic == "daemon" && $0.what == "ready" })
+    #expect(beside.contains { $0.what.contains("3 events, a daemon runs") })
+    #expect(try content(installation) == before)
+    #expect(try daemon.stop().code == 0)
+    before = try content(installation)
+    let atRest = try examine(installation, 0)
+    #expect(try content(installation) == before)
+    for topic in [
+      "configuration", "permissions", "clock", "disk", "libraries", "roots", "journal", "chains",
+      "arrivals", "quarantine", "rows", "anchors",
+    ] {
+      #expect(atRest.contains { $0.topic == topic }, "\(topic)")
+    }
+    #expect(atRest.contains { $0.what.contains("1 certificate chain in the newest 3 events") })
+    #expect(atRest.contains { $0.what.contains("SQLite 3.") && $0.what.contains("OpenSSL 3.") })
+    let text = try installation.run("doctor")
+    #expect(text.code == 0 && text.output.hasSuffix("0 findings\n"))
+  }
+
+  @Test func anExtraRootForProduction() throws {
+    let installation = try Installation()
+    let found = try findings(installation).filter { $0.topic == "roots" }
+    #expect(
+      found.count == 1 && found.first?.what.contains("trusted for Production") == true, "\(found)")
+    #expect(found.first?.next?.contains("trustRoots") == true)
+  }
+
+  @Test func aConfigurationThatIsNone() throws {
+    let installation = try Installation()
+    try Data(#"{"lisen":"x"}"#.utf8).write(to: installation.config)
+    let found = try findings(installation)
+    #expect(found.map(\.topic) == ["configuration"] && found.first?.what.contains("lisen") == true)
+    try Data("{}".utf8).write(to: installation.config)
+    #expect(
+      try findings(installation).filter { $0.topic == "configuration" }.map(\.what) == [
+        "no app is configured: every notification goes to quarantine",
+        "no read token is configured: every read answers 401",
+      ])
+  }
+
+  @Test func permissions() throws {
+    let installation = try sound()
+    let daemon = try installation.start()
+    try post(installation, daemon, 1)
+    #expect(try daemon.stop().code == 0)
+    chmod(installation.data.path, 0o755)
+    chmod(installation.journal.path, 0o644)
+    chmod(installation.config.path, 0o666)
+    let found = try findings(installation).map(\.what)
+    #expect(found.count == 3, "\(found)")
+    #expect(found.contains { $0.contains("data is open to others (mode 0755)") })
+    #expect(found.contains { $0.contains("journal.sqlite is open to others (mode 0644)") })
+    #expect(found.contains { $0.contains("config.json can be changed by others (mode 0666)") })
+  }
+
+  @Test func quarantineRowsAndSilenceOfANewApp() throws {
+    let installation = try sound()
+    let daemon = try installation.start()
+    let body = try installation.sign(Sample.notification(1, bundleId: "com.foreign"))
+    #expect(daemon.client().post(body)?.status == 422)
+    #expect(try daemon.stop().code == 0)
+    let found = try findings(installation)
+    #expect(found.contains { $0.topic == "quarantine" && $0.what == "1 kept: 1 other_app" })
+    #expect(
+      found.contains { $0.topic == "arrivals" && $0.next?.contains("App Store Connect") == true })
+    #expect(found.count == 2, "\(found)")
+  }
+
+  @Test func noRows() throws {
+    let installation = try sound()
+    let daemon = try installation.start()
+    try post(installation, daemon, 1)
+    #expect(try daemon.stop().code == 0)
+    try FileManager.default.removeItem(at: installation.data.appending(path: "projections"))
+    let found = try findings(installation)
+    #expect(found.map(\.topic) == ["rows"] && found.first?.next?.contains("rebuild") == true)
+  }
+
+  /// Twenty-five events, one a minute, the last some days ago: Production that has gone quiet.
+  @Test func anUnusualSilence() throws {
+    let installation = try Installation()
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    func events(endingAt end: Int64) throws -> String {
+      let lines = try (0..<25).map { number -> [UInt8] in
+        let body = try installation.sign(Sample.notification(number, otid: "70\(number)"))
+        let time = end - Int64(25 - number) * 60_000
+        return Array("{\"received_at_ms\":\(time),\"body\":".utf8) + body + Array("}".utf8)
+      }
+      return try installation.file("old.ndjson", lines)
+    }
+    let file = try events(endingAt: now - 3 * 86_400_000)
+    #expect(try installation.run("ingest", file).code == 0)
+    let found = try findings(installation).filter { $0.topic == "arrivals" }
+    #expect(found.count == 1, "\(found)")
+    #expect(
+      found.first?.what
+        == "com.example.app Production: the last one 3 days ago; the longest pause among the last "
+        + "25 was 60 seconds")
+    // The same pace up to now is none.
+    try FileManager.default.removeItem(at: installation.data)
+    #expect(try installation.run("ingest", try events(endingAt: now)).code == 0)
+    #expect(try findings(installation).filter { $0.topic == "arrivals" }.isEmpty)
+  }
+
+  @Test func anchors() throws {
+    let installation = try sound()
+    let inside = installation.data.appending(path: "anchors.ndjson").path
+    let file = installation.folder.appending(path: "anchors.ndjson").path
+    let daemon = try installation.start()
+    try post(installation, daemon, 1)
+    #expect(try daemon.stop().code == 0)
+    func anchored(_ path: String) throws {
+      try installation.configure(
+        apps: [
+          .object([
+            ("bundleId", .string("com.example.app")),
+            ("environments", .array([.string("Sandbox")])),
+          ])
+        ], with: [("anchors", .object([("file", .string(path))]))])
+      try installation.configureTokens()
+    }
+    try anchored(file)
+    #expect(try findings(installation).map(\.what) == ["\(file) has no anchor of this journal"])
+    let key = try installation.run("anchor", "--public-key").output.split(separator: "\n")
+    #expect(try installation.run("anchor", "--append", file).code == 0)
+    let good = try examine(installation, 0).filter { $0.topic == "anchors" }
+    #expect(good.contains { $0.what == "public key " + (key.dropFirst().first ?? "none") })
+    #expect(good.contains { $0.what.hasPrefix("the last is of seq 1, ") })
+    try anchored(inside)
+    #expect(try findings(installation).contains { $0.what.hasSuffix("lies beside the journal") })
+  }
+
+  @Test func aDaemonThatIsNotReady() throws {
+    let installation = try Installation()
+    try installation.configure(with: [
+      ("limits", .object([("diskBytes", .integer(1_000_000_000_000_000))]))
+    ])
+    let daemon = try installation.startWithoutRows()
+    let found = try findings(installation)
+    #expect(found.contains { $0.topic == "daemon" && $0.what == "not ready: disk_floor" })
+    #expect(found.contains { $0.topic == "disk" && $0.what.contains("under the floor") })
+    try daemon.stop()
+  }
+}
+
+extension Installation {
+  /// One token that reads everything of the configured apps.
+  fileprivate func configureTokens() throws {
+    let root = try JSONDocument(parsing: Array(try Data(contentsOf: config))).root
+    guard case .object(let members) = root.value else { throw Trouble("the configuration") }
+    let tokens = members.map { name, value -> (String, JSONValue) in
+      guard name == "readTokens", case .array(let all) = value else { return (name, value) }
+      return (name, .array(Array(all.prefix(1))))
+    }
+    try Data(JSONValue.object(tokens).bytes).write(to: config)
+  }
+}

@@ -1,0 +1,169 @@
+import Foundation
+import JournalStore
+import Platform
+import StrictJSON
+import Support
+import Testing
+
+/// Files of notifications: stopped at what is bad, with its number, and what came before is kept.
+@Suite struct IngestTests {
+  /// A bad line, by its name, and the code it is refused with.
+  enum Bad: String, CaseIterable, Sendable {
+    case tampered, foreign, windows, long, binary, empty, unsigned, stranger
+
+    func line(_ installation: Installation) throws -> [UInt8] {
+      let good = try installation.sign(Sample.notification(50))
+      switch self {
+      case .tampered: return good.dropLast(10) + Array("AAAAAAAA".utf8) + good.suffix(2)
+      case .foreign:
+        return try installation.sign(Sample.notification(51, bundleId: "com.example.foreign"))
+      case .windows: return good + [0x0D]
+      case .long:
+        return Array("{\"x\":\"".utf8) + [UInt8](repeating: 0x61, count: 700_000)
+          + Array("\",".utf8) + good.dropFirst()
+      case .binary: return [0xFF, 0x00, 0xC0, 0x80, 0x1B]
+      case .empty: return []
+      case .unsigned: return Sample.notification(52).bytes
+      case .stranger: return try Installation().sign(Sample.notification(53))
+      }
+    }
+  }
+
+  private func good(_ numbers: ClosedRange<Int>, _ installation: Installation) throws -> [[UInt8]] {
+    try numbers.map { try installation.sign(Sample.notification($0)) }
+  }
+
+  private func expect(
+    _ finished: Finished, lines: Int64, accepted: Int64, duplicates: Int64 = 0, refused: Int64,
+    location: SourceLocation = #_sourceLocation
+  ) throws {
+    let tally = try #require(try finished.lines().last, "\(finished)", sourceLocation: location)
+    #expect(
+      tally.value.text == "{\"lines\":\(lines),\"accepted\":\(accepted),"
+        + "\"duplicates\":\(duplicates),\"refused\":\(refused)}", sourceLocation: location)
+    #expect(finished.code == (refused == 0 ? 0 : 1), sourceLocation: location)
+  }
+
+  @Test(arguments: Bad.allCases, [false, true])
+  func stopsAtABadLine(bad: Bad, besideDaemon: Bool) throws {
+    let installation = try Installation()
+    let daemon = besideDaemon ? try installation.start() : nil
+    let lines =
+      try good(1...3, installation) + [bad.line(installation)]
+      + good(4...6, installation)
+    let file = try installation.file("lines", lines)
+    let stopped = try installation.run("ingest", file, "--json")
+    try expect(stopped, lines: 4, accepted: 3, refused: 1)
+    #expect(stopped.errors.contains("line 4 "), "\(stopped)")
+    #expect(try installation.events().count == 3)
+    let skipped = try installation.run("ingest", file, "--json", "--skip-bad")
+    try expect(skipped, lines: 7, accepted: 3, duplicates: 3, refused: 1)
+    #expect(skipped.errors.contains("line 4 "))
+    #expect(try installation.events().count == 6)
+    let kept = try installation.run("quarantine", "list", "--json")
+    #expect(try kept.lines().count == (bad == .foreign ? 1 : 0), "\(kept)")
+    if let daemon { #expect(try daemon.stop().code == 0) }
+    #expect(try installation.verify().code == 0)
+  }
+
+  @Test(arguments: [false, true]) func keptReceiveTimes(besideDaemon: Bool) throws {
+    let installation = try Installation()
+    let daemon = besideDaemon ? try installation.start() : nil
+    func line(_ number: Int, _ time: String) throws -> [UInt8] {
+      Array("{\"received_at_ms\":\(time),\"body\":".utf8)
+        + (try installation.sign(Sample.notification(number))) + [UInt8(ascii: "}")]
+    }
+    let time = Sample.start
+    let file = try installation.file(
+      "kept", [line(1, "\(time)"), line(2, "\(time)"), line(3, "\(time + 5)")])
+    try expect(try installation.run("ingest", file, "--json"), lines: 3, accepted: 3, refused: 0)
+    #expect(
+      try installation.events().map { $0["received_at"]?.integer } == [time, time, time + 5])
+    // One before the head, in the middle.
+    let behind = try installation.file(
+      "behind", [line(4, "\(time + 6)"), line(5, "\(time + 1)"), line(6, "\(time + 7)")])
+    let stopped = try installation.run("ingest", behind, "--json")
+    #expect(stopped.errors.contains("line 2 "), "\(stopped)")
+    try expect(stopped, lines: 2, accepted: 1, refused: 1)
+    let times = try installation.events().map { $0["received_at"]?.integer }
+    #expect(times == [time, time, time + 5, time + 6])
+    let before = times.count
+    for wrong in ["-1", "1.5", "\"1\"", "99999999999999999999"] {
+      let file = try installation.file("wrong", [line(7, wrong)])
+      #expect(try installation.run("ingest", file).code == 1, "\(wrong)")
+    }
+    #expect(try installation.events().count == before)
+    // What comes by itself comes after them.
+    let plain = try installation.file("plain", good(8...8, installation))
+    #expect(try installation.run("ingest", plain).code == 0)
+    if let daemon { #expect(try daemon.stop().code == 0) }
+    #expect(try installation.verify().code == 0)
+  }
+
+  @Test func endsInOrderOnAnInterruption() throws {
+    let signer = try Installation()
+    let lines = try good(1...600, signer)
+    // One that was done before anybody could interrupt it says nothing.
+    for _ in 0..<10 where try interrupted(Installation(authority: signer.authority), lines) {
+      return
+    }
+    Issue.record("no ingest was interrupted in the middle")
+  }
+
+  /// - Returns: whether it was cut off in the middle.
+  private func interrupted(_ installation: Installation, _ lines: [[UInt8]]) throws -> Bool {
+    let file = try installation.file("long", lines)
+    let running = try installation.launch([
+      "ingest", file, "--json", "--config", installation.config.path,
+    ])
+    let journal = installation.journal.path + "-wal"
+    try running.wait(20, "the first batch") {
+      let size = try? FileManager.default.attributesOfItem(atPath: journal)[.size] as? Int
+      return (size ?? 0) > 200_000 || !running.isRunning
+    }
+    running.signal(SIGINT)
+    let finished = try running.finish(within: 20)
+    guard finished.code != 0 else { return false }
+    #expect(finished.code == 3, "\(finished)")
+    #expect(finished.errors.contains("stopped"))
+    let accepted = try #require(try finished.lines().last?["accepted"]?.integer)
+    #expect(try installation.events().count == Int(accepted))
+    guard accepted > 0, accepted < 600 else { return false }
+    let again = try installation.run("ingest", file, "--json")
+    try expect(again, lines: 600, accepted: 600 - accepted, duplicates: accepted, refused: 0)
+    return true
+  }
+
+  @Test func aFileThatIsNone() throws {
+    let installation = try Installation()
+    let absent = try installation.run("ingest", "/no/such/file")
+    #expect(absent.code != 0 && absent.errors.contains("/no/such/file"), "\(absent)")
+    let folder = try installation.run("ingest", installation.folder.path)
+    #expect(folder.code != 0, "\(folder)")
+    let nothing = try installation.run("ingest", "/dev/null", "--json")
+    try expect(nothing, lines: 0, accepted: 0, refused: 0)
+  }
+
+  /// Whoever asks after it finds rows, also where somebody else was building them; ^C leaves that
+  /// to the next start, and loses nothing.
+  @Test(arguments: [true, false]) func waitsForRows(isInterrupted: Bool) throws {
+    let installation = try Installation()
+    let file = try installation.file("all", good(1...3, installation))
+    try FileManager.default.createDirectory(
+      at: installation.data, withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700])
+    // As a rebuild in another process does.
+    var lock: FolderLock? = try installation.dataFolder.lockRebuild()
+    let ingest = try installation.launch(["ingest", "--config", installation.config.path, file])
+    try ingest.wait(30, "it to wait") {
+      ingest.errorsSoFar().contains("^C leaves that to the next start")
+    }
+    #expect(ingest.isRunning)
+    if isInterrupted { ingest.signal(SIGINT) } else { lock = nil }
+    let finished = try ingest.finish()
+    #expect(finished.code == 0 && finished.output.contains("3 accepted"), "\(finished)")
+    let row = try installation.run("entitlement", "7000")
+    #expect((row.code == 0) == !isInterrupted, "\(row)")
+    _ = consume lock
+  }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import JournalStore
+import StrictJSON
+import Support
+import Testing
+
+/// `verify --only`: one customer's events and rows, whatever became of the others'.
+@Suite struct VerifyOnlyTests {
+  /// Ten events: the even ones of 700, the odd ones of 701.
+  private func filled() throws -> Installation {
+    let installation = try Installation()
+    try installation.fill(1...10)
+    return installation
+  }
+
+  private func verify(_ installation: Installation, _ id: String, _ words: String...) throws
+    -> Finished
+  {
+    try verify(installation, [id] + words)
+  }
+
+  private func verify(_ installation: Installation, _ words: [String]) throws -> Finished {
+    let before = try installation.bytes()
+    let finished = try installation.launch(
+      ["verify", "--config", installation.config.path, "--only"] + words
+    ).finish()
+    #expect(try installation.bytes() == before, "verify changes nothing")
+    return finished
+  }
+
+  @Test func oneOfTwo() throws {
+    let installation = try filled()
+    let verified = try verify(installation, "701")
+    #expect(verified.code == 0, "\(verified)")
+    #expect(verified.output.contains("5 events and 1 rows of 701"))
+    #expect(verified.output.contains("the rest of the chain was not walked"))
+    #expect(verified.errors.contains("verify: 5 events in") && verified.errors.contains("/s"))
+    let report = try #require(try verify(installation, "701", "--json").lines().last)
+    #expect(report["only"]?.string == "701" && report["chain_walked"]?.boolean == false)
+    #expect(report["events"]?.integer == 5 && report["finding_count"]?.integer == 0)
+    #expect(report["anchors"]?.kind == .null && report["digest"]?.kind == .null)
+  }
+
+  /// `--chain` finds what is not in its place, and says what it does not look at.
+  @Test func theChainAlone() throws {
+    let installation = try filled()
+    let good = try installation.run("verify", "--chain")
+    #expect(good.code == 0 && good.output.contains("the chain holds"), "\(good)")
+    try installation.tamper("UPDATE event SET signed_date_ms = signed_date_ms + 1 WHERE seq = 3")
+    let blind = try installation.run("verify", "--chain")
+    #expect(blind.code == 0 && blind.output.contains("columns and rows were not looked at"))
+    #expect(try installation.run("verify").code == 1)
+    try installation.tamper("UPDATE event SET body = x'00' WHERE seq = 5")
+    let found = try installation.run("verify", "--chain", "--json")
+    let report = try #require(try found.lines().last)
+    #expect(found.code == 1 && report["finding_count"]?.integer == 1, "\(found)")
+    #expect(report["findings"]?.elements.first?["seq"]?.integer == 5)
+    #expect(report["chain_alone"]?.boolean == true && report["rows_compared"]?.boolean == false)
+    #expect(try installation.run("verify", "--chain", "--only", "701").code == 2)
+  }
+
+  @Test func nobody() throws {
+    let installation = try filled()
+    for words in [["702"], ["701", "--environment", "Sandbox"], ["701", "--bundle-id", "com.no"]] {
+      let finished = try verify(installation, words)
+      #expect(finished.code == 1 && finished.output.isEmpty, "\(finished)")
+      #expect(finished.errors.contains("no events of that id"), "\(finished)")
+    }
+  }
+
+  @Test func environmentsAndApps() throws {
+    let installation = try Installation()
+    try installation.configure(apps: [Installation.app(), Installation.app("com.example.two")])
+    let places = [
+      ("com.example.app", "Production"), ("com.example.app", "Sandbox"),
+      ("com.example.two", "Production"),
+    ]
+    let lines = try places.enumerated().map { number, place in
+      try installation.sign(
+        Sample.notification(number + 1, bundleId: place.0, environment: place.1))
+    }
+    #expect(try installation.run("ingest", try installation.file("all", lines)).code == 0)
+    func events(_ words: String...) throws -> String {
+      try installation.launch(
+        ["verify", "--only", "7000", "--config", installation.config.path] + words
+      ).finish().firstLine
+    }
+    #expect(try events() == "3 events and 3 rows of 7000")
+    #expect(try events("--environment", "Production") == "2 events and 2 rows of 7000")
+    #expect(try events("--environment", "Sandbox") == "1 events and 1 rows of 7000")
+    #expect(try events("--bundle-id", "com.example.two") == "1 events and 1 rows of 7000")
+  }
+
+  /// What somebody changed of event 5, and the promise and place that are named.
+  private static let changes = [
+    ("UPDATE event SET body = zeroblob(length(body)) WHERE seq = 5", 5, 5),
+    ("UPDATE event SET body_sha256 = randomblob(32) WHERE seq = 5", 5, 5),
+    ("UPDATE event SET hash = randomblob(32) WHERE seq = 5", 5, 5),
+    ("UPDATE event SET hash = randomblob(32) WHERE seq = 4", 5, 5),
+    ("UPDATE event SET notification_uuid = randomblob(16) WHERE seq = 5", 5, 5),
+    ("UPDATE event SET source = 'v1' WHERE seq = 5", 5, 5),
+    ("UPDATE event SET signed_date_ms = signed_date_ms + 1 WHERE seq = 5", 5, 5),
+    ("UPDATE event SET received_at_ms = received_at_ms - 1 WHERE seq = 5", 5, 5),
+    ("DELETE FROM event WHERE seq = 4", 5, 4),
+    ("UPDATE event SET seq = -9223372036854775808 WHERE seq = 5", 5, .min),
+    ("UPDATE event SET seq = 9223372036854775807 WHERE seq = 9", 5, .max),
+    ("UPDATE kind SET notification_type = 'REFUND'", 5, 1),
+  ]
+
+  @Test(arguments: changes) func whatWasChanged(sql: String, promise: Int, seq: Int) throws {
+    let installation = try filled()
+    try installation.tamper(sql)
+    let verified = try verify(installation, "701")
+    #expect(verified.code == 1, "\(verified)")
+    #expect(
+      verified.firstLine.hasPrefix("promise \(promise) broken at seq \(seq):"), "\(verified)")
+  }
+
+  @Test func whatIsAnothersIsNot() throws {
+    let installation = try filled()
+    try installation.tamper("UPDATE event SET body = zeroblob(length(body)) WHERE seq = 6")
+    #expect(try verify(installation, "701").code == 0)
+    let verified = try verify(installation, "700")
+    #expect(verified.code == 1 && verified.firstLine.contains("seq 6"), "\(verified)")
+    #expect(try installation.run("verify").code == 1)
+  }
+
+  @Test func nothingProves() throws {
+    let installation = try filled()
+    let stranger = try Installation()
+    try installation.configure(with: [("trustRoots", .array([.string(stranger.root.path)]))])
+    let verified = try verify(installation, "701")
+    #expect(verified.code == 1, "\(verified)")
+    #expect(verified.firstLine.hasPrefix("promise 3 broken at seq 1:"), "\(verified)")
+    #expect(verified.output.contains("data is not as promised"))
+  }
+
+  @Test(arguments: [
+    "UPDATE entitlement SET state = x'00' WHERE original_transaction_id = '701'",
+    "DELETE FROM entitlement WHERE original_transaction_id = '701'",
+  ])
+  func rowsThatWereChanged(sql: String) throws {
+    let installation = try filled()
+    let name = try #require(
+      try installation.files().keys.first { $0.hasPrefix("entitlements-") && $0.hasSuffix("e") })
+    let connection = try SQLiteConnection.open(installation.data.path + "/" + name, .write)
+    try connection.execute(sql)
+    try connection.checkpointTruncate()
+    connection.close()
+    #expect(try verify(installation, "700").code == 0)
+    let verified = try verify(installation, "701")
+    #expect(verified.code == 1 && verified.firstLine.hasPrefix("promise 7 broken"), "\(verified)")
+  }
+
+  @Test func manyEventsAndBesideTheDaemon() throws {
+    let installation = try Installation()
+    try installation.fill(1...100, otids: 1)
+    let daemon = try installation.start()
+    #expect(try verify(installation, "700").firstLine == "100 events and 1 rows of 700")
+    let body = try installation.sign(Sample.notification(101, otid: "700"))
+    #expect(daemon.client().post(body)?.status == 200)
+    #expect(try installation.run("verify", "--only", "700").firstLine.hasPrefix("101 events"))
+    try daemon.stop()
+  }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// The console's files, without a browser: what they are served with, and what they may load.
+@Suite struct ConsolePageTests {
+  private static let paths = [
+    "/console", "/console/style.css", "/console/main.js", "/console/draw.js",
+    "/console/overview.js", "/console/customer.js", "/console/timeline.js", "/console/rebuild.js",
+  ]
+
+  @Test func everyFileIsServedUnderAStrictPolicy() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let client = daemon.client()
+    for path in Self.paths {
+      let answer = try #require(client.get(path, token: nil))
+      #expect(answer.status == 200 && !answer.body.isEmpty, "\(path)")
+      let policy = (answer.field("Content-Security-Policy") ?? "").components(separatedBy: "; ")
+      #expect(policy.first == "default-src 'none'", "\(path)")
+      for rule in [
+        "script-src 'self'", "style-src 'self'", "connect-src 'self'", "form-action 'none'",
+        "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'",
+      ] {
+        #expect(policy.contains(rule), "\(path): \(rule)")
+      }
+      #expect(!policy.joined().contains("unsafe") && !policy.joined().contains("http"))
+      #expect(answer.field("X-Content-Type-Options") == "nosniff")
+      #expect(answer.field("Referrer-Policy") == "no-referrer")
+      #expect(answer.field("Cache-Control") == "no-store")
+      #expect(client.ask("POST", path)?.field("Allow") == "GET, HEAD")
+    }
+    for path in ["/console/", "/console/x.js", "/console/../version", "/Console", "/console//"] {
+      #expect(client.get(path, token: nil)?.status == 404, "\(path)")
+    }
+  }
+
+  /// Nothing from elsewhere, nothing inline, no place to keep a token in, no markup from strings.
+  @Test func nothingIsLoadedFromElsewhere() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let client = daemon.client()
+    let names = ["w3.org/2000/svg"]
+    var bytes = 0
+    for path in Self.paths {
+      let answer = try #require(client.get(path, token: nil))
+      bytes += answer.body.count
+      var text = answer.text
+      for name in names { text = text.replacingOccurrences(of: "http://www.\(name)", with: "") }
+      for word in [
+        "http://", "https://", "url(", "@import", "innerHTML", "outerHTML", "insertAdjacent",
+        "document.write", "localStorage", "sessionStorage", "document.cookie", "indexedDB",
+        "eval(", "Function(", "style=", "import(",
+      ] {
+        #expect(!text.contains(word), "\(path): \(word)")
+      }
+    }
+    let page = try #require(client.get("/console", token: nil)).text
+    #expect(!page.contains("<script>") && !page.contains("<style"))
+    #expect(page.contains("<html lang=\"en\">") && page.contains("<main"))
+    #expect(bytes < 80_000, "\(bytes) bytes: embedding more takes long to compile")
+  }
+}

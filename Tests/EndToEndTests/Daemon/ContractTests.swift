@@ -1,0 +1,172 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// The OpenAPI document and the answers: neither says what the other does not.
+@Suite struct ContractTests {
+  /// What there is to ask about: a life with a late event and one that came again, something in
+  /// quarantine about the same customer, an app that is not ours, and a comparison.
+  private struct Stage {
+    let installation: Installation
+    let daemon: RunningDaemon
+    let client: Client
+    let document: JSONElement
+    let shape: Shape
+
+    init() throws {
+      installation = try Installation()
+      daemon = try installation.start()
+      client = daemon.client()
+      let offer: [(String, JSONValue)] = [
+        ("offerType", .integer(1)), ("offerDiscountType", .string("FREE_TRIAL")),
+        ("price", .integer(9990)), ("currency", .string("USD")),
+      ]
+      for number in [1, 5, 3, 1] {
+        var notification = Sample.notification(number)
+        for (name, value) in offer {
+          notification = notification.setting("data.transaction.\(name)", value)
+        }
+        _ = client.post(try installation.sign(notification))
+      }
+      for (number, app) in [(8, "com.example.app"), (9, "com.example.foreign")] {
+        let kept = Sample.notification(number, bundleId: app)
+          .setting("data.appAppleId", .integer(4))
+        _ = client.post(try installation.sign(kept))
+      }
+      _ = client.post(
+        try installation.sign(
+          Sample.notification(10, otid: "7010", environment: "Sandbox")))
+      _ = client.post(Array("{}".utf8))
+      let compared = try installation.run("rebuild", "--diff")
+      guard compared.code == 0 else { throw Trouble("rebuild --diff: \(compared)") }
+      guard let document = client.get("/openapi.json", token: nil)?.json else {
+        throw Trouble("there is no document")
+      }
+      self.document = document
+      shape = try Shape(document: document)
+    }
+
+    /// An answer that is as the document says.
+    @discardableResult
+    func ask(
+      _ path: String, _ status: Int = 200, of route: String, token: String? = Installation.token
+    ) throws -> JSONElement {
+      let answer = try #require(client.get(path, token: token))
+      #expect(answer.status == status, "\(path): \(answer.text)")
+      let type = answer.field("Content-Type")?.split(separator: ";").first.map(String.init) ?? ""
+      let responses = document["paths"]?[route]?["get"]?["responses"]
+      let schema = responses?[String(status)]?["content"]?[type]?["schema"]
+      guard let schema else { throw Trouble("\(route) names no \(status) of \(type)") }
+      let json = try #require(answer.json)
+      #expect(shape.objections(json, to: schema) == [], "\(path)")
+      return json
+    }
+  }
+
+  @Test func answersAreWhatTheDocumentSays() throws {
+    let stage = try Stage()
+    let row = "/v1/entitlements/{otid}"
+    try stage.ask("/v1/entitlements/7000", of: row)
+    try stage.ask(
+      "/v1/entitlements/7000?as_of=2026-01-01T00:04:00Z&known_at=9999999999999", of: row)
+    try stage.ask("/v1/entitlements/7010?environment=Sandbox", of: row)
+    let history = try stage.ask("/v1/entitlements/7000/history", of: "\(row)/history")
+    #expect(history["items"]?.elements.map { $0["object"]?.string }.contains("quarantined") == true)
+    let raw = try stage.ask("/v1/entitlements/7000/history?raw=true", of: "\(row)/history")
+    #expect(raw["items"]?.elements.allSatisfy { $0["payload"]?.kind == .object } == true)
+    let list = try stage.ask("/v1/entitlements?limit=1", of: "/v1/entitlements")
+    #expect(list["next_page"]?.string != nil)
+    try stage.ask("/v1/overview", of: "/v1/overview")
+    try stage.ask("/v1/quarantine", of: "/v1/quarantine")
+    try stage.ask("/v1/rebuild", of: "/v1/rebuild")
+    for path in ["/healthz", "/readyz", "/version", "/openapi.json"] {
+      try stage.ask(path, of: path, token: nil)
+    }
+    let taken = try #require(
+      stage.client.post(try stage.installation.sign(Sample.notification(1))))
+    let schema = stage.document["paths"]?["/v1/notifications"]?["post"]?["responses"]?["200"]?[
+      "content"]?["application/json"]?["schema"]
+    #expect(try stage.shape.objections(#require(taken.json), to: #require(schema)) == [])
+  }
+
+  @Test func refusalsAreWhatTheDocumentSays() throws {
+    let stage = try Stage()
+    let routes = [
+      ("/v1/entitlements", "/v1/entitlements"),
+      ("/v1/entitlements/{otid}", "/v1/entitlements/7000"),
+      ("/v1/entitlements/{otid}/history", "/v1/entitlements/7000/history"),
+      ("/v1/overview", "/v1/overview"), ("/v1/quarantine", "/v1/quarantine"),
+      ("/v1/rebuild", "/v1/rebuild"),
+    ]
+    for (route, path) in routes {
+      try stage.ask(path, 401, of: route, token: nil)
+      try stage.ask(path, 401, of: route, token: "wrong")
+      try stage.ask("\(path)?nonsense=1", 400, of: route)
+      try stage.ask("\(path)?limit=0", 400, of: route)
+    }
+    for query in ["hours=0", "hours=169", "hours=1&hours=1", "hours=x", "environment=Xcode"] {
+      try stage.ask("/v1/overview?\(query)", 400, of: "/v1/overview")
+    }
+    for query in ["after=0", "after=-1", "after=x", "limit=501"] {
+      try stage.ask("/v1/quarantine?\(query)", 400, of: "/v1/quarantine")
+    }
+    try stage.ask("/v1/entitlements/1", 404, of: "/v1/entitlements/{otid}")
+  }
+
+  /// Every path of the document answers, takes the methods it names and no other, and has its
+  /// parameters: a known one is never refused as unknown, and one with an impossible value is.
+  @Test func theDocumentNamesWhatThereIs() throws {
+    let stage = try Stage()
+    let paths = try #require(stage.document["paths"]?.members)
+    #expect(paths.count == 12)
+    #expect(paths.allSatisfy { !$0.name.hasPrefix("/control") && !$0.name.hasPrefix("/console") })
+    #expect(stage.document["openapi"]?.string == "3.1.0")
+    for (path, operations) in paths {
+      let asked = path.replacingOccurrences(of: "{otid}", with: "7000")
+      let methods = operations.members.map { $0.name.uppercased() }
+      let other = try #require(stage.client.ask("DELETE", asked))
+      #expect(other.status == 405, "\(path)")
+      #expect(other.field("Allow")?.split(separator: ", ").first.map(String.init) == methods[0])
+      for parameter in operations["get"]?["parameters"]?.elements ?? [] {
+        guard parameter["in"]?.string == "query", let name = parameter["name"]?.string,
+          let schema = parameter["schema"]
+        else { continue }
+        let good = Self.value(schema)
+        let answer = try #require(stage.client.get("\(asked)?\(name)=\(good)"))
+        #expect(answer.status == 200 || answer.status == 404 || name == "after", "\(path) \(name)")
+        guard schema["enum"] != nil || schema["type"]?.string != "string" else { continue }
+        #expect(stage.client.get("\(asked)?\(name)=impossible")?.status == 400, "\(path) \(name)")
+      }
+    }
+  }
+
+  private static func value(_ schema: JSONElement) -> String {
+    if let word = schema["enum"]?.elements.first?.string { return word }
+    switch schema["type"]?.string {
+    case "integer": return "1"
+    case "boolean": return "true"
+    default: return schema["examples"]?.elements.first?.string ?? "x"
+    }
+  }
+
+  /// The checker sees what it should.
+  @Test func theShapeObjects() throws {
+    let text = """
+      {"components":{"schemas":{"A":{"type":"object","properties":{"a":{"type":["integer","null"]},
+      "b":{"type":"string","enum":["x"]}},"required":["a","b"],"additionalProperties":false}}}}
+      """
+    let shape = try Shape(document: try JSONDocument(parsing: Array(text.utf8)).root)
+    let schema = try JSONDocument(parsing: Array(##"{"$ref":"#/components/schemas/A"}"##.utf8)).root
+    func count(_ value: String) throws -> Int {
+      let root = try JSONDocument(parsing: Array(value.utf8)).root
+      return shape.objections(root, to: schema).count
+    }
+    #expect(try count(#"{"a":1,"b":"x"}"#) == 0)
+    #expect(try count(#"{"a":null,"b":"x"}"#) == 0)
+    #expect(try count(#"{"a":"1","b":"x"}"#) == 1)
+    #expect(try count(#"{"a":1,"b":"y"}"#) == 1)
+    #expect(try count(#"{"a":1}"#) == 1)
+    #expect(try count(#"{"a":1,"b":"x","c":1}"#) == 1)
+  }
+}

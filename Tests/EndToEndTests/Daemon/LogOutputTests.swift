@@ -1,0 +1,128 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// What the daemon's log says, to a file, a terminal, and somebody who does not read it.
+@Suite struct LogOutputTests {
+  private func entries(_ log: String) -> [JSONElement] {
+    log.split(separator: "\n").compactMap { try? JSONDocument(parsing: Array($0.utf8)).root }
+  }
+
+  @Test func oneLineForEachNotification() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let client = daemon.client()
+    let body = try installation.sign(Sample.notification(1, otid: "7001"))
+    let foreign = try installation.sign(Sample.notification(2, bundleId: "com.foreign"))
+    #expect([body, body, foreign].map { client.post($0)?.status } == [200, 200, 422])
+    #expect(client.post(body.dropLast(8) + Array("AAAAAA\"}".utf8))?.status == 401)
+    #expect(try daemon.stop().code == 0)
+    let lines = entries(daemon.log).filter { $0["event"]?.string == "notification" }
+    #expect(
+      lines.map { $0["outcome"]?.string } == ["accepted", "duplicate", "quarantined", "refused"])
+    let first = try #require(lines.first)
+    #expect(first["notification_uuid"]?.string == Sample.uuid(1))
+    #expect(first["original_transaction_id"]?.string == "7001")
+    #expect(first["type"]?.string != nil && first["bundle_id"]?.string == "com.example.app")
+    #expect(first["seq"]?.integer == 1 && (first["took_us"]?.integer ?? 0) > 0)
+    #expect(lines.dropFirst(2).first?["reason"]?.string == "other_app")
+    // Nobody vouches for what it says.
+    let last = try #require(lines.last)
+    #expect(last["notification_uuid"] == nil && last["reason"]?.string == "signature")
+    for line in daemon.log.split(separator: "\n") { #expect(line.utf8.count < 2048) }
+  }
+
+  @Test(arguments: ["flag", "variable", "file"])
+  func theLevelLeavesOut(_ way: String) throws {
+    let installation = try Installation()
+    var words = ["serve", "--config", installation.config.path]
+    switch way {
+    case "flag": words += ["--log-level", "warning"]
+    case "variable": installation.environment["SUBLEDGER_LOG_LEVEL"] = "warning"
+    default: try installation.configure(with: [("logLevel", .string("warning"))])
+    }
+    try installation.configure(
+      apps: [], with: way == "file" ? [("logLevel", .string("warning"))] : [])
+    let daemon = try installation.launch(words)
+    try daemon.wait(20, "a warning") { daemon.errorsSoFar().contains("no_apps") }
+    daemon.signal(SIGTERM)
+    let finished = try daemon.finish()
+    #expect(finished.code == 0)
+    #expect(entries(finished.errors).map { $0["level"]?.string } == ["warning"], "\(finished)")
+  }
+
+  @Test func anUnknownLevelIsRefused() throws {
+    let installation = try Installation()
+    let flag = try installation.run("serve", "--log-level", "loud")
+    #expect(flag.code == 2 && flag.errors.contains("levels are info, warning, error"))
+    try installation.configure(with: [("logLevel", .string("loud"))])
+    #expect(try installation.run("serve").code == 2)
+  }
+
+  @Test func aTerminalGetsPlainText() throws {
+    let installation = try Installation()
+    let file = installation.folder.appending(path: "typescript").path
+    // script(1), of every Debian, has the program believe in a terminal.
+    let script = try RunningCommand(
+      [
+        "-qefc",
+        "echo $$ >pid; exec '\(installation.program.path)' serve --config config.json", file,
+      ], in: installation.folder, program: URL(filePath: "/usr/bin/script"))
+    func shown() -> String { RunningCommand.text(URL(filePath: file)) }
+    try script.wait(20, "the daemon to listen") { shown().contains("listening") }
+    let pid = try String(
+      contentsOf: installation.folder.appending(path: "pid"), encoding: .utf8)
+    // Not script itself: to the daemon a terminal that goes is a SIGHUP, and so a reload.
+    kill(try #require(pid_t(pid.filter(\.isNumber))), SIGTERM)
+    try script.finish()
+    let lines = shown().split(whereSeparator: \.isNewline)
+    let line = try #require(lines.first { $0.contains("listening") })
+    #expect(line.contains(" info    listening listen=127.0.0.1:0 port="), "\(line)")
+    #expect(!line.contains("{"))
+  }
+
+  /// Whoever does not read the log holds nothing up; what was dropped is counted.
+  @Test func aReaderThatStopsHoldsNothingUp() throws {
+    let installation = try Installation()
+    let log = installation.folder.appending(path: "log").path
+    try #require(mkfifo(log, 0o600) == 0)
+    // Open before the daemon is, whose start would wait for a reader.
+    let pipe = open(log, O_RDONLY | O_NONBLOCK)
+    try #require(pipe >= 0)
+    defer { close(pipe) }
+    let daemon = try SpawnedProcess(
+      installation.program.path, ["serve", "--config", installation.config.path],
+      in: installation.folder.path, environment: RunningCommand.passedOn, output: "/dev/null",
+      errors: log)
+    defer { daemon.signal(SIGKILL) }
+    _ = fcntl(pipe, F_SETFL, 0)
+    var head = ""
+    var room = [UInt8](repeating: 0, count: 4096)
+    while !head.contains("\"listening\"") {
+      let count = read(pipe, &room, room.count)
+      guard count > 0 else { throw Trouble("the daemon ended: \(head)") }
+      head += String(decoding: room.prefix(count), as: UTF8.self)
+    }
+    let ports = head.split(separator: "\n").compactMap { line -> Int64? in
+      let entry = try? JSONDocument(parsing: Array(line.utf8)).root
+      return entry?["port"]?.integer
+    }
+    let port = try #require(ports.first)
+    let client = Client(port: UInt16(port))
+    // A pipe takes 64 KiB, the daemon's queue 8,192 lines.
+    let request =
+      "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      + "Content-Length: 2\r\n\r\n{}"
+    let requests = Array(String(repeating: request, count: 100).utf8)
+    for _ in 0..<95 {
+      #expect(client.write(requests))
+      for _ in 0..<100 { #expect(try #require(client.answer()).status == 400) }
+    }
+    let metrics = MetricsText(try #require(client.get("/metrics")).text)
+    #expect((metrics.value("subledger_log_lines_lost_total") ?? 0) > 0)
+    daemon.signal(SIGTERM)
+    while daemon.isRunning { usleep(5_000) }
+    #expect(daemon.code == 0)
+  }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import Glibc
+import JournalStore
+import StrictJSON
+import Support
+import Testing
+
+/// Names that stand for something else than the file that belongs there. No command waits for what
+/// may never come, follows what leads elsewhere, or goes on with a backup as if it were data.
+@Suite struct OddFileTests {
+  private func filled() throws -> Installation {
+    let installation = try Installation()
+    let lines = try (1...3).map { try installation.sign(Sample.notification($0)) }
+    let ingested = try installation.run("ingest", try installation.file("all", lines))
+    #expect(ingested.code == 0, "\(ingested)")
+    return installation
+  }
+
+  /// A pipe that nobody writes to, in place of what is there.
+  private func pipe(_ url: URL) throws {
+    try? FileManager.default.removeItem(at: url)
+    guard mkfifo(url.path, 0o600) == 0 else { throw Trouble("no pipe at \(url.path)") }
+  }
+
+  private func expectRefusal(
+    _ installation: Installation, _ words: [String], _ said: String,
+    _ place: SourceLocation = #_sourceLocation
+  ) throws {
+    let finished = try installation.launch(words + ["--config", installation.config.path])
+      .finish(within: 20)
+    #expect(![0, 137].contains(finished.code), "\(words): \(finished)", sourceLocation: place)
+    #expect(finished.errors.contains(said), "\(words): \(finished)", sourceLocation: place)
+  }
+
+  private static let commands = [
+    ["serve"], ["ingest", "/dev/null"], ["verify"], ["events"], ["entitlement", "7000"],
+    ["history", "7000"], ["quarantine", "list"], ["rebuild"], ["anchor"],
+  ]
+
+  // MARK: Pipes
+
+  @Test func aPipeForAConfiguration() throws {
+    let installation = try filled()
+    try pipe(installation.config)
+    for words in Self.commands { try expectRefusal(installation, words, "no plain file") }
+  }
+
+  @Test func pipesThatAConfigurationNames() throws {
+    let installation = try Installation()
+    let odd = installation.folder.appending(path: "pipe")
+    try pipe(odd)
+    try installation.configure(with: [("trustRoots", .array([.string(odd.path)]))])
+    try expectRefusal(installation, ["serve"], "no plain file")
+    try installation.configure(
+      apps: [Installation.app().setting("v1SharedSecretFile", .string(odd.path))])
+    try expectRefusal(installation, ["serve"], "no plain file")
+  }
+
+  @Test func aPipeForAJournal() throws {
+    let installation = try filled()
+    try pipe(installation.journal)
+    for words in Self.commands { try expectRefusal(installation, words, "journal.sqlite") }
+  }
+
+  @Test func aPipeForAnchors() throws {
+    let installation = try filled()
+    let odd = installation.folder.appending(path: "pipe")
+    try pipe(odd)
+    let anchored = try installation.run("anchor")
+    #expect(anchored.code == 0, "\(anchored)")
+    try expectRefusal(installation, ["verify", "--anchors", odd.path], "no plain file")
+    try expectRefusal(installation, ["anchor", "--append", odd.path], "which is no file")
+    try installation.configure(
+      with: [("anchors", .object([("file", .string(odd.path))]))])
+    try expectRefusal(installation, ["verify"], "no plain file")
+    // The daemon goes on, and says so in its log.
+    let daemon = try installation.start()
+    #expect(daemon.client().post(try installation.sign(Sample.notification(9)))?.status == 200)
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func pipesInABackup() throws {
+    let installation = try filled()
+    _ = try installation.run("anchor")
+    for name in ["backup.json", "journal.sqlite", "anchor.key"] {
+      let backup = installation.folder.appending(path: "of-\(name)")
+      #expect(try installation.run("backup", backup.path).code == 0)
+      try pipe(backup.appending(path: name))
+      for words in [["backup", "--check", backup.path], ["restore", backup.path]] {
+        let other = try Installation(authority: installation.authority)
+        let finished = try other.launch(words + ["--config", other.config.path]).finish(within: 20)
+        #expect(finished.code == 1 && "\(finished)".contains(name), "\(words): \(finished)")
+      }
+    }
+  }
+
+  @Test func pipesForLocks() throws {
+    let installation = try filled()
+    let lock = installation.data.appending(path: "lock")
+    try pipe(lock)
+    for words in [["verify"], ["events"]] {
+      _ = try installation.launch(words + ["--config", installation.config.path])
+        .finish(within: 20)
+    }
+  }
+
+  // MARK: Links
+
+  @Test func aLinkForALock() throws {
+    let installation = try filled()
+    let backup = installation.folder.appending(path: "backup")
+    #expect(try installation.run("backup", backup.path).code == 0)
+    let elsewhere = installation.folder.appending(path: "elsewhere")
+    let other = try Installation(authority: installation.authority)
+    try FileManager.default.createDirectory(at: other.data, withIntermediateDirectories: true)
+    let lock = other.data.appending(path: "lock")
+    try FileManager.default.createSymbolicLink(at: lock, withDestinationURL: elsewhere)
+    try expectRefusal(other, ["restore", backup.path], "lock")
+    try expectRefusal(other, ["serve"], "lock")
+    #expect(!FileManager.default.fileExists(atPath: elsewhere.path))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: other.data.path) == ["lock"])
+  }
+
+  // MARK: Backups
+
+  /// Nothing writes to a backup: what is served from it would be in no backup.
+  @Test func aBackupIsNoDataFolder() throws {
+    let installation = try filled()
+    let backup = installation.folder.appending(path: "backup")
+    #expect(try installation.run("backup", backup.path).code == 0)
+    try installation.configure(with: [("data", .string(backup.path))])
+    let before = try files(backup)
+    for words in [
+      ["serve"], ["ingest", "/dev/null"], ["rebuild"], ["quarantine", "drop", "1"],
+      ["quarantine", "admit", "1"], ["anchor"],
+    ] {
+      try expectRefusal(installation, words, "subledger restore")
+    }
+    #expect(try files(backup) == before)
+    #expect(try installation.run("verify").code == 0)
+    #expect(try files(backup) == before)
+  }
+
+  private func files(_ folder: URL) throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      files[name] = try Data(contentsOf: folder.appending(path: name))
+    }
+    return files
+  }
+
+  @Test func aManifestOfWhatCannotBe() throws {
+    let installation = try filled()
+    let backup = installation.folder.appending(path: "backup")
+    #expect(try installation.run("backup", backup.path).code == 0)
+    let file = backup.appending(path: "backup.json")
+    let good = try JSONDocument(parsing: Array(try Data(contentsOf: file))).root.value
+    let odd: [(String, JSONValue?)] = [
+      ("version", .integer(0)), ("version", .integer(-1)), ("version", .integer(.min)),
+      ("version", .string("1")), ("version", .number("1.0")), ("version", nil),
+      ("taken_at", .integer(-1)), ("taken_at", .integer(.min)), ("taken_at", .integer(.max)),
+      ("taken_at", .integer(253_402_300_800_000)), ("taken_at", .string("now")),
+      ("taken_at", .number("1e12")), ("taken_at", nil), ("schema", .integer(-1)),
+      ("quarantined", .integer(-1)), ("seq", .integer(-3)), ("seq", .integer(.max)),
+      ("hash", .string("00")), ("journal_id", .string("zz")), ("program", .integer(1)),
+      ("files", .object([])), ("files", .array([])),
+    ]
+    for (name, value) in odd {
+      try Data(good.setting(name, value).bytes).write(to: file)
+      for words in [["backup", "--check", backup.path], ["restore", backup.path]] {
+        let other = try Installation(authority: installation.authority)
+        let finished = try other.launch(words + ["--config", other.config.path]).finish(within: 20)
+        #expect(finished.code == 1, "\(name) \(value?.text ?? "none"): \(finished)")
+        #expect(!FileManager.default.fileExists(atPath: other.data.path), "\(name)")
+      }
+    }
+    try Data(good.bytes).write(to: file)
+    #expect(try installation.run("backup", "--check", backup.path).code == 0)
+  }
+}

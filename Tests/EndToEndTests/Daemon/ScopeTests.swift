@@ -1,0 +1,146 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// What a token does not cover is as if it were not there, on every route that shows data: the same
+/// bytes, status and headers as for what is not there.
+@Suite struct ScopeTests {
+  private static let account = "0a0b0c0d-0000-4000-8000-00000000cafe"
+  private static let download = "7041234567"
+  private static let alien = "com.example.alien"
+  /// A token of the second app, in Sandbox alone.
+  private static let narrow = "e2e-token-of-a-corner-4714"
+  /// Of all apps, one that has nothing here.
+  private static let tokens = [
+    Installation.otherAppsToken, Installation.sandboxToken, narrow,
+  ]
+
+  /// 7000 of the first app in Production with two events; 7100 is in quarantine alone.
+  private func served() throws -> (Installation, RunningDaemon) {
+    let installation = try Installation()
+    try installation.configure(
+      apps: [Installation.app(), Installation.app("com.example.other", id: 987_654_321)],
+      with: [
+        (
+          "readTokens",
+          .array([
+            Installation.token("backend", Installation.token, []),
+            Installation.token(
+              "other", Installation.otherAppsToken,
+              [("bundleIds", .array([.string("com.example.other")]))]),
+            Installation.token(
+              "sandbox", Installation.sandboxToken,
+              [("environments", .array([.string("Sandbox")]))]),
+            Installation.token(
+              "narrow", Self.narrow,
+              [
+                ("bundleIds", .array([.string("com.example.other")])),
+                ("environments", .array([.string("Sandbox")])),
+              ]),
+          ])
+        )
+      ])
+    let daemon = try installation.start()
+    let client = daemon.client()
+    for number in 1...2 {
+      let body = Sample.notification(number)
+        .setting("data.transaction.appAccountToken", .string(Self.account))
+        .setting("data.transaction.appTransactionId", .string(Self.download))
+      #expect(client.post(try installation.sign(body))?.status == 200)
+    }
+    let kept = Sample.notification(3, otid: "7100", bundleId: Self.alien)
+    #expect(client.post(try installation.sign(kept))?.status == 422)
+    return (installation, daemon)
+  }
+
+  private static let queries = [
+    "", "environment=Production", "environment=Sandbox", "bundle_id=com.example.app",
+    "as_of=2026-01-01T00:01:30Z", "known_at=2039-01-01T00:00:00Z", "known_at=1",
+    "as_of=1767225700000&known_at=2145916800000", "bundle_id=com.example.app&as_of=1",
+  ]
+
+  @Test func oneAnswerForNotYoursAndNotThere() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    #expect(client.get("/v1/entitlements/7000/history?raw=true")?.status == 200)
+    for token in Self.tokens {
+      for query in Self.queries {
+        var paths = [("", query), ("/history", query)]
+        for raw in ["raw=true", "raw=false"] {
+          paths.append(("/history", query.isEmpty ? raw : query + "&" + raw))
+        }
+        for (route, query) in paths {
+          let end = route + (query.isEmpty ? "" : "?" + query)
+          let absent = try #require(client.get("/v1/entitlements/1\(end)", token: token))
+          #expect(absent.status == 404)
+          for id in ["7000", "7100"] {
+            let there = try #require(client.get("/v1/entitlements/\(id)\(end)", token: token))
+            #expect(there.head == absent.head && there.body == absent.body, "\(id)\(end)")
+          }
+        }
+      }
+    }
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func listsOfWhatIsNotYoursAreEmptyLists() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    let found = client.get("/v1/entitlements?app_account_token=\(Self.account)")
+    #expect(found?.json?["items"]?.elements.count == 1)
+    for token in Self.tokens {
+      let absent = try #require(
+        client.get("/v1/entitlements?app_account_token=\(UUID().uuidString)", token: token))
+      #expect(absent.status == 200)
+      for query in [
+        "app_account_token=\(Self.account)", "app_account_token=\(Self.account)&limit=1",
+        "app_transaction_id=\(Self.download)", "product_id=pro.monthly", "status=active",
+        "status=expired", "environment=Production", "bundle_id=com.example.app", "limit=500", "",
+        "limit=1",
+      ] {
+        let answer = try #require(client.get("/v1/entitlements?\(query)", token: token))
+        #expect(answer.head == absent.head && answer.body == absent.body, "\(query)")
+      }
+    }
+    #expect(try daemon.stop().code == 0)
+  }
+
+  /// An id that two apps have is ambiguous to who may see both, and to nobody else.
+  @Test func whatIsNotYoursMakesNothingAmbiguous() throws {
+    let (installation, daemon) = try served()
+    let client = daemon.client()
+    let other = Sample.notification(7, bundleId: "com.example.other")
+      .setting("data.appAppleId", .integer(987_654_321))
+    #expect(client.post(try installation.sign(other))?.status == 200)
+    for end in ["", "/history", "?as_of=2026-01-02T00:00:00Z", "/history?raw=true"] {
+      #expect(client.get("/v1/entitlements/7000\(end)")?.status == 400)
+      let own = try #require(
+        client.get("/v1/entitlements/7000\(end)", token: Installation.otherAppsToken))
+      #expect(own.status == 200 && !own.text.contains("com.example.app\""))
+      let none = client.get("/v1/entitlements/7000\(end)", token: Self.narrow)
+      #expect(none?.status == 404)
+    }
+    #expect(try daemon.stop().code == 0)
+  }
+
+  /// A page that ends among rows of others says no more than one that ends.
+  @Test func aCursorIsGoodForItsTokenAlone() throws {
+    let (installation, daemon) = try served()
+    let client = daemon.client()
+    for number in 10..<14 {
+      let body = Sample.notification(number, otid: "70\(number)", environment: "Sandbox")
+      #expect(client.post(try installation.sign(body))?.status == 200)
+    }
+    let page = client.get("/v1/entitlements?environment=Sandbox&limit=1")
+    let cursor = try #require(page?.json?["next_page"]?.string)
+    let bad = try #require(client.get("/v1/entitlements?after=00"))
+    for token in Self.tokens {
+      let answer = try #require(client.get("/v1/entitlements?after=\(cursor)", token: token))
+      #expect(answer.status == 400 && answer.head == bad.head && answer.body == bad.body)
+    }
+    #expect(try daemon.stop().code == 0)
+  }
+}

@@ -1,0 +1,42 @@
+import Support
+import Testing
+
+/// CSV as RFC 4180 has it, read without help of what wrote it.
+struct CSVText {
+  /// By the names in the first line.
+  private(set) var rows: [[String: String]] = []
+  private(set) var columns: [String] = []
+
+  init(_ text: String) throws {
+    var records: [[String]] = []
+    var record: [String] = []
+    var field: [UInt8] = []
+    var isQuoted = false
+    var bytes = text.utf8.makeIterator()
+    var next = bytes.next()
+    while let byte = next {
+      next = bytes.next()
+      switch (byte, isQuoted) {
+      case (0x22, true) where next == 0x22:
+        field.append(byte)
+        next = bytes.next()
+      case (0x22, _): isQuoted.toggle()
+      case (0x2C, false):
+        record.append(String(decoding: field, as: UTF8.self))
+        field = []
+      case (0x0D, false) where next == 0x0A:
+        next = bytes.next()
+        records.append(record + [String(decoding: field, as: UTF8.self)])
+        (record, field) = ([], [])
+      case (0x0D, false), (0x0A, false): throw Trouble("a line of CSV ends with CR LF")
+      default: field.append(byte)
+      }
+    }
+    guard field.isEmpty, record.isEmpty, !isQuoted else { throw Trouble("CSV ends in a line") }
+    columns = records.first ?? []
+    for record in records.dropFirst() {
+      guard record.count == columns.count else { throw Trouble("\(record) for \(columns)") }
+      rows.append(Dictionary(zip(columns, record)) { $1 })
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import JournalStore
+import LedgerEngine
+import StrictJSON
+import Support
+import Testing
+
+/// The trial of a release: another fold is compared with the live rows, made live, and taken back.
+/// `make trial` builds the program with a changed rule that this needs.
+@Suite(
+  .serialized,
+  .enabled(
+    if: ChangedRule.program != nil,
+    "SUBLEDGER_CHANGED_RULE names no build with a changed rule; `make trial` makes one"))
+struct ReleaseTests {
+  typealias Forecast = ChangedRule.Forecast
+
+  /// The diff names exactly whom the forecast names; applied, exactly these rows are other ones;
+  /// rolled back, every row is what it was.
+  @Test func theDiffNamesExactlyWhomTheRuleChanges() throws {
+    let fleet = try ReleaseFleet(ChangedRule.customers)
+    let forecast = try ChangedRule.forecast(fleet.folder, at: fleet.end)
+    print(
+      "\(forecast.rows) customers, \(fleet.events) events; forecast: \(forecast.changed.count)"
+        + " changed, \(forecast.lost.count) lose access, \(forecast.gained.count) gain it")
+    #expect(forecast.rows >= ChangedRule.customers)
+    #expect(forecast.lost.count * 1000 > forecast.rows && forecast.gained.count > 10)
+    let before = try ChangedRule.rows(fleet.folder, at: fleet.end)
+    #expect(before.count == forecast.rows)
+    let projections = try fleet.projections()
+    #expect(projections.count == 1)
+    let digest = try #require(projections.first?["digest"]?.string)
+    let states = try states(fleet.folder)
+
+    let named = try compare(fleet, forecast, before)
+    try expectOldAnswers(fleet, forecast, before)
+
+    let applied = try fleet.run("rebuild", "--apply", "--json")
+    #expect(applied.code == 0, "\(applied)")
+    #expect(try applied.lines().last?["digest"]?.string != digest)
+    try expectNewAnswers(fleet, forecast, before, named)
+
+    for isChanged in [true, false] {
+      let back = try fleet.run("rebuild", "--rollback", isChanged: isChanged)
+      #expect(back.code == 0, "\(back)")
+      try expectRows(fleet, before, states, digest, isVerified: isChanged)
+      guard isChanged else { break }
+      // Forwards again, by the same word.
+      #expect(try fleet.run("rebuild", "--rollback").code == 0)
+      #expect(try fleet.projections().first?["digest"]?.string != digest)
+    }
+    try expectOldAnswers(fleet, forecast, before)
+    let equal = try fleet.run("rebuild", "--diff", "--json", isChanged: false)
+    #expect(equal.code == 0, "\(equal)")
+    #expect(try equal.lines().last?["equal"]?.integer == Int64(forecast.rows))
+  }
+
+  // MARK: Before it is applied
+
+  /// Both forms of the output, the summary and the exit codes; returns the differences by id.
+  private func compare(
+    _ fleet: ReleaseFleet, _ forecast: Forecast, _ before: [String: JSONValue]
+  ) throws -> [String: JSONElement] {
+    let csv = fleet.installation.folder.appending(path: "changes.csv")
+    let json = fleet.installation.folder.appending(path: "changes.json")
+    let first = try fleet.run(
+      "rebuild", "--diff", "--at", "\(fleet.end)", "--json", "--output", csv.path)
+    #expect(first.code == 1, "\(first)")
+    let summary = try #require(try first.lines().last)
+    #expect(summary["changed"]?.integer == Int64(forecast.changed.count))
+    #expect(summary["equal"]?.integer == Int64(forecast.rows - forecast.changed.count))
+    #expect(summary["added"]?.integer == 0 && summary["gone"]?.integer == 0)
+    #expect(summary["lose_access"]?.integer == Int64(forecast.lost.count))
+    #expect(summary["gain_access"]?.integer == Int64(forecast.gained.count))
+    try expectGroups(summary["lost"], forecast.lost)
+    try expectGroups(summary["gained"], forecast.gained)
+
+    let table = try CSVText(String(contentsOf: csv, encoding: .utf8)).rows
+    #expect(table.count == forecast.changed.count)
+    #expect(Set(table.compactMap { $0["original_transaction_id"] }) == forecast.changed)
+    #expect(named(table, "lost") == forecast.lost)
+    #expect(named(table, "gained") == forecast.gained)
+    #expect(
+      named(table, "same").count
+        == forecast.changed.count - forecast.lost.count - forecast.gained.count)
+
+    let second = try fleet.run(
+      "rebuild", "--diff", "--at", "\(fleet.end)", "--output", json.path, "--fail-on",
+      "gained-access")
+    #expect(second.code == 1, "\(second)")
+    #expect(second.output.contains("\(forecast.lost.count) lose access"))
+    // Nobody loses or gains anything years later, yet rows differ.
+    let later = ["--diff", "--at", "2099-01-01T00:00:00Z"]
+    #expect(try fleet.run("rebuild", later[0], later[1], later[2]).code == 1)
+    for what in ["lost-access", "gained-access"] {
+      let far = try fleet.run("rebuild", later[0], later[1], later[2], "--fail-on", what)
+      #expect(far.code == 0, "\(far)")
+    }
+    let items = try JSONDocument(parsing: Array(Data(contentsOf: json))).root["items"]?.elements
+    let differences = try #require(items).map { ($0["original_transaction_id"]?.string ?? "", $0) }
+    #expect(differences.count == forecast.changed.count)
+    for (id, difference) in differences {
+      #expect(
+        difference["before"]?.value.text
+          == before[id]?.setting("succeeded_by", .null).text, "\(id)")
+    }
+    return Dictionary(differences) { $1 }
+  }
+
+  private func expectGroups(
+    _ groups: JSONElement?, _ expected: [String: Forecast.Change],
+    _ location: SourceLocation = #_sourceLocation
+  ) throws {
+    var counts: [Forecast.Change: Int64] = [:]
+    for change in expected.values { counts[change, default: 0] += 1 }
+    var told: [Forecast.Change: Int64] = [:]
+    for group in try #require(groups?.elements) {
+      let change = Forecast.Change(
+        reason: group["reason"]?.string ?? "", productId: group["product_id"]?.string ?? "")
+      told[change] = group["customers"]?.integer
+    }
+    #expect(told == counts, sourceLocation: location)
+  }
+
+  private func named(
+    _ table: [[String: String]], _ access: String
+  ) -> [String: Forecast.Change] {
+    var named: [String: Forecast.Change] = [:]
+    for row in table where row["access"] == access {
+      named[row["original_transaction_id"] ?? ""] = Forecast.Change(
+        reason: "\(row["status_before"] ?? "") → \(row["status_after"] ?? "")",
+        productId: row["product_after"] ?? "")
+    }
+    return named
+  }
+
+  /// A few of each kind, asked of both builds: until it is applied they say the same.
+  private func expectOldAnswers(
+    _ fleet: ReleaseFleet, _ forecast: Forecast, _ before: [String: JSONValue]
+  ) throws {
+    for id in sample(forecast, before) {
+      let old = try #require(try fleet.row(id, isChanged: false))
+      #expect(try fleet.row(id)?.text == old.text, "\(id)")
+    }
+  }
+
+  private func sample(_ forecast: Forecast, _ before: [String: JSONValue]) -> [String] {
+    let others = before.keys.filter { !forecast.changed.contains($0) }
+    return [Array(forecast.lost.keys), Array(forecast.gained.keys), others]
+      .flatMap { $0.sorted().prefix(5) }
+  }
+
+  // MARK: Applied
+
+  private func expectNewAnswers(
+    _ fleet: ReleaseFleet, _ forecast: Forecast, _ before: [String: JSONValue],
+    _ named: [String: JSONElement]
+  ) throws {
+    let after = try ChangedRule.rows(fleet.folder, at: fleet.end)
+    #expect(Set(after.keys) == Set(before.keys))
+    var (lost, gained): (Set<String>, Set<String>) = ([], [])
+    for (id, row) in after {
+      let old = try #require(before[id])
+      if let difference = named[id] {
+        let told = difference["after"]?.value.text
+        #expect(told == row.setting("succeeded_by", .null).text, "\(id)")
+      } else {
+        #expect(row.text == old.text, "\(id)")
+      }
+      switch (Self.givesAccess(old), Self.givesAccess(row)) {
+      case (true, false): lost.insert(id)
+      case (false, true): gained.insert(id)
+      default: break
+      }
+    }
+    #expect(lost == Set(forecast.lost.keys))
+    #expect(gained == Set(forecast.gained.keys))
+    let now = try ChangedRule.spans(fleet.folder)
+    for (id, spans) in forecast.spans { #expect(now[id] == spans, "\(id)") }
+    for id in forecast.lost.keys.sorted().prefix(5) {
+      #expect(try fleet.row(id)?["status"]?.text == "\"billing_retry\"", "\(id)")
+    }
+    let verified = try fleet.run("verify", "--json")
+    #expect(verified.code == 0, "\(verified)")
+    #expect(try verified.lines().last?["rows_compared"]?.boolean == true)
+  }
+
+  private static func givesAccess(_ row: JSONValue) -> Bool {
+    row["gives_access"]?.text == "true"
+  }
+
+  // MARK: Rolled back
+
+  private func states(_ folder: DataFolder) throws -> [String: [UInt8]] {
+    var states: [String: [UInt8]] = [:]
+    try ProjectionReader.open(folder).forEach { row in
+      states[row.key.originalTransactionId] = row.state
+      return true
+    }
+    return states
+  }
+
+  private func expectRows(
+    _ fleet: ReleaseFleet, _ before: [String: JSONValue], _ states: [String: [UInt8]],
+    _ digest: String, isVerified: Bool
+  ) throws {
+    #expect(try self.states(fleet.folder) == states)
+    #expect(
+      try ChangedRule.rows(fleet.folder, at: fleet.end).mapValues(\.text)
+        == before.mapValues(\.text))
+    #expect(try fleet.projections().first?["digest"]?.string == digest)
+    guard isVerified else { return }
+    let verified = try fleet.run("verify", "--json", isChanged: false)
+    #expect(verified.code == 0, "\(verified)")
+    let report = try #require(try verified.lines().last)
+    #expect(report["digest"]?.string == digest)
+    #expect(report["rows_compared"]?.boolean == true)
+  }
+}

@@ -1,0 +1,91 @@
+import HTTPServer
+import Testing
+
+@Suite struct MessageTests {
+  private func written(_ response: HTTPResponse, toHead: Bool = false, closing: Bool = false)
+    -> String
+  {
+    var output: [UInt8] = []
+    response.serialise(into: &output, toHead: toHead, closing: closing)
+    return String(decoding: output, as: UTF8.self)
+  }
+
+  @Test func serialisesAnAnswer() {
+    let response = HTTPResponse(
+      status: 405, headers: [("Allow", "POST"), ("Content-Type", "application/problem+json")],
+      body: Array("{}".utf8))
+    #expect(
+      written(response) == """
+        HTTP/1.1 405 Method Not Allowed\r
+        Allow: POST\r
+        Content-Type: application/problem+json\r
+        Content-Length: 2\r
+        X-Content-Type-Options: nosniff\r
+        Cache-Control: no-store\r
+        \r
+        {}
+        """)
+  }
+
+  @Test func tellsTheLengthToHeadButSendsNothing() {
+    let text = written(HTTPResponse(status: 200, body: [1, 2, 3]), toHead: true, closing: true)
+    #expect(text.contains("Content-Length: 3\r\nConnection: close\r\n"))
+    #expect(text.hasSuffix("\r\n\r\n"))
+  }
+
+  @Test func noHeaderStartsALineOfItsOwn() {
+    let response = HTTPResponse(status: 200, headers: [("X", "a\r\nSet-Cookie: b"), ("Y", "c")])
+    let text = written(response)
+    #expect(!text.contains("Set-Cookie"))
+    #expect(text.contains("\r\nY: c\r\n"))
+  }
+
+  @Test func everyStatusOfOursHasItsPhrase() {
+    for status in [
+      200, 400, 401, 404, 405, 408, 411, 413, 414, 415, 417, 422, 431, 500, 501, 503, 505,
+    ] {
+      #expect(HTTPResponse.reason(of: status) != "Answer")
+    }
+  }
+
+  @Test func headersAreFoundWithoutCase() {
+    let headers = HTTPHeaders([("Content-Type", "a"), ("x-y", "1"), ("X-Y", "2")])
+    #expect(headers.first("content-TYPE") == "a")
+    #expect(headers.all("X-y") == ["1", "2"])
+    #expect(headers.first("content-typ") == nil)
+    #expect(headers.count == 3)
+  }
+
+  @Test func headersOfAHeadAreTrimmed() throws {
+    var parser = RequestParser(limits: ServerLimits(), peer: .address("192.0.2.1"))
+    let text = "GET /a?b=c&d HTTP/1.1\r\nHost:\t h \r\nAuthorization:Bearer x y\t\r\nE:\r\n\r\n"
+    var cursor = 0
+    let bytes = Array(text.utf8)
+    guard case .head(let head) = parser.consume(bytes.span, at: &cursor) else {
+      Issue.record("no head")
+      return
+    }
+    #expect(head.headers.first("host") == "h")
+    #expect(head.headers.first("authorization") == "Bearer x y")
+    #expect(head.headers.first("e") == "")
+    #expect(head.path == "/a")
+    #expect(head.query == "b=c&d")
+    #expect(head.peer == .address("192.0.2.1"))
+    #expect(!head.closes)
+  }
+
+  @Test(arguments: [
+    ("close", true), ("Close", true), ("keep-alive, close", true), ("keep-alive ,\tclose ", true),
+    ("closed", false), ("keep-alive", false), ("x-close", false),
+  ])
+  func connectionOptions(_ value: String, _ closes: Bool) {
+    var parser = RequestParser(limits: ServerLimits(), peer: .local)
+    let bytes = Array("GET / HTTP/1.1\r\nHost: h\r\nConnection: \(value)\r\n\r\n".utf8)
+    var cursor = 0
+    guard case .head(let head) = parser.consume(bytes.span, at: &cursor) else {
+      Issue.record("no head")
+      return
+    }
+    #expect(head.closes == closes)
+  }
+}

@@ -1,0 +1,347 @@
+import Foundation
+import JournalStore
+import SignedData
+import Simulator
+import StrictJSON
+import Support
+import Testing
+
+/// Somebody hostile, or merely broken, at the door of a running daemon. After each exchange all
+/// that may show is looked at: the answer, the connection, every table, the counters, the log.
+final class HostileClient {
+  static let v1Secret = "canary-of-the-hostile-inputs-9d41"
+
+  let authority: Authority
+  let installation: Installation
+  let daemon: RunningDaemon
+  private let watcher: Client
+  private let journal: SQLiteConnection
+  private let tables: [String]
+  private var logged: UInt64 = 0
+  private var number = 0
+  /// Exchanges so far.
+  private(set) var variants = 0
+
+  /// - Parameter takesV1: the app has a V1 secret, and bodies of 4 MiB are read.
+  init(takesV1: Bool = false, with more: [(String, JSONValue)] = []) throws {
+    authority = try Authority.shared.get()
+    installation = try Installation(authority: authority.simulated)
+    var app = Installation.app()
+    if takesV1 {
+      let file = installation.folder.appending(path: "v1.secret")
+      try Data((Self.v1Secret + "\n").utf8).write(to: file)
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o600], ofItemAtPath: file.path)
+      app = app.setting("v1SharedSecretFile", .string(file.path))
+    }
+    try installation.configure(apps: [app], with: more)
+    daemon = try installation.start()
+    watcher = daemon.client()
+    // At once: a connection that asks nothing is closed when its time is up.
+    #expect(watcher.get("/healthz")?.status == 200)
+    journal = try SQLiteConnection.open(installation.journal.path, .read)
+    // Deliveries that came again are counted a moment later: no row that a refusal makes.
+    tables = try journal.statement(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        + " AND name <> 'redelivery'"
+    ).all { $0.text(0) }
+  }
+
+  // MARK: What is sent
+
+  /// A number nobody had, for notifications that differ.
+  func next() -> Int {
+    number += 1
+    return number
+  }
+
+  /// A good notification nobody has seen.
+  func notification(otid: String = "7000") -> JSONValue {
+    Sample.notification(next(), otid: otid)
+  }
+
+  func fresh() throws -> [UInt8] { try authority.signed(notification()) }
+
+  /// A whole body with a good one.
+  func goodBody() throws -> [UInt8] { ForgedJWS.body(try fresh()) }
+
+  func sign(payload: [UInt8]) throws -> [UInt8] { try authority.simulated.sign(payload: payload) }
+
+  func fresh(header: [UInt8], key: SigningKey? = nil) throws -> [UInt8] {
+    let payload = try CompactJWS(parsing: try fresh()[...]).payload
+    return try ForgedJWS.jws(header: header, payload: payload, key: key ?? authority.leafKey)
+  }
+
+  func fresh(chain: [[UInt8]], key: SigningKey? = nil) throws -> [UInt8] {
+    try fresh(header: ForgedJWS.header(chain), key: key)
+  }
+
+  /// Under a chain of the authority's root that is right but for what `change` does.
+  func forged(
+    signed: Int64? = nil, _ change: (inout ChainForgery) throws -> Void
+  ) throws -> [UInt8] {
+    var forgery = try ChainForgery(under: authority)
+    try change(&forgery)
+    let chain = try forgery.chain()
+    guard let signed else { return try fresh(chain: chain, key: forgery.leafKey) }
+    let payload = notification().setting("signedDate", .integer(signed))
+      .setting("data.transaction", nil).setting("data.renewalInfo", nil)
+    return try ForgedJWS.jws(
+      header: ForgedJWS.header(chain), payload: payload.bytes, key: forgery.leafKey)
+  }
+
+  // MARK: What may show
+
+  /// All that a refusal must not move.
+  struct Stand: Equatable {
+    var rows: [String: Int64]
+    var head: [UInt8]
+
+    var events: Int64 { rows["event"] ?? 0 }
+  }
+
+  func stand() throws -> Stand {
+    var rows: [String: Int64] = [:]
+    for table in tables {
+      rows[table] = try journal.statement("SELECT count(*) FROM \(table)").first { $0.int(0) }
+    }
+    let head = try journal.statement("SELECT hash FROM event ORDER BY seq DESC LIMIT 1")
+      .first { $0.bytes(0) }
+    return Stand(rows: rows, head: head ?? [])
+  }
+
+  /// All counters, without gauges.
+  func counters() throws -> [String: Int] {
+    let text = try #require(watcher.get("/metrics")?.text)
+    var counters: [String: Int] = [:]
+    for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+      let parts = line.split(separator: " ")
+      guard parts.count == 2, parts[0].contains("_total") else { continue }
+      counters[String(parts[0])] = Int(parts[1])
+    }
+    return counters
+  }
+
+  /// The lines of the log since this was last asked.
+  func newLines() throws -> [String] {
+    let file = try FileHandle(forReadingFrom: daemon.command.errors)
+    defer { try? file.close() }
+    try file.seek(toOffset: logged)
+    let bytes = try file.readToEnd() ?? Data()
+    // A line that is being written belongs to the next time.
+    let whole = bytes.lastIndex(of: 0x0A).map { bytes[...$0] } ?? Data()
+    logged += UInt64(whole.count)
+    return String(decoding: whole, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
+  /// Waits until the log has told of all that was answered so far: its lines are in order, and that
+  /// of one more request is the last.
+  func settle() throws {
+    #expect(daemon.client().get("/nowhere")?.status == 404)
+    try daemon.command.wait(20, "the line of a request") {
+      try newLines().contains { $0.contains("\"status\":404") }
+    }
+  }
+
+  // MARK: Exchanges
+
+  func run(_ row: HostileRow) throws {
+    let made = try row.variants(self)
+    for variant in made {
+      let name = "\(row.id) \(variant.name)"
+      switch row.due {
+      case .refused(let statuses, let closes, let field):
+        let answer = try refuses(name, variant, statuses, closes: closes)
+        if let field { #expect(answer?.field(field) != nil, "\(name): no \(field)") }
+      case .quarantined: try refuses(name, variant, [422])
+      case .accepted: try accepts(name, variant)
+      case .played, .elsewhere: break
+      }
+    }
+  }
+
+  /// The default of the table.
+  @discardableResult
+  func refuses(
+    _ name: String, _ variant: HostileRow.Variant, _ statuses: Set<Int>, closes: Bool = false,
+    lines: Int = 1
+  ) throws -> Client.Answer? {
+    variants += 1
+    var due = try stand()
+    let before = try counters()
+    _ = try newLines()
+    let client = daemon.client()
+    _ = client.write(variant.bytes)
+    let answer = client.answer(toHead: variant.toHead)
+    guard let answer, statuses.contains(answer.status) else {
+      Issue.record("\(name): \(answer?.head ?? "no answer") \(answer?.text ?? "")")
+      return answer
+    }
+    if !variant.toHead { expectProblem(name, answer) }
+    #expect(!Self.repeats(answer.body, variant.bytes), "\(name) is echoed")
+    if closes { #expect(client.isClosed(), "\(name) is kept open") }
+    if answer.status == 422 { due.rows["quarantine", default: 0] += 1 }
+    #expect(try stand() == due, "\(name) left something")
+    try expectOneCounter(name, before, isQuarantined: answer.status == 422)
+    try expectLines(name, variant, lines)
+    return answer
+  }
+
+  private func expectProblem(_ name: String, _ answer: Client.Answer) {
+    #expect(answer.field("Content-Type") == "application/problem+json", "\(name)")
+    let problem = answer.json
+    #expect(problem?["code"]?.string?.isEmpty == false, "\(name) has no code")
+    #expect(problem?["status"]?.integer == Int64(answer.status), "\(name)")
+    #expect(problem?["retryable"]?.boolean == (answer.status == 408), "\(name)")
+  }
+
+  /// One refusal is counted, and the quarantine where it went there. What proving it looked up may
+  /// move too.
+  private func expectOneCounter(
+    _ name: String, _ before: [String: Int], isQuarantined: Bool
+  ) throws {
+    var moved = try counters().filter { $0.value != before[$0.key] ?? 0 }
+    moved = moved.filter { !$0.key.hasPrefix("subledger_chain_cache_") }
+    let kept = moved.filter { $0.key.hasPrefix("subledger_notifications_total{") }
+    #expect(kept.count == (isQuarantined ? 1 : 0), "\(name) moved \(moved)")
+    #expect(kept.keys.allSatisfy { $0.contains(#"outcome="quarantined""#) }, "\(name) \(kept)")
+    let refused = moved.filter { $0.key.contains("refusals_total{") }
+    #expect(refused.count == 1 && moved.count == 1 + kept.count, "\(name) moved \(moved)")
+    for (counter, value) in moved {
+      #expect(value == (before[counter] ?? 0) + 1, "\(name) moved \(counter) by more")
+    }
+  }
+
+  /// So many, once a thread of the daemon's has written them.
+  private func lines(_ name: String, _ count: Int) throws -> [String] {
+    var lines: [String] = []
+    try daemon.command.wait(20, "\(count) lines of \(name)") {
+      lines += try newLines()
+      return lines.count >= count
+    }
+    #expect(lines.count == count, "\(name) logged \(lines)")
+    return lines
+  }
+
+  private func expectLines(
+    _ name: String, _ variant: HostileRow.Variant, _ count: Int
+  ) throws {
+    for line in try lines(name, count) {
+      let entry = try? JSONDocument(parsing: Array(line.utf8)).root
+      #expect(entry?["reason"]?.string?.isEmpty == false, "\(name) logged \(line)")
+      let isProven = entry?["outcome"]?.string != "refused"
+      #expect(isProven || entry?["bundle_id"] == nil, "\(name) logged \(line)")
+      #expect(line.utf8.count <= 2048, "\(name) logged \(line.utf8.count) bytes")
+      #expect(!Self.repeats(Array(line.utf8), variant.bytes), "\(name) is logged")
+    }
+  }
+
+  /// 200, one event more, and one line that says so.
+  func accepts(_ name: String, _ variant: HostileRow.Variant) throws {
+    variants += 1
+    let before = try stand()
+    _ = try newLines()
+    let client = daemon.client()
+    _ = client.write(variant.bytes)
+    let answer = client.answer()
+    #expect(answer?.status == 200, "\(name): \(answer?.text ?? "no answer")")
+    #expect(answer?.json?["outcome"]?.string == "accepted", "\(name)")
+    let after = try stand()
+    #expect(after.events == before.events + 1, "\(name)")
+    #expect(after.rows["quarantine"] == before.rows["quarantine"], "\(name)")
+    for line in try lines(name, 1) {
+      let entry = try? JSONDocument(parsing: Array(line.utf8)).root
+      #expect(entry?["outcome"]?.string == "accepted" && entry?["reason"] == nil, "\(line)")
+    }
+  }
+
+  /// What is there at the end is proven, whole, and holds no secret.
+  func finish() throws {
+    let log = daemon.log
+    for secret in [Installation.token, Installation.sandboxToken, Self.v1Secret] {
+      #expect(!log.contains(secret), "a secret is logged")
+    }
+    #expect(try daemon.stop().code == 0)
+    let verified = try installation.run("verify")
+    #expect(verified.code == 0, "\(verified)")
+    for (name, bytes) in try installation.files() {
+      #expect(bytes.range(of: Data(Self.v1Secret.utf8)) == nil, "the secret is in \(name)")
+    }
+  }
+
+  /// What some answers say to everybody.
+  private static let ours = [
+    "Send Authorization: Bearer and a read token.", "Send application/json in UTF-8, uncompressed.",
+  ]
+
+  /// Whether any 16 bytes of a request stand in what came of it.
+  static func repeats(_ found: [UInt8], _ request: [UInt8]) -> Bool {
+    var text = String(decoding: found, as: UTF8.self)
+    for phrase in ours { text = text.replacing(phrase, with: "") }
+    // Reason codes are words of ours, of which Apple has some too; and of what is proven the log
+    // says what it is and whom it is about.
+    let root = try? JSONDocument(parsing: found).root
+    let proven = ["environment", "bundle_id", "original_transaction_id"]
+    for name in ["code", "reason", "type"] + proven {
+      guard let word = root?[name]?.string, !word.isEmpty else { continue }
+      text = text.replacing("\"\(name)\":\"\(word)\"", with: "")
+      if !proven.contains(name) { text = text.replacing(word, with: "") }
+    }
+    let bytes = Array(text.utf8)
+    guard bytes.count >= 16 else { return false }
+    // Places by their first eight bytes; where those meet, all sixteen are compared.
+    var places: [UInt64: [Int]] = [:]
+    var window: UInt64 = 0
+    for (index, byte) in bytes.enumerated() {
+      window = window << 8 | UInt64(byte)
+      if index >= 7, index + 8 < bytes.count { places[window, default: []].append(index - 7) }
+    }
+    for (index, byte) in request.enumerated() {
+      window = window << 8 | UInt64(byte)
+      guard index >= 7, index + 8 < request.count, let found = places[window] else { continue }
+      let run = request[index - 7...index + 8]
+      if found.contains(where: { bytes[$0...$0 + 15].elementsEqual(run) }) { return true }
+    }
+    return false
+  }
+}
+
+extension HostileRow.Variant {
+  /// A POST of a body to the door.
+  static func post(_ name: String, _ body: [UInt8]) -> HostileRow.Variant {
+    let head =
+      "POST /v1/notifications HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+      + "Content-Length: \(body.count)\r\n\r\n"
+    return HostileRow.Variant(name: name, bytes: Array(head.utf8) + body)
+  }
+
+  static func post(_ name: String, _ body: String) -> HostileRow.Variant {
+    post(name, Array(body.utf8))
+  }
+
+  /// A POST of a JWS.
+  static func jws(_ name: String, _ signedPayload: [UInt8]) -> HostileRow.Variant {
+    post(name, ForgedJWS.body(signedPayload))
+  }
+
+  /// A POST with these fields beside the usual ones, and a body as it is.
+  static func fields(_ fields: String, _ body: [UInt8] = []) -> HostileRow.Variant {
+    let head = "POST /v1/notifications HTTP/1.1\r\nHost: h\r\n\(fields)\r\n"
+    return HostileRow.Variant(name: String(fields.prefix(60)), bytes: Array(head.utf8) + body)
+  }
+
+  static func raw(_ text: String) -> HostileRow.Variant {
+    HostileRow.Variant(name: String(text.prefix(60)), bytes: Array(text.utf8))
+  }
+
+  /// A GET with the token, unless other fields are given.
+  static func get(
+    _ target: String, _ fields: [String] = ["Authorization: Bearer \(Installation.token)"],
+    method: String = "GET"
+  ) -> HostileRow.Variant {
+    let lines = ["\(method) \(target) HTTP/1.1", "Host: h"] + fields + ["", ""]
+    return HostileRow.Variant(
+      name: "\(method) \(target.prefix(60))", bytes: Array(lines.joined(separator: "\r\n").utf8),
+      toHead: method == "HEAD")
+  }
+}

@@ -1,0 +1,374 @@
+import Encoding
+import Foundation
+import SignedData
+import Simulator
+import StrictJSON
+import Support
+import Synchronization
+import Testing
+
+/// Generated requests and bodies, of the grammars of the table, through real sockets: there is an
+/// answer or an end, never a 5xx, never a 200 for what is not genuine, and nothing is repeated.
+///
+/// SUBLEDGER_HOSTILE says how many (2,000), SUBLEDGER_HOSTILE_SEED from which seed.
+@Suite struct HostileNoiseTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let count = environment["SUBLEDGER_HOSTILE"].flatMap { Int($0) } ?? 2_000
+  private static let seed =
+    environment["SUBLEDGER_HOSTILE_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...(.max))
+  private static let threads = 4
+
+  @Test func noise() throws {
+    print("SUBLEDGER_HOSTILE=\(Self.count) SUBLEDGER_HOSTILE_SEED=\(Self.seed)")
+    let foe = try HostileClient(
+      takesV1: true,
+      with: [("limits", .object([("headerSeconds", .integer(2)), ("bodySeconds", .integer(2))]))])
+    try foe.accepts("first", .jws("first", try foe.authority.signed(foe.notification())))
+    let page = foe.daemon.client().get("/v1/entitlements?limit=1")
+    let noise = Noise(
+      authority: foe.authority.simulated, cursor: page?.json?["next_page"]?.string ?? "00")
+    let tally = Counts()
+    let port = foe.daemon.port
+    together(Self.threads) { thread in
+      var random = SeededGenerator(seed: Self.seed, stream: UInt64(thread))
+      for round in 0..<Self.count / Self.threads {
+        let number = 1_000_000 * (thread + 1) + round
+        guard let input = try? noise.input(number, &random) else { continue }
+        tally.note(Self.exchange(input, port), input, "stream \(thread) round \(round)")
+      }
+    }
+    tally.report()
+    #expect(tally.faults.isEmpty, "\(tally.faults.prefix(20).joined(separator: "\n"))")
+    #expect(foe.daemon.command.isRunning)
+    try hold(foe, tally)
+  }
+
+  /// Nil where the connection ended without an answer.
+  private static func exchange(_ input: Noise.Input, _ port: UInt16) -> Counts.Came {
+    let client = Client(port: port)
+    _ = client.write(input.bytes)
+    // Behind what is too short for what it says nothing comes: the end does.
+    if input.mayBeShort { client.finishSending() }
+    let toHead = input.bytes.starts(with: Array("HEAD".utf8))
+    var answer = client.answer(toHead: toHead)
+    // Only an invitation to go on, which this one did anyway.
+    if answer?.status == 100 { answer = client.answer(toHead: toHead) }
+    guard let answer else { return client.isTimedOut ? .silence : .end }
+    return .answer(answer)
+  }
+
+  /// Everything that is kept was signed, or carried the secret, and all that was answered is there.
+  private func hold(_ foe: HostileClient, _ tally: Counts) throws {
+    let file = foe.installation.folder.appending(path: "all.ndjson").path
+    let exported = try foe.installation.run("export", "--output", file)
+    #expect(exported.code == 0, "\(exported)")
+    var seqs: Set<Int64> = []
+    for line in try Data(contentsOf: URL(filePath: file)).split(separator: 0x0A) {
+      let event = try JSONDocument(parsing: Array(line)).root
+      if let seq = event["seq"]?.integer { seqs.insert(seq) }
+      guard let jws = event["body"]?["signedPayload"]?.string else { continue }
+      #expect(tally.isGenuine(Array(jws.utf8)) || event["seq"]?.integer == 1, "what nobody signed")
+    }
+    #expect(seqs.isSuperset(of: tally.seqs), "an answered event is missing")
+    let kept = try foe.stand().rows["quarantine"] ?? 0
+    #expect(Int(kept) <= tally.quarantined + tally.ends, "more in quarantine than was said")
+    for line in foe.daemon.log.split(separator: "\n") {
+      #expect(line.utf8.count <= 2048 && line.hasPrefix("{"), "\(line.prefix(100))")
+    }
+    try foe.finish()
+  }
+}
+
+/// What came of all inputs, from all threads.
+private final class Counts: Sendable {
+  enum Came {
+    case answer(Client.Answer)
+    case end
+    /// Neither an answer nor an end, for as long as a client waits.
+    case silence
+  }
+
+  private struct State {
+    var statuses: [Int: Int] = [:]
+    var levels: [String: [Int: Int]] = [:]
+    var genuine: Set<[UInt8]> = []
+    var seqs: Set<Int64> = []
+    var faults: [String] = []
+  }
+
+  private let state = Mutex(State())
+
+  var seqs: Set<Int64> { state.withLock { $0.seqs } }
+  /// What did not hold, gathered here since the threads are not the test's own.
+  var faults: [String] { state.withLock { $0.faults } }
+  var quarantined: Int { state.withLock { $0.statuses[422] ?? 0 } }
+  var ends: Int { state.withLock { $0.statuses[0] ?? 0 } }
+
+  func isGenuine(_ jws: [UInt8]) -> Bool { state.withLock { $0.genuine.contains(jws) } }
+
+  private func fault(_ text: String) { state.withLock { $0.faults.append(text) } }
+
+  func note(_ came: Came, _ input: Noise.Input, _ place: String) {
+    let name = "\(input.level) \(place)"
+    var status = 0
+    switch came {
+    case .end: break
+    case .silence: fault("\(name): neither an answer nor an end")
+    case .answer(let answer):
+      status = answer.status
+      // 505 is HTTP's name for another version: no fault of ours.
+      if !(200..<500).contains(status), status != 505 {
+        fault("\(name): \(status) \(answer.text)")
+      }
+      if status >= 400, HostileClient.repeats(answer.body, input.bytes) {
+        fault("\(name) is echoed")
+      }
+      if status == 200, let outcome = answer.json?["outcome"]?.string {
+        if !input.mayBeTaken() { fault("\(name): \(outcome), and not genuine") }
+        let seq = answer.json?["seq"]?.integer ?? 0
+        if outcome == "accepted" { state.withLock { _ = $0.seqs.insert(seq) } }
+      }
+    }
+    state.withLock { state in
+      state.statuses[status, default: 0] += 1
+      state.levels[input.level, default: [:]][status, default: 0] += 1
+      if let jws = input.genuine { state.genuine.insert(jws) }
+    }
+  }
+
+  func report() {
+    for (level, statuses) in state.withLock({ $0.levels }).sorted(by: { $0.key < $1.key }) {
+      let counts = statuses.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+      print("hostile noise, \(level): \(counts.joined(separator: ", "))")
+    }
+  }
+}
+
+/// Where inputs come from: something good, changed at one level.
+private struct Noise: Sendable {
+  struct Input {
+    let level: String
+    let bytes: [UInt8]
+    /// What was properly signed, and is in these bytes or was before they were changed.
+    var genuine: [UInt8]?
+    /// The body as it was sent, where the framing is right.
+    var body: [UInt8]?
+    var mayBeShort = false
+
+    /// Whether there is something in it that may be taken: whether it is that, the journal shows.
+    func mayBeTaken() -> Bool {
+      if genuine != nil { return true }
+      guard let body, let root = try? JSONDocument(parsing: body).root else { return false }
+      return root["password"]?.string == HostileClient.v1Secret
+    }
+  }
+
+  let authority: SimulatedAuthority
+  let cursor: String
+
+  func input(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
+    switch random.number(in: 0...9) {
+    case 0, 1: try http(number, &random)
+    case 2: try json(number, &random)
+    case 3: try jws(number, &random)
+    case 4: try nested(number, &random)
+    case 5: try payload(number, &random)
+    case 6, 7: v1(number, &random)
+    default: reading(&random)
+    }
+  }
+
+  private func signed(_ number: Int) throws -> [UInt8] {
+    try authority.signedPayload(
+      Sample.notification(number % 100_000 + 1, otid: "9\(number % 50)")
+        .setting("notificationUUID", .string(Sample.uuid(number))))
+  }
+
+  private func post(_ level: String, _ body: [UInt8], genuine: [UInt8]?) -> Input {
+    Input(
+      level: level, bytes: HostileRow.Variant.post(level, body).bytes, genuine: genuine, body: body)
+  }
+
+  /// Requests changed where it hurts: heads, lengths, chunks.
+  private func http(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
+    let jws = try signed(number)
+    let body = ForgedJWS.body(jws)
+    var head = [
+      "POST /v1/notifications HTTP/1.1", "Host: h", "Content-Type: application/json",
+      "Content-Length: \(body.count)",
+    ]
+    var tail = body
+    if random.chance(0.4) {
+      head[3] = "Transfer-Encoding: chunked"
+      let cut = Int(random.number(in: 1...Int64(body.count - 1)))
+      tail = []
+      for piece in [body[..<cut], body[cut...]] {
+        tail += Array((String(piece.count, radix: 16) + "\r\n").utf8) + piece + [0x0D, 0x0A]
+      }
+      tail += Array("0\r\n\r\n".utf8)
+    }
+    for _ in 0..<random.number(in: 0...2) {
+      let odd = [
+        "Content-Length: \(body.count)", "Content-Length: 0", "Content-Length: +1", "Host: x",
+        "Transfer-Encoding: chunked", "Transfer-Encoding: x", "X: y", "X : y", " folded",
+        "Expect: 100-continue",
+        "Connection: close", "Connection: keep-alive", "Upgrade: h2c", "Content-Encoding: gzip",
+        "X: \(String(repeating: "y", count: 9000))", "Content-Type: text/plain", "", ":",
+      ]
+      head.insert(random.pick(odd), at: Int(random.number(in: 1...Int64(head.count))))
+    }
+    var bytes = Array((head.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    if random.chance(0.6) { bytes = Self.changed(bytes, &random) }
+    if random.chance(0.2) { tail = Self.changed(tail, &random) }
+    return Input(level: "http", bytes: bytes + tail, genuine: jws, mayBeShort: true)
+  }
+
+  private func json(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
+    let jws = try signed(number)
+    var body = ForgedJWS.body(jws)
+    // Around the JWS rather than in it: there the next level is.
+    switch random.number(in: 0...3) {
+    case 0: body = Self.changed(Array(body.prefix(18)), &random) + body.dropFirst(18)
+    case 1: body = body.dropLast(2) + Self.changed(Array(body.suffix(2)), &random)
+    case 2:
+      let extra = random.pick([
+        "\"a\":1,", "\"a\":{},", "\"signedPayload\":1,", "\"notification_type\":\"X\",", "\"\":[],",
+        "\"a\":1e400,", "\"a\":\"\\ud800\",", "\"a\":[[[[]]]],", ",", "//", "\"a\" 1,",
+      ])
+      body = [0x7B] + Array(extra.utf8) + body.dropFirst()
+    default: body = Self.changed(body, &random)
+    }
+    return post("json", body, genuine: jws)
+  }
+
+  private func jws(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
+    let good = try signed(number)
+    let parts = ForgedJWS.parts(good)
+    var decoded = parts.map { Base64URL.decode($0) ?? [] }
+    let place = Int(random.number(in: 0...2))
+    decoded[place] = Self.changed(decoded[place], &random)
+    let changed = ForgedJWS.joined(
+      ForgedJWS.url(decoded[0]), ForgedJWS.url(decoded[1]), ForgedJWS.url(decoded[2]))
+    return post("jws", ForgedJWS.body(changed), genuine: changed == good ? good : nil)
+  }
+
+  /// A nested JWS changed, and the whole properly signed.
+  private func nested(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
+    let good = try CompactJWS(parsing: try signed(number)[...])
+    let root = try JSONDocument(parsing: good.payload).root
+    let name = random.pick(["signedTransactionInfo", "signedRenewalInfo"])
+    let inner = Array((root["data"]?[name]?.string ?? "").utf8)
+    var parts = ForgedJWS.parts(inner).map { Base64URL.decode($0) ?? [] }
+    let place = Int(random.number(in: 0...2))
+    parts[place] = Self.changed(parts[place], &random)
+    let changed = ForgedJWS.joined(
+      ForgedJWS.url(parts[0]), ForgedJWS.url(parts[1]), ForgedJWS.url(parts[2]))
+    let text = JSONValue.string(String(decoding: changed, as: UTF8.self))
+    let outer = try authority.sign(payload: root.value.setting("data.\(name)", text).bytes)
+    return post("nested", ForgedJWS.body(outer), genuine: changed == inner ? outer : nil)
+  }
+
+  /// Genuine, and whatever it says.
+  private func payload(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
+    let paths = [
+      "notificationType", "subtype", "notificationUUID", "version", "signedDate", "data",
+      "data.bundleId", "data.environment", "data.appAppleId", "data.status", "data.transaction",
+      "data.transaction.originalTransactionId", "data.transaction.purchaseDate",
+      "data.transaction.expiresDate", "data.transaction.price", "data.transaction.signedDate",
+      "data.transaction.revocationDate", "data.renewalInfo", "data.renewalInfo.signedDate",
+      "data.renewalInfo.gracePeriodExpiresDate", "data.renewalInfo.autoRenewStatus", "summary",
+    ]
+    let values: [JSONValue?] = [
+      nil, .null, .integer(0), .integer(-1), .integer(.max), .integer(.min), .number("1e300"),
+      .string(""), .string("x"), .string("\u{0}"), .string("'; DROP TABLE event;--"), .array([]),
+      .object([]), .boolean(true), .string(String(repeating: "9", count: 200)), .number("0.5"),
+      .integer(Sample.start), .string("\u{202E}"), .object([("a", .array([.null]))]),
+    ]
+    var notification = Sample.notification(number % 100_000 + 1, otid: "9\(number % 50)")
+      .setting("notificationUUID", .string(Sample.uuid(number)))
+    for _ in 0..<random.number(in: 1...3) {
+      notification = notification.setting(random.pick(paths), random.pick(values))
+    }
+    let jws =
+      random.chance(0.2)
+      ? try authority.sign(payload: Self.changed(notification.bytes, &random))
+      : try authority.signedPayload(notification)
+    return post("payload", ForgedJWS.body(jws), genuine: jws)
+  }
+
+  private func v1(_ number: Int, _ random: inout SeededGenerator) -> Input {
+    let secrets: [JSONValue?] = [
+      .string(HostileClient.v1Secret), .string(HostileClient.v1Secret),
+      .string(HostileClient.v1Secret), nil, .string(""),
+      .string(String(HostileClient.v1Secret.dropLast())), .array([.string(HostileClient.v1Secret)]),
+      .null,
+    ]
+    let entry = JSONValue.object([
+      ("transaction_id", .string("6\(number)")), ("original_transaction_id", .string("6000")),
+      ("product_id", .string("basic.m")), ("purchase_date_ms", .string("\(Sample.start)")),
+      ("expires_date_ms", .string("\(Sample.start + 30 * Sample.day)")),
+    ])
+    var body = JSONValue.object([
+      ("notification_type", .string("DID_RENEW")), ("environment", .string("PROD")),
+      ("bid", .string("com.example.app")), ("original_transaction_id", .number("6000")),
+      ("unified_receipt", .object([("latest_receipt_info", .array([entry]))])),
+    ]).setting("password", random.pick(secrets))
+    let paths = [
+      "notification_type", "environment", "bid", "unified_receipt", "cancellation_date_ms",
+      "unified_receipt.latest_receipt_info", "unified_receipt.pending_renewal_info",
+      "original_transaction_id", "unified_receipt.password", "auto_renew_status",
+    ]
+    let values: [JSONValue?] = [
+      nil, .null, .integer(1), .string("x"), .string(""), .array([]), .object([]), .array([.null]),
+      .array([.object([("password", .string("x"))])]), .integer(.min), .number("1e300"),
+    ]
+    for _ in 0..<random.number(in: 0...2) {
+      body = body.setting(random.pick(paths), random.pick(values))
+    }
+    var bytes = body.bytes
+    if random.chance(0.4) { bytes = Self.changed(bytes, &random) }
+    return post("v1", bytes, genuine: nil)
+  }
+
+  /// Reads: paths, queries, cursors, tokens.
+  private func reading(_ random: inout SeededGenerator) -> Input {
+    var target = random.pick([
+      "/v1/entitlements/901?as_of=\(Sample.start)&known_at=2026-01-01T00:00:00Z",
+      "/v1/entitlements?limit=5&after=\(cursor)&status=active",
+      "/v1/entitlements/901/history?raw=true",
+      "/v1/entitlements?product_id=pro.monthly&environment=Production", "/metrics", "/version",
+      "/v1/entitlements?app_account_token=a%20b%C3%A9",
+    ])
+    if random.chance(0.8) {
+      target = String(decoding: Self.changed(Array(target.utf8), &random), as: UTF8.self)
+    }
+    var token = "Bearer \(Installation.token)"
+    if random.chance(0.1) {
+      token = String(decoding: Self.changed(Array(token.utf8), &random), as: UTF8.self)
+    }
+    let method = random.pick(["GET", "GET", "GET", "HEAD", "POST", "get"])
+    let bytes = Array(
+      "\(method) \(target) HTTP/1.1\r\nHost: h\r\nAuthorization: \(token)\r\n\r\n".utf8)
+    return Input(level: "read", bytes: bytes, mayBeShort: true)
+  }
+
+  /// Bytes flipped, overwritten, dropped, doubled, inserted.
+  private static func changed(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
+    var bytes = bytes
+    for _ in 0..<random.number(in: 1...3) {
+      guard !bytes.isEmpty else { return [0x20] }
+      let place = Int(random.number(in: 0...Int64(bytes.count - 1)))
+      let end = min(bytes.count, place + Int(random.number(in: 1...8)))
+      switch random.number(in: 0...6) {
+      case 0: bytes[place] ^= 1 << UInt8(random.number(in: 0...7))
+      case 1: bytes[place] = UInt8(random.number(in: 0...255))
+      case 2: bytes.removeSubrange(place..<end)
+      case 3: bytes.insert(contentsOf: bytes[place..<end], at: place)
+      case 4: bytes[place] = random.pick(Array("\"\\{}[]:,.=%&?\r\n\0 0-".utf8))
+      case 5: bytes.insert(random.pick(Array("\"\\{}[]:,.=%&?\r\n\0 0-".utf8)), at: place)
+      default: bytes.removeLast(bytes.count - place)
+      }
+    }
+    return bytes
+  }
+}

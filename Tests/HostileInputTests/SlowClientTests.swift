@@ -1,0 +1,105 @@
+import Foundation
+import Simulator
+import StrictJSON
+import Support
+import Testing
+
+/// Many who take their time hold up nobody else, and nothing of them stays.
+@Suite(.serialized) struct SlowClientTests {
+  private static func limits(_ limits: [(String, JSONValue)]) -> [(String, JSONValue)] {
+    [("limits", .object(limits))]
+  }
+
+  private static let impatient = limits([
+    ("headerSeconds", .integer(1)), ("bodySeconds", .integer(1)), ("idleSeconds", .integer(1)),
+  ])
+
+  /// Opens what the daemon opens once, in each of its threads, that which counts rows included.
+  private func warmUp(_ daemon: RunningDaemon) throws {
+    let clients = (0..<16).map { _ in daemon.client() }
+    for client in clients { #expect(client.get("/v1/entitlements?limit=1")?.status == 200) }
+    try daemon.command.wait(30, "the rows to be counted") {
+      clients[0].get("/metrics")?.text.contains("\nsubledger_rows_age_seconds ") == true
+    }
+  }
+
+  private func open(_ daemon: RunningDaemon) -> Int? {
+    let text = daemon.client().get("/metrics")?.text ?? ""
+    let line = text.split(separator: "\n").first { $0.hasPrefix("subledger_connections_open ") }
+    return line?.split(separator: " ").last.flatMap { Int($0) }
+  }
+
+  /// Waits until the only connection is the one that asks; the descriptors are counted then.
+  private func settled(_ daemon: RunningDaemon) throws -> Int {
+    try daemon.command.wait(30, "all connections to be closed") { open(daemon) == 1 }
+    return daemon.command.descriptors
+  }
+
+  @Test("H28, H33: two hundred slow ones at once")
+  func everySlowOneIsClosedAtItsDeadline() throws {
+    let installation = try Installation()
+    try installation.configure(with: Self.impatient)
+    let daemon = try installation.start()
+    try warmUp(daemon)
+    let before = try settled(daemon)
+    let slow = SlowClient.Manner.allCases.flatMap { manner in
+      (0..<30).map { _ in SlowClient(manner, port: daemon.port) }
+    }
+    // Who has something to say is served meanwhile.
+    for number in 0..<20 {
+      for client in slow { client.goOn() }
+      let notification = try installation.sign(Sample.notification(number))
+      #expect(daemon.client().post(notification)?.status == 200)
+    }
+    for client in slow where client.manner == .resets { client.leave(resetting: true) }
+    try daemon.command.wait(60, "every slow one to be closed") {
+      usleep(20_000)
+      for client in slow { client.goOn() }
+      return slow.allSatisfy { $0.isClosed || $0.manner == .neverReads }
+    }
+    for client in slow {
+      switch client.manner {
+      case .dripsHead, .dripsBody: #expect(client.status == 408, "\(client.manner)")
+      case .silent, .halfOpen: #expect(client.status == nil, "\(client.manner)")
+      case .idles: #expect(client.status == 200)
+      case .resets: break
+      // Until it leaves it has its half minute to begin to read; the next trial is about that.
+      case .neverReads: client.leave(resetting: false)
+      }
+    }
+    _ = try settled(daemon)
+    try daemon.command.wait(30, "\(before) descriptors") { daemon.command.descriptors <= before }
+    #expect(try daemon.stop().code == 0)
+    #expect(try installation.verify().code == 0)
+  }
+
+  /// All places are taken by those who are slow, and many more come: nearly all of those get a 503.
+  @Test("H33: one connection too many") func theExcessIsTurnedAway() throws {
+    let installation = try Installation()
+    try installation.configure(
+      with: Self.limits([("connections", .integer(40)), ("connectionsPerAddress", .integer(40))]))
+    let daemon = try installation.start()
+    try daemon.command.wait(30, "places to be free") { open(daemon) == 1 }
+    let slow = (0..<40).map { _ in SlowClient(.dripsBody, port: daemon.port) }
+    try daemon.command.wait(30, "the places to be taken") {
+      // Not one place is left for who asks.
+      daemon.client().get("/metrics")?.status == 503
+    }
+    let late = (0..<300).map { _ in SlowClient(.silent, port: daemon.port) }
+    try daemon.command.wait(30, "all of them to be answered") {
+      for client in late { client.goOn() }
+      return late.allSatisfy { $0.isClosed }
+    }
+    // A reset may overtake the answer: then the connection is refused without a word.
+    #expect(late.allSatisfy { $0.status == 503 || $0.status == nil })
+    let told = late.filter {
+      String(decoding: $0.received, as: UTF8.self).contains("Retry-After: ")
+    }
+    #expect(told.count >= 270, "of 300")
+    for client in slow { client.leave(resetting: true) }
+    try daemon.command.wait(30, "places to be free again") { open(daemon) == 1 }
+    let notification = try installation.sign(Sample.notification(1))
+    #expect(daemon.client().post(notification)?.status == 200)
+    #expect(try daemon.stop().code == 0)
+  }
+}

@@ -1,0 +1,152 @@
+import Encoding
+import Glibc
+import JournalStore
+import LedgerQueries
+import SignedData
+import StrictJSON
+import Testing
+
+/// The timeline says what each event changed, and only that.
+@Suite struct HistoryTests {
+  private static let start: Int64 = 1_735_725_600_000
+  private static let month: Int64 = 31 * 86_400_000
+  private let key = StreamKey(
+    environment: "Production", bundleId: "com.example.app", originalTransactionId: "1000")
+
+  /// What is journaled was proven before, so nobody looks at the signature again.
+  private func jws(_ value: JSONValue) -> [UInt8] {
+    Array("e30.".utf8) + Base64URL.encode(value.bytes) + Array(".AA".utf8)
+  }
+
+  private func text(_ value: JSONValue) -> JSONValue {
+    .string(String(decoding: jws(value), as: UTF8.self))
+  }
+
+  private func event(
+    _ seq: Int64, _ type: String, signed: Int64, transaction: Int64 = 0, renews: Bool = true
+  ) -> StoredEvent {
+    let begins = Self.start + transaction * Self.month
+    let uuid = "00000000-0000-4000-8000-" + String(1_000_000_000_000 + seq).dropFirst()
+    let transactionInfo = JSONValue.object([
+      ("transactionId", .string("100\(transaction)")), ("originalTransactionId", .string("1000")),
+      ("bundleId", .string("com.example.app")), ("environment", .string("Production")),
+      ("productId", .string("basic")), ("type", .string("Auto-Renewable Subscription")),
+      ("purchaseDate", .integer(begins)), ("expiresDate", .integer(begins + Self.month)),
+      ("transactionReason", .string(transaction == 0 ? "PURCHASE" : "RENEWAL")),
+      ("signedDate", .integer(signed)),
+    ])
+    let renewalInfo = JSONValue.object([
+      ("originalTransactionId", .string("1000")), ("environment", .string("Production")),
+      ("productId", .string("basic")), ("autoRenewProductId", .string("basic")),
+      ("autoRenewStatus", .integer(renews ? 1 : 0)), ("signedDate", .integer(signed)),
+    ])
+    let payload = JSONValue.object([
+      ("notificationType", .string(type)), ("notificationUUID", .string(uuid)),
+      ("version", .string("2.0")), ("signedDate", .integer(signed)),
+      (
+        "data",
+        .object([
+          ("bundleId", .string("com.example.app")), ("environment", .string("Production")),
+          ("appAppleId", .integer(1)), ("status", .integer(1)),
+          ("signedTransactionInfo", text(transactionInfo)),
+          ("signedRenewalInfo", text(renewalInfo)),
+        ])
+      ),
+    ])
+    return StoredEvent(
+      seq: seq, notificationUUID: uuid, source: "v2", environment: "Production",
+      bundleId: "com.example.app", notificationType: type, subtype: nil,
+      originalTransactionId: "1000", signedDate: signed, receivedAt: signed + 5, body: jws(payload),
+      bodySHA256: [], hash: [])
+  }
+
+  private func changes(_ entry: History.Entry) -> [String: String] {
+    Dictionary(
+      uniqueKeysWithValues: entry.changes.map {
+        ($0.field, "\($0.before.text)>\($0.after.text)")
+      })
+  }
+
+  @Test func eachEventAndItsEffect() throws {
+    let events = [
+      event(1, "SUBSCRIBED", signed: Self.start),
+      event(2, "DID_CHANGE_RENEWAL_STATUS", signed: Self.start + 1000, renews: false),
+      event(3, "DID_RENEW", signed: Self.start + Self.month - 1000, transaction: 1),
+      event(4, "SOMETHING_NEW", signed: Self.start + 500),
+    ]
+    let history = History(key, events, durations: [:])
+    #expect(history.entries.map(\.event.seq) == [1, 2, 3, 4])
+    #expect(history.entries.map(\.isLate) == [false, false, false, true])
+    #expect(history.entries.map(\.transactionId) == ["1000", "1000", "1001", "1000"])
+    let first = changes(history.entries[0])
+    #expect(first["status"] == #"null>"active""# && first["gives_access"] == "null>true")
+    #expect(changes(history.entries[1]) == ["auto_renew": "true>false"])
+    let ends = (Self.start + Self.month, Self.start + 2 * Self.month)
+    #expect(
+      changes(history.entries[2])
+        == ["auto_renew": "false>true", "expires_at": "\(ends.0)>\(ends.1)"])
+    #expect(history.entries[3].changes.isEmpty)
+  }
+
+  /// What passed by itself is not the next event's doing.
+  @Test func timeIsNoChange() {
+    let events = [
+      event(1, "SUBSCRIBED", signed: Self.start),
+      event(2, "SOMETHING_NEW", signed: Self.start + 2 * Self.month),
+    ]
+    let history = History(key, events, durations: [:])
+    #expect(history.entries[1].changes.isEmpty)
+  }
+
+  /// Promise 9: a body that cannot be read is an entry without effect.
+  @Test func unreadableIsShownAndPassed() {
+    let good = event(1, "SUBSCRIBED", signed: Self.start)
+    let broken = StoredEvent(
+      seq: 2, notificationUUID: "x", source: "v2", environment: "Production",
+      bundleId: "com.example.app", notificationType: "X", subtype: nil,
+      originalTransactionId: "1000", signedDate: Self.start + 1, receivedAt: Self.start + 9,
+      body: Array("not a JWS".utf8), bodySHA256: [], hash: [])
+    let history = History(
+      key, [good, broken, event(3, "X", signed: Self.start + 2, renews: false)], durations: [:])
+    #expect(history.entries.map(\.changes.isEmpty) == [false, true, false])
+    #expect(history.entries[1].transactionId == nil)
+    #expect(history.json["items"]?.text.contains("not a JWS") == false)
+  }
+
+  /// Of this thread's processor time: other trials run beside this one.
+  private static func seconds(_ body: () -> Void) -> Double {
+    func now() -> Double {
+      var time = timespec()
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+    return (0..<3).map { _ in
+      let start = now()
+      body()
+      return now() - start
+    }.min() ?? 0
+  }
+
+  /// Four times as long: four times the work, sixteen where it is squared.
+  @Test func aLongLifeCostsNoSquare() {
+    func seconds(_ count: Int64) -> Double {
+      let events = (0..<count).map { number in
+        event(
+          number + 1, "DID_RENEW", signed: Self.start + number * Self.month, transaction: number)
+      }
+      return Self.seconds { _ = History(key, events, durations: [:]) }
+    }
+    let (few, many) = (seconds(100), seconds(400))
+    #expect(many < 9 * few, "100 in \(few) s, 400 in \(many) s")
+  }
+
+  @Test func jsonHasTheContractsMembers() throws {
+    let history = History(key, [event(1, "SUBSCRIBED", signed: Self.start)], durations: [:])
+    let root = try JSONDocument(parsing: history.json.bytes).root
+    #expect(root["object"]?.string == "list" && root["next_page"]?.kind == .null)
+    let item = try #require(root["items"]?.elements.first)
+    #expect(item["seq"]?.integer == 1 && item["notification_type"]?.string == "SUBSCRIBED")
+    #expect(item["changes"]?["status"]?["after"]?.string == "active")
+    #expect(item["received_at"]?.integer == Self.start + 5 && item["late"]?.boolean == false)
+  }
+}

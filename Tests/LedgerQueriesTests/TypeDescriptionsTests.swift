@@ -1,0 +1,61 @@
+import AppStore
+import JournalStore
+import LedgerQueries
+import Testing
+
+/// Every type and subtype of Apple's has words, and what is not Apple's is shown as it is.
+@Suite struct TypeDescriptionsTests {
+  /// Subtypes by type, as Apple's pages of both name them.
+  private static let subtypes: [String: Set<String>] = [
+    "SUBSCRIBED": ["INITIAL_BUY", "RESUBSCRIBE"], "DID_RENEW": ["BILLING_RECOVERY"],
+    "DID_CHANGE_RENEWAL_PREF": ["UPGRADE", "DOWNGRADE"],
+    "DID_CHANGE_RENEWAL_STATUS": ["AUTO_RENEW_ENABLED", "AUTO_RENEW_DISABLED"],
+    "OFFER_REDEEMED": ["UPGRADE", "DOWNGRADE", "INITIAL_BUY", "RESUBSCRIBE"],
+    "DID_FAIL_TO_RENEW": ["GRACE_PERIOD"],
+    "EXPIRED": ["VOLUNTARY", "BILLING_RETRY", "PRICE_INCREASE", "PRODUCT_NOT_FOR_SALE"],
+    "PRICE_INCREASE": ["PENDING", "ACCEPTED"], "RENEWAL_EXTENSION": ["SUMMARY", "FAILURE"],
+    "EXTERNAL_PURCHASE_TOKEN": ["UNREPORTED", "CREATED", "ACTIVE_TOKEN_REMINDER"],
+  ]
+
+  @Test func theTableIsComplete() {
+    #expect(Set(TypeDescriptions.subtypes.keys) == NotificationTypes.v2)
+    #expect(TypeDescriptions.v1Types == NotificationTypes.v1)
+    for type in NotificationTypes.v2 {
+      #expect(TypeDescriptions.subtypes[type] == Self.subtypes[type] ?? [], "\(type)")
+    }
+  }
+
+  @Test func wordsArePlainAndDiffer() throws {
+    for type in NotificationTypes.v2 {
+      var seen: Set<String> = []
+      for subtype in [nil] + Array(Self.subtypes[type] ?? []).map(Optional.some) {
+        let found = try #require(TypeDescriptions.of(type, subtype, isV1: false))
+        #expect(found.isWhole && seen.insert(found.words).inserted, "\(type) \(subtype ?? "")")
+        #expect((4...60).contains(found.words.count) && !found.words.contains("_"))
+      }
+    }
+    for type in NotificationTypes.v1 {
+      #expect(TypeDescriptions.of(type, nil, isV1: true)?.isWhole == true, "\(type)")
+    }
+  }
+
+  private func words(_ type: String, _ subtype: String? = nil, source: String = "v2") -> String {
+    let key = StreamKey(environment: "Sandbox", bundleId: "b", originalTransactionId: "1")
+    let event = StoredEvent(
+      seq: 1, notificationUUID: "", source: source, environment: "Sandbox", bundleId: "b",
+      notificationType: type, subtype: subtype, originalTransactionId: "1", signedDate: 1,
+      receivedAt: 1, body: [], bodySHA256: [], hash: [])
+    return History(key, [event], durations: [:]).entries[0].words
+  }
+
+  @Test func whatHasNoWordsIsShownAsAppleWroteIt() {
+    #expect(words("DID_RENEW", "BILLING_RECOVERY") == "renewed after billing had failed")
+    #expect(words("DID_RECOVER", source: "v1") == "renewed after billing had failed")
+    #expect(words("DID_RENEW", "BY_MAGIC") == "renewed (BY_MAGIC)")
+    #expect(words("DID_RENEW", "A\u{202E}B") == "renewed (A<U+202E>B)")
+    #expect(words("NEW_THING") == "NEW_THING" && words("NEW", "SUB") == "NEW / SUB")
+    #expect(words("NEW\u{1B}[2J\u{2066}") == "NEW<U+1B>[2J<U+2066>")
+    // Of version 2 only, and of version 1 only.
+    #expect(words("EXPIRED", source: "v1") == "EXPIRED" && words("CANCEL") == "CANCEL")
+  }
+}

@@ -1,0 +1,11 @@
+import Synchronization
+
+/// Set once, by any thread.
+package final class Flag: Sendable {
+  private let state = Atomic<Bool>(false)
+
+  package init() {}
+
+  package var isSet: Bool { state.load(ordering: .relaxed) }
+  package func set() { state.store(true, ordering: .relaxed) }
+}
