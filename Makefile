@@ -1,33 +1,33 @@
-# Subledger. `make help` lists what can be done; README.md says what it is.
+# Subledger. `make help` lists the targets; README.md says what the project is.
 
 SWIFT   ?= swift
 PREFIX  ?= /usr/local
 DEMO    ?= .demo
 PACKAGES = git openssl pkg-config libsqlite3-dev libssl-dev libzstd-dev
-# The Swift standard library goes into the binary: it runs where there is no toolchain.
+# The Swift standard library is linked statically: the binary runs without a toolchain.
 RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
 TEST     = SWIFT=$(SWIFT) .ci/tests
 SHARE    = $(DESTDIR)$(PREFIX)/share
-# The same program with a changed rule, and how many customers it is tried on.
+# The same program with changed fold rules, and how many customers `trial` compares.
 CHANGED  = .build/changed-rule
 CUSTOMERS ?= 20000
-# How long each target is fuzzed, in seconds, and how many hostile inputs are generated.
+# Seconds of fuzzing for each parser, and how many hostile inputs are generated.
 FUZZ_SECONDS ?= 300
 HOSTILE ?= 100000
-# How many histories are simulated, and how many images of a disk without power are looked at.
+# How many histories are simulated, and how many images of a disk after power loss are checked.
 SIMULATIONS ?= 30000
 IMAGES ?= 42000
-# A browser for the console's tests and pictures; Python for the contract's tools.
+# A browser for the console's tests and screenshots; Python for the OpenAPI tools.
 BROWSER  ?= chromium
 CONSOLE_PACKAGES = chromium fonts-dejavu-core
 PICTURE_PACKAGES = fonts-inter pngquant
 CONTRACT_PACKAGES = python3 python3-venv
 PICTURES = .pictures
-# Of the large journal that bench-large makes, about 1 KB of disk each.
+# Events in the journal that bench-large makes; each needs about 1 KB of disk.
 EVENTS   ?= 10000000
 
-# Installs a Debian package where a program of it is missing; no daemon of it is started.
+# Installs the Debian package $(2) if the program $(1) is missing; its services are not started.
 need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
@@ -40,7 +40,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
 
-deps: ## Installs the Debian packages that building needs, where they are missing
+deps: ## Installs missing Debian packages that the build needs
 	@missing=""; for package in $(PACKAGES); do \
 	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' \
 	    || missing="$$missing $$package"; done; \
@@ -55,39 +55,39 @@ deps: ## Installs the Debian packages that building needs, where they are missin
 build: deps ## Builds the release binary
 	$(SWIFT) build $(RELEASE) --product subledger
 
-run: build ## Shows the main job: a simulated App Store, the daemon, one customer; until ^C
+run: build ## Runs the demo: a simulated App Store, the daemon, one customer; ^C stops it
 	@exec $(BINARY) demo --data $(DEMO)
 
 test: deps ## Runs all tests
 	$(TEST)
 
-laws: deps ## Holds the fold's laws over a hundred times as many random histories
+laws: deps ## Checks the fold's properties on 2,000,000 random histories
 	SUBLEDGER_HISTORIES=2000000 $(TEST) --filter EntitlementsTests
 
-simulation: deps ## Plays 30,000 histories of the whole ledger, with every kind of trouble
+simulation: deps ## Simulates 30,000 histories of the whole ledger with injected faults
 	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \
 	  $(TEST) --filter SimulationTests
 
-storm: deps ## 10,000 notifications twenty times each over 64 connections; 60 kills under 32
+storm: deps ## Sends 200,000 posts over 64 connections; kills the daemon 60 times under load
 	SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 $(TEST) --filter 'StormTests|CrashTests'
 
-trial: build ## Compares, applies and takes back a changed rule on a fleet of 20,000 customers
+trial: build ## Compares, applies and rolls back a changed fold for 20,000 customers
 	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
 	  SUBLEDGER_CHANGED_RULE=$(CURDIR)/$(CHANGED)/.build/release/subledger \
 	  $(TEST) --filter '^EndToEndTests\.Release'
 
-test-console: build ## Drives the console with a headless Chromium, and validates /openapi.json
+test-console: build ## Tests the console in headless Chromium and validates /openapi.json
 	@$(MAKE) --no-print-directory deps \
 	  PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/contract $(BINARY) 0
 	SUBLEDGER_BROWSER=$(BROWSER) $(TEST) --filter '^EndToEndTests\.ConsoleTests'
 
-test-contract: build ## Holds the OpenAPI document and the daemon to each other, with a fuzz
+test-contract: build ## Fuzzes the daemon against its OpenAPI document
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/contract $(BINARY)
 
-screenshots: build ## Takes the README's pictures of the console
+screenshots: build ## Takes the README's screenshots of the console
 	@$(MAKE) --no-print-directory deps \
 	  PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES) $(PICTURE_PACKAGES)"
 	mkdir -p $(PICTURES)
@@ -96,31 +96,31 @@ screenshots: build ## Takes the README's pictures of the console
 	  $(TEST) --filter '^EndToEndTests\.ScreenshotTests'
 	pngquant --force --ext .png --speed 1 --strip 64 $(PICTURES)/*.png
 
-tamper: deps ## Turns 2,000 bits of a journal of 5,000 events, one at a time, and verifies each
+tamper: deps ## Flips 2,000 single bits of a journal of 5,000 events and runs verify on each
 	SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 $(TEST) --filter FlippedBitTests
 
-metrics: deps ## Has Debian's promtool judge /metrics
+metrics: deps ## Checks /metrics with Debian's promtool
 	@$(call need,promtool,prometheus)
-	SUBLEDGER_PROMTOOL=$$(command -v promtool) $(TEST) --filter promtoolHasNothingToSay
+	SUBLEDGER_PROMTOOL=$$(command -v promtool) $(TEST) --filter 'MetricsTests.*promtool'
 
-test-tls: deps ## Tries init's nginx.conf: TLS by Debian's nginx, on loopback
+test-tls: deps ## Tests the nginx.conf that init writes, with Debian's nginx on loopback
 	@$(call need,nginx,nginx-light); $(call need,curl,curl)
 	SUBLEDGER_NGINX=$$(PATH=$$PATH:/usr/sbin command -v nginx) $(TEST) --filter ProxyTests
 
-# Images of the disk after a loss of power, and every fault of the disk, one after the other.
-disk: deps ## Cuts the power 42,000 times, and fails every read, write, sync and name
+# Disk images after power loss, and every injected disk fault, one after the other.
+disk: deps ## Checks 42,000 power-loss images and fails every read, write, sync and rename
 	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
 	  $(TEST) --filter '^DurabilityTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
 
-torture: disk simulation storm ## All three: the disk, the histories, the storm and the kills
+torture: disk simulation storm ## Runs disk, simulation and storm
 
 hostile: deps ## Sends 100,000 generated requests and bodies
 	SUBLEDGER_HOSTILE=$(HOSTILE) $(TEST) --filter '^HostileInputTests\.HostileNoise'
 
-fuzz: deps ## Fuzzes each parser an outsider reaches, five minutes each
+fuzz: deps ## Fuzzes each parser that untrusted input reaches, five minutes each
 	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)
 
-check: deps ## Tests, formatting, a short run of the fuzzers, and a release build
+check: deps ## Runs tests, format check, a short fuzz of each parser and a release build
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests migrations
 	.ci/mutants --check
 	$(MAKE) test
@@ -130,31 +130,32 @@ check: deps ## Tests, formatting, a short run of the fuzzers, and a release buil
 bench-build: build
 	$(SWIFT) build $(RELEASE) --product subledger-bench
 
-# INPUT=FILE keeps the signed notifications there, or sends those that are; JSON=FILE has figures.
-bench: bench-build ## Measures speed and size, as ratios taken in one run; some minutes
+# INPUT=FILE stores the signed notifications, or reuses them; JSON=FILE receives the figures.
+bench: bench-build ## Measures speed and size as ratios taken in one run; a few minutes
 	.build/release/subledger-bench --subledger $(BINARY) --customers $(CUSTOMERS) \
 	  $(if $(INPUT),--input $(INPUT)) $(if $(JSON),--json $(JSON))
 
-# DATA=DIR keeps the made journals there, or measures on those that are.
-bench-large: bench-build ## Measures with EVENTS (ten million) in the journal: 10 GB, half an hour
+# DATA=DIR stores the generated journals, or reuses them.
+bench-large: bench-build ## Measures with EVENTS (ten million) journaled: 10 GB, half an hour
 	.build/release/subledger-bench --large --subledger $(BINARY) --events $(EVENTS) \
 	  $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))
 
-siege: bench-build ## Two thousand slow clients, then ten times the load: nobody else may notice
+siege: bench-build ## Measures under 2,000 slow clients and under ten times the load
 	.build/release/subledger-bench --siege --subledger $(BINARY)
 
 sanitize: deps ## Runs all tests under the thread sanitizer, then under the address sanitizer
 	SWIFT=$(SWIFT) .ci/sanitize thread
 	SWIFT=$(SWIFT) .ci/sanitize address
 
-mutants: deps ## Breaks 86 lines, one at a time: the tests must notice each
+mutants: deps ## Breaks 86 lines, one at a time; the tests must fail for each
 	SWIFT=$(SWIFT) .ci/mutants
 
-install: build ## Installs binary, manual page and completions under PREFIX (/usr/local)
+install: build ## Installs binary, manual pages and completions under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger
-	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
+	install -d $(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/bash-completion/completions \
 	  $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	$(BINARY) man >$(SHARE)/man/man1/subledger.1
+	$(BINARY) man subledger >$(SHARE)/man/man1/subledger.1
+	$(BINARY) man subledger-config >$(SHARE)/man/man5/subledger-config.5
 	$(BINARY) completions bash >$(SHARE)/bash-completion/completions/subledger
 	$(BINARY) completions zsh >$(SHARE)/zsh/site-functions/_subledger
 	$(BINARY) completions fish >$(SHARE)/fish/vendor_completions.d/subledger.fish
@@ -162,5 +163,5 @@ install: build ## Installs binary, manual page and completions under PREFIX (/us
 format: ## Formats the code
 	$(SWIFT) format --in-place --recursive Package.swift Sources Tests migrations
 
-clean: ## Removes what was built, and the demo
+clean: ## Removes build products and the demo
 	rm -rf .build $(DEMO)

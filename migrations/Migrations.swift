@@ -1,7 +1,7 @@
 /// The SQL that makes the data files, embedded at build time.
 ///
-/// Forward only: a file that was released is frozen, its SHA-256 is stored in every journal it was
-/// applied to and checked at each start.
+/// Migrations only go forward. A released file must never change: its SHA-256 is stored in every
+/// journal to which it was applied and is checked at each start.
 public enum Migrations {
   /// The journal's migrations, oldest first: number, name, SQL in UTF-8.
   public static let journal: [(number: Int, name: String, sql: [UInt8])] = [
@@ -9,6 +9,6 @@ public enum Migrations {
     (2, "history", PackageResources._002_history_sql),
   ]
 
-  /// The schema of a projection. Projections are disposable and never migrated.
+  /// The schema of a projection. Projections are never migrated, because they can be built again.
   public static let projection: [UInt8] = PackageResources.projection_sql
 }

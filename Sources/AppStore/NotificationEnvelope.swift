@@ -1,13 +1,13 @@
 public import StrictJSON
 
-/// The body of the POST: which of Apple's two forms it has, told by its keys.
+/// The body of the POST in one of Apple's two forms, which are told apart by their members.
 public enum NotificationEnvelope: Sendable {
   /// `responseBodyV2`: one compact JWS.
   case v2(signedPayload: ArraySlice<UInt8>)
-  /// `responseBodyV1`, deprecated by Apple in 2023; authentic by a shared secret alone.
+  /// `responseBodyV1`, deprecated by Apple in 2023; authenticated by a shared secret alone.
   case v1(JSONElement)
 
-  /// Nil where the body is neither, or both at once: nobody guesses.
+  /// Returns nil if the body has members of neither form, or of both.
   public init?(_ document: JSONDocument) {
     let root = document.root
     guard root.kind == .object else { return nil }

@@ -3,13 +3,13 @@ public import StrictJSON
 /// Apple's responseBodyV2DecodedPayload, as far as admission and the fold read it.
 ///
 /// Source: developer.apple.com/documentation/appstoreservernotifications. Types, subtypes and codes
-/// are kept as Apple wrote them: an unknown one is normal, never an error. Members nobody here
-/// understands stay in the journaled body.
+/// stay as Apple wrote them: an unknown one is normal, never an error. Members that are not read
+/// here stay in the journaled body.
 public struct NotificationPayload: Sendable {
-  /// The one of four objects that a payload carries.
+  /// The one of four objects that a payload carries. Nested JWS are not proven yet.
   public enum Content: Sendable {
-    /// The transaction the event is about, the renewal state, and the subscription's status 1 to 5,
-    /// all optional; the first two are nested JWS, to be proven on their own.
+    /// The transaction that the event is about and the renewal information, each a nested JWS, and
+    /// the subscription's status, 1 to 5.
     case data(transaction: ArraySlice<UInt8>?, renewal: ArraySlice<UInt8>?, status: Int64?)
     case appData(appTransaction: ArraySlice<UInt8>?)
     case summary
@@ -20,16 +20,17 @@ public struct NotificationPayload: Sendable {
   public let subtype: String?
   public let notificationUUID: NotificationUUID
   public let version: String?
-  /// When Apple signed, in milliseconds since 1970; the same in every retry.
+  /// When Apple signed, in milliseconds since 1970; equal in every retry.
   public let signedDate: Int64
   public let bundleId: String
   public let appAppleId: Int64?
-  public let environment: String
+  public let environment: Environment
   public let content: Content
 
   /// Reads a proven payload.
   ///
-  /// - Throws: `PayloadFault` where it is no notification that can be recorded.
+  /// - Throws: `PayloadFault.shape` if a required member is missing or of another kind, or if there
+  ///   is not exactly one content object; `.forbiddenCharacter` for NUL in an identifier.
   public init(_ root: JSONElement) throws(PayloadFault) {
     guard root.kind == .object else { throw .shape("payload_object") }
     let members = Members(root)
@@ -54,14 +55,14 @@ public struct NotificationPayload: Sendable {
     content = try Self.content(name, object)
   }
 
-  /// What is read, found in one pass.
+  /// The members that are read, found in one pass over the object.
   private struct Members {
     var notificationType: JSONElement?
     var subtype: JSONElement?
     var version: JSONElement?
     var notificationUUID: JSONElement?
     var signedDate: JSONElement?
-    /// The last of the four objects, and how many of them there are.
+    /// The last of the content objects, and the number of them.
     var content: (String, JSONElement)?
     var contents = 0
 
@@ -72,30 +73,30 @@ public struct NotificationPayload: Sendable {
     private static let names = JSONNames(texts)
 
     init(_ root: JSONElement) {
-      root.forEachMember(in: Self.names) { place, value in
-        switch place {
+      root.forEachMember(in: Self.names) { index, value in
+        switch index {
         case 0: notificationType = value
         case 1: subtype = value
         case 2: version = value
         case 3: notificationUUID = value
         case 4: signedDate = value
         default:
-          content = (Self.texts[place], value)
+          content = (Self.texts[index], value)
           contents += 1
         }
       }
     }
   }
 
-  /// An externalPurchaseToken has no environment: its identifier says so by a prefix.
+  /// An externalPurchaseToken has no environment; in the sandbox its identifier has a prefix.
   private static func environment(
     _ name: String, _ object: JSONElement
-  ) throws(PayloadFault) -> String {
+  ) throws(PayloadFault) -> Environment {
     guard name == "externalPurchaseToken" else {
-      return try object.text("environment", required: "environment")
+      return Environment(rawValue: try object.text("environment", required: "environment"))
     }
     let identifier = try object.text("externalPurchaseId", required: "external_purchase_id")
-    return identifier.hasPrefix("SANDBOX") ? "Sandbox" : "Production"
+    return identifier.hasPrefix("SANDBOX") ? .sandbox : .production
   }
 
   private static func content(
@@ -115,32 +116,43 @@ public struct NotificationPayload: Sendable {
 
 /// Why a proven payload cannot be recorded as an event.
 public enum PayloadFault: Error, Sendable, Equatable {
-  /// It lacks something, or has it in another shape; kept in quarantine (promise 2).
+  /// A required member is missing or of another kind; the string is the code that names it. The
+  /// notification goes into quarantine (promise 2).
   case shape(String)
-  /// An identifier contains NUL, which no store and no log can be trusted to carry.
+  /// An identifier contains NUL, which stores and logs may cut a text at.
   case forbiddenCharacter
 }
 
 extension JSONElement {
-  /// A member that must be a string without NUL, and not empty.
+  /// A member that must be a string, not empty and without NUL.
+  ///
+  /// - Throws: `PayloadFault.shape(code)` if it is absent, empty or of another kind;
+  ///   `.forbiddenCharacter` if it contains NUL.
   func text(_ name: String, required code: String) throws(PayloadFault) -> String {
     guard let text = try identifier(name) else { throw .shape(code) }
     return text
   }
 
-  /// A member that may be a string without NUL; nil where it is absent, empty or something else.
+  /// A string member; nil if it is absent, empty or of another kind.
+  ///
+  /// - Throws: `PayloadFault.forbiddenCharacter` if it contains NUL.
   func identifier(_ name: String) throws(PayloadFault) -> String? {
     try self[name]?.identifier()
   }
 
-  /// A string without NUL; nil where it is empty or something else.
+  /// The string; nil if it is empty or the element is of another kind.
+  ///
+  /// - Throws: `PayloadFault.forbiddenCharacter` if it contains NUL.
   func identifier() throws(PayloadFault) -> String? {
     guard let text = string, !text.isEmpty else { return nil }
     guard !hasEscapes || !text.utf8.contains(0) else { throw .forbiddenCharacter }
     return text
   }
 
-  /// A nested JWS: a string without escapes, as base64url needs none.
+  /// A nested JWS; nil if it is absent.
+  ///
+  /// - Throws: `PayloadFault.shape` if it is not a string, or has escapes, which base64url needs
+  ///   none of.
   func nested(_ name: String) throws(PayloadFault) -> ArraySlice<UInt8>? {
     guard let member = self[name] else { return nil }
     guard let bytes = member.plainBytes else { throw .shape("nested_jws") }

@@ -1,5 +1,6 @@
-/// The notification types this program has rules or words for. Never a condition of acceptance: a
-/// new one is journaled, folded by what it carries, and counted.
+/// The notification types for which this program has rules or descriptions. They are no condition
+/// of acceptance: a notification of an unknown type is journaled, folded by the objects it carries,
+/// and counted.
 public enum NotificationTypes {
   /// developer.apple.com/documentation/appstoreservernotifications/notificationtype, and MIGRATE,
   /// which Apple's changelog of March 2025 writes for MIGRATION.

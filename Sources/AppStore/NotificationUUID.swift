@@ -43,6 +43,26 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
     return isOther == 0 ? (high, low) : nil
   }
 
+  /// Reads the 16 bytes that the journal stores; nil for any other length.
+  public init?(bytes: [UInt8]) {
+    guard bytes.count == 16 else { return nil }
+    var (high, low): (UInt64, UInt64) = (0, 0)
+    for index in 0..<8 {
+      high = high << 8 | UInt64(bytes[index])
+      low = low << 8 | UInt64(bytes[index + 8])
+    }
+    self.init(high: high, low: low)
+  }
+
+  /// The 16 bytes that the journal stores, most significant first.
+  public var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(16)
+    withUnsafeBytes(of: high.bigEndian) { bytes.append(contentsOf: $0) }
+    withUnsafeBytes(of: low.bigEndian) { bytes.append(contentsOf: $0) }
+    return bytes
+  }
+
   /// The text in lower case.
   public var description: String {
     String(unsafeUninitializedCapacity: 36) { text in

@@ -11,10 +11,12 @@ public struct RenewalInfo: Sendable, Equatable {
   /// 0 off, 1 on.
   public var autoRenewStatus: Int64?
   public var renewalDate: Int64?
+  /// Why the subscription expired: 1 cancelled, 2 billing failed, 3 price increase not accepted,
+  /// 4 product not for sale, 5 other.
   public var expirationIntent: Int64?
   public var isInBillingRetryPeriod: Bool?
   public var gracePeriodExpiresDate: Int64?
-  /// 0 consent asked for and not given, 1 given or not needed.
+  /// 0: consent was asked for and not given; 1: it was given or is not needed.
   public var priceIncreaseStatus: Int64?
   public var commitmentAutoRenewStatus: Int64?
   public var appAccountToken: String?
@@ -25,14 +27,14 @@ public struct RenewalInfo: Sendable, Equatable {
 
   /// Reads a proven payload.
   ///
-  /// - Parameter outerSignedDate: stands in for a missing signedDate.
+  /// - Parameter outerSignedDate: used if there is no signedDate.
   /// - Throws: `PayloadFault.forbiddenCharacter` for NUL in an identifier.
   public init(_ object: JSONElement, outerSignedDate: Int64) throws(PayloadFault) {
     var original: JSONElement?
     var signed: Int64?
     let fields = Field.all
-    object.forEachMember(in: Field.names) { place, value in
-      switch fields[place] {
+    object.forEachMember(in: Field.names) { index, value in
+      switch fields[index] {
       case .originalTransactionId: original = value
       case .signedDate: signed = value.truncatedInteger
       case let field: read(field, value)
@@ -42,7 +44,7 @@ public struct RenewalInfo: Sendable, Equatable {
     signedDate = signed ?? outerSignedDate
   }
 
-  /// What is read, in Apple's spelling.
+  /// The members that are read, in Apple's spelling.
   private enum Field: String, CaseIterable {
     case originalTransactionId, signedDate, productId, autoRenewProductId, autoRenewStatus
     case renewalDate, expirationIntent, isInBillingRetryPeriod, gracePeriodExpiresDate

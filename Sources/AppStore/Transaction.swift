@@ -5,7 +5,7 @@ public import StrictJSON
 /// Source: developer.apple.com/documentation/appstoreserverapi/jwstransactiondecodedpayload. Dates
 /// are milliseconds since 1970, prices milliunits of the currency, percentages milli-percent.
 public struct Transaction: Sendable, Equatable {
-  /// Apple's terms for twelve monthly payments.
+  /// Apple's commitmentInfo: the customer agreed to twelve monthly payments.
   public struct Commitment: Sendable, Equatable {
     public var billingPeriodNumber: Int64
     public var totalBillingPeriods: Int64
@@ -53,16 +53,17 @@ public struct Transaction: Sendable, Equatable {
 
   public init() {}
 
-  /// Reads a proven payload; nil where it cannot be placed: no transactionId or no purchaseDate.
+  /// Reads a proven payload. Returns nil if it has no transactionId or no purchaseDate, because the
+  /// fold cannot use it then.
   ///
-  /// - Parameter outerSignedDate: stands in for a missing signedDate.
+  /// - Parameter outerSignedDate: used if there is no signedDate.
   /// - Throws: `PayloadFault.forbiddenCharacter` for NUL in an identifier.
   public init?(_ object: JSONElement, outerSignedDate: Int64) throws(PayloadFault) {
     var (identifier, original): (JSONElement?, JSONElement?)
     var (purchased, signed): (Int64?, Int64?)
     let fields = Field.all
-    object.forEachMember(in: Field.names) { place, value in
-      switch fields[place] {
+    object.forEachMember(in: Field.names) { index, value in
+      switch fields[index] {
       case .transactionId: identifier = value
       case .originalTransactionId: original = value
       case .purchaseDate: purchased = value.truncatedInteger
@@ -77,7 +78,7 @@ public struct Transaction: Sendable, Equatable {
     signedDate = signed ?? outerSignedDate
   }
 
-  /// What is read, in Apple's spelling.
+  /// The members that are read, in Apple's spelling.
   private enum Field: String, CaseIterable {
     case transactionId, originalTransactionId, purchaseDate, signedDate
     case previousOriginalTransactionId, webOrderLineItemId, appTransactionId, appAccountToken
@@ -102,7 +103,7 @@ public struct Transaction: Sendable, Equatable {
     case .type: type = value.string
     case .inAppOwnershipType: inAppOwnershipType = value.string
     case .transactionReason: transactionReason = value.string
-    // What is there and no date is no reason to last for ever (promise 8).
+    // A value that is not a date must not count as "never expires" (promise 8).
     case .expiresDate: expiresDate = value.kind == .null ? nil : value.truncatedInteger ?? .min
     case .isUpgraded: isUpgraded = value.boolean ?? false
     case .billingPlanType: billingPlanType = value.string

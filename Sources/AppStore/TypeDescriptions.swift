@@ -1,9 +1,9 @@
-/// What a notification says, in a few plain words: one table of all types and subtypes.
+/// Short descriptions of notifications by type and subtype.
 ///
 /// Sources: developer.apple.com/documentation/appstoreservernotifications/notificationtype, subtype
-/// and notification_type (V1). For people to read; nothing is decided by it.
+/// and notification_type (V1). They are for people to read; no decision depends on them.
 public enum TypeDescriptions {
-  /// The words of one type: for it alone, and for each subtype.
+  /// The descriptions of one type: without a subtype, and with each of its subtypes.
   struct Entry: Sendable {
     let alone: String
     let subtypes: [String: String]
@@ -14,24 +14,24 @@ public enum TypeDescriptions {
     }
   }
 
-  /// The words for a type and subtype; nil for a type that this program has none for.
+  /// The description of a type and subtype; nil for an unknown type.
   ///
   /// - Parameter isV1: whether it is a notification_type of version 1.
-  /// - Returns: the words, and whether the subtype is in them: of an unknown one only the type's
-  ///   own words are known.
+  /// - Returns: the description, and whether it covers the subtype; for an unknown subtype it is
+  ///   that of the type alone.
   public static func of(
     _ type: String, _ subtype: String?, isV1: Bool
-  ) -> (words: String, isWhole: Bool)? {
+  ) -> (description: String, isWhole: Bool)? {
     guard let entry = (isV1 ? v1 : v2)[type] else { return nil }
     guard let subtype else { return (entry.alone, true) }
-    if let words = entry.subtypes[subtype] { return (words, true) }
+    if let description = entry.subtypes[subtype] { return (description, true) }
     return (entry.alone, false)
   }
 
-  /// Subtypes that have words of their own, by type of version 2.
+  /// The subtypes that have descriptions of their own, by type of version 2.
   package static var subtypes: [String: Set<String>] { v2.mapValues { Set($0.subtypes.keys) } }
 
-  /// Types of version 1 that have words.
+  /// The types of version 1 that have descriptions.
   package static var v1Types: Set<String> { Set(v1.keys) }
 
   static let v2: [String: Entry] = [

@@ -3,26 +3,29 @@ public import StrictJSON
 /// Apple's responseBodyV1, modern and older form, as far as admission and the fold read it.
 ///
 /// Source: developer.apple.com/documentation/appstoreservernotifications/responsebodyv1 (deprecated
-/// 2023-06-05) and what apps of 2017 to 2021 were sent. Values are strings, numbers or absent from
-/// one year to the next, so every one is taken in either form, and an empty string is none. Of each
-/// date the milliseconds are read, where there are any.
+/// 2023-06-05) and notifications that apps received from 2017 to 2021. From one year to the next a
+/// value is a string, a number or absent, so each is read in both forms, and an empty string counts
+/// as absent. Dates are read in their form in milliseconds if there is one.
 public struct V1Notification: Sendable {
   public let notificationType: String
-  /// `Production` or `Sandbox`; V1 itself says PROD at the top and Production further down.
-  public let environment: String
-  /// Nil where the body names none.
+  /// `Production` or `Sandbox`; V1 has `PROD` at the top and `Production` in the receipt.
+  public let environment: Environment
+  /// Nil if the body names none.
   public let bundleId: String?
-  /// The stream: named at the top, else by the newest transaction; nil where there is none at all.
+  /// The stream: named at the top, else by the newest transaction; nil if neither names one.
   public let originalTransactionId: String?
-  /// When the newest thing the body tells of happened, ms: V1 is not dated. 0 for none.
+  /// The newest date in the body that something happened, in milliseconds since 1970, because V1
+  /// notifications carry no date of their own. 0 if there is none.
   public let evidenceDate: Int64
-  /// The transactions of its own stream; the body lists those of others too.
+  /// The transactions of its own stream; the body also lists those of others.
   public let transactions: [Transaction]
   public let renewal: RenewalInfo
 
   /// Reads an authentic body.
   ///
-  /// - Throws: `PayloadFault` where it is no notification that can be recorded.
+  /// - Throws: `PayloadFault.shape` if the type or the environment is missing, if two environments
+  ///   contradict each other, or if a date cannot be read; `.forbiddenCharacter` for NUL in an
+  ///   identifier.
   public init(_ root: JSONElement) throws(PayloadFault) {
     guard root.kind == .object, let type = try root.scalar("notification_type") else {
       throw .shape("notification_type")
@@ -43,21 +46,21 @@ public struct V1Notification: Sendable {
     transactions = own
   }
 
-  // MARK: The top
+  // MARK: Environment
 
   /// V1's names of the environments, and ours.
-  public static let environments = [
-    "PROD": "Production", "Production": "Production", "Sandbox": "Sandbox",
+  public static let environments: [String: Environment] = [
+    "PROD": .production, "Production": .production, "Sandbox": .sandbox,
   ]
 
-  private static func environment(_ root: JSONElement) throws(PayloadFault) -> String {
+  private static func environment(_ root: JSONElement) throws(PayloadFault) -> Environment {
     let names = environments
     let receipt = root["unified_receipt"]
     let top = try root.scalar("environment")
     var inner: String?
     if let receipt { inner = try receipt.scalar("environment") }
     guard let named = top ?? inner, let environment = names[named],
-      // Said twice, it must be the same.
+      // If both the top and the receipt name one, they must agree.
       names[inner ?? named] == environment
     else { throw .shape("environment") }
     return environment
@@ -72,20 +75,20 @@ public struct V1Notification: Sendable {
 
   /// All transactions: an array in the unified receipt, single objects at the top before 2021.
   private static func entries(_ root: JSONElement) throws(PayloadFault) -> [Transaction] {
-    let places = [
+    let lists = [
       root["unified_receipt"]?["latest_receipt_info"], root["latest_receipt_info"],
       root["latest_expired_receipt_info"],
     ]
     var found: [Transaction] = []
-    for place in places.compactMap({ $0 }) {
-      for entry in place.kind == .array ? place.elements : [place] {
+    for list in lists.compactMap({ $0 }) {
+      for entry in list.kind == .array ? list.elements : [list] {
         guard let transaction = try Transaction(v1: entry) else { continue }
         let known = found.firstIndex { $0.transactionId == transaction.transactionId }
         guard let known else {
           found.append(transaction)
           continue
         }
-        // Listed twice: the first place counts, and a cancellation in either.
+        // If one is listed twice, the first entry counts, unless only the other is cancelled.
         if found[known].revocationDate == nil, transaction.revocationDate != nil {
           found[known] = transaction
         }
@@ -94,14 +97,16 @@ public struct V1Notification: Sendable {
     return found
   }
 
-  /// Before 2021 CANCEL had its date at the top, and the billing key of its transaction.
+  /// Until 2021 CANCEL had its date at the top, and beside it the web_order_line_item_id of its
+  /// transaction.
   private static func applyTopLevelCancellation(
     _ root: JSONElement, to transactions: inout [Transaction]
   ) throws(PayloadFault) {
     guard let date = try root.date("cancellation_date") else { return }
     let item = try root.scalar("web_order_line_item_id")
-    // Where either names no key, the newest is meant; another key is another transaction's: an
-    // upgrade cancelled the old one, and the body may list the new one alone.
+    // If the top or a transaction has no such id, the newest transaction is meant. A different id
+    // belongs to another transaction: an upgrade cancels the old one, and the body may list only
+    // the new one.
     let candidates = transactions.indices.filter {
       item == nil || transactions[$0].webOrderLineItemId ?? item == item
     }
@@ -112,8 +117,8 @@ public struct V1Notification: Sendable {
 
   // MARK: Renewal
 
-  /// The stream's entry: by original transaction id, and where several products share that, by the
-  /// product of the newest transaction.
+  /// The stream's entry in pending_renewal_info: the one with its original transaction id, and
+  /// among several of those the one with the product of the newest transaction.
   private static func pending(
     _ root: JSONElement, _ stream: String?, newest: Transaction?
   ) -> JSONElement? {
@@ -140,16 +145,16 @@ public struct V1Notification: Sendable {
       return renewal
     }
     renewal.autoRenewStatus = root.flag("auto_renew_status")
-    // Where the list is there without the stream, the stream's entry was taken out: a product at
-    // the top says nothing then.
+    // If pending_renewal_info is there without this stream's entry, the entry was removed from it,
+    // and a product at the top has no meaning.
     if root["unified_receipt"]?["pending_renewal_info"] == nil {
       renewal.autoRenewProductId = try root.scalar("auto_renew_product_id")
     }
     return renewal
   }
 
-  /// The newest date that the body is evidence of. A failed charge is dated by the period it was
-  /// to renew.
+  /// The newest date in the body at which something happened. A failed charge is dated by the end
+  /// of the period that it was to renew.
   private static func evidence(
     _ root: JSONElement, _ transactions: [Transaction], _ renewal: RenewalInfo
   ) throws(PayloadFault) -> Int64 {
@@ -163,10 +168,14 @@ public struct V1Notification: Sendable {
 }
 
 extension Transaction {
-  /// Reads an entry of latest_receipt_info; nil where it cannot be placed.
+  /// Reads an entry of latest_receipt_info. Returns nil if it has no transaction_id or no
+  /// purchase_date.
   ///
-  /// `revocationDate` is V1's cancellation date. V1 does not say what kind of product it is; what
-  /// expires renews by itself, since non-renewing subscriptions have no expiry here.
+  /// `revocationDate` is V1's cancellation date. V1 does not give the product type; an entry with
+  /// an expiry date is an auto-renewable subscription, because non-renewing ones have none in V1.
+  ///
+  /// - Throws: `PayloadFault.shape` if a date cannot be read; `.forbiddenCharacter` for NUL in an
+  ///   identifier.
   init?(v1 entry: JSONElement) throws(PayloadFault) {
     guard let identifier = try entry.scalar("transaction_id"),
       let purchased = try entry.date("purchase_date")
@@ -203,17 +212,21 @@ extension Transaction {
 }
 
 extension JSONElement {
-  /// A string, or a number exactly as written; nil where absent, empty or something else.
+  /// A string member, or a number exactly as written; nil if it is absent, empty or of another
+  /// kind.
+  ///
+  /// - Throws: `PayloadFault.forbiddenCharacter` if it contains NUL.
   func scalar(_ name: String) throws(PayloadFault) -> String? {
     guard let number = self[name]?.number else { return try identifier(name) }
     return number
   }
 
+  /// A whole number, written as a number or as a string.
   func number(_ name: String) -> Int64? {
     (try? scalar(name)).flatMap { $0 }.flatMap { Int64($0) }
   }
 
-  /// `"true"`, `"1"`, 1 or true, and their opposites.
+  /// 1 for `"true"`, `"1"`, 1 and true; 0 for their opposites; nil for everything else.
   func flag(_ name: String) -> Int64? {
     if let boolean = self[name]?.boolean { return boolean ? 1 : 0 }
     switch (try? scalar(name)).flatMap({ $0 }) {
@@ -223,11 +236,12 @@ extension JSONElement {
     }
   }
 
-  /// A date by its milliseconds: in `name_ms`, or, in objects of before 2021, in `name` itself.
-  /// Bodies of before 2018 have the readable form alone.
+  /// A date in milliseconds since 1970, read from `name_ms` or, in objects from before 2021, from
+  /// `name` itself. Bodies from before 2018 have the readable form alone.
   ///
-  /// - Throws: where there is one that cannot be read. Without its end a subscription would be a
-  ///   product that has none, and give access for ever (promise 8).
+  /// - Throws: `PayloadFault.shape("date")` if a date is there and cannot be read. A subscription
+  ///   whose end was ignored would count as a product without an end, and give access for ever
+  ///   (promise 8).
   func date(_ name: String) throws(PayloadFault) -> Int64? {
     let readable = try scalar(name)
     guard let text = try scalar(name + "_ms") ?? readable else { return nil }

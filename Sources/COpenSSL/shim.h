@@ -14,7 +14,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-/* The stack functions are macros. */
+/* The stack functions are macros, which Swift does not import. */
 static inline STACK_OF(X509) *subledger_certificates_new(void) { return sk_X509_new_null(); }
 static inline int subledger_certificates_push(STACK_OF(X509) *stack, X509 *certificate) {
   return sk_X509_push(stack, certificate);
@@ -26,7 +26,8 @@ static inline int subledger_certificates_count(const STACK_OF(X509) *stack) {
 static inline void subledger_certificates_free(STACK_OF(X509) *stack) { sk_X509_free(stack); }
 
 /* Both are deprecated since OpenSSL 3.0: EC_GROUP_precompute_mult without a replacement,
-   EC_POINT_get_Jprojective_coordinates_GFp for affine coordinates, which take a division. */
+   EC_POINT_get_Jprojective_coordinates_GFp in favour of affine coordinates, which need a
+   division. */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 static inline int subledger_precompute_multiples(EC_GROUP *group, BN_CTX *context) {

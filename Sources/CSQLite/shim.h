@@ -6,13 +6,14 @@
 /* SQLITE_TRANSIENT is a cast of -1 to a function pointer, which Swift does not import. */
 static inline sqlite3_destructor_type subledger_sqlite_transient(void) { return SQLITE_TRANSIENT; }
 
-/* sqlite3_db_config is variadic; every option used takes an int and a place for the old value. */
+/* sqlite3_db_config is variadic; every option used here takes an int and a
+   pointer to the old value. */
 static inline int subledger_sqlite_configure(sqlite3 *handle, int option, int value) {
   return sqlite3_db_config(handle, option, value, (int *)0);
 }
 
-/* sqlite3_config is variadic. Counting its memory takes a lock of the whole process for every
-   allocation, and nobody reads the count. */
+/* sqlite3_config is variadic. SQLite counts its memory under one lock for the whole process, taken
+   for every allocation; the count is not used, so it is switched off. */
 static inline int subledger_sqlite_count_no_memory(void) {
   return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }

@@ -1,28 +1,33 @@
+import AppStore
 import Encoding
 import Observability
 import Platform
 import SignedData
 import StrictJSON
 
-/// Reads a configuration file: strict JSON, every key known, every file it names there.
+/// Reads a configuration file. It must be strict JSON, every key must be known, and every file that
+/// it names must exist.
 ///
-/// A key that is misspelt would otherwise be a setting that silently does not hold. A member whose
-/// name begins with `//` is a comment, in every object: JSON has none of its own.
+/// An unknown key is an error, because the setting of a misspelt key would silently not apply. In
+/// every object, a member whose name begins with `//` is a comment, because JSON has none.
 struct ConfigurationReader {
   let file: String
-  /// The folder of secrets that a service manager keeps for this process; nil where there is none.
+  /// The folder of credentials that a service manager provides; nil if there is none.
   let credentials: String?
-  /// Where in the file, for errors: `apps[0].bundleId`.
-  private var place = ""
+  /// The element that is being read, for errors, for example `apps[0]`; empty at the top level.
+  private var keyPath = ""
 
   init(file: String, credentials: String? = nil) {
     self.file = file
     self.credentials = credentials
   }
 
+  /// Reads the file's settings into a configuration, and leaves the others as they are.
+  ///
+  /// - Throws: `ConfigurationError` for the first thing that is wrong.
   mutating func read(into configuration: inout Configuration) throws(ConfigurationError) {
     let root = try document()
-    try known(
+    try requireKnownKeys(
       root,
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
@@ -32,25 +37,25 @@ struct ConfigurationReader {
     if let data = try text(root, "data") { configuration.data = data }
     if let name = try text(root, "logLevel") {
       guard let level = Log.Level(rawValue: name) else {
-        throw wrong("logLevel is unknown", Log.Level.choice)
+        throw invalid("logLevel is unknown", Log.Level.choice)
       }
       configuration.logLevel = level
     }
     for (index, entry) in try list(root, "apps").enumerated() {
-      place = "apps[\(index)]"
+      keyPath = "apps[\(index)]"
       let app = try app(entry)
       try durations(entry, into: &configuration)
       guard configuration.apps.updateValue(app, forKey: app.bundleId) == nil else {
-        throw wrong("bundleId occurs twice", "give each app once")
+        throw invalid("bundleId occurs twice", "write each app once")
       }
     }
     for (index, entry) in try list(root, "readTokens").enumerated() {
-      place = "readTokens[\(index)]"
+      keyPath = "readTokens[\(index)]"
       configuration.readTokens.append(try token(entry))
     }
-    place = "anchors"
+    keyPath = "anchors"
     try anchors(root, into: &configuration)
-    place = ""
+    keyPath = ""
     try roots(root, into: &configuration)
     if root["trustedProxies"] != nil {
       configuration.trustedProxies = try texts(root, "trustedProxies") ?? []
@@ -59,9 +64,9 @@ struct ConfigurationReader {
     try durations(root, into: &configuration)
   }
 
-  private func wrong(_ what: String, _ next: String) -> ConfigurationError {
-    let whence = place.isEmpty ? file : "\(file): \(place)"
-    return ConfigurationError("\(whence): \(what)", next: next)
+  private func invalid(_ what: String, _ next: String) -> ConfigurationError {
+    let location = keyPath.isEmpty ? file : "\(file): \(keyPath)"
+    return ConfigurationError("\(location): \(what)", next: next)
   }
 
   private func document() throws(ConfigurationError) -> JSONElement {
@@ -69,7 +74,7 @@ struct ConfigurationReader {
     do throws(JSONError) {
       return try JSONDocument(parsing: bytes).root
     } catch {
-      throw wrong(
+      throw invalid(
         "\(error.reason.rawValue) at byte \(error.offset)", "the file must be one JSON object")
     }
   }
@@ -78,22 +83,24 @@ struct ConfigurationReader {
     do throws(PlatformError) {
       return try DurableFile.read(path, limit: limit)
     } catch {
-      throw wrong("\(error)", "check the path and its permissions")
+      throw invalid("\(error)", "check the path and its permissions")
     }
   }
 
   // MARK: Members
 
-  /// - Parameter parent: how the object's keys begin in errors.
-  private func known(
+  /// - Parameter parent: the prefix of the object's keys in errors, for example `limits.`.
+  private func requireKnownKeys(
     _ object: JSONElement, _ names: Set<String>, parent: String = ""
   ) throws(ConfigurationError) {
     guard object.kind == .object else {
-      throw wrong("\(parent) is no object", "see the README's example")
+      throw invalid("is not an object", "see `subledger help configuration`")
     }
     for member in object.members where !names.contains(member.name) && !member.name.hasPrefix("//")
     {
-      throw wrong("unknown key \"\(parent)\(member.name)\"", "keys are \(names.sorted())")
+      throw invalid(
+        "unknown key \"\(parent)\(member.name)\"",
+        "the keys are \(names.sorted().joined(separator: ", "))")
     }
   }
 
@@ -102,7 +109,7 @@ struct ConfigurationReader {
   ) throws(ConfigurationError) -> String? {
     guard let member = object[name] else { return nil }
     guard let text = member.string, !text.isEmpty, !text.utf8.contains(0) else {
-      throw wrong("\(name) is no text", "give it as a string that is not empty")
+      throw invalid("\(name) is not a string", "write it as a string that is not empty")
     }
     return text
   }
@@ -110,7 +117,7 @@ struct ConfigurationReader {
   private func required(
     _ object: JSONElement, _ name: String
   ) throws(ConfigurationError) -> String {
-    guard let text = try text(object, name) else { throw wrong("\(name) is missing", "add it") }
+    guard let text = try text(object, name) else { throw invalid("\(name) is missing", "add it") }
     return text
   }
 
@@ -118,7 +125,7 @@ struct ConfigurationReader {
     _ object: JSONElement, _ name: String
   ) throws(ConfigurationError) -> [JSONElement] {
     guard let member = object[name] else { return [] }
-    guard member.kind == .array else { throw wrong("\(name) is no list", "write [ … ]") }
+    guard member.kind == .array else { throw invalid("\(name) is not a list", "write [ … ]") }
     return member.elements
   }
 
@@ -129,7 +136,8 @@ struct ConfigurationReader {
     var texts: [String] = []
     for element in try list(object, name) {
       guard let text = element.string, !text.isEmpty else {
-        throw wrong("\(name) holds something that is no text", "give strings")
+        throw invalid(
+          "\(name) contains something else than strings", "write strings that are not empty")
       }
       texts.append(text)
     }
@@ -138,64 +146,66 @@ struct ConfigurationReader {
 
   private func environments(
     _ object: JSONElement
-  ) throws(ConfigurationError) -> Set<String>? {
+  ) throws(ConfigurationError) -> Set<Environment>? {
     guard let names = try texts(object, "environments") else { return nil }
-    for name in names where name != "Production" && name != "Sandbox" {
-      throw wrong("no such environment", "environments are Production and Sandbox")
+    let environments = Set(names.map(Environment.init(rawValue:)))
+    guard environments.isSubset(of: Environment.all) else {
+      throw invalid("an environment is unknown", "the environments are Production and Sandbox")
     }
-    return Set(names)
+    return environments
   }
 
   // MARK: Parts
 
   private func app(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.App {
-    try known(
+    try requireKnownKeys(
       entry,
       ["bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations"])
-    let environments = try environments(entry) ?? ["Production", "Sandbox"]
+    let environments = try environments(entry) ?? Set(Environment.all)
     guard !environments.isEmpty else {
-      throw wrong("environments is empty", "name one, or leave it out for both")
+      throw invalid("environments is empty", "name one, or omit it for both")
     }
     if let identifier = entry["appAppleId"], identifier.integer == nil {
-      throw wrong("appAppleId is no whole number", "give the digits without quotes")
+      throw invalid("appAppleId is not an integer", "write the digits without quotes")
     }
     var app = Configuration.App(
       bundleId: try required(entry, "bundleId"), appAppleId: entry["appAppleId"]?.integer,
       environments: environments)
-    if environments.contains("Production"), app.appAppleId == nil {
-      throw wrong(
+    if environments.contains(.production), app.appAppleId == nil {
+      throw invalid(
         "appAppleId is missing", "Production needs it: App Store Connect, App Information, Apple ID"
       )
     }
     if let path = try text(entry, "v1SharedSecretFile") {
-      app.v1SecretDigests = try secrets(credential(path) ?? beside(path))
+      app.v1SecretDigests = try secrets(credential(path) ?? resolved(path))
     }
     return app
   }
 
-  /// One secret a line; the secrets themselves are forgotten here.
+  /// Reads a file with one secret a line, and returns their hashes only.
   private func secrets(_ path: String) throws(ConfigurationError) -> [[UInt8]] {
     let bytes = try read(path, limit: 4096)
     guard (try? DurableFile.isPrivate(path)) == true else {
-      throw wrong("v1SharedSecretFile can be read by others", "chmod 600 it")
+      throw invalid("v1SharedSecretFile can be read by others", "chmod 600 it")
     }
     let lines = bytes.split(separator: 0x0A).map { line in
       Array(line.last == 0x0D ? line.dropLast() : line)
     }
-    // A line of nothing but white space is an empty secret, and a guess away.
+    // A line of nothing but white space counts as an empty secret, which could be guessed.
     let isBlank = { (line: [UInt8]) in line.allSatisfy { $0 <= 0x20 } }
     guard !lines.isEmpty, lines.count <= 2, !lines.contains(where: isBlank) else {
-      throw wrong(
-        "v1SharedSecretFile holds \(lines.count) secrets",
-        "give one secret a line: one, or two during a rotation")
+      throw invalid(
+        "v1SharedSecretFile has \(lines.count) lines, or an empty one",
+        "write one secret a line: one, or two during a rotation")
     }
     return lines.map { SHA256.hash($0) }
   }
 
   private func token(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.ReadToken {
-    try known(entry, ["name", "sha256", "bundleIds", "environments"])
+    try requireKnownKeys(entry, ["name", "sha256", "bundleIds", "environments"])
     guard let digest = Hexadecimal.decode(try required(entry, "sha256")), digest.count == 32 else {
-      throw wrong("sha256 is no SHA-256", "printf %s \"$TOKEN\" | sha256sum gives its 64 digits")
+      throw invalid(
+        "sha256 is not a SHA-256", "printf %s \"$TOKEN\" | sha256sum prints its 64 digits")
     }
     return Configuration.ReadToken(
       name: try required(entry, "name"), sha256: digest,
@@ -207,26 +217,27 @@ struct ConfigurationReader {
     _ root: JSONElement, into configuration: inout Configuration
   ) throws(ConfigurationError) {
     guard let paths = try texts(root, "trustRoots") else { return }
-    guard !paths.isEmpty else { throw wrong("trustRoots is empty", "name a file, or leave it out") }
+    guard !paths.isEmpty else { throw invalid("trustRoots is empty", "name a file, or omit it") }
     var files: [[UInt8]] = []
-    for path in paths { files.append(try read(beside(path), limit: 65_536)) }
+    for path in paths { files.append(try read(resolved(path), limit: 65_536)) }
     do throws(ProofFailure) {
       configuration.trustRoots = try TrustRoots(files: files)
     } catch {
-      throw wrong("trustRoots names a file that is no certificate", "give DER or PEM")
+      throw invalid("trustRoots names a file that is not a certificate", "use DER or PEM")
     }
     configuration.extraRoots = files.count
   }
 
-  /// A bare name is looked for among the credentials first (systemd.exec(5), LoadCredential=).
+  /// The path of a credential; nil if there is none of this name. A name without a slash is looked
+  /// up among the credentials first (systemd.exec(5), LoadCredential=).
   private func credential(_ name: String) -> String? {
     guard let credentials, !name.contains("/") else { return nil }
     let path = "\(credentials)/\(name)"
     return ((try? DurableFile.size(path)) ?? nil) == nil ? nil : path
   }
 
-  /// A relative path is meant from where the configuration file lies.
-  private func beside(_ path: String) -> String {
+  /// Resolves a relative path against the folder of the configuration file.
+  private func resolved(_ path: String) -> String {
     guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
     return file[...slash] + path
   }
@@ -235,17 +246,18 @@ struct ConfigurationReader {
     _ root: JSONElement, into limits: inout Configuration.Limits
   ) throws(ConfigurationError) {
     guard let object = root["limits"] else { return }
-    guard object.kind == .object else { throw wrong("limits is no object", "write { … }") }
+    guard object.kind == .object else { throw invalid("limits is not an object", "write { … }") }
     let fields: [(String, WritableKeyPath<Configuration.Limits, Int>)] = [
       ("bodyBytes", \.bodyBytes), ("connections", \.connections),
       ("connectionsPerAddress", \.connectionsPerAddress), ("headerSeconds", \.headerSeconds),
       ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds), ("diskBytes", \.diskBytes),
     ]
-    try known(object, Set(fields.map(\.0)), parent: "limits.")
+    try requireKnownKeys(object, Set(fields.map(\.0)), parent: "limits.")
     for (name, field) in fields {
       guard let member = object[name] else { continue }
       guard let value = member.integer, (1...maximum(name)).contains(value) else {
-        throw wrong("limits.\(name) is no whole number above 0", "see the README's example")
+        throw invalid(
+          "limits.\(name) is not a positive integer", "see `subledger help configuration`")
       }
       limits[keyPath: field] = Int(value)
     }
@@ -259,16 +271,16 @@ struct ConfigurationReader {
     _ root: JSONElement, into configuration: inout Configuration
   ) throws(ConfigurationError) {
     guard let object = root["anchors"] else { return }
-    guard object.kind == .object else { throw wrong("no object", "write { \"file\": … }") }
-    try known(object, ["file", "events", "minutes"])
-    var anchors = Configuration.Anchors(file: beside(try required(object, "file")))
+    guard object.kind == .object else { throw invalid("is not an object", "write { \"file\": … }") }
+    try requireKnownKeys(object, ["file", "events", "minutes"])
+    var anchors = Configuration.Anchors(file: resolved(try required(object, "file")))
     let fields: [(String, WritableKeyPath<Configuration.Anchors, Int64>, Int64)] = [
       ("events", \.events, 1_000_000_000), ("minutes", \.minutes, 525_600),
     ]
     for (name, field, most) in fields {
       guard let member = object[name] else { continue }
       guard let value = member.integer, (1...most).contains(value) else {
-        throw wrong("\(name) is no whole number from 1 to \(most)", "leave it out for the default")
+        throw invalid("\(name) is not an integer from 1 to \(most)", "omit it for the default")
       }
       anchors[keyPath: field] = value
     }
@@ -280,20 +292,24 @@ struct ConfigurationReader {
   ) throws(ConfigurationError) {
     guard let object = root["nonRenewingDurations"] else { return }
     guard object.kind == .object else {
-      throw wrong("nonRenewingDurations is no object", "write { \"season.pass\": \"P90D\" }")
+      throw invalid("nonRenewingDurations is not an object", "write { \"season.pass\": \"P90D\" }")
     }
     for (product, member) in object.members where !product.hasPrefix("//") {
       guard let text = member.string, let length = Self.milliseconds(text) else {
-        throw wrong("nonRenewingDurations.\(product)", "give days or weeks: \"P90D\", \"P12W\"")
+        throw invalid(
+          "nonRenewingDurations.\(product) is not a duration",
+          "write days or weeks: \"P90D\", \"P12W\"")
       }
       let known = configuration.nonRenewingDurations.updateValue(length, forKey: product)
       guard known ?? length == length else {
-        throw wrong("nonRenewingDurations.\(product) is given twice", "give each product once")
+        throw invalid(
+          "nonRenewingDurations.\(product) occurs with two values", "write each product once")
       }
     }
   }
 
-  /// ISO 8601 durations of whole days or weeks; months and years have no fixed length.
+  /// The length of an ISO 8601 duration of whole days or weeks, in milliseconds; nil for anything
+  /// else. Months and years have no fixed length.
   static func milliseconds(_ text: String) -> Int64? {
     guard text.hasPrefix("P"), let unit = text.last, let days = ["D": 1, "W": 7][String(unit)],
       let count = Int64(text.dropFirst().dropLast()), (1...36_500).contains(count)

@@ -1,21 +1,21 @@
 import Encoding
 import SignedData
 
-/// Who may read: bearer tokens (RFC 6750), known by their SHA-256 alone.
+/// Recognizes bearer tokens (RFC 6750) by their SHA-256.
 public struct ReadAccess: Sendable {
   private let tokens: [Configuration.ReadToken]
 
   public init(_ tokens: [Configuration.ReadToken]) { self.tokens = tokens }
 
-  /// What the configuration holds of a token: its SHA-256 in hexadecimal.
+  /// The SHA-256 of a token in hexadecimal, as the configuration has it.
   public static func digest(of token: String) -> String {
     Hexadecimal.encode(SHA256.hash(Array(token.utf8)))
   }
 
-  /// The token of a request, given all its Authorization fields; nil where there is none, or more
-  /// than one, or no such.
+  /// The token of a request, given all its Authorization fields. Returns nil if there is none, more
+  /// than one, or one that is not known.
   ///
-  /// Every known one is looked at: the time taken says nothing about a guess.
+  /// Every known token is compared, so that the duration reveals nothing about a guess.
   public func token(authorization fields: [String]) -> Configuration.ReadToken? {
     guard fields.count == 1, let field = fields.first,
       let space = field.utf8.firstIndex(of: UInt8(ascii: " ")),

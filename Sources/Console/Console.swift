@@ -1,7 +1,7 @@
-/// The console: pages that show what the public read routes say. Plain files, embedded at build
-/// time; no build step, and nothing they load comes from anywhere else.
+/// The console: pages that show what the public read routes answer. Plain files without a build
+/// step, embedded in the binary; they load nothing from other hosts.
 public enum Console {
-  /// One file, and what it is to a browser.
+  /// One file, with the path and the media type that it is served with.
   public struct Page: Sendable {
     public let path: String
     public let mediaType: String
@@ -10,6 +10,7 @@ public enum Console {
 
   private static let script = "text/javascript; charset=utf-8"
 
+  /// All files of the console.
   public static let pages: [Page] = [
     Page(
       path: "/console", mediaType: "text/html; charset=utf-8",

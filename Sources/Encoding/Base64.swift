@@ -1,5 +1,5 @@
-/// Base64 with padding (RFC 4648 section 4), as `x5c` has it (RFC 7515 section 4.1.6), PEM, and the
-/// keys and signatures in our own JSON.
+/// Base64 with padding (RFC 4648 section 4), as in `x5c` (RFC 7515 section 4.1.6), in PEM, and in
+/// the keys and signatures of our own JSON.
 public enum Base64 {
   /// The text of `bytes`, in ASCII, with padding.
   public static func encode(_ bytes: [UInt8]) -> [UInt8] {
@@ -14,7 +14,7 @@ public enum Base64 {
     return text + [UInt8](repeating: UInt8(ascii: "="), count: (3 - bytes.count % 3) % 3)
   }
 
-  /// The bytes of a text with the standard alphabet and exact padding; nil for anything else.
+  /// The bytes of a text with the standard alphabet and exact padding; nil for any other text.
   public static func decode(_ text: String) -> [UInt8]? {
     var text = ArraySlice(text.utf8)
     guard text.count % 4 == 0 else { return nil }

@@ -1,9 +1,11 @@
 import Glibc
 
-/// memchr and memcmp on slices: bodies are searched and compared at every proof and append, and a
-/// loop over a Swift collection costs ten times as much.
+/// Searches and compares bytes with memchr(3) and memcmp(3).
+///
+/// Every proof and every append searches or compares whole bodies, and a loop over a Swift
+/// collection takes ten times as long.
 public enum ByteSearch {
-  /// The index of the first such byte at or after `from`, in the slice's own indices.
+  /// The index of the first `byte` at or after the index `from`; nil if there is none.
   public static func first(
     _ byte: UInt8, in bytes: ArraySlice<UInt8>, from: Int? = nil
   ) -> Int? {
@@ -16,7 +18,7 @@ public enum ByteSearch {
     }
   }
 
-  /// Whether both are the same bytes.
+  /// Whether both slices hold the same bytes.
   public static func areEqual(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Bool {
     guard left.count == right.count else { return false }
     return left.withUnsafeBytes { left in
@@ -27,7 +29,8 @@ public enum ByteSearch {
     }
   }
 
-  /// Whether both are the same UTF-8: `String` also takes two spellings of one accent for the same.
+  /// Whether both texts have the same UTF-8. `String` also calls two texts equal that spell an
+  /// accent in different ways.
   public static func areEqual(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
     let isSame = left.utf8.withContiguousStorageIfAvailable { left in

@@ -1,13 +1,13 @@
-/// Bytes as hexadecimal digits.
+/// Hexadecimal text.
 public enum Hexadecimal {
-  /// Lower case, two digits a byte.
+  /// Two digits for each byte, in lower case.
   public static func encode(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(
       decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 
-  /// Nil unless there are two digits, in either case, for every byte.
+  /// The bytes of a text with two digits, in either case, for each byte; nil for any other text.
   public static func decode(_ text: String) -> [UInt8]? {
     let digits = text.utf8.map {
       UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 ? $0 &- 48 : letter($0)

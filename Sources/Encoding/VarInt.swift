@@ -1,6 +1,7 @@
-/// Counts in seven-bit groups, the lowest first, the top bit meaning that another follows.
+/// Variable-length counts: groups of seven bits, the lowest first; the top bit of a byte says that
+/// another one follows (LEB128).
 public enum VarInt {
-  /// `value` is not negative.
+  /// Appends `value`, which must not be negative.
   public static func append(_ value: Int, to bytes: inout [UInt8]) {
     var rest = UInt64(value)
     while rest >= 0x80 {
@@ -10,8 +11,10 @@ public enum VarInt {
     bytes.append(UInt8(rest))
   }
 
-  /// nil at the end of the bytes, and for more than four groups (256 MiB).
-  public static func take(_ bytes: inout ArraySlice<UInt8>) -> Int? {
+  /// Removes a count from the start of `bytes`.
+  ///
+  /// - Returns: nil if the bytes end too early, or for more than four groups (256 MiB and above).
+  public static func read(_ bytes: inout ArraySlice<UInt8>) -> Int? {
     var value = 0
     for shift in [0, 7, 14, 21] {
       guard let byte = bytes.popFirst() else { return nil }

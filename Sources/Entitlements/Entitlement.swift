@@ -1,10 +1,11 @@
 public import AppStore
 
-/// What a customer may use at one moment: a row, looked up at a time.
+/// What a customer may use at a given time: an answer of an `EntitlementRow`.
 ///
-/// A pure function of the registers and the time (promise 8): silence never grants access. All ends
-/// are exclusive: access while `time < end`. Times are milliseconds since 1970.
+/// A pure function of the registers and the time, so that silence never grants access (promise 8).
+/// All ends are exclusive: there is access while `time < end`. Times are milliseconds since 1970.
 public struct Entitlement: Sendable, Equatable {
+  /// The contract's `status`.
   public enum Status: String, Sendable, CaseIterable {
     case active
     case gracePeriod = "grace_period"
@@ -15,17 +16,20 @@ public struct Entitlement: Sendable, Equatable {
     public var givesAccess: Bool { self == .active || self == .gracePeriod }
   }
 
+  /// The time that the answer is about.
   public let asOf: Int64
   public let status: Status
-  /// Of the period that covers the time, else of the newest one; nil where only a renewal is known.
+  /// That of the period that covers the time, else the newest one; nil if only a renewal is known.
   public let transaction: Transaction?
   public let productId: String?
+  /// Until when the customer has paid; nil if the product does not expire.
   public let expiresAt: Int64?
   public let gracePeriodExpiresAt: Int64?
   public let revokedAt: Int64?
   public let autoRenew: Bool?
   public let pendingProductId: String?
-  /// At least one paid period was never delivered: Apple says the subscription runs longer.
+  /// At least one paid period was never delivered: Apple reports a later renewal date than the
+  /// transactions do.
   public let hasGap: Bool
   public let renewal: RenewalInfo?
 
@@ -33,7 +37,7 @@ public struct Entitlement: Sendable, Equatable {
 }
 
 extension Entitlement {
-  /// Evaluates a stream at `time`; nil where no event of it told of a transaction or a renewal.
+  /// Evaluates a stream at `time`; nil if no event of it carried a transaction or a renewal.
   ///
   /// - Parameter durations: milliseconds that non-renewing products last, by product id.
   public init?(_ state: StreamState, at time: Int64, durations: [String: Int64] = [:]) {

@@ -1,47 +1,53 @@
 public import AppStore
 
-/// What the fold says of one customer, for every moment there is: the row of a projection.
+/// The entitlement of one stream at every time: a row of a projection.
 ///
-/// An answer changes only at known times, so a row is a list of spans, each with the one answer it
-/// has. Reading is looking a time up: no rule of the fold is asked again, and rows that an older
-/// fold made keep saying what that fold said until newer ones are made live.
+/// An answer changes only at known times, so a row is a list of spans with one answer each. Reading
+/// a row looks a time up in it and evaluates no rule of the fold. A row that another version of the
+/// fold made therefore keeps that version's answers until a new projection is made live.
 ///
-/// What configuration decides is not the fold's: how long a non-renewing product lasts is applied
-/// when a row is read.
+/// Configuration is not part of the fold: how long a non-renewing product lasts is applied when a
+/// row is read.
 public struct EntitlementRow: Sendable, Equatable {
   /// One answer, from a time until the next span begins.
   public struct Span: Sendable, Equatable {
-    /// Milliseconds since 1970; of the first span `Int64.min`.
+    /// Milliseconds since 1970; `Int64.min` for the first span.
     public var from: Int64
     public var status: Entitlement.Status
-    /// Place in `transactions` of the one that covers the span, else of the newest.
+    /// Index in `transactions` of the one that covers the span, else of the newest.
     public var transaction: Int?
     public var productId: String?
     public var expiresAt: Int64?
+    /// The next renewal is for another product.
     public var isPending: Bool
+    /// At least one paid period was never delivered.
     public var hasGap: Bool
   }
 
+  /// How many events of the stream were folded.
   public internal(set) var eventCount: Int64 = 0
   public internal(set) var lastEvent: StreamState.LastEvent?
   public internal(set) var renewal: RenewalInfo?
-  /// By purchase date, then by what decides between equal ones.
+  /// Sorted by purchase date, then by register key, then by transaction id.
   public internal(set) var transactions: [Transaction] = []
-  /// Place in `transactions` of the newest that counts.
+  /// Index in `transactions` of the newest that counts.
   public internal(set) var head: Int?
+  /// From when the newest transaction is revoked, milliseconds since 1970.
   public internal(set) var revokedAt: Int64?
-  /// The original transaction id this stream replaced (MIGRATION), by its newest word on it.
+  /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction
+  /// that names one.
   public internal(set) var previousOriginalTransactionId: String?
-  /// In the order of time; empty where there is no row to show.
+  /// In ascending order of time; empty if no event carried a transaction or a renewal.
   public internal(set) var spans: [Span] = []
 
   init() {}
 
+  /// The row of a stream.
   public init(_ state: StreamState) { self.init(state, Periods(state)) }
 
   /// - Parameters:
-  ///   - periods: the state's own.
-  ///   - time: the one moment that is asked about; nil for all of them.
+  ///   - periods: those of `state`.
+  ///   - time: makes the row valid at this time alone, at less cost; nil for all times.
   init(_ state: StreamState, _ periods: Periods, only time: Int64? = nil) {
     eventCount = state.eventCount
     lastEvent = state.lastEvent
@@ -51,16 +57,16 @@ public struct EntitlementRow: Sendable, Equatable {
     head = periods.head
     revokedAt = periods.revokedAt
     guard !state.isEmpty else { return }
-    var moment = StatusEvaluator(periods, renewal, code: state.status?.status)
-    for time in time.map({ [$0] }) ?? StatusEvaluator.turns(periods, renewal) {
-      moment.move(to: time)
-      let span = moment.span
+    var evaluator = StatusEvaluator(periods, renewal, code: state.status?.status)
+    for time in time.map({ [$0] }) ?? StatusEvaluator.breakpoints(periods, renewal) {
+      evaluator.move(to: time)
+      let span = evaluator.span
       if let last = spans.last, last.isSameAnswer(as: span) { continue }
       spans.append(span)
     }
   }
 
-  /// The answer at a time; nil where no event told of a transaction or a renewal.
+  /// The answer at a time; nil if no event carried a transaction or a renewal.
   ///
   /// - Parameters:
   ///   - time: milliseconds since 1970.
@@ -90,8 +96,8 @@ public struct EntitlementRow: Sendable, Equatable {
     return low > 0 ? spans[low - 1] : nil
   }
 
-  /// A non-renewing subscription lasts as long as its product is configured to; without that it
-  /// does not end. V1 does not name the type: there the configured product says it.
+  /// When a non-renewing subscription ends by its product's configured duration; nil if none is
+  /// configured. V1 does not give the product type; there a configured duration implies it.
   private func lasting(_ durations: [String: Int64]) -> Int64? {
     guard !durations.isEmpty, let head, transactions[head].expiresDate == nil,
       transactions[head].type ?? "Non-Renewing Subscription" == "Non-Renewing Subscription",
@@ -108,7 +114,7 @@ extension EntitlementRow.Span {
     return same == self && same.hasSameProduct(as: self)
   }
 
-  /// By bytes: to `String` two spellings of one accent are equal.
+  /// Compares bytes: `String` calls two encodings of one accented letter equal.
   private func hasSameProduct(as other: Self) -> Bool {
     guard let one = productId, let two = other.productId else { return true }
     return one.utf8.elementsEqual(two.utf8)

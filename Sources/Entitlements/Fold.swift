@@ -1,18 +1,22 @@
 public import AppStore
 
-/// An event as the fold sees it: what was proven, and its place in the journal.
+/// An event as the fold reads it: what was proven, and its position in the journal.
 ///
-/// The journal holds a uuid once (promise 4), so the fold need not remember which it has seen.
+/// The journal holds each uuid once (promise 4), so the fold does not store which uuids it has
+/// seen.
 public struct FoldEvent: Sendable {
   public var seq: Int64
   public var uuid: NotificationUUID
   public var notificationType: String
   public var subtype: String?
+  /// Milliseconds since 1970; the evidence time for V1.
   public var signedDate: Int64
-  /// 1 for V2, 0 for V1, whose `signedDate` is its evidence time.
+  /// 1 for V2, 0 for V1.
   public var version: Int64
+  /// Apple's `data.status`, 1 to 5. The fold ignores other values.
   public var status: Int64?
-  /// One at most in V2; all of the stream in V1, with `revocationDate` their cancellation date.
+  /// V2: at most one. V1: all transactions of the stream; their `revocationDate` is V1's
+  /// cancellation date.
   public var transactions: [Transaction]
   public var renewal: RenewalInfo?
 
@@ -34,7 +38,7 @@ public struct FoldEvent: Sendable {
 }
 
 extension FoldEvent {
-  /// The key of a register that an object of this event asks for.
+  /// The key under which an object of this event competes for a register.
   fileprivate func key(signed: Int64, isRevoked: Bool) -> StreamState.Key {
     version == 1
       ? StreamState.Key(
@@ -45,22 +49,23 @@ extension FoldEvent {
   }
 }
 
-/// The fold: which rules made a projection. A change of any rule is a new version.
+/// Identifies the rules that made a projection.
 public enum Fold {
+  /// A change of any rule is a new version.
   public static let version: Int64 = 1
 }
 
 extension StreamState {
-  /// One step of the fold: every register takes the event's object where its key is greater.
+  /// One step of the fold: the event's objects replace those of registers with a smaller key.
   public mutating func evolve(_ event: FoldEvent) {
     eventCount += 1
-    remember(event)
+    foldLastEvent(event)
     for transaction in event.transactions { fold(transaction, of: event) }
     if let renewal = event.renewal { fold(renewal, of: event) }
     if let code = event.status, (1...5).contains(code) { fold(status: code, of: event) }
   }
 
-  private mutating func remember(_ event: FoldEvent) {
+  private mutating func foldLastEvent(_ event: FoldEvent) {
     if let last = lastEvent,
       (last.signedDate, last.uuid) >= (event.signedDate, event.uuid)
     {
@@ -77,17 +82,17 @@ extension StreamState {
     let id = transaction.transactionId
     transactions[id, default: TransactionRegister(key: key, transaction: transaction)]
       .fold(transaction, key, of: event)
-    if let previous = transaction.previousOriginalTransactionId { remember(previous: previous) }
+    if let previous = transaction.previousOriginalTransactionId { fold(previous: previous) }
   }
 
-  private mutating func remember(previous id: String) {
-    let place =
+  private mutating func fold(previous id: String) {
+    let index =
       previousOriginalTransactionIds.firstIndex { !$0.utf8.lexicographicallyPrecedes(id.utf8) }
       ?? previousOriginalTransactionIds.endIndex
     let isKnown =
-      place < previousOriginalTransactionIds.endIndex
-      && previousOriginalTransactionIds[place].utf8.elementsEqual(id.utf8)
-    if !isKnown { previousOriginalTransactionIds.insert(id, at: place) }
+      index < previousOriginalTransactionIds.endIndex
+      && previousOriginalTransactionIds[index].utf8.elementsEqual(id.utf8)
+    if !isKnown { previousOriginalTransactionIds.insert(id, at: index) }
   }
 
   private mutating func fold(_ info: RenewalInfo, of event: FoldEvent) {
@@ -116,7 +121,7 @@ extension StreamState.TransactionRegister {
         clear = max(clear ?? .min, transaction.signedDate)
       }
     } else if let date = transaction.revocationDate, !transaction.isUpgraded {
-      // A cancellation date beside is_upgraded is the upgrade's, not a refund's.
+      // With is_upgraded, the cancellation date is that of the upgrade, not of a refund.
       cancel = min(cancel ?? .max, date)
     }
   }

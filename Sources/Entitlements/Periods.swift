@@ -1,33 +1,36 @@
 import AppStore
 
 extension Int64 {
-  /// The sum, or the bound it would pass: dates come from outside, and the fold must not trap.
+  /// The sum, or the maximum or minimum of Int64 if it overflows: dates come from outside, and the
+  /// fold must not trap.
   package func advanced(orBoundBy distance: Int64) -> Int64 {
     let (sum, hasOverflow) = addingReportingOverflow(distance)
     return hasOverflow ? (distance > 0 ? .max : .min) : sum
   }
 }
 
-/// What follows from a stream's registers alone, before any clock: when each transaction's paid
-/// time ends, which of them count, and which is the newest.
+/// What follows from a stream's registers alone, without a time: when each transaction's paid time
+/// ends, which transactions count, and which is the newest.
 struct Periods {
   typealias Register = StreamState.TransactionRegister
 
   /// Milliseconds of a day.
   static let day: Int64 = 86_400_000
 
+  /// The paid time of one transaction. Times are milliseconds since 1970.
   struct Period {
     let start: Int64
-    /// What its transaction says, ms; nil where it does not expire.
+    /// The expiry date that its transaction carries; nil if it does not expire.
     let expires: Int64?
-    /// From when it is revoked, ms; nil where it is not.
+    /// From when it is revoked; nil if it is not.
     let revocation: Int64?
-    /// When its paid time ends, exclusive, ms. `Int64.min`: superseded before it began;
-    /// `Int64.max`: never.
+    /// When its paid time ends, exclusive. `Int64.min`: superseded before it began; `Int64.max`:
+    /// never.
     let end: Int64
 
+    /// Whether it has any paid time.
     var isLive: Bool { end > start }
-    /// As if it had never been bought.
+    /// Whether it was revoked from its start, as if it had never been bought.
     var isVoid: Bool { revocation.map { $0 <= start } ?? false }
   }
 
@@ -35,63 +38,67 @@ struct Periods {
   var registers: [Register]
   /// In the same order.
   let all: [Period]
-  /// Place of the newest transaction that counts; of all, where none counts.
+  /// Index of the newest transaction that counts; if none counts, of the newest of all.
   let head: Int?
-  /// How far paid time reaches without a hole for one who has the first so many periods: from any
-  /// moment at which all of them have begun.
-  private let reach: [Int64]
-  /// When each begins, and when each ends: `Int64.min` where it is not live. A moment is looked up
-  /// for every turn of a history, so these are kept apart from what else a period is.
+  /// At index n: until when the paid time of the first n periods, and of those that continue it,
+  /// runs without a gap.
+  private let paidThroughAfter: [Int64]
+  /// When each period begins, and when each ends (`Int64.min` if it is not live). These are arrays
+  /// of their own because every breakpoint of a history is looked up in them.
   private let starts: [Int64]
   private let ends: [Int64]
-  /// Until when the first so many run, `Int64.min` where none does.
-  private let latest: [Int64]
+  /// At index n: the latest end of the first n periods; `Int64.min` if none is live.
+  private let latestEnds: [Int64]
 
   init(_ state: StreamState) {
     let registers = state.transactions.values.sorted(by: Self.isEarlier)
     let revocations = registers.map(Self.revocation)
     let purchases = Purchases(registers, revocations)
-    let all = registers.indices.map { place in
+    let all = registers.indices.map { index in
       Period(
-        start: registers[place].transaction.purchaseDate,
-        expires: registers[place].transaction.expiresDate, revocation: revocations[place],
-        end: Self.end(of: registers[place], at: place, revocations[place], among: purchases))
+        start: registers[index].transaction.purchaseDate,
+        expires: registers[index].transaction.expiresDate, revocation: revocations[index],
+        end: Self.end(of: registers[index], at: index, revocations[index], among: purchases))
     }
     self.registers = registers
     self.all = all
     head = all.lastIndex { !$0.isVoid } ?? all.indices.last
     starts = all.map(\.start)
     ends = all.map { $0.isLive ? $0.end : .min }
-    latest = ends.reduce(into: [.min]) { latest, end in
+    latestEnds = ends.reduce(into: [.min]) { latest, end in
       latest.append(max(latest[latest.count - 1], end))
     }
-    reach = Self.reach(starts, latest)
+    paidThroughAfter = Self.paidThrough(starts, latestEnds)
   }
 
   var headPeriod: Period? { head.map { all[$0] } }
 
-  /// From when the row is revoked: as its newest transaction is; one-time products all at once.
+  /// From when the row is revoked: the revocation of the newest transaction; for one-time products
+  /// the earliest revocation of any of them.
   var revokedAt: Int64? {
     guard let head = headPeriod else { return nil }
     guard head.expires == nil else { return head.revocation }
     return all.compactMap(\.revocation).min()
   }
 
-  /// The period that covers `time`: of those still running the one begun last. Where nothing of the
-  /// row has begun, one that begins within a day: Apple charges a renewal up to 24 hours early.
-  func covering(_ time: Int64) -> Int? {
+  /// Index of the period that covers `time`: of those that are running, the one that began last.
+  /// Before the first period of the row begins, a period that begins within a day covers the time,
+  /// because Apple charges a renewal up to 24 hours early.
+  func coveringPeriod(at time: Int64) -> Int? {
     let begun = Self.begun(starts, by: time)
-    if begun > 0 { return time < latest[begun] ? ends[..<begun].lastIndex { time < $0 } : nil }
+    if begun > 0 {
+      return time < latestEnds[begun] ? ends[..<begun].lastIndex { time < $0 } : nil
+    }
     let early = Self.begun(starts, by: time.advanced(orBoundBy: Self.day))
     return ends[..<early].firstIndex { time < $0 }
   }
 
-  /// Until when paid periods follow each other without a hole, starting with the one at a place.
-  func paidThrough(from place: Int) -> Int64 {
-    max(all[place].end, reach[Self.begun(starts, by: all[place].end)])
+  /// Until when paid periods follow each other without a gap, starting with the one at an index.
+  func paidThrough(from index: Int) -> Int64 {
+    max(all[index].end, paidThroughAfter[Self.begun(starts, by: all[index].end)])
   }
 
-  /// How many of these, in the order of time, lie at `time` or before.
+  /// How many of these ascending times are not after `time`.
   fileprivate static func begun(_ starts: [Int64], by time: Int64) -> Int {
     var low = 0
     var high = starts.count
@@ -102,14 +109,15 @@ struct Periods {
     return low
   }
 
-  /// From the back: what the first so many reach to may let further ones join.
-  private static func reach(_ starts: [Int64], _ latest: [Int64]) -> [Int64] {
-    var reach = latest
+  /// Computed from the back: by the latest end of the first n periods further ones may have begun,
+  /// and then their paid time continues it.
+  private static func paidThrough(_ starts: [Int64], _ latestEnds: [Int64]) -> [Int64] {
+    var paidThrough = latestEnds
     for count in stride(from: starts.count, through: 1, by: -1) {
-      let further = begun(starts, by: latest[count])
-      if further > count { reach[count] = reach[further] }
+      let further = begun(starts, by: latestEnds[count])
+      if further > count { paidThrough[count] = paidThrough[further] }
     }
-    return reach
+    return paidThrough
   }
 
   private static func isEarlier(_ one: Register, _ other: Register) -> Bool {
@@ -119,7 +127,8 @@ struct Periods {
     return a.transactionId.utf8.lexicographicallyPrecedes(b.transactionId.utf8)
   }
 
-  /// A reversal voids every revocation dated before it; a later refund counts again.
+  /// From when a transaction is revoked; nil if it is not. A reversal voids every revocation dated
+  /// before it; a later refund counts again.
   static func revocation(of register: Register) -> Int64? {
     let date = register.key.version == 1 ? register.transaction.revocationDate : register.cancel
     guard let date, date > register.clear ?? .min else { return nil }
@@ -127,50 +136,53 @@ struct Periods {
   }
 
   private static func end(
-    of register: Register, at place: Int, _ revocation: Int64?, among purchases: Purchases
+    of register: Register, at index: Int, _ revocation: Int64?, among purchases: Purchases
   ) -> Int64 {
     guard !register.transaction.isUpgraded else { return .min }
     let end = min(register.transaction.expiresDate ?? .max, revocation ?? .max)
-    return min(end, purchases.firstToSupersede(register, at: place) ?? .max)
+    return min(end, purchases.firstToSupersede(register, at: index) ?? .max)
   }
 }
 
-/// The transactions that count and are no renewals, in the order of time: each may end others.
+/// The transactions that count and are not renewals, by purchase date: each may end others.
 private struct Purchases {
-  /// Of those of which Apple said why they were made: when each begins, and its place.
+  /// Of those with a transactionReason: when each begins, and its index among the registers.
   private var starts: [Int64] = []
-  private var places: [Int] = []
-  /// Of the others (V1, and V2 before June 2023): when each begins.
-  private var untold: [Int64] = []
+  private var indices: [Int] = []
+  /// Of those without one (V1, and V2 before June 2023): when each begins.
+  private var startsWithoutReason: [Int64] = []
 
-  /// - Parameter registers: in the order of time.
+  /// - Parameter registers: sorted by purchase date.
   init(_ registers: [Periods.Register], _ revocations: [Int64?]) {
-    for (place, register) in registers.enumerated() {
+    for (index, register) in registers.enumerated() {
       let start = register.transaction.purchaseDate
-      let isVoid = revocations[place].map { $0 <= start } ?? false
+      let isVoid = revocations[index].map { $0 <= start } ?? false
       guard !isVoid, register.transaction.transactionReason != "RENEWAL" else { continue }
       if register.transaction.transactionReason == nil {
-        untold.append(start)
+        startsWithoutReason.append(start)
       } else {
         starts.append(start)
-        places.append(place)
+        indices.append(index)
       }
     }
   }
 
-  /// When the first begins that ends a period. A purchase ends every period that began before it,
-  /// and every one that was charged before it even if that was to begin later. Where Apple did not
-  /// say why a transaction was made, one that starts over a day before the predecessor's end is a
-  /// purchase.
-  func firstToSupersede(_ register: Periods.Register, at place: Int) -> Int64? {
+  /// When the first purchase begins that ends a period; nil if none does.
+  ///
+  /// A purchase ends every period that began before it, and every period that was charged before it
+  /// even if it was to begin later. A transaction without a transactionReason counts as a purchase
+  /// if it begins more than a day before its predecessor's end.
+  func firstToSupersede(_ register: Periods.Register, at index: Int) -> Int64? {
     let begins = register.transaction.purchaseDate
     var next = Periods.begun(starts, by: min(begins, register.first ?? .max))
-    // One that was charged before it began is later than its own charge: it does not end itself.
-    if next < places.count, places[next] == place { next += 1 }
+    // A purchase that was charged before it began is found here itself: it does not end itself.
+    if next < indices.count, indices[next] == index { next += 1 }
     let other = next < starts.count ? starts[next] : nil
-    let early = Periods.begun(untold, by: begins)
+    let early = Periods.begun(startsWithoutReason, by: begins)
     let limit = register.transaction.expiresDate?.advanced(orBoundBy: -Periods.day) ?? .max
-    guard early < untold.count, untold[early] < limit else { return other }
-    return min(untold[early], other ?? .max)
+    guard early < startsWithoutReason.count, startsWithoutReason[early] < limit else {
+      return other
+    }
+    return min(startsWithoutReason[early], other ?? .max)
   }
 }

@@ -1,13 +1,17 @@
 import AppStore
 
-/// The bytes are no state; the projection they come from is rebuilt.
+/// The bytes are not an encoded state: the projection that holds them is damaged and is rebuilt.
 struct StateDamage: Error {}
 
-/// Writes a member, or fills it.
+/// Writes each member it is handed, or fills it, so that one description serves both directions.
 ///
-/// Flags are a bit each and stand together in front, since most of what Apple may say it does not.
-/// Numbers are varints, zigzag where they have a sign. One customer's transactions repeat
-/// themselves: a string that was written before, or that Apple writes for everybody, is a number.
+/// Flags take one bit each and precede everything else, because most optional members are absent.
+/// Numbers are varints, zigzag-encoded where they have a sign. A string that was written before, or
+/// that is one of `PredefinedStrings`, is written as its number: a customer's transactions repeat
+/// most of their strings.
+///
+/// Every member throws `StateDamage` if a reader finds that the bytes are not an encoded state. A
+/// writer never throws.
 protocol StateCoder {
   mutating func integer(_ value: inout Int64) throws(StateDamage)
   mutating func flag(_ value: inout Bool) throws(StateDamage)
@@ -15,14 +19,17 @@ protocol StateCoder {
   mutating func uuid(_ value: inout NotificationUUID) throws(StateDamage)
 }
 
-/// How a string is written: the number of a known one from `known` on.
+/// The first number of an encoded string: how it is written. From `known` on, the number of a known
+/// string is added to it.
 enum StringForm {
-  /// Its length and its bytes.
+  /// Its length in bytes, and the bytes in UTF-8.
   static let text: UInt64 = 0
-  /// Digits alone, as the distance to the number before: Apple counts its transactions.
+  /// A text of digits alone, as the difference to the previous such number: Apple's transaction ids
+  /// increase in small steps.
   static let number: UInt64 = 1
   /// A UUID in lower case, as 16 bytes.
   static let uuid: UInt64 = 2
+  /// A predefined string or one that was written before.
   static let known: UInt64 = 3
 }
 
@@ -43,7 +50,7 @@ extension StateCoder {
     try part(&value, "") { (value, coder) throws(StateDamage) in try coder.text(&value) }
   }
 
-  /// Any number of something; `blank` is what a reader fills.
+  /// A list, preceded by its count. `blank` makes the element that a reader fills.
   mutating func list<Part>(
     _ values: inout [Part], _ blank: @autoclosure () -> Part,
     _ visit: (inout Part, inout Self) throws(StateDamage) -> Void
@@ -52,13 +59,13 @@ extension StateCoder {
     try integer(&count)
     guard count >= 0 else { throw StateDamage() }
     for index in 0..<count {
-      // In its place: a copy would hold every string of it once more.
+      // Visited inside the array: a copy would retain every string of it once more.
       if index == values.count { values.append(blank()) }
       try visit(&values[Int(index)], &self)
     }
   }
 
-  /// Something that may be absent; `blank` is what a reader fills.
+  /// An optional member, preceded by a flag. `blank` makes the value that a reader fills.
   mutating func part<Part>(
     _ value: inout Part?, _ blank: @autoclosure () -> Part,
     _ visit: (inout Part, inout Self) throws(StateDamage) -> Void
@@ -69,18 +76,19 @@ extension StateCoder {
       value = nil
       return
     }
-    // Taken out, not copied.
+    // Moved out of the optional, so that its strings are not copied.
     var part = value.take() ?? blank()
     try visit(&part, &self)
     value = part
   }
 }
 
+/// Encodes members in the order in which they are visited.
 struct StateWriter: StateCoder {
   private var flags: [UInt8] = []
   private var flagCount = 0
   private var bytes: [UInt8] = []
-  private var strings = WrittenStrings.words
+  private var strings = StringTable.predefined
   private var lastNumber: Int64 = 0
   private var firstUUID: NotificationUUID?
 
@@ -89,7 +97,7 @@ struct StateWriter: StateCoder {
     bytes.reserveCapacity(2048)
   }
 
-  /// All that was written, behind the number of its format.
+  /// The whole encoding: the format number, the count of flag bytes, the flags, everything else.
   func finished(format: UInt8) -> [UInt8] {
     var all: [UInt8] = [format]
     all.reserveCapacity(flags.count + bytes.count + 4)
@@ -111,7 +119,7 @@ struct StateWriter: StateCoder {
 
   mutating func text(_ value: inout String) {
     value.withUTF8 { text in
-      let hash = WrittenStrings.hash(text)
+      let hash = StringTable.hash(text)
       if let known = strings.number(of: text, hash) {
         return number(StringForm.known + UInt64(known - 1))
       }
@@ -132,7 +140,8 @@ struct StateWriter: StateCoder {
     }
   }
 
-  /// Most objects of one event carry its UUID: what is the first one's again is a bit.
+  /// Most objects of a stream with one event carry the same UUID: a repetition of the first UUID is
+  /// a single flag.
   mutating func uuid(_ value: inout NotificationUUID) {
     var isFirst = value == firstUUID
     flag(&isFirst)
@@ -157,7 +166,8 @@ struct StateWriter: StateCoder {
     bytes.append(UInt8(rest))
   }
 
-  /// Of 1 to 18 digits, the first not 0: what this number's text is again.
+  /// The number that a text of 1 to 18 digits stands for; nil unless decoding the number gives the
+  /// same text, so the first digit must not be 0.
   private static func value(of text: UnsafeBufferPointer<UInt8>) -> Int64? {
     guard (1...18).contains(text.count), text[0] != UInt8(ascii: "0") else { return nil }
     var value: Int64 = 0
@@ -169,37 +179,39 @@ struct StateWriter: StateCoder {
   }
 }
 
-/// Never reads past the end, whatever the bytes.
+/// Fills members from an encoding. Any bytes are safe to read: it never reads past the end.
 struct StateReader: StateCoder {
   private let bytes: [UInt8]
   private var flagsEnd = 0
   /// The next flag, in bits from the start of the bytes.
-  private var flagAt = 0
-  private var at = 1
+  private var flagOffset = 0
+  /// The next byte that is not a flag.
+  private var offset = 1
+  /// The strings read so far that are not predefined.
   private var strings: [String] = []
   private var lastNumber: Int64 = 0
   private var firstUUID: NotificationUUID?
 
-  /// Nil where the bytes begin as no writer's of this format do.
+  /// Returns nil if the bytes do not begin with this format's number and a valid count of flags.
   init?(bytes: [UInt8], format: UInt8) {
     guard bytes.first == format else { return nil }
     self.bytes = bytes
-    guard let count = try? number(), count <= bytes.count - at else { return nil }
-    flagAt = at * 8
-    at += Int(count)
-    flagsEnd = at
+    guard let count = try? number(), count <= bytes.count - offset else { return nil }
+    flagOffset = offset * 8
+    offset += Int(count)
+    flagsEnd = offset
   }
 
-  /// Whether everything was read, and nothing stands where no flag is.
+  /// Whether all bytes and flags were read, and the unused bits of the last flag byte are 0.
   var isAtEnd: Bool {
-    guard at == bytes.count, (flagAt + 7) / 8 == flagsEnd else { return false }
-    return flagAt % 8 == 0 || bytes[flagsEnd - 1] >> UInt8(flagAt % 8) == 0
+    guard offset == bytes.count, (flagOffset + 7) / 8 == flagsEnd else { return false }
+    return flagOffset % 8 == 0 || bytes[flagsEnd - 1] >> UInt8(flagOffset % 8) == 0
   }
 
   mutating func flag(_ value: inout Bool) throws(StateDamage) {
-    guard flagAt < flagsEnd * 8 else { throw StateDamage() }
-    value = bytes[flagAt / 8] >> UInt8(flagAt % 8) & 1 == 1
-    flagAt += 1
+    guard flagOffset < flagsEnd * 8 else { throw StateDamage() }
+    value = bytes[flagOffset / 8] >> UInt8(flagOffset % 8) & 1 == 1
+    flagOffset += 1
   }
 
   mutating func integer(_ value: inout Int64) throws(StateDamage) {
@@ -218,9 +230,9 @@ struct StateReader: StateCoder {
     case StringForm.uuid: value = try uuid().description
     default:
       let count = try number()
-      guard count <= bytes.count - at else { throw StateDamage() }
-      value = String(decoding: bytes[at..<at + Int(count)], as: UTF8.self)
-      at += Int(count)
+      guard count <= bytes.count - offset else { throw StateDamage() }
+      value = String(decoding: bytes[offset..<offset + Int(count)], as: UTF8.self)
+      offset += Int(count)
     }
     strings.append(value)
   }
@@ -238,9 +250,10 @@ struct StateReader: StateCoder {
   }
 
   private func known(_ number: UInt64) throws(StateDamage) -> String {
-    guard number < UInt64(StateWords.all.count + strings.count) else { throw StateDamage() }
-    let place = Int(number) - StateWords.all.count
-    return place < 0 ? StateWords.all[Int(number)] : strings[place]
+    let predefined = PredefinedStrings.all
+    guard number < UInt64(predefined.count + strings.count) else { throw StateDamage() }
+    let index = Int(number)
+    return index < predefined.count ? predefined[index] : strings[index - predefined.count]
   }
 
   private mutating func digits() throws(StateDamage) -> String {
@@ -259,9 +272,9 @@ struct StateReader: StateCoder {
   }
 
   private mutating func byte() throws(StateDamage) -> UInt8 {
-    guard at < bytes.count else { throw StateDamage() }
-    at += 1
-    return bytes[at - 1]
+    guard offset < bytes.count else { throw StateDamage() }
+    offset += 1
+    return bytes[offset - 1]
   }
 
   private mutating func number() throws(StateDamage) -> UInt64 {

@@ -1,32 +1,34 @@
 import AppStore
 
-/// A state as bytes, for a projection: the same state is always the same bytes.
+/// Encodes a state as bytes for a projection. Equal states always give equal bytes.
 ///
-/// First what the world is shown, so that it can be read alone; then what only the fold needs, the
-/// keys of the registers. The place of the last event in the journal is left out: nothing else in a
+/// The entitlement row comes first, so that it can be decoded alone. The keys of the registers,
+/// which only the fold needs, follow. The last event's `seq` is left out, because nothing else in a
 /// state depends on the order of arrival (promise 6).
 ///
-/// One description serves both directions: a coder is handed every member by reference and either
-/// writes it or fills it. Dates of a transaction are relative to its purchase, and its key's to it.
+/// One description serves both directions: a coder receives every member by reference, and either
+/// writes it or fills it. Dates of a transaction are relative to its purchase date, and the dates
+/// of its key to its signed date.
 extension StreamState {
-  /// With its row, which follows from it.
+  /// The encoding of the state and of its row, which is derived from it.
   public func encoded() -> [UInt8] {
     var periods = Periods(self)
     var row = EntitlementRow(self, periods)
     var state = self
     var writer = StateWriter()
-    // A writer has nothing to object to in what the fold makes.
+    // Nothing throws here: a writer accepts every value, and the fold makes none that `visit`
+    // refuses.
     try? row.visit(&writer)
     try? state.visitOtherRegisters(of: row, &writer)
-    // In its place: a copy would hold every string of its transaction once more.
-    for place in periods.registers.indices { try? periods.registers[place].visitKeys(&writer) }
+    // Visited inside the array: a copy would retain every string of its transaction once more.
+    for index in periods.registers.indices { try? periods.registers[index].visitKeys(&writer) }
     return writer.finished(format: EntitlementRow.format)
   }
 
-  /// Nil where the bytes were not made by `encoded()` of this format: the projection is damaged, or
-  /// another fold's.
+  /// Returns nil if the bytes were not made by `encoded()` with this format: the projection is
+  /// damaged, or was made by another version of the fold.
   ///
-  /// - Parameter seq: where the last event is in the journal.
+  /// - Parameter seq: the position of the last event in the journal.
   public init?(decoding bytes: [UInt8], lastSeq seq: Int64? = nil) {
     self.init()
     guard var reader = StateReader(bytes: bytes, format: EntitlementRow.format) else { return nil }
@@ -40,7 +42,8 @@ extension StreamState {
       for transaction in row.transactions {
         var register = TransactionRegister(key: Key(), transaction: transaction)
         try register.visitKeys(&reader)
-        // No state has two of one transaction; bytes that refer to one again and again are a bomb.
+        // No state has one transaction twice, and a few bytes that repeat one many times would
+        // take much memory.
         guard transactions.updateValue(register, forKey: transaction.transactionId) == nil else {
           throw StateDamage()
         }
@@ -51,7 +54,7 @@ extension StreamState {
     guard reader.isAtEnd else { return nil }
   }
 
-  /// All but those of transactions, which come behind, in the row's order.
+  /// All registers but those of transactions, which come last, in the row's order.
   private mutating func visitOtherRegisters(
     of row: EntitlementRow, _ coder: inout some StateCoder
   ) throws(StateDamage) {
@@ -67,7 +70,7 @@ extension StreamState {
     var before: String?
     try coder.list(&previousOriginalTransactionIds, "") { (id, coder) throws(StateDamage) in
       try coder.text(&id)
-      // So that none is there twice, as above.
+      // Strictly ascending, so that no id is there twice.
       guard before?.utf8.lexicographicallyPrecedes(id.utf8) ?? true else { throw StateDamage() }
       before = id
     }
@@ -75,12 +78,13 @@ extension StreamState {
 }
 
 extension EntitlementRow {
-  /// Changes whenever the description below does, or a form of its coders.
+  /// The format's number. It changes whenever the description below or a form of its coders does.
   fileprivate static let format: UInt8 = 5
 
-  /// Reads the row of what `StreamState.encoded` wrote; nil where the bytes are something else.
+  /// Decodes the row alone from the bytes of `StreamState.encoded()`. Returns nil if the bytes are
+  /// something else.
   ///
-  /// - Parameter seq: where the last event is in the journal.
+  /// - Parameter seq: the position of the last event in the journal.
   public init?(decoding bytes: [UInt8], lastSeq seq: Int64?) {
     self.init()
     guard var reader = StateReader(bytes: bytes, format: Self.format) else { return nil }
@@ -94,7 +98,8 @@ extension EntitlementRow {
 
   fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
     try coder.integer(&eventCount)
-    // More than any journal holds: a count that events could raise past its end is nobody's.
+    // The bound is more than any journal holds. A damaged count near the maximum of Int64 would
+    // trap when the next event is added.
     guard (0..<1 << 53).contains(eventCount) else { throw StateDamage() }
     try coder.part(&lastEvent, StreamState.LastEvent()) { (last, coder) throws(StateDamage) in
       try last.visit(&coder)
@@ -107,12 +112,12 @@ extension EntitlementRow {
     try coder.list(&transactions, Transaction()) { (transaction, coder) throws(StateDamage) in
       try transaction.visit(&coder)
     }
-    try Self.visit(place: &head, in: transactions, &coder)
+    try Self.visit(index: &head, in: transactions, &coder)
     let shown = transactions
     var last: Int64?
     let base = lastEvent?.signedDate ?? 0
     try coder.list(&spans, Span()) { (span, coder) throws(StateDamage) in
-      // The first begins before everything.
+      // The first span begins at `Int64.min`, which is not written.
       if last != nil { try coder.integer(&span.from, from: last == .min ? base : last ?? base) }
       last = span.from
       try Self.visit(&span, of: shown, &coder)
@@ -124,20 +129,21 @@ extension EntitlementRow {
   ) throws(StateDamage) {
     var answer = span.answer
     try coder.integer(&answer)
-    guard span.take(answer: answer) else { throw StateDamage() }
-    try visit(place: &span.transaction, in: transactions, &coder)
+    guard span.setAnswer(answer) else { throw StateDamage() }
+    try visit(index: &span.transaction, in: transactions, &coder)
     let shown = span.transaction.map { transactions[$0] }
     try coder.optional(&span.expiresAt, from: shown?.expiresDate ?? 0)
     try coder.string(&span.productId)
   }
 
   private static func visit(
-    place: inout Int?, in transactions: [Transaction], _ coder: inout some StateCoder
+    index: inout Int?, in transactions: [Transaction], _ coder: inout some StateCoder
   ) throws(StateDamage) {
-    var number = Int64(place.map { $0 + 1 } ?? 0)
+    // 0 stands for nil.
+    var number = Int64(index.map { $0 + 1 } ?? 0)
     try coder.integer(&number)
     guard (0...Int64(transactions.count)).contains(number) else { throw StateDamage() }
-    place = number == 0 ? nil : Int(number - 1)
+    index = number == 0 ? nil : Int(number - 1)
   }
 }
 
@@ -150,17 +156,17 @@ extension EntitlementRow.Span {
     .active, .gracePeriod, .billingRetry, .expired, .revoked,
   ]
 
-  /// Status and flags in one small number.
+  /// Status and flags as one small number: the flags are the two lowest bits.
   fileprivate var answer: Int64 {
     let status = Self.statuses.firstIndex(of: status) ?? 0
     return Int64(status) << 2 | (isPending ? 2 : 0) | (hasGap ? 1 : 0)
   }
 
-  /// False where no status has that number.
-  fileprivate mutating func take(answer: Int64) -> Bool {
-    let place = answer >> 2
-    guard Self.statuses.indices.contains(Int(place)) else { return false }
-    status = Self.statuses[Int(place)]
+  /// The inverse of `answer`. Returns false if the number stands for no status.
+  fileprivate mutating func setAnswer(_ answer: Int64) -> Bool {
+    let index = Int(answer >> 2)
+    guard Self.statuses.indices.contains(index) else { return false }
+    status = Self.statuses[index]
     isPending = answer & 2 != 0
     hasGap = answer & 1 != 0
     return true
@@ -174,7 +180,7 @@ extension StreamState.Key {
       uuid: NotificationUUID(high: 0, low: 0))
   }
 
-  /// - Parameter base: the signed date of what it is the key of.
+  /// - Parameter base: the signed date of the object that the key belongs to.
   fileprivate mutating func visit(
     _ coder: inout some StateCoder, from base: Int64
   ) throws(StateDamage) {

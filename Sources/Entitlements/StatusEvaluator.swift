@@ -1,27 +1,29 @@
 import AppStore
 
-/// The derived values at one clock, each by its own rule.
+/// Derives the values of a row at a given time, each by its own rule. `move(to:)` sets the time.
 struct StatusEvaluator {
   private let periods: Periods
   private let renewal: RenewalInfo?
-  /// Apple's newest data.status.
+  /// Apple's newest `data.status`, 1 to 5.
   private let code: Int64?
   private var time: Int64 = .min
-  private var cover: Int?
+  /// Index of the period that covers the time.
+  private var coveringPeriod: Int?
   private var hasGap = false
   private var paidThrough: Int64?
 
-  /// No values before `move(to:)` was called.
+  /// Before `move(to:)` is called, the values have no meaning.
   init(_ periods: Periods, _ renewal: RenewalInfo?, code: Int64?) {
     self.periods = periods
     self.renewal = renewal
     self.code = code
   }
 
+  /// Derives everything that several rules need, at a time in milliseconds since 1970.
   mutating func move(to time: Int64) {
     self.time = time
-    cover = periods.covering(time)
-    paidThrough = cover.map(periods.paidThrough)
+    coveringPeriod = periods.coveringPeriod(at: time)
+    paidThrough = coveringPeriod.map(periods.paidThrough)
     if let expires = periods.headPeriod?.expires, code == 1,
       let date = renewal?.renewalDate
     {
@@ -31,9 +33,9 @@ struct StatusEvaluator {
     }
   }
 
-  /// Every time at which an answer may change: each rule below compares the clock to one of these,
-  /// and all ends are exclusive. Sorted, without repeats; the first is before everything.
-  static func turns(_ periods: Periods, _ renewal: RenewalInfo?) -> [Int64] {
+  /// Every time at which an answer may change: each rule below compares the time to one of these,
+  /// and all ends are exclusive. Sorted and distinct; the first is `Int64.min`.
+  static func breakpoints(_ periods: Periods, _ renewal: RenewalInfo?) -> [Int64] {
     var times: [Int64] = [.min]
     let first = periods.all.first?.start ?? .min
     for period in periods.all {
@@ -54,20 +56,21 @@ struct StatusEvaluator {
     }
   }
 
+  /// The answer from this time on.
   var span: EntitlementRow.Span {
     let product = productId
     return EntitlementRow.Span(
-      from: time, status: rule.status, transaction: cover ?? periods.head, productId: product,
-      expiresAt: expiresAt, isPending: isPending(product), hasGap: hasGap)
+      from: time, status: rule.status, transaction: coveringPeriod ?? periods.head,
+      productId: product, expiresAt: expiresAt, isPending: isPending(product), hasGap: hasGap)
   }
 
   private var productId: String? {
-    if hasGap, cover == nil { return renewal?.productId ?? renewal?.autoRenewProductId }
-    guard let shown = cover ?? periods.head else { return renewal?.productId }
+    if hasGap, coveringPeriod == nil { return renewal?.productId ?? renewal?.autoRenewProductId }
+    guard let shown = coveringPeriod ?? periods.head else { return renewal?.productId }
     return periods.registers[shown].transaction.productId
   }
 
-  /// Whether what renews next is another product.
+  /// Whether the next renewal is for another product.
   private func isPending(_ product: String?) -> Bool {
     guard renewal?.autoRenewStatus == 1, let next = renewal?.autoRenewProductId else {
       return false
@@ -81,14 +84,14 @@ struct StatusEvaluator {
     return periods.headPeriod?.expires
   }
 
-  /// The first that matches decides.
+  /// The first rule that matches decides.
   var rule: StatusRule {
     guard let head = periods.headPeriod else { return .noTransaction }
     guard let expires = head.expires else {
       if let since = periods.revokedAt, since <= time { return .revoked(since: since) }
       return .oneTime
     }
-    if cover != nil { return .covered }
+    if coveringPeriod != nil { return .covered }
     if hasGap, let date = renewal?.renewalDate {
       return date > time
         ? .paidWithoutTransaction(through: date) : .paidWithoutTransactionOver(since: date)
@@ -101,8 +104,11 @@ struct StatusEvaluator {
     return .over(since: expires)
   }
 
-  /// Needs the newest status to say so, as a stale date may outlive the grace (and a cancel ends
-  /// it); where no status was ever sent (V1, V2 before June 2023) a failed charge says it instead.
+  /// When the running grace period ends; nil if there is none.
+  ///
+  /// The newest status must say that there is one: the date alone may be stale, and a cancellation
+  /// ends the grace period early. If no status was ever sent (V1, and V2 before June 2023), a
+  /// failed charge is taken as the sign instead.
   private var graceEnd: Int64? {
     guard let renewal, let end = renewal.gracePeriodExpiresDate, time < end,
       renewal.autoRenewStatus != 0
@@ -113,7 +119,8 @@ struct StatusEvaluator {
     return isInGrace ? end : nil
   }
 
-  /// Apple retries a charge for 60 days, for 90 where twelve monthly payments were agreed.
+  /// When Apple stops retrying a charge: after 60 days, or after 90 if the customer agreed to
+  /// twelve monthly payments.
   private static func retryEnd(_ periods: Periods) -> Int64? {
     guard let head = periods.head else { return nil }
     let isMonthly = periods.registers[head].transaction.billingPlanType == "MONTHLY"

@@ -1,21 +1,22 @@
-/// The rule that decided a status: the first that matched. Times are milliseconds since 1970.
+/// The rule that decided a status: the first one that matched. Times are milliseconds since 1970.
 public enum StatusRule: Sendable, Equatable {
-  /// No transaction was told of, only what renews.
+  /// The stream has renewal information and no transaction.
   case noTransaction
-  /// A paid period covers the moment.
+  /// A paid period covers the time.
   case covered
-  /// No period covers it, but Apple says it renewed: paid through the renewal date.
+  /// No period covers the time, but Apple reports a later renewal: paid through the renewal date.
   case paidWithoutTransaction(through: Int64)
-  /// The same, and that date is past.
+  /// Apple reports a later renewal, and the renewal date is past.
   case paidWithoutTransactionOver(since: Int64)
-  /// A one-time product that nobody took back.
+  /// A one-time product that was not refunded.
   case oneTime
   case revoked(since: Int64)
   case grace(until: Int64)
   case retry(until: Int64)
-  /// The newest period ended, and nothing speaks for more.
+  /// The newest period ended, and neither grace period nor billing retry extends it.
   case over(since: Int64)
 
+  /// The status that the rule gives.
   public var status: Entitlement.Status {
     switch self {
     case .covered, .paidWithoutTransaction, .oneTime: .active
@@ -28,12 +29,12 @@ public enum StatusRule: Sendable, Equatable {
 }
 
 extension StatusRule {
-  /// The rule that decides a stream's status at a time; how long a non-renewing product lasts is
-  /// configuration, and not looked at here.
+  /// The rule that decides a stream's status at a time. The configured duration of non-renewing
+  /// products is not considered.
   public init(_ state: StreamState, at time: Int64) {
-    var moment = StatusEvaluator(
+    var evaluator = StatusEvaluator(
       Periods(state), state.renewal?.renewal, code: state.status?.status)
-    moment.move(to: time)
-    self = moment.rule
+    evaluator.move(to: time)
+    self = evaluator.rule
   }
 }

@@ -1,19 +1,19 @@
 public import AppStore
 
-/// The registers of one stream: all that the fold remembers of a customer's subscription.
+/// The registers of one stream: everything that the fold stores about a customer's subscription.
 ///
-/// Every register is a maximum or a minimum over a total order and holds a whole object of Apple's,
-/// never merged member by member: the absence of a member is information. So folding is
-/// commutative, associative and idempotent, and the same events in any order give the same state
-/// (promise 6). No clock, no randomness, no locale.
+/// Every register is a maximum or a minimum over a total order. It holds a whole object of Apple's,
+/// never merged member by member, because the absence of a member is information. Folding is
+/// therefore commutative, associative and idempotent, and the same events in any order give the
+/// same state (promise 6). The fold uses no clock, no randomness and no locale.
 public struct StreamState: Sendable, Equatable {
-  /// What decides between two objects for one register: the greater key stays.
+  /// Decides between two objects for one register: the one with the greater key stays.
   public struct Key: Sendable, Equatable, Comparable {
-    /// 1 for V2, 0 for V1: where both speak, V2 wins whatever the dates.
+    /// 1 for V2, 0 for V1: V2 always wins over V1, whatever the dates.
     public var version: Int64
     /// V2: the object's own signedDate, ms. V1: evidence time, ms.
     public var signed: Int64
-    /// V2: the notification's signedDate, ms. V1: how many of the stream's transactions it lists.
+    /// V2: the notification's signedDate, ms. V1: the number of the stream's transactions in it.
     public var notification: Int64
     public var isRevoked: Bool
     public var uuid: NotificationUUID
@@ -58,8 +58,8 @@ public struct StreamState: Sendable, Equatable {
       set { held = Held(newValue) }
     }
 
-    /// By reference: registers are copied, sorted and moved far more often than one changes, and a
-    /// transaction has sixteen strings.
+    /// A class, so that copying a register copies a reference: registers are copied, sorted and
+    /// moved far more often than one changes, and a transaction has sixteen strings.
     private final class Held: Sendable, Equatable {
       let transaction: Transaction
 
@@ -71,12 +71,15 @@ public struct StreamState: Sendable, Equatable {
     }
   }
 
+  /// The stream's renewal information.
   public struct RenewalRegister: Sendable, Equatable {
     public var key: Key
     public var renewal: RenewalInfo
   }
 
+  /// The newest `data.status`, by (signedDate, uuid).
   public struct StatusRegister: Sendable, Equatable {
+    /// The notification's signedDate, ms.
     public var signed: Int64
     public var uuid: NotificationUUID
     /// Apple's data.status, 1 to 5.
@@ -85,13 +88,16 @@ public struct StreamState: Sendable, Equatable {
 
   /// The event with the greatest (signedDate, uuid).
   public struct LastEvent: Sendable, Equatable {
+    /// Its position in the journal.
     public var seq: Int64
     public var uuid: NotificationUUID
     public var notificationType: String
     public var subtype: String?
+    /// Milliseconds since 1970; the evidence time for V1.
     public var signedDate: Int64
   }
 
+  /// By transactionId.
   public internal(set) var transactions: [String: TransactionRegister] = [:]
   public internal(set) var renewal: RenewalRegister?
   public internal(set) var status: StatusRegister?
@@ -99,25 +105,26 @@ public struct StreamState: Sendable, Equatable {
   public internal(set) var eventCount: Int64 = 0
   public internal(set) var lastEvent: LastEvent?
   /// Every original transaction id that the stream ever named as the one it replaced (MIGRATION),
-  /// sorted by bytes: the answer about a moment in the past needs also those named no longer.
+  /// sorted by bytes. Answers about the past also need those that newer events no longer name.
   public internal(set) var previousOriginalTransactionIds: [String] = []
 
   public init() {}
 
-  /// No event has told of a transaction or a renewal: there is no row to show.
+  /// Whether no event carried a transaction or a renewal. Such a stream has no row.
   public var isEmpty: Bool { transactions.isEmpty && renewal == nil }
 
-  /// Every app account token the stream's transactions and renewal ever carried, sorted.
+  /// Every app account token in the stream's registers, sorted by bytes.
   public var accountTokens: [String] {
     distinct(and: renewal?.renewal.appAccountToken) { $0.appAccountToken }
   }
 
-  /// Every app transaction id, sorted.
+  /// Every app transaction id in the stream's registers, sorted by bytes.
   public var appTransactionIds: [String] {
     distinct(and: renewal?.renewal.appTransactionId) { $0.appTransactionId }
   }
 
-  /// The original transaction id this stream replaced (MIGRATION), by its newest word on it.
+  /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction
+  /// that names one.
   public var previousOriginalTransactionId: String? {
     guard !previousOriginalTransactionIds.isEmpty else { return nil }
     return transactions.values
@@ -133,12 +140,12 @@ public struct StreamState: Sendable, Equatable {
     return state
   }
 
-  /// What the transactions have there and one more, sorted, without repeats.
+  /// The distinct values of all transactions and one more, sorted by bytes.
   private func distinct(
     and other: String?, _ value: (Transaction) -> String?
   ) -> [String] {
     var found: Set<String> = []
-    // Nearly all of one customer's are the same.
+    // Most transactions of one customer have the same value.
     var last: String?
     for register in transactions.values {
       guard let text = value(register.transaction), text != last else { continue }

@@ -1,10 +1,13 @@
 import Synchronization
 
-/// How values are spread: counted by upper bounds that are fixed from the start.
+/// The distribution of values, counted in buckets with fixed upper bounds.
 public final class Histogram: Sendable {
+  /// The counts at one time.
   public struct Reading: Sendable, Equatable {
-    /// How many values lay at or under each bound, and, last, how many there are.
+    /// The number of values less than or equal to each bound, and as the last element the number
+    /// of all values.
     public var cumulative: [Int64]
+    /// The sum of all values.
     public var sum: Double
   }
 
@@ -13,28 +16,31 @@ public final class Histogram: Sendable {
     var sum = 0.0
   }
 
-  /// In ascending order; a last one, infinity, is understood.
+  /// The upper bounds of the buckets, ascending. One more bucket without a bound follows.
   public let bounds: [Double]
   private let state: Mutex<State>
 
+  /// - Parameter bounds: ascending.
   public init(_ bounds: [Double]) {
     self.bounds = bounds
     state = Mutex(State(counts: [Int64](repeating: 0, count: bounds.count + 1)))
   }
 
+  /// Counts a value.
   public func observe(_ value: Double) {
-    var place = 0
-    while place < bounds.count, value > bounds[place] { place += 1 }
+    var bucket = 0
+    while bucket < bounds.count, value > bounds[bucket] { bucket += 1 }
     state.withLock { state in
-      state.counts[place] += 1
+      state.counts[bucket] += 1
       state.sum += value
     }
   }
 
+  /// The counts now.
   public var reading: Reading {
     state.withLock { state in
       var cumulative = state.counts
-      for place in cumulative.indices.dropFirst() { cumulative[place] += cumulative[place - 1] }
+      for bucket in cumulative.indices.dropFirst() { cumulative[bucket] += cumulative[bucket - 1] }
       return Reading(cumulative: cumulative, sum: state.sum)
     }
   }

@@ -1,18 +1,19 @@
 import Encoding
 package import StrictJSON
 
-/// One line of the log, before it is text.
+/// One line of the log, not yet formatted.
 package struct LogLine: Sendable {
   let time: Int64
   let level: Log.Level
   let event: String
   private let fields: [(String, JSONValue)]
 
-  /// Bytes of a line, its end included. Lines of several processes do not mix up to PIPE_BUF, which
-  /// is more (pipe(7)).
+  /// The longest line in bytes, with its line feed. It is below PIPE_BUF (4,096 bytes), up to which
+  /// a write to a pipe is atomic (pipe(7)): a line that is written alone does not mix with those of
+  /// other processes.
   package static let maximum = 2048
 
-  /// - Parameter fields: long text is cut at once, so that lines that wait hold little.
+  /// - Parameter fields: long text in them is cut at once, so that queued lines take little memory.
   package init(
     time: Int64, level: Log.Level, event: String, fields: [(String, JSONValue)]
   ) {
@@ -31,15 +32,15 @@ package struct LogLine: Sendable {
   private static func cut(_ value: JSONValue) -> JSONValue {
     switch value {
     case .string(let text) where isLong(value):
-      // One more than is shown, so that the cut shows too.
+      // One more than is shown, so that the line shows that it was cut.
       .string(String(text.unicodeScalars.prefix(Log.maximumValue + 1)))
     case .array(let values): .array(values.map(cut))
     default: value
     }
   }
 
-  /// A JSON object, and the line's end. A member that would make it too long is left out, and
-  /// `cut` says so.
+  /// The line as a JSON object with a line feed. Members that would make it longer than `maximum`
+  /// are left out, and the member `cut` is true then.
   package var json: [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(384)
@@ -68,19 +69,19 @@ package struct LogLine: Sendable {
   private static let end = Array("}\n".utf8)
   private static let cutEnd = Array(",\"cut\":true}\n".utf8)
 
-  /// For people: no quotes where none are needed.
+  /// The line for a terminal: values have quotes only where they are needed.
   package var plain: [UInt8] {
     var text = "\(Timestamp.text(time)) \(level.rawValue.padding(7)) \(event)"
     for (name, value) in fields {
       var shown = Self.shown(value).text
-      if case .string(let raw) = Self.shown(value), Self.isWord(raw) { shown = raw }
-      let word = " \(name)=\(shown)"
-      if text.utf8.count + word.utf8.count < Self.maximum { text += word }
+      if case .string(let raw) = Self.shown(value), Self.needsNoQuotes(raw) { shown = raw }
+      let field = " \(name)=\(shown)"
+      if text.utf8.count + field.utf8.count < Self.maximum { text += field }
     }
     return Array((text + "\n").utf8)
   }
 
-  private static func isWord(_ text: String) -> Bool {
+  private static func needsNoQuotes(_ text: String) -> Bool {
     !text.isEmpty && !text.contains { $0 == " " || $0 == "\"" || $0 == "=" || $0 == "\\" }
   }
 

@@ -2,58 +2,60 @@ import Glibc
 import Platform
 import StrictJSON
 
-/// Writes lines that others put down, in their order.
+/// Writes the lines that other threads queue, in order.
 final class LogThread: Sendable {
-  /// Lines that were dropped, of all threads of this process.
+  /// Lines of this process that were dropped because the queue was full.
   static let lost = Counter()
 
-  /// Lines that wait; each holds a few hundred bytes.
+  /// Each queued line takes a few hundred bytes.
   private let lines = BoundedQueue<LogLine>(capacity: 8192)
   private let ended = WakeupEvent()
 
-  /// How long the end waits for a reader that takes nothing, in milliseconds.
-  private static let patience: Int32 = 1000
-  /// Bytes that are written at once.
-  private static let room = 32_768
-  /// Microseconds that it rests after writing: what comes meanwhile is one wake-up, and one write.
-  private static let rest: UInt32 = 5_000
+  /// How long `stop` waits for the queue to be written, in milliseconds.
+  private static let stopTimeout: Int32 = 1000
+  /// Bytes after which the buffer is written.
+  private static let bufferSize = 32_768
+  /// Microseconds to sleep after writing: lines that arrive meanwhile take one wake-up and one
+  /// write.
+  private static let pause: UInt32 = 5_000
 
-  /// Nil where the system has no thread left: then every line is written where it comes up.
+  /// Starts the thread; nil if the system has none left: then each thread writes its own lines.
   static func start() -> LogThread? {
     let log = LogThread()
     let started = try? Thread.start("log") {
       log.run()
-      log.ended.ring()
+      log.ended.signal()
     }
     return started == nil ? nil : log
   }
 
-  /// Never waits for more than a short lock.
-  func put(_ line: LogLine) {
-    if !lines.put(line) { Self.lost.add() }
+  /// Queues a line, or drops and counts it if the queue is full. Does not block.
+  func enqueue(_ line: LogLine) {
+    if !lines.enqueue(line) { Self.lost.add() }
   }
 
+  /// Closes the queue and waits until it is written, or for `stopTimeout`.
   func stop() {
     lines.close()
-    ended.wait(milliseconds: Self.patience)
+    ended.wait(milliseconds: Self.stopTimeout)
   }
 
   private func run() {
-    var told: Int64 = 0
-    while let batch = lines.takeAll() {
+    var reported: Int64 = 0
+    while let batch = lines.dequeueAll() {
       Self.write(batch)
-      defer { usleep(Self.rest) }
+      defer { usleep(Self.pause) }
       let lost = Self.lost.value
-      guard lost > told else { continue }
+      guard lost > reported else { continue }
       Self.write([
         LogLine(
           time: Clock.now(), level: .warning, event: "log_lines_lost",
           fields: [
-            ("count", .integer(lost - told)),
-            ("next", .string("whoever reads this log is too slow for it; see --log-level")),
+            ("count", .integer(lost - reported)),
+            ("next", .string("the process that reads this log is too slow; see --log-level")),
           ])
       ])
-      told = lost
+      reported = lost
     }
   }
 
@@ -64,7 +66,7 @@ final class LogThread: Sendable {
     var bytes: [UInt8] = []
     for line in lines {
       bytes += isTerminal ? line.plain : line.json
-      guard bytes.count >= room else { continue }
+      guard bytes.count >= bufferSize else { continue }
       write(bytes)
       bytes.removeAll(keepingCapacity: true)
     }
@@ -78,7 +80,7 @@ final class LogThread: Sendable {
         Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count)
       }
       if count < 0 && errno == EINTR { continue }
-      // Nobody is there to read it.
+      // The reader is gone: the lines cannot be written.
       guard count > 0 else { return }
       rest = rest.dropFirst(count)
     }

@@ -1,36 +1,41 @@
-/// Prometheus' text format, version 0.0.4
-/// (prometheus.io/docs/instrumenting/exposition_formats), written family by family.
+/// Writes metrics in Prometheus' text format, version 0.0.4
+/// (prometheus.io/docs/instrumenting/exposition_formats), one family after the other.
 public struct PrometheusText {
+  /// The type of a family.
   public enum Kind: String, Sendable { case counter, gauge, histogram }
 
+  /// What was written so far.
   public private(set) var text = ""
 
   public init() {}
 
-  /// Begins a family. Its samples follow before the next one begins.
+  /// Begins a family. All of its samples must be written before the next family begins.
   public mutating func family(_ name: String, _ kind: Kind, _ help: String) {
     let line = help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
     text += "# HELP \(name) \(line)\n# TYPE \(name) \(kind.rawValue)\n"
   }
 
+  /// Writes a sample of the current family.
   public mutating func sample(
     _ name: String, _ labels: [(name: String, value: String)], _ value: Int64
   ) {
     line(name, labels, String(value))
   }
 
+  /// Writes a sample of the current family.
   public mutating func sample(
     _ name: String, _ labels: [(name: String, value: String)], _ value: Double
   ) {
     line(name, labels, Self.text(value))
   }
 
-  /// A family of one sample without labels.
+  /// Writes a family that has one sample and no labels.
   public mutating func single(_ name: String, _ kind: Kind, _ help: String, _ value: Int64) {
     family(name, kind, help)
     sample(name, [], value)
   }
 
+  /// Writes a family of one histogram: its buckets, sum and count.
   public mutating func histogram(_ name: String, _ help: String, _ histogram: Histogram) {
     family(name, .histogram, help)
     let reading = histogram.reading
@@ -49,13 +54,13 @@ public struct PrometheusText {
     text += list.isEmpty ? "\(name) \(value)\n" : "\(name){\(list)} \(value)\n"
   }
 
-  /// Backslash, quote and line end as the format wants them; what would show as something else on
-  /// a terminal by number.
+  /// A label value: backslash, quote and line feed escaped as the format requires, and characters
+  /// that are unsafe on a terminal replaced by their number.
   static func escaped(_ value: String) -> String {
     VisibleText.of(value).replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
   }
 
-  /// Whole numbers without a fraction.
+  /// A number; without a fraction if it is whole.
   static func text(_ value: Double) -> String {
     Int64(exactly: value).map(String.init) ?? String(value)
   }

@@ -1,7 +1,7 @@
-/// Text from outside, so that it looks like what it is on any terminal.
+/// Makes text from outside safe to show on a terminal.
 public enum VisibleText {
-  /// Control characters and those that turn the direction of text, hide, or are none at all are
-  /// shown by number.
+  /// The text with every control, format, separator, private or unassigned character replaced by
+  /// its number, `<U+202E>`: such characters move the cursor, reverse the text or are invisible.
   public static func of(_ text: String) -> String {
     if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text }
     var shown = ""
@@ -9,7 +9,7 @@ public enum VisibleText {
     return shown
   }
 
-  /// The same of one scalar.
+  /// A scalar as it is, or its number.
   static func of(_ scalar: Unicode.Scalar) -> String {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse,

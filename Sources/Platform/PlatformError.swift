@@ -1,7 +1,8 @@
 import Glibc
 
-/// A system call that failed: what was tried, and errno.
+/// The error of a system call that failed.
 public enum PlatformError: Error, Sendable, CustomStringConvertible {
+  /// What was attempted, worded to follow "could not", and errno.
   case system(_ attempt: String, _ code: Int32)
 
   public var description: String {
@@ -11,6 +12,6 @@ public enum PlatformError: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The error of the call that failed last on this thread.
+  /// The error of the last call that failed on this thread (errno).
   public static func last(_ attempt: String) -> PlatformError { .system(attempt, errno) }
 }

@@ -1,22 +1,22 @@
-/// A JSON text (RFC 8259), read strictly and kept as it came.
+/// A JSON text (RFC 8259), parsed strictly and stored unchanged.
 ///
-/// The reader makes one flat list of nodes that point into the bytes; strings and numbers are only
-/// made into Swift values when asked for. So a payload of which ten members matter costs ten
-/// strings, numbers beyond 2^53 stay exact, and what nobody understands is still there verbatim.
+/// The parser makes one flat list of nodes that point into the bytes; strings and numbers become
+/// Swift values only when they are read. So a payload of which ten members are read costs ten
+/// strings, numbers beyond 2^53 stay exact, and unknown members are preserved byte for byte.
 ///
-/// Refused, because two readers could disagree about it: duplicate members (section 4), invalid
-/// UTF-8 and byte order marks (section 8.1), lone surrogates (8.2), anything after the value, more
-/// than `maximumDepth` levels, numbers over 64 bytes or beyond the range of a double.
+/// Refused, because two parsers could read them in different ways: duplicate members (section 4),
+/// invalid UTF-8 and byte order marks (section 8.1), lone surrogates (8.2), text after the value,
+/// more than `maximumDepth` levels, and numbers over 64 bytes or with an exponent beyond ±300.
 public final class JSONDocument: Sendable {
-  /// Levels of arrays and objects that are read; Apple's payloads have at most five.
+  /// The most levels of arrays and objects; Apple's payloads have at most five.
   public static let maximumDepth = 32
 
   let bytes: [UInt8]
   let nodes: [Node]
 
-  /// Reads a whole text.
+  /// Parses a whole text.
   ///
-  /// - Throws: `JSONError` with the byte offset of the first thing that is wrong.
+  /// - Throws: `JSONError` with the byte offset of the first error.
   public init(parsing bytes: [UInt8]) throws(JSONError) {
     self.bytes = bytes
     let outcome = bytes.withUnsafeBufferPointer { buffer -> Result<[Node], JSONError> in
@@ -30,24 +30,26 @@ public final class JSONDocument: Sendable {
     nodes = try outcome.get()
   }
 
-  /// The value of the whole text.
+  /// The outermost value.
   public var root: JSONElement { JSONElement(document: self, index: 0) }
 }
 
-/// One value, or one member name, of a document: where its text is, and where the next one begins.
+/// One value, or one member name, of a document.
 struct Node {
   enum Kind: UInt8 { case null, yes, no, number, string, escapedString, array, object }
 
   var kind: Kind
-  /// The text: without quotes for strings, with brackets for arrays and objects.
+  /// The byte range of the text: of a string without its quotes, of an array or object with its
+  /// brackets.
   var start: UInt32
   var end: UInt32
-  /// Index of the node after this one and everything inside it.
+  /// The index of the next node that is not inside this one.
   var next: UInt32
 }
 
-/// Why a text is not JSON, and the byte at which that shows. Carries nothing of the text.
+/// Why a text was refused, and where. Holds no part of the text.
 public struct JSONError: Error, Sendable, Equatable {
+  /// What is wrong; the raw value is for people.
   public enum Reason: String, Sendable {
     case syntax = "not JSON"
     case trailing = "text after the value"
@@ -60,5 +62,6 @@ public struct JSONError: Error, Sendable, Equatable {
   }
 
   public let reason: Reason
+  /// The offset in bytes at which the parser stopped.
   public let offset: Int
 }

@@ -1,5 +1,6 @@
-/// One value of a document, or a place where there might have been one: a look, never a copy.
+/// One value of a document: a reference into it, not a copy.
 public struct JSONElement: Sendable {
+  /// The kind of a value.
   public enum Kind: Sendable, Equatable { case null, boolean, number, string, array, object }
 
   let document: JSONDocument
@@ -24,9 +25,10 @@ public struct JSONElement: Sendable {
     return document.bytes.withUnsafeBufferPointer { JSONText.string(node, in: $0) }
   }
 
-  /// Whether a string was written with escapes: no other can hold a control character.
+  /// Whether a string was written with escapes. Only such a string can hold a control character.
   public var hasEscapes: Bool { node.kind == .escapedString }
 
+  /// The value of a boolean; nil for any other kind.
   public var boolean: Bool? {
     switch node.kind {
     case .yes: true
@@ -35,13 +37,14 @@ public struct JSONElement: Sendable {
     }
   }
 
-  /// A number written without fraction or exponent that fits 64 bits; nil for all others.
+  /// The value of a number without fraction or exponent that fits in 64 bits; nil for any other.
   public var integer: Int64? {
     guard node.kind == .number else { return nil }
     return document.bytes.withUnsafeBufferPointer { JSONText.integer(node, in: $0) }
   }
 
-  /// A number with its fraction cut off towards zero, as Apple's Xcode-signed dates need.
+  /// A number truncated towards zero: Xcode signs dates with fractions. Nil for any other kind and
+  /// beyond ±9e15, where a double is no longer exact.
   public var truncatedInteger: Int64? {
     guard node.kind == .number else { return nil }
     if let integer { return integer }
@@ -49,26 +52,27 @@ public struct JSONElement: Sendable {
     return Int64(value)
   }
 
-  /// A number exactly as it was written; nil for any other kind.
+  /// The text of a number, exactly as it was written; nil for any other kind.
   public var number: String? { node.kind == .number ? numberText : nil }
 
   private var numberText: String {
     String(decoding: document.bytes[Int(node.start)..<Int(node.end)], as: UTF8.self)
   }
 
-  /// The bytes of a string that has no escapes, without its quotes: a nested JWS, say, not copied.
+  /// The bytes of a string without its quotes, not copied; nil if it has escapes, and for any other
+  /// kind.
   public var plainBytes: ArraySlice<UInt8>? {
     node.kind == .string ? document.bytes[Int(node.start)..<Int(node.end)] : nil
   }
 
-  /// Where `plainBytes` or the value's text lies in the document.
+  /// The byte range of the value's text in the document; of a string without its quotes.
   public var byteRange: Range<Int> { Int(node.start)..<Int(node.end) }
 
-  /// The value's text as it was written; a string's without its quotes.
+  /// The value's text as it was written; of a string without its quotes.
   public var text: [UInt8] { Array(document.bytes[byteRange]) }
 
-  /// Whether this is a string of these very bytes: to `String` two spellings of one accent are
-  /// equal.
+  /// Whether this is a string with the same UTF-8 as `text`. `==` of `String` also calls texts
+  /// equal that spell an accent in different ways.
   public func isString(_ text: String) -> Bool {
     guard node.kind == .string else { return string?.utf8.elementsEqual(text.utf8) ?? false }
     var text = text
@@ -77,11 +81,11 @@ public struct JSONElement: Sendable {
     }
   }
 
-  /// The member of that name of an object; nil where there is none, or no object.
+  /// The member of an object with that name; nil if there is none, and for any other kind.
   public subscript(_ name: String) -> JSONElement? {
     var name = name
     let found = name.withUTF8 { wanted in
-      place { node, bytes in
+      valueIndex { node, bytes in
         guard node.kind == .escapedString else { return JSONText.isText(node, wanted, in: bytes) }
         return JSONText.string(node, in: bytes).utf8.elementsEqual(wanted)
       }
@@ -89,8 +93,8 @@ public struct JSONElement: Sendable {
     return found.map { JSONElement(document: document, index: $0) }
   }
 
-  /// The index of the value of the first member whose name is wanted.
-  private func place(
+  /// The node index of the value of the first member whose name satisfies `isWanted`.
+  private func valueIndex(
     where isWanted: (Node, UnsafeBufferPointer<UInt8>) -> Bool
   ) -> Int? {
     document.nodes.withUnsafeBufferPointer { nodes in
@@ -107,33 +111,33 @@ public struct JSONElement: Sendable {
     }
   }
 
-  /// The members of an object whose names are among `names`, in the order they were written, each
-  /// with its name's place there; none of any other kind.
+  /// Calls `body` for each member of an object whose name is in `names`, in the order of the text,
+  /// with the index of the name in `names` and the value. Does nothing for any other kind.
   public func forEachMember(in names: JSONNames, _ body: (Int, JSONElement) -> Void) {
     guard node.kind == .object else { return }
     let end = Int(node.next)
     var at = index + 1
     while at < end {
-      if let place = place(ofName: at, in: names) {
-        body(place, JSONElement(document: document, index: at + 1))
+      if let name = index(ofName: at, in: names) {
+        body(name, JSONElement(document: document, index: at + 1))
       }
       at = Int(document.nodes[at + 1].next)
     }
   }
 
-  private func place(ofName at: Int, in names: JSONNames) -> Int? {
+  private func index(ofName at: Int, in names: JSONNames) -> Int? {
     let name = document.nodes[at]
     return document.bytes.withUnsafeBufferPointer { bytes in
       guard name.kind == .escapedString else {
-        return names.place(bytes, from: Int(name.start), to: Int(name.end))
+        return names.index(bytes, from: Int(name.start), to: Int(name.end))
       }
       return Array(JSONText.string(name, in: bytes).utf8).withUnsafeBufferPointer {
-        names.place($0, from: 0, to: $0.count)
+        names.index($0, from: 0, to: $0.count)
       }
     }
   }
 
-  /// The members of an object in the order they were written; none of any other kind.
+  /// The members of an object in the order of the text; empty for any other kind.
   public var members: [(name: String, value: JSONElement)] {
     guard node.kind == .object else { return [] }
     var found: [(name: String, value: JSONElement)] = []
@@ -146,7 +150,7 @@ public struct JSONElement: Sendable {
     return found
   }
 
-  /// The elements of an array; none of any other kind.
+  /// The elements of an array; empty for any other kind.
   public var elements: [JSONElement] {
     guard node.kind == .array else { return [] }
     var found: [JSONElement] = []
@@ -158,7 +162,7 @@ public struct JSONElement: Sendable {
     return found
   }
 
-  /// The same value as a tree that can be changed and written.
+  /// The same value as a tree, which can be changed and written.
   public var value: JSONValue {
     switch node.kind {
     case .null: .null

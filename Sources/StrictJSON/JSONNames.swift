@@ -1,13 +1,14 @@
-/// The member names a reader knows, found by one look each: so an object is read in one pass over
-/// its members, and not in one search for each name.
+/// The member names that a reader knows, in a hash table: an object is then read in one pass over
+/// its members instead of one search for each name.
 public struct JSONNames: Sendable {
   private let keys: [NameKey]
   private let texts: [[UInt8]]
-  /// Where to look for a hash: a place in `keys`, or `empty`; with room, so that chains are short.
+  /// Maps a hash to an index of `keys`, or to `empty`. More than twice the size of `keys`, so that
+  /// probes are short.
   private let slots: [UInt8]
   private static let empty = UInt8.max
 
-  /// - Parameter names: at most 100, no two the same; a name's place here is what it is called by.
+  /// - Parameter names: at most 100 different names. Members are reported by the index here.
   public init(_ names: [String]) {
     precondition(names.count <= 100, "at most 100 names")
     let texts = names.map { Array($0.utf8) }
@@ -15,26 +16,26 @@ public struct JSONNames: Sendable {
       text.withUnsafeBufferPointer { NameKey($0, from: 0, to: text.count) }
     }
     var slots = [UInt8](repeating: Self.empty, count: 256)
-    for (place, key) in keys.enumerated() {
+    for (index, key) in keys.enumerated() {
       var slot = Int(key.hash)
       while slots[slot] != Self.empty { slot = (slot + 1) & 255 }
-      slots[slot] = UInt8(place)
+      slots[slot] = UInt8(index)
     }
     (self.texts, self.keys, self.slots) = (texts, keys, slots)
   }
 
-  /// The place of the name that lies there in `bytes`; nil where nobody asked for it.
-  func place(
+  /// The index of the name in that range of `bytes`; nil if it is not a known name.
+  func index(
     _ bytes: UnsafeBufferPointer<UInt8>, from start: Int, to end: Int
   ) -> Int? {
     let key = NameKey(bytes, from: start, to: end)
     var slot = Int(key.hash)
     while slots[slot] != Self.empty {
-      let place = Int(slots[slot])
-      if keys[place] == key,
-        key.isWhole || texts[place].elementsEqual(bytes[start..<end])
+      let index = Int(slots[slot])
+      if keys[index] == key,
+        key.isWhole || texts[index].elementsEqual(bytes[start..<end])
       {
-        return place
+        return index
       }
       slot = (slot + 1) & 255
     }
@@ -42,7 +43,8 @@ public struct JSONNames: Sendable {
   }
 }
 
-/// A name's length, its first eight bytes and its last eight: all of it up to sixteen bytes.
+/// The length of a name, its first eight bytes and its last eight: the whole name up to sixteen
+/// bytes.
 struct NameKey: Equatable {
   private let first: UInt64
   private let last: UInt64
@@ -61,10 +63,10 @@ struct NameKey: Equatable {
     }
   }
 
-  /// Whether equal keys mean equal names.
+  /// Whether an equal key means an equal name.
   var isWhole: Bool { count <= 16 }
 
-  /// Good enough for names nobody chose against it; what depends on it is bounded for all others.
+  /// Not safe against chosen collisions: each use bounds the work that collisions can cause.
   var hash: UInt8 {
     let mixed = (first ^ (last &<< 1 | last &>> 63) ^ UInt64(count)) &* 0x9E37_79B9_7F4A_7C15
     return UInt8(truncatingIfNeeded: mixed &>> 56)

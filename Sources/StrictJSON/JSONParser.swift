@@ -1,4 +1,4 @@
-/// Recursive descent over RFC 8259's grammar; depth is bounded, so the stack is too.
+/// A recursive descent parser of RFC 8259's grammar. The depth is bounded, and so is the stack.
 struct JSONParser {
   private let bytes: UnsafeBufferPointer<UInt8>
   private var at = 0
@@ -6,7 +6,7 @@ struct JSONParser {
 
   init(bytes: UnsafeBufferPointer<UInt8>) {
     self.bytes = bytes
-    // As many as Apple's objects need, and within the 1 KB that malloc keeps at hand for a thread.
+    // Enough for Apple's objects, and below the 1 KB that malloc caches for each thread.
     nodes.reserveCapacity(60)
   }
 
@@ -34,7 +34,7 @@ struct JSONParser {
     }
   }
 
-  private mutating func take(_ byte: UInt8) throws(JSONError) {
+  private mutating func expect(_ byte: UInt8) throws(JSONError) {
     guard current == byte else { throw failure(.syntax) }
     at += 1
   }
@@ -62,7 +62,7 @@ struct JSONParser {
   private mutating func literal(_ word: StaticString, _ kind: Node.Kind) throws(JSONError) {
     let start = at
     for index in 0..<word.utf8CodeUnitCount {
-      try take(word.utf8Start[index])
+      try expect(word.utf8Start[index])
     }
     append(kind, from: start, to: at)
   }
@@ -84,7 +84,7 @@ struct JSONParser {
         at += 1
       }
     }
-    try take(UInt8(ascii: "]"))
+    try expect(UInt8(ascii: "]"))
     close(node)
   }
 
@@ -103,7 +103,7 @@ struct JSONParser {
         try string()
         try refuseDuplicate(name, &names)
         skipSpace()
-        try take(UInt8(ascii: ":"))
+        try expect(UInt8(ascii: ":"))
         skipSpace()
         try value(depth: depth)
         skipSpace()
@@ -111,9 +111,9 @@ struct JSONParser {
         at += 1
       }
     }
-    try take(UInt8(ascii: "}"))
+    try expect(UInt8(ascii: "}"))
     close(node)
-    if names.isOdd || names.count > Self.maximumPairs { try refuseDuplicates(names) }
+    if names.hasEscapes || names.count > Self.maximumPairs { try refuseDuplicates(names) }
   }
 
   private mutating func close(_ node: Int) {
@@ -121,18 +121,18 @@ struct JSONParser {
     nodes[node].next = UInt32(nodes.count)
   }
 
-  /// What is known of the members of an object that is being read.
+  /// What is known of the members of an object that is being parsed.
   private struct Names {
     let object: Int
     var count = 0
-    /// Some name has escapes.
-    var isOdd = false
-    /// A bit for each hash that occurred: most names are new, and seen to be so at once.
+    /// Whether some name has escapes.
+    var hasEscapes = false
+    /// A bit for each hash that occurred. Most names have a new hash and need no comparison.
     var hashes: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
     init(object: Int) { self.object = object }
 
-    /// Whether a name of that hash came before.
+    /// Records a hash; returns whether it had occurred before.
     mutating func insert(_ hash: UInt8) -> Bool {
       let bit: UInt64 = 1 &<< UInt64(hash & 63)
       switch hash >> 6 {
@@ -149,15 +149,15 @@ struct JSONParser {
     }
   }
 
-  /// Members up to which names are compared in pairs: as many as Apple's objects have.
+  /// Names are compared in pairs up to this number of members; Apple's objects have fewer.
   private static let maximumPairs = 32
 
-  /// Compares a name with those before it, where their hashes do not tell it from all of them.
+  /// Compares a name with the earlier ones, unless its hash is new.
   private func refuseDuplicate(_ name: Int, _ names: inout Names) throws(JSONError) {
     names.count += 1
     let node = nodes[name]
-    if node.kind == .escapedString { names.isOdd = true }
-    guard !names.isOdd, names.count <= Self.maximumPairs else { return }
+    if node.kind == .escapedString { names.hasEscapes = true }
+    guard !names.hasEscapes, names.count <= Self.maximumPairs else { return }
     let key = NameKey(bytes, from: Int(node.start), to: Int(node.end))
     guard names.insert(key.hash) else { return }
     var index = names.object + 1
@@ -167,8 +167,8 @@ struct JSONParser {
     }
   }
 
-  /// A set, whose hashing is seeded anew in every process, for the many members that somebody
-  /// else's objects may have, and for names with escapes.
+  /// Compares all names with a set, for objects with many members or names with escapes. Swift
+  /// seeds the set's hash function in every process, so that an attacker cannot cause collisions.
   private func refuseDuplicates(_ names: Names) throws(JSONError) {
     // By bytes: Swift calls two spellings of the same letter equal, RFC 8259 section 8.3 does not.
     var seen = Set<[UInt8]>(minimumCapacity: names.count)
@@ -210,8 +210,8 @@ struct JSONParser {
     throw failure(.syntax)
   }
 
-  /// Skips ASCII that needs no second look: nearly all of a notification is one string. Eight bytes
-  /// at a time, and what is longer than that 64.
+  /// Skips ASCII without quotes, backslashes and control characters: nearly all of a notification
+  /// is one such string. Steps of eight bytes, then of 64.
   private mutating func skipPlain() {
     guard let start = bytes.baseAddress else { return }
     while at + 8 <= bytes.count {
@@ -226,24 +226,26 @@ struct JSONParser {
     }
   }
 
-  /// Whether 64 bytes need no second look. No early exit, and one bit for all questions: so the
-  /// loop looks at sixteen at once. What is 0 before 1 is subtracted, or below 0x20, gets the high
+  /// Whether `skipPlain` may skip 64 bytes.
+  ///
+  /// Without an early exit, and with one bit for all conditions, the compiler makes a loop that
+  /// tests sixteen bytes at once. Subtracting 1 from 0, or 0x20 from a smaller byte, sets the high
   /// bit.
   private static func isPlain(_ start: UnsafePointer<UInt8>) -> Bool {
     var found: UInt8 = 0
-    for place in 0..<64 {
-      let byte = start[place]
+    for index in 0..<64 {
+      let byte = start[index]
       found |= byte | (byte &- 0x20)
       found |= ((byte ^ UInt8(ascii: "\"")) &- 1) | ((byte ^ UInt8(ascii: "\\")) &- 1)
     }
     return found & 0x80 == 0
   }
 
-  /// The high bit of the first of eight bytes that is a quote, a backslash, a control character or
-  /// beyond ASCII; those above it may be marked in vain.
+  /// Sets the high bit of the first of eight bytes that is a quote, a backslash, a control
+  /// character or not ASCII. The high bits of later bytes mean nothing.
   ///
   /// Subtracting a value from bytes below 0x80 sets the high bit of those that are smaller, and
-  /// only they borrow from the byte above.
+  /// only these borrow from the next byte.
   private static func marks(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))

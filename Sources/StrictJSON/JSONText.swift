@@ -1,5 +1,6 @@
-/// How strings are read out of a document and written into one.
+/// Reads and writes strings and integers of JSON text.
 enum JSONText {
+  /// The value of a hexadecimal digit; nil for any other byte.
   static func hexDigit(_ byte: UInt8) -> UInt16? {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt16(byte - UInt8(ascii: "0"))
@@ -9,20 +10,20 @@ enum JSONText {
     }
   }
 
-  /// A number's value; nil with a fraction or an exponent, and beyond 64 bits.
+  /// The value of a number; nil if it has a fraction or an exponent, or does not fit in 64 bits.
   static func integer(_ node: Node, in bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
     var at = Int(node.start)
     let end = Int(node.end)
     let isNegative = bytes[at] == UInt8(ascii: "-")
     if isNegative { at += 1 }
-    // Downwards: the least value has no opposite.
+    // Counts downwards, since -Int64.min does not fit.
     var value: Int64 = 0
     while at < end {
       let digit = bytes[at] &- UInt8(ascii: "0")
       guard digit < 10 else { return nil }
-      let (tens, isTooMuch) = value.multipliedReportingOverflow(by: 10)
-      let (next, isTooLow) = tens.subtractingReportingOverflow(Int64(digit))
-      if isTooMuch || isTooLow { return nil }
+      let (tens, overflows) = value.multipliedReportingOverflow(by: 10)
+      let (next, underflows) = tens.subtractingReportingOverflow(Int64(digit))
+      if overflows || underflows { return nil }
       value = next
       at += 1
     }
@@ -30,7 +31,7 @@ enum JSONText {
     return value == .min ? nil : -value
   }
 
-  /// Whether a string without escapes is this text.
+  /// Whether a string without escapes has the bytes `wanted`.
   static func isText(
     _ node: Node, _ wanted: UnsafeBufferPointer<UInt8>, in bytes: UnsafeBufferPointer<UInt8>
   ) -> Bool {
@@ -40,7 +41,7 @@ enum JSONText {
     return true
   }
 
-  /// The string of a node that the parser has accepted.
+  /// The unescaped string of a node.
   static func string(_ node: Node, in bytes: UnsafeBufferPointer<UInt8>) -> String {
     let text = UnsafeBufferPointer(rebasing: bytes[Int(node.start)..<Int(node.end)])
     guard node.kind == .escapedString else { return String(decoding: text, as: UTF8.self) }
@@ -65,7 +66,8 @@ enum JSONText {
     return String(decoding: units, as: UTF8.self)
   }
 
-  /// The scalar of `\uXXXX` or of a surrogate pair; `at` is on the `u` and moves past the escape.
+  /// The scalar of `\uXXXX` or of a surrogate pair. `at` is the index of the `u`, and after the
+  /// call the index after the escape.
   private static func unicode(
     _ text: UnsafeBufferPointer<UInt8>, after at: inout Int
   ) -> Unicode.Scalar {
@@ -95,17 +97,17 @@ enum JSONText {
     }
   }
 
-  /// Writes a string: only `"`, `\` and control characters are escaped, in their short form where
-  /// there is one, else as `\u00xx` in lower case.
+  /// Writes a string. Escapes only `"`, `\` and control characters: in their short form if JSON has
+  /// one, otherwise as `\u00xx` in lower case.
   static func write(_ string: String, into bytes: inout [UInt8]) {
     var string = string
     bytes.append(UInt8(ascii: "\""))
     string.withUTF8 { text in
       var written = 0
-      for (place, byte) in text.enumerated() where isEscaped(byte) {
-        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<place]))
+      for (index, byte) in text.enumerated() where isEscaped(byte) {
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<index]))
         escape(byte, into: &bytes)
-        written = place + 1
+        written = index + 1
       }
       bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written...]))
     }

@@ -1,21 +1,23 @@
-/// A JSON value to be written: members keep the order they were given in, so the same value is
-/// always the same bytes.
+/// A JSON value to write. Members are written in the given order, so that equal values have equal
+/// bytes.
 public enum JSONValue: Sendable {
   case null
   case boolean(Bool)
   case integer(Int64)
-  /// A number as it shall be written; the caller vouches that it is one.
+  /// A number as text, written unchanged; the caller guarantees that it is valid.
   case number(String)
   case string(String)
   case array([JSONValue])
   case object([(String, JSONValue)])
 
-  /// `null` where there is nothing.
+  /// A string, or `null` for nil.
   public static func optional(_ string: String?) -> JSONValue { string.map(Self.string) ?? .null }
+  /// An integer, or `null` for nil.
   public static func optional(_ integer: Int64?) -> JSONValue { integer.map(Self.integer) ?? .null }
+  /// A boolean, or `null` for nil.
   public static func optional(_ boolean: Bool?) -> JSONValue { boolean.map(Self.boolean) ?? .null }
 
-  /// The member of that name of an object; nil where there is none, or no object.
+  /// The member of an object with that name; nil if there is none, and for any other kind.
   public subscript(_ name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
     return members.first { $0.0.utf8.elementsEqual(name.utf8) }?.1
@@ -24,19 +26,19 @@ public enum JSONValue: Sendable {
   /// The text in UTF-8, without white space.
   public var bytes: [UInt8] {
     var bytes: [UInt8] = []
-    // As much as a row takes: growing would copy it several times.
+    // About the size of an entitlement row; growing would copy it several times.
     if case .object(let members) = self { bytes.reserveCapacity(members.count * 40) }
     write(into: &bytes)
     return bytes
   }
 
-  /// Writes the text behind what `bytes` has, without white space.
+  /// Appends the text to `bytes`, without white space.
   public func write(into bytes: inout [UInt8]) { write(into: &bytes, indent: nil) }
 
   /// The text without white space.
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// The text for people: two spaces a level.
+  /// The text for people, with line feeds and two spaces for each level.
   public var prettyText: String {
     var bytes: [UInt8] = []
     write(into: &bytes, indent: 0)

@@ -1,7 +1,7 @@
 import Glibc
 import Platform
 
-/// `subledger <command> …`: words to a command, its end to an exit code.
+/// `subledger <command> …`: runs the command and exits with its code.
 @main
 enum Subledger {
   static let version = "0.1.0"
@@ -12,12 +12,12 @@ enum Subledger {
     exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
   }
 
-  private static func run(_ words: [String]) -> ExitCode {
-    guard let name = words.first else {
+  private static func run(_ arguments: [String]) -> ExitCode {
+    guard let name = arguments.first else {
       Terminal.error(CommandTable.help)
       return .usage
     }
-    if ["help", "--help", "-h"].contains(name) {
+    if ["--help", "-h"].contains(name) {
       Terminal.print(CommandTable.help)
       return .good
     }
@@ -26,6 +26,6 @@ enum Subledger {
       Terminal.error("subledger: unknown command '\(name)'; see: subledger --help")
       return .usage
     }
-    return command.run(Array(words.dropFirst()))
+    return command.run(Array(arguments.dropFirst()))
   }
 }

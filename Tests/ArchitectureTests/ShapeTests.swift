@@ -94,6 +94,50 @@ import Testing
       "no path of one machine")
   }
 
+  /// A folder that a reader can take in: few enough to scan, enough to be worth a folder.
+  @Test func `folders of a module hold 5 to 15 Swift files`() {
+    let folders = Dictionary(grouping: Repository.own) { file in
+      file.path.split(separator: "/").dropLast().joined(separator: "/")
+    }
+    expectNone(
+      folders.filter { $0.value.count > 15 }.map { "\($0.key): \($0.value.count)" },
+      "at most 15 files in a folder")
+    // A module without folders, and the files beside a module's folders, may be fewer.
+    expectNone(
+      folders.filter { $0.key.split(separator: "/").count > 2 && $0.value.count < 5 }
+        .map { "\($0.key): \($0.value.count)" }, "at least 5 files in a folder of a module")
+  }
+
+  @Test func `every public function that throws says when`() {
+    expectNone(
+      Repository.sources.flatMap { file in
+        PublicThrows(file.lines).undocumented.map { "\(file.path):\($0)" }
+      }, "a docstring with `Throws`")
+  }
+
+  /// Names that version 0.1 had for things with a standard name.
+  @Test func `no name of the retired vocabulary is declared or used`() {
+    let retired = [
+      "Bell", "Ending", "Mailbox", "Inbox", "Letter", "Tally", "WaitingLine", "Census", "Flaw",
+      "Chores", "Touchstone", "DictionaryShelf", "UnfoldedJWS", "CommandLineWords", "Asking",
+      "LookRoutes", "Anchoring", "AnchorRhythm", "HistoryRelative", "TokenSum", "RowsDigest",
+      "KeptChain", "SteppedLedger", "Courtesy", "StreamedFile", "NewFolder", "FileStamp",
+      "Exposition", "LiveRows", "RowsFold", "Foe", "Forge", "House", "patience", "goesOn",
+      "roundEnds", "turnEnds", "takesLong", "shelf", "chores", "census", "mailbox", "rhythm",
+      "bell", "foe", "foldedThroughout", "twin",
+    ]
+    let pattern = retired.joined(separator: "|")
+    guard let banned = try? Regex("\\b(\(pattern))\\b") else {
+      Issue.record("the pattern does not compile")
+      return
+    }
+    let own = Repository.swift.filter { !$0.path.hasPrefix("Tests/ArchitectureTests/") }
+    expectNone(
+      Repository.offenders(
+        own.map { Repository.File(path: $0.path, text: SwiftText($0.text).code) }
+      ) { $0.contains(banned) }, "a retired name")
+  }
+
   @Test func `migrations stay below 16 KB`() {
     let bytes = Repository.files.filter { $0.path.hasPrefix("migrations/") }
       .reduce(0) { $0 + $1.text.utf8.count }

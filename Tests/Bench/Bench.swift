@@ -2,11 +2,11 @@ import Glibc
 import Platform
 import StrictJSON
 
-/// `subledger-bench`: measures the daemon on this machine, and what the cryptography alone costs.
+/// `subledger-bench`: measures the daemon on this machine, and the cost of the cryptography alone.
 ///
-/// It looks from outside: a process of its own, HTTP, `/proc`, file sizes, commands. So what it
-/// measures is the binary that is shipped, every check and sync in it (promises 1 and 3). Only what
-/// the reading of rows alone costs it measures in itself, by the library that the binary has.
+/// It measures from outside: a process of its own, HTTP, `/proc`, file sizes, commands. The subject
+/// is therefore the shipped binary with all its checks and syncs (promises 1 and 3). Only the cost
+/// of reading rows is measured in this process, with the library that the binary contains.
 @main
 enum Bench {
   static func main() {
@@ -22,18 +22,19 @@ enum Bench {
     } catch {
       switch error {
       case .usage(let text):
-        say(text)
+        log(text)
         exit(2)
       case .unmeasurable(let text):
-        say("could not measure: \(text)")
+        log("could not measure: \(text)")
         exit(3)
       }
     }
   }
 
-  /// The folder goes whatever happens, and with it the daemon that an error left running.
+  /// The folder is removed after an error too, and a daemon that is still running is killed.
   ///
-  /// - Returns: whether the bounds of a siege were held; a measurement has none.
+  /// - Returns: false if a bound of a siege was exceeded; a measurement has no bounds.
+  /// - Throws: `BenchError.unmeasurable` if a part of the run failed.
   private static func measure(_ options: Options) throws(BenchError) -> Bool {
     let folder = try RunFolder.make(options)
     defer { folder.clear() }
@@ -54,7 +55,7 @@ enum Bench {
   ) throws(BenchError) -> Report {
     if options.isSiege {
       var siege = try Siege(folder, options)
-      return try siege.hold()
+      return try siege.run()
     }
     if options.isLarge {
       var session = try LargeSession(folder, options)
@@ -64,10 +65,10 @@ enum Bench {
     return try session.measure()
   }
 
-  /// What goes on, on standard error.
-  static func say(_ text: String) { write("subledger-bench: \(text)\n", to: STDERR_FILENO) }
+  /// Writes a line to standard error.
+  static func log(_ text: String) { write("subledger-bench: \(text)\n", to: STDERR_FILENO) }
 
-  /// Whole, or as far as a reader that went away lets it.
+  /// Writes the whole text, or as much as is possible if the reader has closed its end.
   private static func write(_ text: String, to descriptor: Int32) {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {

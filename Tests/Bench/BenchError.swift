@@ -1,7 +1,7 @@
-/// Why there are no figures.
+/// Why a run has no results.
 enum BenchError: Error {
-  /// Wrong words; the text says which.
+  /// Wrong arguments; the text names them.
   case usage(String)
-  /// A part of the measurement could not be made; a target missed is no error.
+  /// A part of the measurement could not be made. A missed target is not an error.
   case unmeasurable(String)
 }

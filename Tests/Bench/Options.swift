@@ -1,23 +1,24 @@
-/// What the command line says.
+/// The options of the command line.
 struct Options {
-  /// Whether the rows are measured that need a large journal, instead of the others.
+  /// Measures what depends on the journal's size, instead of the other measurements.
   var isLarge = false
   /// Customers of the fleet whose notifications are sent.
   var customers = 20_000
-  /// Where those are signed into, or were signed before; in the run's folder where nil.
+  /// The file that the notifications are signed into, or were signed into by an earlier run; nil
+  /// for one in the run's folder.
   var input: String?
   /// Events of the large journal.
   var events = 10_000_000
   var connections = 64
-  /// Connections that the daemon takes: those of one load may still be closing when those of the
-  /// next come.
-  var places: Int { connections * 2 + 16 }
+  /// The daemon's limit of connections: those of one load may still be closing when those of the
+  /// next are opened.
+  var connectionLimit: Int { connections * 2 + 16 }
   var subledger = ".build/release/subledger"
-  /// Where the daemon's folder is made; a new one under `.bench`, deleted at the end, where nil.
+  /// The folder of the daemon's files; nil for a new one under `.bench` that is deleted at the end.
   var data: String?
-  /// Where the figures go as JSON as well.
+  /// A file that the measurements are also written to as JSON.
   var json: String?
-  /// Holds the daemon to its bounds under slow clients and too many, in place of measuring.
+  /// Checks the daemon's bounds under slow clients and overload, instead of measuring.
   var isSiege = false
   var wantsHelp = false
 
@@ -27,36 +28,36 @@ struct Options {
            subledger-bench --large [--events N] …
            subledger-bench --siege …
 
-    Measures the daemon on this machine. It signs the notifications of a fleet over 400 days into
-    a file first, sends them over kept-alive connections, reads rows back, and sets the processor
-    time against that of the three P-256 verifications in each, measured in the same run.
+    Measures the daemon on this machine. It first signs the notifications of a fleet over 400 days
+    into a file, then sends them over kept-alive connections and reads rows back. It compares the
+    processor time with that of the three P-256 verifications in each, measured in the same run.
 
       --customers N     customers of the fleet, 200 to 100000 (20000, or 1500 for a siege); one has
                         5.6 notifications of 19 KB
-      --input FILE      signs into this file and leaves it there, its authority beside it; where
-                        it is there already, what is in it is sent (default: a file of the run)
+      --input FILE      signs into this file and leaves it there, with its authority beside it;
+                        if it exists, its content is sent (default: a file of the run)
 
-    --large measures instead what needs many events in the journal. They are written straight
-    through the journal's writer, with made-up signatures; a second journal of 100,000 is made to
-    compare with. Takes 1 KB of disk an event, and refuses to start where that is missing.
+    --large measures what depends on the number of events in the journal. They are written directly
+    through the journal's writer, with random bytes as signatures. A second journal of 100,000
+    events is made for comparison. It needs 1 KB of disk an event, and does not start without that.
 
       --events N        events of the large journal, 200000 to 100000000 (10000000)
 
-    --siege holds the daemon to its bounds instead: two thousand slow clients, then ten times the
-    load that it can bear on one processor. Who behaves well must not notice, the excess must be
-    told at once, what is accepted answered within a second. Takes --customers and --input too.
+    --siege checks the daemon's bounds: two thousand slow clients, then ten times the load that it
+    can answer on one processor. A normal client must not be affected, excess requests must be
+    refused at once, and accepted ones answered within a second. Takes --customers and --input too.
 
     All three:
 
       --subledger PATH  the binary to measure (.build/release/subledger)
-      --connections N   connections kept alive, 1 to 1024 (64); a siege has its own
-      --data DIR        a new folder for the daemon's files; is left there (default: a new one
-                        under .bench, deleted at the end). With --large it may have journals that
-                        an earlier run made: they are used again
-      --json FILE       writes the figures there as JSON too
+      --connections N   kept-alive connections, 1 to 1024 (64); not with --siege
+      --data DIR        a new folder for the daemon's files, which is not deleted (default: a new
+                        one under .bench, deleted at the end). With --large it may have journals
+                        that an earlier run made, and they are used again
+      --json FILE       also writes the measurements to FILE as JSON
 
-    Exits 0 when it has measured, whatever came out; 2 for wrong words; 3 when it could not measure.
-    A siege exits 1 where a bound was not held.
+    Exits with 0 if it has measured, whatever the results; 2 for wrong arguments; 3 if it could not
+    measure. With --siege it exits with 1 if a bound was exceeded.
 
     example: subledger-bench --customers 2000 --json bench.json
     example: subledger-bench --large --events 1000000 --data journals
@@ -64,54 +65,57 @@ struct Options {
 
     """
 
+  /// - Throws: `BenchError.usage` for an unknown argument, a wrong value, or a flag that the chosen
+  ///   form does not have.
   init(_ arguments: [String]) throws(BenchError) {
-    var words = arguments[...]
-    while let word = words.popFirst() {
-      switch word {
+    var rest = arguments[...]
+    while let argument = rest.popFirst() {
+      switch argument {
       case "--help", "-h": wantsHelp = true
       case "--large": isLarge = true
       case "--siege": isSiege = true
       default:
-        guard Self.valued.contains(word) else {
-          throw .usage("unknown word '\(word)'; see --help")
+        guard Self.flagsWithValue.contains(argument) else {
+          throw .usage("unknown argument '\(argument)'; see --help")
         }
-        guard let value = words.popFirst() else { throw .usage("\(word) needs a value") }
-        try take(word, value)
-        given.insert(word)
+        guard let value = rest.popFirst() else { throw .usage("\(argument) needs a value") }
+        try set(argument, value)
+        given.insert(argument)
       }
     }
-    if isSiege, !given.contains("--customers") { customers = Self.besieging }
+    if isSiege, !given.contains("--customers") { customers = Self.siegeCustomers }
     try requireOneForm()
   }
 
-  /// A word that would change nothing is a mistake.
+  /// A flag without effect in the chosen form is refused.
   private func requireOneForm() throws(BenchError) {
     guard !isLarge || !isSiege else {
-      throw .usage("--large and --siege are two runs; see --help")
+      throw .usage("--large and --siege exclude each other; see --help")
     }
     guard isLarge || !given.contains("--events") else {
-      throw .usage("--events goes with --large; see --help")
+      throw .usage("--events needs --large; see --help")
     }
     let others: Set = isLarge ? ["--customers", "--input"] : isSiege ? ["--connections"] : []
-    if let word = given.intersection(others).min() {
-      throw .usage("\(word) goes without \(isLarge ? "--large" : "--siege"); see --help")
+    if let flag = given.intersection(others).min() {
+      throw .usage("\(flag) cannot be used with \(isLarge ? "--large" : "--siege"); see --help")
     }
   }
 
+  /// The flags with a value that the command line has.
   private var given: Set<String> = []
-  /// Customers of a siege's fleet unless others are asked for: it sends what it has in turn.
-  private static let besieging = 1_500
+  /// The default of `customers` with `--siege`, which sends its notifications repeatedly.
+  private static let siegeCustomers = 1_500
 
-  private static let valued: Set<String> = [
+  private static let flagsWithValue: Set<String> = [
     "--subledger", "--customers", "--input", "--events", "--connections", "--data", "--json",
   ]
 
-  private mutating func take(_ word: String, _ value: String) throws(BenchError) {
-    switch word {
-    case "--customers": customers = try Self.number(word, value, 200...100_000)
+  private mutating func set(_ flag: String, _ value: String) throws(BenchError) {
+    switch flag {
+    case "--customers": customers = try Self.number(flag, value, 200...100_000)
     case "--input": input = value
-    case "--events": events = try Self.number(word, value, 200_000...100_000_000)
-    case "--connections": connections = try Self.number(word, value, 1...1024)
+    case "--events": events = try Self.number(flag, value, 200_000...100_000_000)
+    case "--connections": connections = try Self.number(flag, value, 1...1024)
     case "--data": data = value
     case "--json": json = value
     default: subledger = value
@@ -119,11 +123,11 @@ struct Options {
   }
 
   private static func number(
-    _ word: String, _ value: String, _ range: ClosedRange<Int>
+    _ flag: String, _ value: String, _ range: ClosedRange<Int>
   ) throws(BenchError) -> Int {
     guard let number = Int(value), range.contains(number) else {
       let bounds = "\(range.lowerBound) to \(range.upperBound)"
-      throw .usage("\(word) '\(value)': is a whole number, \(bounds)")
+      throw .usage("\(flag) '\(value)': must be a whole number, \(bounds)")
     }
     return number
   }

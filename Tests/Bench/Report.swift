@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// All figures of a run with their conditions, as a table and as JSON.
+/// All measurements of a run with their conditions, as a table and as JSON.
 struct Report {
   var conditions: Conditions
   var measurements: [Measurement] = []
@@ -13,11 +13,11 @@ struct Report {
     measurements.append(Measurement(name, what, value, unit, ratio: ratio, target: target))
   }
 
-  // MARK: The table
+  // MARK: Table
 
-  /// Rows, a rule, conditions; columns are as wide as what is in them.
+  /// The measurements, a line, the conditions. A column is as wide as its longest cell.
   var table: String {
-    var rows = [["what", "value", "ratio", "target", ""]]
+    var rows = [["measurement", "value", "ratio", "target", ""]]
     for measurement in measurements { rows.append(Self.cells(measurement)) }
     let widths = rows[0].indices.map { column in
       rows.map { $0[column].count }.max() ?? 0
@@ -27,9 +27,9 @@ struct Report {
         text + String(repeating: " ", count: width - text.count)
       }.joined(separator: "  ")
     }
-    let rule = String(repeating: "-", count: lines[0].count)
+    let separator = String(repeating: "-", count: lines[0].count)
     let facts = conditions.all.map { "\($0.name): \($0.value)" }
-    return ([lines[0], rule] + lines.dropFirst() + [rule] + facts).joined(separator: "\n")
+    return ([lines[0], separator] + lines.dropFirst() + [separator] + facts).joined(separator: "\n")
   }
 
   private static func cells(_ measurement: Measurement) -> [String] {
@@ -54,7 +54,7 @@ struct Report {
 
   // MARK: JSON
 
-  /// The same in full precision.
+  /// The report in full precision.
   var json: JSONValue {
     .object([
       ("conditions", .object(conditions.all.map { ($0.name, .string($0.value)) })),
@@ -84,7 +84,7 @@ struct Report {
     return .object(members)
   }
 
-  /// JSON has no infinities.
+  /// Null if the value is infinite or not a number, which JSON cannot express.
   private static func number(_ value: Double) -> JSONValue {
     value.isFinite ? .number("\(value)") : .null
   }

@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 import JournalStore
 import Platform
@@ -7,9 +8,9 @@ import Testing
 
 @testable import subledger_bench
 
-/// What is sent, and what is only stored.
+/// The input that is sent, and the journals that are made.
 @Suite struct InputTests {
-  /// In a folder of its own, removed afterwards.
+  /// Runs `body` with a new folder, and removes it afterwards.
   private func inFolder(_ body: (String) throws -> Void) throws {
     let path = FileManager.default.temporaryDirectory.path + "/bench-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -17,7 +18,7 @@ import Testing
     try body(path)
   }
 
-  @Test func aFileIsSentAgainAndOnlyForItsFleet() throws {
+  @Test func `an input file is used again, and only for its fleet`() throws {
     try inFolder { folder in
       let path = folder + "/input"
       let input = try Input.prepare(path, customers: 20)
@@ -30,7 +31,7 @@ import Testing
     }
   }
 
-  @Test func requestsCarryTheLinesOfTheFile() throws {
+  @Test func `each request has a line of the file as its body`() throws {
     try inFolder { folder in
       let input = try Input.prepare(folder + "/input", customers: 20)
       let text = try String(contentsOfFile: folder + "/input", encoding: .utf8)
@@ -41,7 +42,7 @@ import Testing
         try posts.write(number, to: &request)
         let head = "Content-Length: \(line.utf8.count)\r\n\r\n"
         let end = Array(head.utf8) + Array(line.utf8)
-        // Not shown whole where it fails: that takes minutes.
+        // A comparison inside #expect would print both bodies on failure, which takes minutes.
         let isLine = Array(request.suffix(end.count)) == end
         #expect(isLine, "request \(number)")
       }
@@ -51,8 +52,7 @@ import Testing
     }
   }
 
-  /// Journals that are made have what the same notifications would have been, but for signatures.
-  @Test func madeBodiesAreAsLargeAsGenuineOnes() throws {
+  @Test func `a made body equals a genuine one but for its signatures`() throws {
     let authority = try SimulatedAuthority.make()
     var made = MadeBody(header: try MadeBody.header(of: authority), seed: 1)
     let fleet = Fleet(app: SimulatedApp(), customers: 30, days: 400, end: Input.end, seed: 3)
@@ -61,11 +61,11 @@ import Testing
       let event = made.event(notification, receivedAt: Input.end)
       #expect(event.body.count == genuine.count)
       let isSameHeader = event.body.prefix(4_000) == genuine.prefix(4_000)
-      #expect(isSameHeader && notification.uuid == event.notificationUUID)
+      #expect(isSameHeader && notification.uuid == event.notificationUUID.description)
     }
   }
 
-  @Test func aMadeJournalHoldsTogether() throws {
+  @Test func `a made journal has the known events once, evenly distributed`() throws {
     try inFolder { folder in
       let known = Fleet(app: SimulatedApp(), customers: 30, days: 400, end: Input.end, seed: 7)
         .notifications()
@@ -74,14 +74,16 @@ import Testing
       let reader = try JournalReader.open(DataFolder(path: folder + "/data"))
       defer { reader.close() }
       #expect(try reader.head().seq == 600)
-      // All of the known ones, each once, and not all in one place.
-      let seqs = try known.map { try #require(try reader.event(notificationUUID: $0.uuid)).seq }
+      let seqs = try known.map { notification in
+        let uuid = try #require(NotificationUUID(notification.uuid))
+        return try #require(try reader.event(notificationUUID: uuid)).seq
+      }
       #expect(Set(seqs).count == known.count && seqs == seqs.sorted())
       #expect(seqs.last ?? 0 > 550 && seqs[known.count / 2] > 200)
     }
   }
 
-  @Test func aPartOfAFleetIsTheSameAsInTheWhole() {
+  @Test func `the parts of a fleet have the notifications of the whole fleet`() {
     var fleet = Fleet(app: SimulatedApp(), customers: 20, days: 400, end: Input.end, seed: 3)
     let all = fleet.notifications()
     fleet.customers = 10

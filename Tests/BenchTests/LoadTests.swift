@@ -3,7 +3,7 @@ import Testing
 
 @testable import subledger_bench
 
-/// The load generator must not flatter what it measures.
+/// The load generator must not report better results than clients would see.
 @Suite struct LoadTests {
   private static let count = 100
   private static let stall: UInt32 = 400
@@ -20,15 +20,15 @@ import Testing
     report.latencies.count { $0 >= Int64(Self.stall) * 1_000_000 / 2 }
   }
 
-  /// Requests that were due during a stall waited too, though they could not be sent.
-  @Test func aStallCountsForAllWhoWaited() throws {
+  /// Requests that were due during the stall could not be sent, and waited too.
+  @Test func `the latency of a paced request counts from its due time`() throws {
     let paced = try run(Pacer(count: Self.count, perSecond: 200))
-    // Some 40 fall due in its first half.
+    // About 40 requests are due in the first half of the stall.
     #expect(slow(paced) > 15)
     #expect(paced.latencies.count == Self.count)
   }
 
-  @Test func onlyAnswersOf200Count() throws {
+  @Test func `only answers of 200 are good`() throws {
     let report = try run(nil)
     #expect(report.good == Self.count - 1)
     #expect(report.others == [503: 1])
@@ -36,7 +36,7 @@ import Testing
     #expect(slow(report) >= 1)
   }
 
-  @Test func anAnswerMustSayWhatIsExpected() throws {
+  @Test func `an answer without the marker is not good`() throws {
     let service = try StallingService(stall: 0)
     try service.start()
     let report = try LoadGenerator.run(
@@ -44,12 +44,12 @@ import Testing
     #expect(report.good == 0 && report.others == [200: 1])
   }
 
-  @Test func aPacerKeepsItsRate() throws {
+  @Test func `a pacer has its rate and exponential gaps`() throws {
     let due = Pacer(count: 100_000, perSecond: 1_000).due
     #expect(zip(due, due.dropFirst()).allSatisfy { $0 <= $1 })
     let seconds = Double(try #require(due.last)) / 1e9
     #expect(abs(seconds - 100) < 2)
-    // Exponential gaps: e to the -3 of them are over three times as long as their mean.
+    // Of exponential gaps a share of e to the -3 is longer than three times their mean.
     let long = zip(due, due.dropFirst()).count { $1 - $0 > 3_000_000 }
     #expect((4_500...5_500).contains(long))
   }

@@ -2,8 +2,9 @@ import Testing
 
 @testable import subledger_bench
 
+/// The command line of `subledger-bench`, and targets.
 @Suite struct OptionsTests {
-  @Test func eachFormTakesItsOwnWords() throws {
+  @Test func `each form accepts only its own flags`() throws {
     #expect(try Options(["--customers", "500"]).customers == 500)
     let large = try Options(["--large", "--events", "300000", "--data", "d"])
     #expect(large.isLarge && large.events == 300_000)
@@ -15,12 +16,12 @@ import Testing
       ["--events", "300000"], ["--large", "--customers", "500"], ["--large", "--input", "f"],
       ["--customers", "1"], ["--large", "--events", "5"], ["--events"], ["--what"],
     ]
-    for words in wrong {
-      #expect(throws: BenchError.self, "\(words)") { try Options(words) }
+    for arguments in wrong {
+      #expect(throws: BenchError.self, "\(arguments)") { try Options(arguments) }
     }
   }
 
-  @Test func aTargetIsHeldToValueOrRatio() {
+  @Test func `a target applies to the value or to the ratio`() {
     let value = Measurement("a", "a", 5, "ms", ratio: (2, "×"), target: (.atMost(5), .value))
     #expect(value.isMet == true)
     let ratio = Measurement("a", "a", 5, "ms", ratio: (2, "×"), target: (.atLeast(3), .ratio))

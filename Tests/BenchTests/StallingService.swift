@@ -3,11 +3,12 @@ import Platform
 import Synchronization
 import Testing
 
-/// Answers one request after the other with 200, stops for a while before one of them, and answers
-/// one with 503.
+/// A service that answers requests one after the other with 200. It stalls before one of them, and
+/// answers another one with 503.
 final class StallingService: Sendable {
-  /// Which request waits so long, counted from 0 over all connections.
+  /// The number of the request before which it stalls, counted from 0 over all connections.
   static let stalled = 20
+  /// The number of the request that it refuses.
   static let refused = 50
 
   let port: UInt16
@@ -21,7 +22,7 @@ final class StallingService: Sendable {
     port = listener.port
   }
 
-  /// Serves one connection until the other end is done with it.
+  /// Serves one connection until the client closes it.
   func start() throws {
     _ = try Thread.start("stalling") { [self] in
       var watched = pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0)
@@ -29,9 +30,9 @@ final class StallingService: Sendable {
       let client = accept(listener.descriptor, nil, nil)
       guard client >= 0 else { return }
       defer { close(client) }
-      var piece = [UInt8](repeating: 0, count: 4_096)
-      // A request of these tests comes in one piece.
-      while recv(client, &piece, piece.count, 0) > 0 {
+      var chunk = [UInt8](repeating: 0, count: 4_096)
+      // Requests of these tests are short enough to arrive at once.
+      while recv(client, &chunk, chunk.count, 0) > 0 {
         let number = count.add(1, ordering: .relaxed).oldValue
         if number == Self.stalled { usleep(milliseconds * 1_000) }
         let status = number == Self.refused ? "503 Service Unavailable" : "200 OK"

@@ -3,9 +3,10 @@ import Foundation
 import LedgerEngine
 import SignedData
 import Simulator
+import Support
 import Testing
 
-/// The configuration file: every key does what it says, and every mistake is named.
+/// The configuration file: every key has its effect, and every mistake is named.
 @Suite struct ConfigurationTests {
   private let folder: URL
 
@@ -33,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func nothingGivenIsTheDefaults() throws {
+  @Test func `an empty file and no file give the defaults`() throws {
     for configuration in [
       try load("{}"),
       try Configuration.load(file: nil, variables: [:], listen: nil, data: nil),
@@ -50,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func everyKeyIsRead() throws {
+  @Test func `every key is read`() throws {
     let key = try SigningKey.generate(.p256)
     let root = try CertificateMaker.root(key).make(for: key, signedBy: key)
     try Data(root).write(to: folder.appending(path: "root.der"))
@@ -91,7 +92,7 @@ import Testing
     #expect(configuration.nonRenewingDurations == ["season": 90 * day, "week": 14 * day])
   }
 
-  @Test func flagsWinOverVariablesAndThoseOverTheFile() throws {
+  @Test func `flags win over variables and variables win over the file`() throws {
     let text = #"{"listen":"file:1","data":"/file"}"#
     let loaded = try load(
       text, variables: ["SUBLEDGER_LISTEN": "variable:2", "SUBLEDGER_DATA": "/variable"],
@@ -132,24 +133,24 @@ import Testing
     ("", "config.json"), ("[]", "config.json"), ("{", "config.json"),
     (#"{"data":"a","data":"b"}"#, "occurs twice"),
   ])
-  func refusesAndSaysWhich(_ text: String, _ name: String) {
+  func `a mistake is refused and named`(_ text: String, _ name: String) {
     let problem = refusal(text)
-    #expect(problem?.contains(name) == true, "\(problem ?? "was taken")")
+    #expect(problem?.contains(name) == true, "\(problem ?? "was accepted")")
   }
 
-  @Test func tokensNeedAName() {
+  @Test func `a token needs a name`() {
     let digest = String(repeating: "0", count: 64)
     #expect(refusal(#"{"readTokens":[{"sha256":"\#(digest)"}]}"#)?.contains("name") == true)
   }
 
-  @Test func missingFileIsNamed() {
+  @Test func `a missing file is refused`() {
     #expect(throws: ConfigurationError.self) {
       try Configuration.load(
         file: folder.path + "/none.json", variables: [:], listen: nil, data: nil)
     }
   }
 
-  @Test func aTokenWithoutListsReadsEverything() {
+  @Test func `a token without lists reads everything`() {
     var token = Configuration.ReadToken(name: "n", sha256: [], bundleIds: nil, environments: nil)
     #expect(token.covers(environment: "Sandbox", bundleId: "a"))
     token.bundleIds = ["a"]

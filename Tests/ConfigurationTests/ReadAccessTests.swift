@@ -1,11 +1,13 @@
+import AppStore
 import Configuration
 import Encoding
 import JournalStore
 import LedgerEngine
 import LedgerQueries
+import Support
 import Testing
 
-/// Tokens and cursors.
+/// Read tokens and page cursors.
 @Suite struct ReadAccessTests {
   private static func token(_ name: String, _ secret: String) -> Configuration.ReadToken {
     Configuration.ReadToken(
@@ -14,7 +16,7 @@ import Testing
 
   private let access = ReadAccess([token("one", "secret-1"), token("two", "secret-2")])
 
-  @Test func knowsItsTokens() {
+  @Test func `configured tokens are recognized`() {
     #expect(access.token(authorization: ["Bearer secret-1"])?.name == "one")
     #expect(access.token(authorization: ["bearer secret-2"])?.name == "two")
   }
@@ -25,17 +27,19 @@ import Testing
     ["Bearer secret-1", "Bearer secret-1"], ["Bearer Secret-1"],
     ["Bearer " + String(repeating: "a", count: 10_240)],
   ])
-  func refuses(_ fields: [String]) {
+  func `any other authorization is refused`(_ fields: [String]) {
     #expect(access.token(authorization: fields) == nil)
   }
 
-  /// A comparison of hashes that lets one guess in many pass shows itself among thousands only.
-  @Test func refusesEveryGuess() {
-    let taken = (0..<20_000).filter { access.token(authorization: ["Bearer guess \($0)"]) != nil }
-    #expect(taken == [])
+  /// A comparison that accepted one guess in hundreds would only show among thousands.
+  @Test func `no guess among 20,000 is accepted`() {
+    let accepted = (0..<20_000).filter {
+      access.token(authorization: ["Bearer guess \($0)"]) != nil
+    }
+    #expect(accepted == [])
   }
 
-  @Test func cursorsComeBackToTheirToken() {
+  @Test func `a cursor is only valid for its token and unchanged`() {
     let (one, two) = (Self.token("one", "1"), Self.token("two", "2"))
     for id in ["2000000000000001", "", "é😀", "a/b?c=d&e", String(repeating: "9", count: 400)] {
       let key = StreamKey(

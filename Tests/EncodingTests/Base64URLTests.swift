@@ -1,14 +1,14 @@
 import Encoding
 import Testing
 
-/// RFC 7515 section 2, and nothing more lenient: every byte string has exactly one text.
+/// Strict base64url (RFC 7515 section 2): every byte string has exactly one text.
 @Suite struct Base64URLTests {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
   private func decode(_ text: String) -> [UInt8]? { Base64URL.decode(Array(text.utf8)[...]) }
 
-  @Test func bytesComeBack() {
+  @Test func `encoding then decoding gives the same bytes`() {
     for count in 0..<200 {
       let bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max) }
       let text = Base64URL.encode(bytes)
@@ -22,13 +22,13 @@ import Testing
     ("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"),
     ("fooba", "Zm9vYmE"), ("foobar", "Zm9vYmFy"),
   ])
-  func vectorsOfRFC4648(_ plain: String, _ text: String) {
+  func `the vectors of RFC 4648 hold`(_ plain: String, _ text: String) {
     #expect(Base64URL.encode(plain.utf8) == Array(text.utf8))
     #expect(decode(text) == Array(plain.utf8))
   }
 
-  /// Every text of one to three letters that decodes is the text of what it decodes to.
-  @Test func noBytesHaveTwoTexts() {
+  /// Every text of one to three characters that decodes is the text of the decoded bytes.
+  @Test func `no byte string has two texts`() {
     for one in UInt8.min...UInt8.max {
       #expect(Base64URL.decode([one][...]) == nil)
       for two in UInt8.min...UInt8.max {
@@ -46,11 +46,11 @@ import Testing
     "Zg==", "Zm8=", "Zm9v=", "Zm 9v", " Zm9v", "Zm9v ", "Zm9v\n", "Zm9+", "Zm9/", "Zm9v.", "Zm9?",
     "Zm9vY", "Zh", "Zm9", "Zm9vé", "Z", "====", "Zm9v\u{0}AAA",
   ])
-  func refusesWhatIsNotStrict(_ text: String) {
+  func `refuses text that is not strict base64url`(_ text: String) {
     #expect(decode(text) == nil)
   }
 
-  @Test func strayBytesAreSeenAnywhere() {
+  @Test func `refuses a byte outside the alphabet at every index`() {
     let text = Base64URL.encode((0..<48).map { UInt8($0) })
     for index in text.indices {
       for stray in UInt8.min...UInt8.max where !Self.alphabet.contains(stray) {
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func appendingLeavesWhatWasThere() {
+  @Test func `appending preserves the bytes before it`() {
     var bytes: [UInt8] = [1, 2]
     #expect(!Base64URL.append(decoding: Array("Zm9v!".utf8)[...], to: &bytes))
     #expect(bytes == [1, 2])

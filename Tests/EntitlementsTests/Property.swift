@@ -4,51 +4,52 @@ import Foundation
 import Support
 import Testing
 
-/// Holds a law over many random histories; of a history that breaks it, finds a small part that
-/// still does, and prints that with the seed.
+/// Checks a property over many random histories. Of a history that violates it, finds a small part
+/// that still does, and reports that part with the seed.
 struct Property {
-  /// 20,000 as a rule; `SUBLEDGER_HISTORIES` makes it more, `make laws` a hundred times as many.
+  /// The number of histories: 20,000, or `SUBLEDGER_HISTORIES`, which `make laws` sets to a hundred
+  /// times as many.
   var histories =
     ProcessInfo.processInfo.environment["SUBLEDGER_HISTORIES"].flatMap(Int.init)
     ?? 20_000
-  var make: (inout Chance) -> [FoldEvent] = RandomHistory.mixed
+  var make: (inout SplitMix64) -> [FoldEvent] = RandomHistory.mixed
 
-  /// - Parameter broken: what is wrong with a history, nil where nothing is. It is handed the same
-  ///   chances every time it is asked about parts of one history.
+  /// - Parameter violation: returns what is wrong with a history, nil if nothing is. For all parts
+  ///   of one history it receives a generator in the same state.
   func holds(
     _ name: String, sourceLocation: SourceLocation = #_sourceLocation,
-    _ broken: ([FoldEvent], inout Chance) -> String?
+    _ violation: ([FoldEvent], inout SplitMix64) -> String?
   ) {
-    // Another place to start is worth trying by hand; a fixed one makes a failure everybody's.
+    // Fixed, so that a failure can be reproduced.
     let first: UInt64 = 20_260_101
     for seed in first..<first + UInt64(histories) {
-      var chance = Chance(seed: seed)
+      var chance = SplitMix64(seed: seed)
       let history = make(&chance)
-      let dice = chance
+      let start = chance
       func check(_ events: [FoldEvent]) -> String? {
-        var chance = dice
-        return broken(events, &chance)
+        var chance = start
+        return violation(events, &chance)
       }
       guard check(history) != nil else { continue }
       let small = shrunk(history) { check($0) != nil }
       let shown = small.map(Self.describe).joined(separator: "\n")
       let fault = check(small) ?? ""
       Issue.record(
-        "\(name) is broken, seed \(seed): \(fault)\n\(shown)", sourceLocation: sourceLocation)
+        "\(name) is violated, seed \(seed): \(fault)\n\(shown)", sourceLocation: sourceLocation)
       return
     }
   }
 
-  /// Leaves out one event at a time for as long as the rest still breaks the law.
+  /// Removes one event at a time as long as the remaining ones still violate the property.
   private func shrunk(
-    _ history: [FoldEvent], _ isBroken: ([FoldEvent]) -> Bool
+    _ history: [FoldEvent], _ isViolated: ([FoldEvent]) -> Bool
   ) -> [FoldEvent] {
     var events = history
     var index = 0
     while index < events.count {
       var fewer = events
       fewer.remove(at: index)
-      if isBroken(fewer) {
+      if isViolated(fewer) {
         events = fewer
         index = 0
       } else {
@@ -59,36 +60,36 @@ struct Property {
   }
 
   private static func describe(_ event: FoldEvent) -> String {
-    var words = [
+    var parts = [
       "#\(event.seq) \(TestDate.text(event.signedDate)) \(event.notificationType)",
       "status \(event.status.map(String.init) ?? "-")",
     ]
-    if event.version == 0 { words.append("V1") }
+    if event.version == 0 { parts.append("V1") }
     for transaction in event.transactions {
-      words.append(
+      parts.append(
         "tx \(transaction.transactionId) \(transaction.productId ?? "-")"
           + " \(transaction.purchaseDate)>\(transaction.expiresDate ?? -1)"
           + " \(transaction.transactionReason ?? "-") signed \(transaction.signedDate)"
           + " rev \(transaction.revocationDate ?? -1)\(transaction.isUpgraded ? " upgraded" : "")")
     }
     if let renewal = event.renewal {
-      words.append(
+      parts.append(
         "ri \(renewal.autoRenewProductId ?? "-") ars \(renewal.autoRenewStatus ?? -1)"
           + " rd \(renewal.renewalDate ?? -1) gpe \(renewal.gracePeriodExpiresDate ?? -1)"
           + " signed \(renewal.signedDate)")
     }
-    return words.joined(separator: ", ")
+    return parts.joined(separator: ", ")
   }
 }
 
-/// All events folded in this order.
+/// The state after all events in this order.
 func folded(_ events: [FoldEvent]) -> StreamState {
   var state = StreamState()
   for event in events { state.evolve(event) }
   return state
 }
 
-/// What was signed by `time`, evaluated then.
+/// The entitlement at a time, by the events signed until then.
 func asOf(_ events: [FoldEvent], _ time: Int64) -> Entitlement? {
   Entitlement(folded(events.filter { $0.signedDate <= time }), at: time)
 }

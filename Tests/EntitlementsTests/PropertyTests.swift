@@ -3,10 +3,10 @@ import Entitlements
 import Support
 import Testing
 
-/// What holds of every history, sensible or not.
+/// Properties of the fold that hold for every history, plausible or not.
 @Suite struct PropertyTests {
-  /// P1, promise 6: any order gives the same state, to the byte, but for `seq`.
-  @Test func orderDoesNotMatter() {
+  /// P1, promise 6. Only `seq` may differ.
+  @Test func `any order of events gives the same state and bytes`() {
     Property().holds("P1") { events, chance in
       let straight = folded(events).withoutSeq
       for _ in 0..<3 {
@@ -18,8 +18,8 @@ import Testing
     }
   }
 
-  /// P2: registers take a second delivery as if it had not come. (The journal has counted it once.)
-  @Test func repeatsDoNotMatter() {
+  /// P2. Only the event count differs, and the journal holds each event once.
+  @Test func `a repeated event changes no register`() {
     Property().holds("P2") { events, chance in
       let once = folded(events)
       let again = (0..<chance.below(9)).map { _ in chance.pick(events + events) }
@@ -30,8 +30,8 @@ import Testing
     }
   }
 
-  /// P3, promise 7: a state that was stored and read is as good as one that was kept.
-  @Test func restartsDoNotMatter() {
+  /// P3, promise 7.
+  @Test func `a state that was encoded and decoded evolves like the original`() {
     Property().holds("P3") { events, chance in
       let cut = Int(chance.below(Int64(events.count + 1)))
       let half = folded(Array(events[..<cut]))
@@ -43,8 +43,8 @@ import Testing
     }
   }
 
-  /// P4, promise 8: past every end that anybody signed, nobody has access.
-  @Test func silenceGrantsNothing() {
+  /// P4, promise 8.
+  @Test func `after the last signed end there is no access`() {
     Property().holds("P4") { events, chance in
       let plain = PlainRow(events: events, t: 0)
       let dates = [plain.ri?.gracePeriodExpiresDate, plain.ri?.renewalDate].compactMap { $0 }
@@ -59,8 +59,8 @@ import Testing
     }
   }
 
-  /// Promise 8 from the row's side: access always names the end it has, and that is still to come.
-  @Test func accessHasAnEnd() {
+  /// Promise 8, seen from the row.
+  @Test func `access ends at the time that the row names`() {
     Property().holds("access has an end") { events, chance in
       for time in RandomHistory.clocks(events, &chance, count: 8) {
         guard let row = Entitlement(folded(events), at: time), row.givesAccess else { continue }
@@ -72,8 +72,8 @@ import Testing
     }
   }
 
-  /// P5: an event about one transaction leaves every other as it was.
-  @Test func transactionsDoNotTouch() {
+  /// P5.
+  @Test func `an event about one transaction changes no other transaction`() {
     Property().holds("P5") { events, _ in
       var state = StreamState()
       for event in events {
@@ -89,8 +89,7 @@ import Testing
     }
   }
 
-  /// A row is good for every moment: what it says of one is what is worked out for that one alone.
-  @Test func rowsHoldForEveryMoment() {
+  @Test func `a row answers for every time as an evaluation at that time does`() {
     Property().holds("the spans of a row") { events, chance in
       let state = folded(events)
       let row = EntitlementRow(state)
@@ -108,16 +107,16 @@ import Testing
     }
   }
 
-  /// The derived values, against a second implementation that shares nothing with the first.
-  @Test func rowsAreAsWorkedOutPlainly() {
+  /// `PlainRow` shares no code with the fold.
+  @Test func `rows equal those of a second implementation`() {
     Property().holds("the row") { events, chance in
       let state = folded(events)
       let durations = chance.once(in: 2) ? ["season": 10 * TestDate.day] : [:]
-      var reckoning = PlainRow(events: events, t: 0, durations: durations)
+      var second = PlainRow(events: events, t: 0, durations: durations)
       for time in RandomHistory.clocks(events, &chance, count: 5) {
-        reckoning.t = time
-        let row = Entitlement(state, at: time, durations: durations)?.words
-        let plain = reckoning.words
+        second.t = time
+        let row = Entitlement(state, at: time, durations: durations)?.summary
+        let plain = second.summary
         if row != plain { return "at \(time)\nis    \(row ?? "none")\nplain \(plain ?? "none")" }
       }
       return nil

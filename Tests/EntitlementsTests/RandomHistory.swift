@@ -2,8 +2,8 @@ import AppStore
 import Entitlements
 import Support
 
-/// Histories made by somebody who knows Apple's field names and none of the fold's rules: all
-/// values come from small pools, so that dates collide, keys tie, and nonsense happens often.
+/// Random histories that use Apple's field names and ignore the fold's rules. All values come from
+/// small pools, so that dates collide, keys tie, and impossible combinations are frequent.
 enum RandomHistory {
   static let start = TestDate.parse("25-01-01")
   private static let hour: Int64 = 3_600_000
@@ -13,21 +13,21 @@ enum RandomHistory {
   ]
   private static let products = ["basic", "pro", "season", nil]
 
-  /// A moment of the first eight weeks: mostly whole weeks, often a day or an hour beside one.
-  static func moment(_ chance: inout Chance) -> Int64 {
+  /// A time in the first eight weeks: mostly whole weeks, often a day or an hour before or after.
+  static func time(_ chance: inout SplitMix64) -> Int64 {
     start + chance.below(8) * 7 * TestDate.day
       + chance.pick([
         0, 0, 0, TestDate.day, -TestDate.day, hour, -hour, TestDate.day - 1, TestDate.day + 1,
       ])
   }
 
-  static func wild(_ chance: inout Chance) -> [FoldEvent] {
+  static func wild(_ chance: inout SplitMix64) -> [FoldEvent] {
     let isOneTime = chance.once(in: 5)
     return (0..<chance.below(7) + 1).map { number in
       var event = FoldEvent(
         seq: number + 1, uuid: NotificationUUID(high: chance.next(), low: UInt64(number)),
         notificationType: chance.pick(types), subtype: chance.pick([nil, "VOLUNTARY"]),
-        signedDate: moment(&chance), status: chance.pick([nil, 1, 1, 1, 2, 3, 4, 4, 5, 9]))
+        signedDate: time(&chance), status: chance.pick([nil, 1, 1, 1, 2, 3, 4, 4, 5, 9]))
       if !chance.once(in: 8) {
         event.transaction = transaction(&chance, signed: event.signedDate, isOneTime: isOneTime)
       }
@@ -36,8 +36,8 @@ enum RandomHistory {
     }
   }
 
-  /// Some of it told by V1, of the same transactions: a customer whose app switched.
-  static func mixed(_ chance: inout Chance) -> [FoldEvent] {
+  /// With V1 and V2 events about the same transactions, as of an app that switched between them.
+  static func mixed(_ chance: inout SplitMix64) -> [FoldEvent] {
     wild(&chance).map { event in
       guard chance.once(in: 3) else { return event }
       var event = event
@@ -60,42 +60,43 @@ enum RandomHistory {
   }
 
   private static func transaction(
-    _ chance: inout Chance, signed: Int64, isOneTime: Bool
+    _ chance: inout SplitMix64, signed: Int64, isOneTime: Bool
   ) -> Transaction {
     var transaction = Transaction()
     transaction.transactionId = chance.pick(["1000", "1001", "1002", "1003"])
     transaction.productId = chance.pick(products)
     transaction.type = isOneTime ? "Non-Renewing Subscription" : "Auto-Renewable Subscription"
-    transaction.purchaseDate = moment(&chance)
-    transaction.signedDate = chance.once(in: 4) ? moment(&chance) : signed
+    transaction.purchaseDate = time(&chance)
+    transaction.signedDate = chance.once(in: 4) ? time(&chance) : signed
     transaction.transactionReason = chance.pick(["PURCHASE", "RENEWAL", "RENEWAL", "GIFT", nil])
     transaction.isUpgraded = chance.once(in: 10)
     if !isOneTime && !chance.once(in: 20) {
       transaction.expiresDate =
         chance.once(in: 6)
-        ? moment(&chance) : transaction.purchaseDate + chance.pick([7, 14, 28]) * TestDate.day
+        ? time(&chance) : transaction.purchaseDate + chance.pick([7, 14, 28]) * TestDate.day
     }
-    if chance.once(in: 4) { transaction.revocationDate = moment(&chance) }
+    if chance.once(in: 4) { transaction.revocationDate = time(&chance) }
     if chance.once(in: 6) { transaction.billingPlanType = "MONTHLY" }
     return transaction
   }
 
-  private static func renewal(_ chance: inout Chance, signed: Int64) -> RenewalInfo {
+  private static func renewal(_ chance: inout SplitMix64, signed: Int64) -> RenewalInfo {
     var renewal = RenewalInfo()
-    renewal.signedDate = chance.once(in: 4) ? moment(&chance) : signed
+    renewal.signedDate = chance.once(in: 4) ? time(&chance) : signed
     renewal.productId = chance.pick(products)
     renewal.autoRenewProductId = chance.pick(products)
     renewal.autoRenewStatus = chance.pick([0, 1, 1, nil])
-    renewal.renewalDate = chance.once(in: 5) ? nil : moment(&chance)
+    renewal.renewalDate = chance.once(in: 5) ? nil : time(&chance)
     renewal.isInBillingRetryPeriod = chance.pick([true, false, nil])
-    renewal.gracePeriodExpiresDate = chance.once(in: 2) ? nil : moment(&chance)
+    renewal.gracePeriodExpiresDate = chance.once(in: 2) ? nil : time(&chance)
     renewal.expirationIntent = chance.pick([nil, 1, 2])
     return renewal
   }
 
-  /// Moments worth asking about: beside every date of the history, and far after all of them.
-  static func clocks(_ events: [FoldEvent], _ chance: inout Chance, count: Int) -> [Int64] {
-    var dates = [moment(&chance), start + 400 * TestDate.day]
+  /// Times at which an answer may change: next to every date of the history, and far after them
+  /// all.
+  static func clocks(_ events: [FoldEvent], _ chance: inout SplitMix64, count: Int) -> [Int64] {
+    var dates = [time(&chance), start + 400 * TestDate.day]
     for event in events {
       dates.append(event.signedDate)
       for transaction in event.transactions {

@@ -3,11 +3,11 @@ import Entitlements
 import Support
 import Testing
 
-/// What holds of histories that Apple could have signed: dates in order, every purchase its own
-/// date, and an EXPIRED only where nothing was left to use.
+/// Properties of histories that Apple could have signed: signed dates ascend, every purchase has
+/// its own date, and EXPIRED is signed only when access has ended.
 @Suite struct RefundPropertyTests {
-  /// Transactions start on days of their own, and each event is signed after those before it.
-  private static func orderly(_ chance: inout Chance) -> [FoldEvent] {
+  /// Each transaction begins on another day, and each event is signed after those before it.
+  private static func orderly(_ chance: inout SplitMix64) -> [FoldEvent] {
     let starts = ["1000": 0, "1001": 5, "1002": 9, "1003": 16] as [String: Int64]
     var events = RandomHistory.wild(&chance)
     for index in events.indices {
@@ -24,8 +24,8 @@ import Testing
     return events
   }
 
-  /// P7: a refund takes nothing from before it, and its reversal gives back what it took.
-  @Test func refundsAndReversals() {
+  /// P7.
+  @Test func `a refund takes only later access, and its reversal restores that`() {
     Property(make: Self.orderly).holds("P7") { events, chance in
       let state = folded(events)
       let registers = state.transactions.values.sorted { $0.key < $1.key }
@@ -43,7 +43,7 @@ import Testing
       for time in RandomHistory.clocks(events + [refund, reversal], &chance, count: 8) {
         let (before, after) = (hasAccess(events, time), hasAccess(events + [refund], time))
         if time < refund.transaction?.revocationDate ?? 0, before != after {
-          return "the refund reached back to \(time)"
+          return "the refund changed access at \(time), before its date"
         }
         if transaction.revocationDate == nil, time >= reversal.signedDate,
           before != hasAccess(events + [refund, reversal], time)
@@ -70,11 +70,11 @@ import Testing
     return event
   }
 
-  /// P9: without the events that only say that time passed, nobody has more than with them.
-  @Test func expiryNeedsNoEvent() {
+  /// P9: EXPIRED and GRACE_PERIOD_EXPIRED only report that time has passed.
+  @Test func `without events of expiry there is no more access than with them`() {
     Property(make: Self.orderly).holds("P9") { wild, chance in
       let events = Self.withTruthfulExpiry(wild)
-      let silent = events.filter { !Self.tellsOfExpiry($0) }
+      let silent = events.filter { !Self.reportsExpiry($0) }
       for time in RandomHistory.clocks(events, &chance, count: 8)
       where hasAccess(silent, time) && !hasAccess(events, time) {
         return "without expiry events there is access at \(time)"
@@ -83,18 +83,19 @@ import Testing
     }
   }
 
-  private static func tellsOfExpiry(_ event: FoldEvent) -> Bool {
+  private static func reportsExpiry(_ event: FoldEvent) -> Bool {
     event.notificationType == "EXPIRED" || event.notificationType == "GRACE_PERIOD_EXPIRED"
   }
 
-  /// Apple sends renewal info and status together, and says EXPIRED of what has expired, no
-  /// grace period and no renewal date left, with the newest state of everything.
+  /// Makes events of expiry plausible: Apple sends renewal info and status together, and signs
+  /// EXPIRED when no period, grace period or renewal date lies ahead, with the newest state of all
+  /// objects.
   private static func withTruthfulExpiry(_ wild: [FoldEvent]) -> [FoldEvent] {
     var events: [FoldEvent] = []
     for var event in wild {
       if event.renewal == nil || event.status == 9 { event.status = nil }
       if event.status == nil { event.renewal = nil }
-      guard tellsOfExpiry(event) else {
+      guard reportsExpiry(event) else {
         events.append(event)
         continue
       }

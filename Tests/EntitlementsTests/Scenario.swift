@@ -2,16 +2,18 @@ import AppStore
 import Entitlements
 import Testing
 
-/// One story, read from its text.
+/// One scenario, parsed from the text of `Scenarios`.
 struct Scenario: Sendable, CustomTestStringConvertible {
   struct Stream: Hashable { var environment = "Prod", id = "1000" }
 
-  struct Told {
+  /// An event, and the row that its stream must have after it.
+  struct Entry {
     let stream: Stream
     let event: FoldEvent
     var row = ""
   }
 
+  /// The row that a stream must have as of a time.
   struct Answer {
     let stream: Stream
     let time: Int64
@@ -19,82 +21,83 @@ struct Scenario: Sendable, CustomTestStringConvertible {
   }
 
   let title: String
-  private(set) var told: [Told] = []
+  private(set) var entries: [Entry] = []
   private(set) var answers: [Answer] = []
 
   var testDescription: String { title }
-  var streams: Set<Stream> { Set(told.map(\.stream)) }
+  var streams: Set<Stream> { Set(entries.map(\.stream)) }
 
   static let all: [Scenario] = {
-    var stories: [Scenario] = []
+    let heading = "scenario "
+    var scenarios: [Scenario] = []
     for line in Scenarios.text.split(separator: "\n") {
-      if line.hasPrefix("story ") {
-        stories.append(Scenario(title: String(line.dropFirst(6))))
-      } else if !stories.isEmpty {
-        stories[stories.count - 1].read(line)
+      if line.hasPrefix(heading) {
+        scenarios.append(Scenario(title: String(line.dropFirst(heading.count))))
+      } else if !scenarios.isEmpty {
+        scenarios[scenarios.count - 1].read(line)
       }
     }
-    return stories
+    return scenarios
   }()
 
   private init(title: String) { self.title = title }
 
   private mutating func read(_ line: Substring) {
-    let words = line.split(separator: " ").map(String.init)
-    switch words[0] {
-    case "at": readAnswer(words)
-    case "=": told[told.count - 1].row = words.dropFirst().joined(separator: " ")
-    case "|": change { $0.renewal = Self.renewal(words.dropFirst(), of: $0) }
-    case _ where line.hasPrefix(" "): change { $0.transaction = Self.transaction(words, of: $0) }
-    default: readEvent(words)
+    let fields = line.split(separator: " ").map(String.init)
+    switch fields[0] {
+    case "at": readAnswer(fields)
+    case "=": entries[entries.count - 1].row = fields.dropFirst().joined(separator: " ")
+    case "|": change { $0.renewal = Self.renewal(fields.dropFirst(), of: $0) }
+    case _ where line.hasPrefix(" "): change { $0.transaction = Self.transaction(fields, of: $0) }
+    default: readEvent(fields)
     }
   }
 
   private mutating func change(_ change: (inout FoldEvent) -> Void) {
-    var event = told[told.count - 1].event
+    var event = entries[entries.count - 1].event
     change(&event)
-    told[told.count - 1] = Told(stream: told[told.count - 1].stream, event: event)
+    entries[entries.count - 1] = Entry(stream: entries[entries.count - 1].stream, event: event)
   }
 
-  private static func stream(_ words: [String]) -> Stream {
-    guard let open = words.firstIndex(where: { $0.hasPrefix("[") }) else { return Stream() }
+  private static func stream(_ fields: [String]) -> Stream {
+    guard let open = fields.firstIndex(where: { $0.hasPrefix("[") }) else { return Stream() }
     return Stream(
-      environment: String(words[open].dropFirst()), id: String(words[open + 1].dropLast()))
+      environment: String(fields[open].dropFirst()), id: String(fields[open + 1].dropLast()))
   }
 
-  private mutating func readAnswer(_ words: [String]) {
-    let rowStart = (words.firstIndex(of: "=") ?? 0) + 1
+  private mutating func readAnswer(_ fields: [String]) {
+    let rowStart = (fields.firstIndex(of: "=") ?? 0) + 1
     answers.append(
       Answer(
-        stream: words[2].hasPrefix("[") ? Self.stream(words) : told[0].stream,
-        time: TestDate.parse(words[1]),
-        row: words[rowStart...].joined(separator: " ")))
+        stream: fields[2].hasPrefix("[") ? Self.stream(fields) : entries[0].stream,
+        time: TestDate.parse(fields[1]),
+        row: fields[rowStart...].joined(separator: " ")))
   }
 
-  private mutating func readEvent(_ words: [String]) {
-    let names = words[1].split(separator: "/").map(String.init)
-    let status = words.last.flatMap { $0.hasPrefix("status=") ? Int64($0.dropFirst(7)) : nil }
-    let number = told.count + 1
-    told.append(
-      Told(
-        stream: Self.stream(words),
+  private mutating func readEvent(_ fields: [String]) {
+    let names = fields[1].split(separator: "/").map(String.init)
+    let status = fields.last.flatMap { $0.hasPrefix("status=") ? Int64($0.dropFirst(7)) : nil }
+    let number = entries.count + 1
+    entries.append(
+      Entry(
+        stream: Self.stream(fields),
         event: FoldEvent(
           seq: Int64(number), uuid: NotificationUUID(high: 7, low: UInt64(number)),
           notificationType: names[0], subtype: names.count > 1 ? names[1] : nil,
-          signedDate: TestDate.parse(words[0]), status: status)))
+          signedDate: TestDate.parse(fields[0]), status: status)))
   }
 
-  private static func transaction(_ words: [String], of event: FoldEvent) -> Transaction {
-    let dates = words[2].split(separator: ">").map(String.init)
+  private static func transaction(_ fields: [String], of event: FoldEvent) -> Transaction {
+    let dates = fields[2].split(separator: ">").map(String.init)
     var transaction = Transaction()
-    transaction.transactionId = words[0]
-    transaction.productId = words[1]
+    transaction.transactionId = fields[0]
+    transaction.productId = fields[1]
     transaction.purchaseDate = TestDate.parse(dates[0])
     transaction.expiresDate = dates[1] == "-" ? nil : TestDate.parse(dates[1])
-    transaction.transactionReason = words[3] == "R" ? "RENEWAL" : "PURCHASE"
+    transaction.transactionReason = fields[3] == "R" ? "RENEWAL" : "PURCHASE"
     transaction.type = "Auto-Renewable Subscription"
     transaction.signedDate = event.signedDate
-    for (name, value) in pairs(words.dropFirst(4)) {
+    for (name, value) in pairs(fields.dropFirst(4)) {
       switch name {
       case "rev": transaction.revocationDate = TestDate.parse(value)
       case "revType": transaction.revocationType = value
@@ -108,11 +111,11 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     return transaction
   }
 
-  private static func renewal(_ words: ArraySlice<String>, of event: FoldEvent) -> RenewalInfo {
+  private static func renewal(_ fields: ArraySlice<String>, of event: FoldEvent) -> RenewalInfo {
     var renewal = RenewalInfo()
     renewal.productId = event.transaction?.productId
     renewal.signedDate = event.signedDate
-    for (name, value) in pairs(words) {
+    for (name, value) in pairs(fields) {
       switch name {
       case "ars": renewal.autoRenewStatus = Int64(value)
       case "arp": renewal.autoRenewProductId = value
@@ -127,15 +130,15 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     return renewal
   }
 
-  private static func pairs(_ words: ArraySlice<String>) -> [(String, String)] {
-    words.map { word in
-      let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+  private static func pairs(_ fields: ArraySlice<String>) -> [(String, String)] {
+    fields.map { field in
+      let parts = field.split(separator: "=", maxSplits: 1).map(String.init)
       return (parts[0], parts[1])
     }
   }
 }
 
-/// `25-01-31T20:00`, or a date alone for ten in the morning.
+/// Dates like `25-01-31T20:00`; a date alone means 10:00 UTC.
 enum TestDate {
   static let day: Int64 = 86_400_000
 
@@ -158,7 +161,7 @@ enum TestDate {
 
   private static func pad(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
 
-  /// Days since 1970 of a date from 2000 to 2099, counted year by year and month by month.
+  /// Days since 1970 of a date from 2000 to 2099.
   private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     let isLeap = year % 4 == 0
     let lengths: [Int64] = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -168,18 +171,18 @@ enum TestDate {
 }
 
 extension Entitlement {
-  /// The row as stories write it.
-  var told: String {
-    var words = [status.rawValue, productId ?? "-"]
+  /// The row as `Scenarios` writes it.
+  var scenarioText: String {
+    var fields = [status.rawValue, productId ?? "-"]
     func add(_ name: String, _ time: Int64?) {
-      if let time { words.append("\(name)=\(TestDate.text(time))") }
+      if let time { fields.append("\(name)=\(TestDate.text(time))") }
     }
     add("exp", expiresAt)
-    if let autoRenew { words.append("ar=\(autoRenew ? 1 : 0)") }
-    if let pendingProductId { words.append("pend=\(pendingProductId)") }
+    if let autoRenew { fields.append("ar=\(autoRenew ? 1 : 0)") }
+    if let pendingProductId { fields.append("pend=\(pendingProductId)") }
     add("grace", gracePeriodExpiresAt)
     add("rev", revokedAt)
-    if hasGap { words.append("gap") }
-    return words.joined(separator: " ")
+    if hasGap { fields.append("gap") }
+    return fields.joined(separator: " ")
   }
 }

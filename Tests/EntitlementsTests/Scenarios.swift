@@ -1,13 +1,13 @@
-/// Subscriptions as they happen, each told in a small text and held by `ScenarioTests`.
+/// Realistic subscriptions with the rows they must give, as text. `ScenarioTests` checks them.
 ///
-/// An event is `signed date  type/subtype  [environment original-id]  status`, under it the
-/// transaction it carries (`id product purchased>expires reason`, P a purchase, R a renewal), the
-/// renewal info behind `|`, and behind `=` the row once the events so far arrived, at the newest
-/// date signed. `at` is the row as of a moment, whatever the order of arrival. Dates without a
-/// time mean 10:00 UTC.
+/// An event is a line `signed date  type/subtype  [environment original-id]  status`. The lines
+/// under it are its transaction (`id product purchased>expires reason`, where P is a purchase and R
+/// a renewal), its renewal info after `|`, and after `=` the row when the events so far have
+/// arrived, at the newest signed date. A line `at` is the row as of a time, which must not depend
+/// on the order of arrival. A date without a time means 10:00 UTC.
 enum Scenarios {
   static let text = """
-    story S01 Buy, early renewal, cancel, expire
+    scenario S01 Buy, early renewal, cancel, expire
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -29,7 +29,7 @@ enum Scenarios {
     at 25-03-01T09:59 = active basic.m exp=25-03-01 ar=0
     at 25-03-01 = expired basic.m exp=25-03-01 ar=0
 
-    story S02 Cancel, then re-enable before expiry
+    scenario S02 Cancel, then re-enable before expiry
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -46,7 +46,7 @@ enum Scenarios {
     at 25-01-31 = active basic.m exp=25-02-01 ar=1
     at 25-02-02 = expired basic.m exp=25-02-01 ar=1
 
-    story S03 EXPIRED never delivered: expiry by clock only
+    scenario S03 EXPIRED never delivered: expiry by clock only
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -59,7 +59,7 @@ enum Scenarios {
     at 25-02-01 = expired basic.m exp=25-02-01 ar=0
     at 25-06-01 = expired basic.m exp=25-02-01 ar=0
 
-    story S04 Upgrade basic.m to pro.y
+    scenario S04 Upgrade basic.m to pro.y
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -73,7 +73,7 @@ enum Scenarios {
     at 25-02-02 = active pro.y exp=26-01-15 ar=1
     at 26-01-15 = expired pro.y exp=26-01-15 ar=1
 
-    story S06 Downgrade pro.m to basic.m at next renewal
+    scenario S06 Downgrade pro.m to basic.m at next renewal
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 pro.m 25-01-01>25-02-01 P
       | ars=1 arp=pro.m rd=25-02-01
@@ -90,7 +90,7 @@ enum Scenarios {
     at 25-02-01 = active basic.m exp=25-03-01 ar=1
     at 25-02-15 = active basic.m exp=25-03-01 ar=1
 
-    story S07 Downgrade, then revert
+    scenario S07 Downgrade, then revert
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 pro.m 25-01-01>25-02-01 P
       | ars=1 arp=pro.m rd=25-02-01
@@ -106,7 +106,7 @@ enum Scenarios {
     at 25-01-11 = active pro.m exp=25-02-01 ar=1 pend=basic.m
     at 25-01-13 = active pro.m exp=25-02-01 ar=1
 
-    story S08 Crossgrades: same duration = UPGRADE subtype
+    scenario S08 Crossgrades: same duration = UPGRADE subtype
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -127,7 +127,7 @@ enum Scenarios {
     at 25-02-07 = active other.m exp=25-02-08 ar=1 pend=basic.y
     at 25-03-01 = active basic.y exp=26-02-08 ar=1
 
-    story S09 Resubscribe, same product, after a gap
+    scenario S09 Resubscribe, same product, after a gap
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -143,7 +143,7 @@ enum Scenarios {
     at 25-03-01 = expired basic.m exp=25-02-01 ar=0
     at 25-05-02 = active basic.m exp=25-06-01 ar=1
 
-    story S11 Billing failure, 16-day grace, recovered inside grace
+    scenario S11 Billing failure, 16-day grace, recovered inside grace
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -161,7 +161,7 @@ enum Scenarios {
     at 25-02-06 = active basic.m exp=25-03-01 ar=1
     at 25-02-20 = active basic.m exp=25-03-01 ar=1
 
-    story S12 Grace runs out, retry recovers on day 30
+    scenario S12 Grace runs out, retry recovers on day 30
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -183,7 +183,7 @@ enum Scenarios {
     at 25-03-02 = billing_retry basic.m exp=25-02-01 ar=1 grace=25-02-17
     at 25-03-04 = active basic.m exp=25-04-03 ar=1
 
-    story S13 Billing failure, no grace configured, churns after 60 days
+    scenario S13 Billing failure, no grace configured, churns after 60 days
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -200,7 +200,7 @@ enum Scenarios {
     at 25-02-02 = billing_retry basic.m exp=25-02-01 ar=1
     at 25-04-03 = expired basic.m exp=25-02-01 ar=0
 
-    story S14 GRACE_PERIOD_EXPIRED and EXPIRED both lost
+    scenario S14 GRACE_PERIOD_EXPIRED and EXPIRED both lost
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -214,7 +214,7 @@ enum Scenarios {
     at 25-04-01 = billing_retry basic.m exp=25-02-01 ar=1 grace=25-02-17
     at 25-04-03 = expired basic.m exp=25-02-01 ar=1 grace=25-02-17
 
-    story S16 Failure notified BEFORE expiresDate
+    scenario S16 Failure notified BEFORE expiresDate
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -226,7 +226,7 @@ enum Scenarios {
     at 25-02-01T09:59 = active basic.m exp=25-02-01 ar=1
     at 25-02-01 = billing_retry basic.m exp=25-02-01 ar=1
 
-    story S17 Refund of the current period
+    scenario S17 Refund of the current period
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -243,7 +243,7 @@ enum Scenarios {
     at 25-01-10T12:00 = revoked basic.m exp=25-02-01 ar=0 rev=25-01-10T11:58
     at 25-01-20 = revoked basic.m exp=25-02-01 ar=0 rev=25-01-10T11:58
 
-    story S19 Refund, then refund reversed
+    scenario S19 Refund, then refund reversed
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -260,7 +260,7 @@ enum Scenarios {
     at 25-01-21 = active basic.m exp=25-02-01 ar=0
     at 25-02-01 = expired basic.m exp=25-02-01 ar=0
 
-    story S22 Prorated refund of a subscription still ends access
+    scenario S22 Prorated refund of a subscription still ends access
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -271,7 +271,7 @@ enum Scenarios {
       = revoked basic.m exp=25-02-01 ar=0 rev=25-01-16
     at 25-01-17 = revoked basic.m exp=25-02-01 ar=0 rev=25-01-16
 
-    story S23 Family: member has their own row; REVOKE touches only it
+    scenario S23 Family: member has their own row; REVOKE touches only it
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -289,7 +289,7 @@ enum Scenarios {
     at 25-01-11 [Prod 2000] = active basic.m exp=25-02-01 ar=1
     at 25-01-13 [Prod 2000] = revoked basic.m exp=25-02-01 ar=0 rev=25-01-12
 
-    story S24 Price increase needing consent, not given
+    scenario S24 Price increase needing consent, not given
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -305,7 +305,7 @@ enum Scenarios {
     at 25-01-06 = active basic.m exp=25-02-01 ar=1
     at 25-02-02 = expired basic.m exp=25-02-01 ar=0
 
-    story S25 Price increase accepted
+    scenario S25 Price increase accepted
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -325,7 +325,7 @@ enum Scenarios {
     at 25-01-09 = active basic.m exp=25-02-01 ar=1
     at 25-02-15 = active basic.m exp=25-03-01 ar=1
 
-    story S27 Renewal date extended by 10 days, old snapshot retried late
+    scenario S27 Renewal date extended by 10 days, old snapshot retried late
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -337,7 +337,7 @@ enum Scenarios {
     at 25-02-05 = active basic.m exp=25-02-11 ar=1
     at 25-02-11 = expired basic.m exp=25-02-11 ar=1
 
-    story S28 Product removed from sale
+    scenario S28 Product removed from sale
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -348,7 +348,7 @@ enum Scenarios {
       = expired basic.m exp=25-02-01 ar=0
     at 25-02-02 = expired basic.m exp=25-02-01 ar=0
 
-    story S29 Consumable x3, prorated refund 40 %
+    scenario S29 Consumable x3, prorated refund 40 %
     25-01-01 ONE_TIME_CHARGE [Prod 3000]
       3000 coins.100 25-01-01>- P type=Consumable qty=3
       = active coins.100
@@ -358,7 +358,7 @@ enum Scenarios {
     at 25-01-02 = active coins.100
     at 25-01-06 = revoked coins.100 rev=25-01-05
 
-    story S30 Non-consumable: bought, refunded, refund reversed
+    scenario S30 Non-consumable: bought, refunded, refund reversed
     25-01-01 ONE_TIME_CHARGE [Prod 4000]
       4000 lifetime 25-01-01>- P type=Non-Consumable
       = active lifetime
@@ -370,7 +370,7 @@ enum Scenarios {
       = active lifetime
     at 30-01-01 = active lifetime
 
-    story S32 Late DID_FAIL_TO_RENEW/GRACE after recovery
+    scenario S32 Late DID_FAIL_TO_RENEW/GRACE after recovery
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -386,7 +386,7 @@ enum Scenarios {
     at 25-02-06 = active basic.m exp=25-03-01 ar=1
     at 25-02-18 = active basic.m exp=25-03-01 ar=1
 
-    story S33 Retry duplicates: same notificationUUID delivered 6 times
+    scenario S33 Retry duplicates: same notificationUUID delivered 6 times
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -397,7 +397,7 @@ enum Scenarios {
       = active basic.m exp=25-03-01 ar=1
     at 25-02-15 = active basic.m exp=25-03-01 ar=1
 
-    story S35 Same otid in Sandbox and Production: two rows
+    scenario S35 Same otid in Sandbox and Production: two rows
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -411,7 +411,7 @@ enum Scenarios {
     at 25-01-01T10:30 [Sand 1000] = active pro.y exp=25-01-01T11:01 ar=1
     at 25-01-02 [Sand 1000] = expired pro.y exp=25-01-01T11:01 ar=1
 
-    story S36 Unknown type / subtype / status / enum values
+    scenario S36 Unknown type / subtype / status / enum values
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -423,7 +423,7 @@ enum Scenarios {
     at 25-01-06 = active basic.m exp=25-02-01 ar=1
     at 25-02-02 = expired basic.m exp=25-02-01 ar=1
 
-    story S39 Backfill: history pages replayed after live traffic
+    scenario S39 Backfill: history pages replayed after live traffic
     25-03-01T10:05 EXPIRED/VOLUNTARY status=2
       1001 basic.m 25-02-01>25-03-01 R
       | ars=0 arp=basic.m birp=false ei=1 rd=25-03-01
@@ -443,7 +443,7 @@ enum Scenarios {
     at 25-02-15 = active basic.m exp=25-03-01 ar=0
     at 25-03-02 = expired basic.m exp=25-03-01 ar=0
 
-    story S40 Extension whose transaction snapshot is NOT updated
+    scenario S40 Extension whose transaction snapshot is NOT updated
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -455,7 +455,7 @@ enum Scenarios {
     at 25-02-05 = active basic.m exp=25-02-11 ar=1 gap
     at 25-02-11 = expired basic.m exp=25-02-11 ar=1 gap
 
-    story S41 Migration to Advanced Commerce
+    scenario S41 Migration to Advanced Commerce
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -467,7 +467,7 @@ enum Scenarios {
     at 25-01-20 [Prod 1000] = active basic.m exp=25-02-01 ar=1
     at 25-01-20 [Prod 5000] = active ac.generic exp=25-02-01 ar=1
 
-    story S43 Cancel < 24 h before the end, renewal already charged
+    scenario S43 Cancel < 24 h before the end, renewal already charged
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -483,7 +483,7 @@ enum Scenarios {
     at 25-02-15 = active basic.m exp=25-03-01 ar=0
     at 25-03-01 = expired basic.m exp=25-03-01 ar=0
 
-    story S45 Upgrade bought after the next period was already charged
+    scenario S45 Upgrade bought after the next period was already charged
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -501,7 +501,7 @@ enum Scenarios {
     at 25-02-05 = active pro.y exp=26-01-31T22:00 ar=1
     at 25-03-05 = active pro.y exp=26-01-31T22:00 ar=1
 
-    story S47 Refund reversed
+    scenario S47 Refund reversed
     25-01-01 SUBSCRIBED/INITIAL_BUY status=1
       1000 basic.m 25-01-01>25-02-01 P
       | ars=1 arp=basic.m rd=25-02-01
@@ -522,7 +522,7 @@ enum Scenarios {
     at 25-01-16 = active basic.m exp=25-02-01 ar=1
     at 25-01-21 = active basic.m exp=25-02-01 ar=0
 
-    story S49 Non-consumable restored under a new transactionId, original refunded
+    scenario S49 Non-consumable restored under a new transactionId, original refunded
     25-01-01 ONE_TIME_CHARGE [Prod 4000]
       4000 lifetime 25-01-01>- P type=Non-Consumable
       = active lifetime

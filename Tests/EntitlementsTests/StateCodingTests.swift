@@ -3,19 +3,19 @@ import Entitlements
 import Support
 import Testing
 
-/// A state as bytes: nothing is lost, the same state is the same bytes, and no bytes do harm.
+/// The encoding of states: nothing is lost, equal states give equal bytes, and any bytes are safe
+/// to decode.
 @Suite struct StateCodingTests {
-  @Test func everyMemberSurvives() {
+  @Test func `a decoded state equals the encoded one`() {
     for seed in 1...1500 {
-      var chance = Chance(seed: UInt64(seed))
+      var chance = SplitMix64(seed: UInt64(seed))
       let state = folded((0..<chance.below(5)).map { Self.event($0, &chance) })
       #expect(Self.reread(state) == state, "seed \(seed)")
     }
   }
 
-  /// Every member set alone changes the bytes: none is forgotten.
-  @Test func everyMemberIsThere() {
-    var chance = Chance(seed: 3)
+  @Test func `every member of a transaction is in the bytes`() {
+    var chance = SplitMix64(seed: 3)
     for _ in 0..<50 {
       let full = Self.transaction(&chance, isFull: true)
       for (name, clear) in Self.clearings {
@@ -29,9 +29,9 @@ import Testing
     }
   }
 
-  @Test func randomBytesDoNoHarm() {
+  @Test func `random bytes are safe to decode`() {
     for seed in 1...3000 {
-      var chance = Chance(seed: UInt64(seed))
+      var chance = SplitMix64(seed: UInt64(seed))
       let bytes = (0..<chance.below(120)).map { _ in UInt8(truncatingIfNeeded: chance.next()) }
       Self.readAndUse(bytes)
       // The format's number first, so that more than the first byte is read.
@@ -40,8 +40,8 @@ import Testing
     }
   }
 
-  @Test func damagedBytesDoNoHarm() {
-    var chance = Chance(seed: 9)
+  @Test func `truncated and damaged bytes are safe to decode`() {
+    var chance = SplitMix64(seed: 9)
     for _ in 0..<200 {
       let bytes = folded((0..<3).map { Self.event($0, &chance) }).encoded()
       for cut in [1, bytes.count / 2, bytes.count - 1] {
@@ -56,36 +56,36 @@ import Testing
     }
   }
 
-  /// A row that lies about itself is damaged: one transaction twice, ids in no order, a count that
-  /// the next events could raise past its end.
-  @Test func whatNoStateHasIsDamage() throws {
+  /// No state has one transaction twice, ids out of order, or a count that more events could make
+  /// overflow.
+  @Test func `bytes that no state encodes to are refused`() throws {
     let state = folded(
-      ["7", "8"].enumerated().map { place, id in
+      ["7", "8"].enumerated().map { index, id in
         var transaction = Transaction()
         transaction.transactionId = id
         transaction.previousOriginalTransactionId = "old.\(id)"
         return FoldEvent(
-          seq: Int64(place), uuid: NotificationUUID(high: 1, low: UInt64(place)),
-          notificationType: "X", subtype: nil, signedDate: Int64(place),
+          seq: Int64(index), uuid: NotificationUUID(high: 1, low: UInt64(index)),
+          notificationType: "X", subtype: nil, signedDate: Int64(index),
           transactions: [transaction])
       })
     let bytes = state.encoded()
     var read = 0
-    for place in bytes.indices {
+    for offset in bytes.indices {
       for value in UInt8.min ... .max {
         var changed = bytes
-        changed[place] = value
+        changed[offset] = value
         guard let found = StreamState(decoding: changed),
           let row = EntitlementRow(decoding: changed, lastSeq: nil)
         else { continue }
         read += 1
-        #expect(found.transactions.count == row.transactions.count, "\(place) \(value)")
+        #expect(found.transactions.count == row.transactions.count, "\(offset) \(value)")
         let ids = found.previousOriginalTransactionIds.map { Array($0.utf8) }
         #expect(zip(ids, ids.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
       }
     }
-    #expect(read > bytes.count, "what is changed can mostly be read")
-    // Behind format and flags: 2 as a zigzag varint.
+    #expect(read > bytes.count, "most changed bytes can be decoded")
+    // The event count follows format and flags: 2 as a zigzag varint.
     let count = try #require(bytes.indices.first { $0 == 2 + Int(bytes[1]) })
     try #require(bytes[count] == 4)
     let most: [UInt8] = [0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]
@@ -93,7 +93,7 @@ import Testing
     #expect(StreamState(decoding: counted) == nil)
   }
 
-  @Test func extremesSurvive() {
+  @Test func `extreme numbers are encoded and evaluated`() {
     for extreme in [Int64.min, .min + 1, -1, 0, 1, .max - 1, .max] {
       var transaction = Transaction()
       transaction.transactionId = "1"
@@ -108,8 +108,8 @@ import Testing
     }
   }
 
-  /// Two texts that look alike and differ in bytes stay two (promise 6).
-  @Test func lookalikesStayApart() throws {
+  /// Promise 6.
+  @Test func `texts that look alike and differ in bytes stay different`() throws {
     var transaction = Transaction()
     transaction.transactionId = "1"
     transaction.productId = "caf\u{E9}"
@@ -120,17 +120,16 @@ import Testing
     #expect(back.currency.map { Array($0.utf8) } == Array("cafe\u{301}".utf8))
   }
 
-  /// The row stands before the registers and can be read alone.
-  @Test func theRowIsReadAlone() {
+  @Test func `the row can be decoded without the registers`() {
     for seed in 1...500 {
-      var chance = Chance(seed: UInt64(seed))
+      var chance = SplitMix64(seed: UInt64(seed))
       let state = folded((0..<chance.below(5)).map { Self.event($0, &chance) })
       let row = EntitlementRow(decoding: state.encoded(), lastSeq: state.lastEvent?.seq)
       #expect(row == EntitlementRow(state), "seed \(seed)")
     }
   }
 
-  // MARK: Making
+  // MARK: Random states
 
   private static func reread(_ state: StreamState) -> StreamState? {
     StreamState(decoding: state.encoded(), lastSeq: state.lastEvent?.seq)
@@ -151,7 +150,7 @@ import Testing
     ])
   }
 
-  private static func event(_ number: Int64, _ chance: inout Chance) -> FoldEvent {
+  private static func event(_ number: Int64, _ chance: inout SplitMix64) -> FoldEvent {
     var event = FoldEvent(
       seq: chance.below(.max), uuid: NotificationUUID(high: chance.next(), low: chance.next()),
       notificationType: text(&chance) ?? "REFUND_REVERSED", subtype: text(&chance),
@@ -161,7 +160,7 @@ import Testing
     return event
   }
 
-  private static func text(_ chance: inout Chance) -> String? {
+  private static func text(_ chance: inout SplitMix64) -> String? {
     chance.pick([
       nil, "", "basic.m", "\u{1F980} r\u{E9}", "1000", String(chance.below(50)),
       // Almost a number or a UUID, which have forms of their own.
@@ -171,11 +170,11 @@ import Testing
     ])
   }
 
-  private static func integer(_ chance: inout Chance) -> Int64? {
+  private static func integer(_ chance: inout SplitMix64) -> Int64? {
     chance.pick([nil, 0, -1, .max, .min, chance.below(1 << 41), -chance.below(99)])
   }
 
-  private static func renewal(_ chance: inout Chance) -> RenewalInfo {
+  private static func renewal(_ chance: inout SplitMix64) -> RenewalInfo {
     var renewal = RenewalInfo()
     renewal.originalTransactionId = text(&chance)
     renewal.productId = text(&chance)
@@ -193,7 +192,7 @@ import Testing
     return renewal
   }
 
-  private static func transaction(_ chance: inout Chance, isFull: Bool) -> Transaction {
+  private static func transaction(_ chance: inout SplitMix64, isFull: Bool) -> Transaction {
     var transaction = Transaction()
     for field in texts { transaction[keyPath: field] = isFull ? "full" : text(&chance) }
     for field in integers { transaction[keyPath: field] = isFull ? 7 : integer(&chance) }

@@ -4,20 +4,20 @@ import Glibc
 import Support
 import Testing
 
-/// What is worked out step by step is what is worked out anew from everything.
+/// The incremental evaluation gives the answers of a whole evaluation, in less than quadratic time.
 @Suite(.serialized) struct StreamProgressTests {
-  /// More transactions than elsewhere, most of them behind each other, some late, some revoked.
-  private static func many(_ chance: inout Chance) -> [FoldEvent] {
+  /// More transactions than in other histories: most in sequence, some late, some revoked.
+  private static func many(_ chance: inout SplitMix64) -> [FoldEvent] {
     var events: [FoldEvent] = []
     let rounds = chance.below(5) + 1
-    // One-time products are worked out from everything anyway.
+    // A stream with a one-time product is always evaluated whole.
     let isEndless = chance.once(in: 6)
     for round in 0..<rounds {
       for var event in RandomHistory.mixed(&chance) {
         let shift = chance.once(in: 5) ? chance.below(9) : round
         event.signedDate += shift * 21 * TestDate.day
-        for place in event.transactions.indices {
-          var transaction = event.transactions[place]
+        for index in event.transactions.indices {
+          var transaction = event.transactions[index]
           if chance.once(in: 2) { transaction.transactionId += "\(round)" }
           transaction.signedDate += shift * 21 * TestDate.day
           let moved = shift * 21 * TestDate.day
@@ -28,7 +28,7 @@ import Testing
             transaction.expiresDate = transaction.purchaseDate + 28 * TestDate.day
           }
           if chance.once(in: 3) { transaction.transactionReason = "RENEWAL" }
-          event.transactions[place] = transaction
+          event.transactions[index] = transaction
         }
         event.seq = Int64(events.count + 1)
         events.append(event)
@@ -53,28 +53,30 @@ import Testing
       let found = progress.entitlement(at: clock, durations: durations)
       if found != after {
         return
-          "after #\(event.seq): \(found?.words ?? "none") and not \(after?.words ?? "none")"
+          "after #\(event.seq): \(found?.summary ?? "none") and not \(after?.summary ?? "none")"
       }
     }
     return progress.state == state ? nil : "the states differ"
   }
 
-  @Test func isWhatEverythingGives() {
-    Property(make: Self.many).holds("step by step") { events, chance in
+  @Test func `incremental answers equal those of the whole state`() {
+    Property(make: Self.many).holds("incremental answers") { events, chance in
       Self.fault(events, chance.once(in: 2) ? ["season": 10 * TestDate.day] : [:])
     }
-    Property(make: RandomHistory.mixed).holds("step by step, few") { events, _ in
+    Property(make: RandomHistory.mixed).holds("incremental answers, few") { events, _ in
       Self.fault(events, [:])
     }
   }
 
-  private enum Kind: CaseIterable { case renewed, early, bought, untold, overlapping, flips, late }
+  private enum Kind: CaseIterable {
+    case renewed, early, bought, withoutReason, overlapping, flips, late
+  }
 
   private static func events(_ count: Int64, _ kind: Kind) -> [FoldEvent] {
     (0..<count).map { index in
-      // Late: each second one comes when the next one is known.
+      // Late: every second event arrives after the one that follows it.
       let number = kind == .late ? min(count - 1, index ^ 1) : index
-      let step: Int64 = kind == .overlapping || kind == .untold ? 60_000 : 30 * TestDate.day
+      let step: Int64 = kind == .overlapping || kind == .withoutReason ? 60_000 : 30 * TestDate.day
       var transaction = Transaction()
       transaction.transactionId = kind == .flips ? "1000" : "\(1000 + number)"
       transaction.productId = "basic"
@@ -83,7 +85,7 @@ import Testing
       let signed = number * step - (kind == .early ? TestDate.day / 2 : 0)
       transaction.signedDate = signed
       transaction.transactionReason =
-        kind == .untold ? nil : kind == .bought || number == 0 ? "PURCHASE" : "RENEWAL"
+        kind == .withoutReason ? nil : kind == .bought || number == 0 ? "PURCHASE" : "RENEWAL"
       return FoldEvent(
         seq: index, uuid: NotificationUUID(high: 1, low: UInt64(number)),
         notificationType: "DID_RENEW", subtype: nil, signedDate: signed,
@@ -91,7 +93,7 @@ import Testing
     }
   }
 
-  /// Of this thread's processor time: other trials run beside this one.
+  /// Processor time of this thread, because other tests run at the same time.
   private static func seconds(_ body: () -> Void) -> Double {
     func now() -> Double {
       var time = timespec()
@@ -118,8 +120,8 @@ import Testing
     }
   }
 
-  /// Four times as long: four times the work, sixteen where it is squared.
-  @Test func fourTimesAsLongIsNoSquare() {
+  /// For 4 times the events linear work is 4 times, quadratic work 16 times.
+  @Test func `four times the events take less than nine times as long`() {
     for kind in Kind.allCases {
       let few = Self.seconds(Self.events(150, kind))
       let many = Self.seconds(Self.events(600, kind))

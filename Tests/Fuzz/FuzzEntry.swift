@@ -1,10 +1,10 @@
 import Glibc
 
-/// What libFuzzer calls, where a program is linked with it: one input for the target that
-/// FUZZ_TARGET names. A fault ends the process, so that the input is kept.
+/// The function that libFuzzer calls with one input for the target named by FUZZ_TARGET. A fault
+/// aborts the process, so that libFuzzer stores the input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
-  guard let target = chosen else {
+  guard let target = selected else {
     print("FUZZ_TARGET is one of: \(FuzzTarget.all.map(\.name).joined(separator: " "))")
     exit(2)
   }
@@ -16,4 +16,4 @@ public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 
   return 0
 }
 
-private let chosen = getenv("FUZZ_TARGET").flatMap { FuzzTarget.named(String(cString: $0)) }
+private let selected = getenv("FUZZ_TARGET").flatMap { FuzzTarget.named(String(cString: $0)) }

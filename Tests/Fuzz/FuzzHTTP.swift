@@ -1,13 +1,13 @@
 import HTTPServer
 
-/// The head of a request, and what frames its body. The first byte says where the rest is cut.
+/// The head of a request and the framing of its body. The first byte says where the input is split.
 extension FuzzTarget {
   static let head = FuzzTarget("head") { input in
     guard let first = input.first else { return nil }
     return httpFault(Array(input.dropFirst()), cut: Int(first))
   }
 
-  /// A body in chunks, behind a head that is right.
+  /// A chunked body after a valid head.
   static let chunked = FuzzTarget("chunked") { input in
     guard let first = input.first else { return nil }
     let head = "POST /v1/notifications HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -35,12 +35,12 @@ extension FuzzTarget {
 
   private static func httpFault(_ bytes: [UInt8], cut: Int) -> String? {
     let whole = steps([bytes])
-    let place = min(cut, bytes.count)
-    guard steps([Array(bytes[..<place]), Array(bytes[place...])]) == whole else {
-      return "cut at \(place) it is read otherwise"
+    let split = min(cut, bytes.count)
+    guard steps([Array(bytes[..<split]), Array(bytes[split...])]) == whole else {
+      return "split at \(split) it is parsed differently"
     }
     if bytes.count < 600, steps(bytes.map { [$0] }) != whole {
-      return "byte by byte it is read otherwise"
+      return "byte by byte it is parsed differently"
     }
     for step in whole {
       switch step {
@@ -63,13 +63,13 @@ extension FuzzTarget {
     text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") }
   }
 
-  private static func steps(_ pieces: [[UInt8]]) -> [Step] {
+  private static func steps(_ parts: [[UInt8]]) -> [Step] {
     var parser = RequestParser(limits: ServerLimits(), peer: .local)
     var steps: [Step] = []
-    for piece in pieces {
+    for part in parts {
       var cursor = 0
       feeding: while true {
-        switch parser.consume(piece.span, at: &cursor) {
+        switch parser.consume(part.span, at: &cursor) {
         case .needMore: break feeding
         case .head(let head):
           steps.append(.head(head.method, head.path))

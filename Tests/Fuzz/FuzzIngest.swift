@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import Entitlements
 import JournalStore
@@ -9,23 +10,23 @@ import StrictJSON
 import Support
 import Synchronization
 
-/// The door: whatever is brought to it, only what was signed enters (promise 3).
+/// Ingest: whatever the input, only what was signed is accepted (promise 3).
 extension FuzzTarget {
   static let jws = FuzzTarget("jws") { input in
     let receiver = context.receiver()
-    if let fault = doorFault(receiver, signedPayload: input) { return fault }
-    // The parts of it, decoded and put back: the form is strict, so it is the same.
+    if let fault = ingestFault(receiver, signedPayload: input) { return fault }
+    // The form is strict: decoding and encoding the parts gives the same text.
     guard let jws = try? CompactJWS(parsing: input[...]) else { return nil }
     let parts = ForgedJWS.parts(input)
     let again = ForgedJWS.joined(parts[0], ForgedJWS.url(jws.payload), ForgedJWS.url(jws.signature))
     return again == input ? nil : "two texts of the same JWS"
   }
 
-  /// A certificate in place of the leaf, and of the intermediate, of a chain that is right.
+  /// A certificate in place of the leaf, and of the intermediate, of a valid chain.
   static let certificate = FuzzTarget("certificate") { input in
-    for place in 0..<2 {
+    for index in 0..<2 {
       var chain = context.chain
-      chain[place] = input
+      chain[index] = input
       let header = ForgedJWS.header(chain)
       let input = ForgedJWS.joined(ForgedJWS.url(header), ForgedJWS.url(Array("{}".utf8)))
       let jws = ForgedJWS.joined(input, ForgedJWS.url([UInt8](repeating: 1, count: 64)))
@@ -36,7 +37,7 @@ extension FuzzTarget {
         try prover.prove(parsed, at: FuzzContext.moment)
         return "proven without a signature"
       } catch {
-        // Only a proven chain lets its leaf be asked for a signature.
+        // The signature is checked only under a proven chain.
         if error == .untrusted("signature"), chain != context.chain { return "a chain is proven" }
         guard case .untrusted = error else { return "a certificate is malformed: \(error)" }
       }
@@ -49,51 +50,57 @@ extension FuzzTarget {
     guard let received = try? receiver.receive(body: input, at: FuzzContext.moment) else {
       return nil
     }
-    guard let root = try? JSONDocument(parsing: input).root else { return "no JSON is taken" }
+    guard let root = try? JSONDocument(parsing: input).root else {
+      return "a body that is not JSON is accepted"
+    }
     if root["signedPayload"] != nil { return genuineFault(received) }
-    guard root["password"]?.string == FuzzContext.secret else { return "taken without the secret" }
+    guard root["password"]?.string == FuzzContext.secret else {
+      return "accepted without the secret"
+    }
     let (source, body) = content(received)
-    guard source == "v1", let kept = try? JSONDocument(parsing: body).root else {
-      return "what is kept cannot be read"
+    guard source == "v1", let stored = try? JSONDocument(parsing: body).root else {
+      return "the stored body cannot be parsed"
     }
-    guard kept["password"] == nil else { return "the secret is kept" }
-    guard kept.value.bytes == body else { return "what is kept is not in the one form" }
-    // What is kept, with a secret again, is the same notification.
-    guard case .object(let members) = kept.value else { return "no object is taken" }
+    guard stored["password"] == nil else { return "the secret is stored" }
+    guard stored.value.bytes == body else { return "the stored body is not canonical" }
+    // The stored body with the secret added is the same notification.
+    guard case .object(let members) = stored.value else {
+      return "a body that is not an object is accepted"
+    }
     let again = JSONValue.object(members.reversed() + [("password", .string(FuzzContext.secret))])
-    guard let twin = try? receiver.receive(body: again.bytes, at: FuzzContext.moment) else {
-      return "what is kept is not taken again"
+    guard let second = try? receiver.receive(body: again.bytes, at: FuzzContext.moment) else {
+      return "the stored body is refused"
     }
-    return content(twin).body == body ? nil : "what is kept is kept in another form"
+    return content(second).body == body ? nil : "the stored body changes its form"
   }
 
-  /// A file of lines: as it was is how it is read, and each line passes the same door.
+  /// A file of lines: each line passes the same ingest path.
   static let lines = FuzzTarget("lines") { input in
-    let pieces = input.split(separator: 0x0A, omittingEmptySubsequences: false)
+    let lines = input.split(separator: 0x0A, omittingEmptySubsequences: false)
     let receiver = context.receiver()
-    for line in pieces.prefix(8) {
-      let received = try? BatchReceive.line(
-        line, receiver, at: FuzzContext.moment, limit: 262_144, keeping: nil)
+    for line in lines.prefix(8) {
+      let received = try? BatchReceive.receive(
+        line: line, receiver, at: FuzzContext.moment, limit: 262_144, verifying: nil)
       guard let received else { continue }
-      guard line.last != 0x0D else { return "a line with another end is taken" }
+      guard line.last != 0x0D else { return "a line with another line end is accepted" }
       if content(received).source == "v2", let fault = genuineFault(received) { return fault }
       guard case .event(let event) = received.submission, event.preservesReceivedAt else {
         continue
       }
       guard event.receivedAt <= FuzzContext.moment + 300_000, event.receivedAt >= 0 else {
-        return "a receive time that cannot be"
+        return "an impossible receive time"
       }
     }
     return nil
   }
 
-  /// Properly signed noise: taken, kept apart or refused, and never the end.
+  /// Properly signed noise: accepted, quarantined or refused, and never a crash.
   static let payload = FuzzTarget("payload") { input in
     guard let signed = context.signed(input) else { return "cannot sign" }
     do throws(Refusal) {
       let received = try context.receiver().receive(
         signedPayload: signed[...], at: FuzzContext.moment)
-      guard content(received).body == signed else { return "another body is kept" }
+      guard content(received).body == signed else { return "another body is stored" }
       return foldFault(received)
     } catch {
       switch error {
@@ -103,21 +110,24 @@ extension FuzzTarget {
     }
   }
 
-  // MARK: What must hold
+  // MARK: Assertions
 
-  private static func doorFault(_ receiver: Receiver, signedPayload: [UInt8]) -> String? {
+  private static func ingestFault(_ receiver: Receiver, signedPayload: [UInt8]) -> String? {
     let received = try? receiver.receive(signedPayload: signedPayload[...], at: FuzzContext.moment)
     return received.flatMap(genuineFault)
   }
 
-  private static func content(_ received: Receiver.Received) -> (source: String, body: [UInt8]) {
+  private static func content(
+    _ received: Receiver.Received
+  ) -> (source: EventSource, body: [UInt8]) {
     switch received.submission {
     case .event(let event): (event.source, event.body)
     case .quarantine(let item): (item.source, item.body)
     }
   }
 
-  /// Nothing but what was once signed; its twin with the other S is as good (FIPS 186-5).
+  /// Only signed input is accepted. The second valid S value of a signature counts too (FIPS
+  /// 186-5).
   private static func genuineFault(_ received: Receiver.Received) -> String? {
     let body = content(received).body
     let parts = ForgedJWS.parts(body)
@@ -125,11 +135,11 @@ extension FuzzTarget {
       let theirs = ForgedJWS.parts(good)
       return theirs[0] == parts[0] && theirs[1] == parts[1]
     }
-    return isGenuine ? nil : "what nobody signed is taken"
+    return isGenuine ? nil : "an unsigned notification is accepted"
   }
 
   private static func foldFault(_ received: Receiver.Received) -> String? {
-    guard let event = received.foldEvent else { return nil }
+    guard let event = received.foldEvent(seq: 0) else { return nil }
     var state = StreamState()
     state.evolve(event)
     guard StreamState(decoding: state.encoded()) == state else { return "a state is lost" }
@@ -147,7 +157,8 @@ extension FuzzTarget {
 
   private static let context = FuzzContext()
 
-  /// What all inputs meet. A receiver keeps what it has proven, so each input gets its own.
+  /// The fixtures of all inputs. A receiver caches proven chains, so each input gets its own
+  /// receiver.
   private struct FuzzContext: Sendable {
     static let moment: Int64 = 1_767_225_600_000
     static let secret = "fuzz-secret"
@@ -167,12 +178,12 @@ extension FuzzTarget {
       configuration.trustRoots = roots
       configuration.apps["com.example.app"] = Configuration.App(
         bundleId: "com.example.app", appAppleId: 123_456_789,
-        environments: ["Production", "Sandbox"],
+        environments: Set(Environment.all),
         v1SecretDigests: [SHA256.hash(Array(Self.secret.utf8))])
       self.configuration = configuration
     }
 
-    /// With what is nested signed as well, where it is spelt out.
+    /// Signs a payload, and first the transaction and renewal info that it has in plain.
     func signed(_ payload: [UInt8]) -> [UInt8]? {
       let root = try? JSONDocument(parsing: payload).root
       guard let root, root["data"]?["transaction"] != nil else {

@@ -1,17 +1,17 @@
 import Platform
 
-/// A parser that outsiders reach, and what must hold of it whatever it is given: not only that it
-/// survives.
+/// A parser that untrusted input reaches, and what must hold for every input, beyond not crashing.
 public struct FuzzTarget: Sendable {
   public let name: String
-  /// Nil where all holds, else what does not. Nothing of one input may be left for the next.
+  /// Returns nil if every assertion holds, otherwise the one that failed. No state may pass from
+  /// one input to the next.
   public let fault: @Sendable ([UInt8]) -> String?
 
   init(_ name: String, _ fault: @escaping @Sendable ([UInt8]) -> String?) {
     (self.name, self.fault) = (name, fault)
   }
 
-  /// All of them, each with a corpus of its own name.
+  /// All targets; each has a corpus folder of its name.
   public static let all: [FuzzTarget] = [
     .head, .chunked, .json, .base64, .jws, .certificate, .v1, .lines, .query, .cursor, .payload,
   ]
@@ -19,8 +19,8 @@ public struct FuzzTarget: Sendable {
   public static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }
 }
 
-/// What lies beside this file: an authority, and what it once signed. Made once, by
-/// `subledger simulate`; its keys vouch for nothing but trials.
+/// The files beside this one: an authority and notifications it signed, made once by
+/// `subledger simulate`. Its keys are used by tests only.
 enum FuzzFiles {
   static let authority =
     #filePath.split(separator: "/", omittingEmptySubsequences: false)

@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import Encoding
 import JournalStore
@@ -7,18 +8,18 @@ import LedgerQueries
 import SignedData
 import StrictJSON
 
-/// JSON, base64, queries, cursors and times: what is read is what was written, and nothing else.
+/// JSON, base64, queries, cursors and times: reading returns exactly what was written.
 extension FuzzTarget {
   static let json = FuzzTarget("json") { input in
     guard let root = try? JSONDocument(parsing: input).root else { return nil }
     let written = root.value.bytes
     guard let again = try? JSONDocument(parsing: written).root else {
-      return "what was written cannot be read"
+      return "written JSON cannot be parsed"
     }
-    guard again.value.bytes == written else { return "written twice it is another text" }
+    guard again.value.bytes == written else { return "writing twice gives different texts" }
     let pretty = Array(root.value.prettyText.utf8)
     guard (try? JSONDocument(parsing: pretty).root.value.bytes) == written else {
-      return "for people it is another text"
+      return "the indented form parses to other JSON"
     }
     return memberFault(root, depth: 0)
   }
@@ -27,8 +28,10 @@ extension FuzzTarget {
     guard depth <= 32 else { return "too deep" }
     var names: Set<[UInt8]> = []
     for (name, value) in element.members {
-      guard names.insert(Array(name.utf8)).inserted else { return "a name twice" }
-      guard element[name]?.value.bytes == value.value.bytes else { return "a name finds another" }
+      guard names.insert(Array(name.utf8)).inserted else { return "a duplicate member" }
+      guard element[name]?.value.bytes == value.value.bytes else {
+        return "a name finds another member"
+      }
       if let fault = memberFault(value, depth: depth + 1) { return fault }
     }
     for value in element.elements {
@@ -46,13 +49,15 @@ extension FuzzTarget {
   }
 
   static let base64 = FuzzTarget("base64") { input in
-    guard Base64URL.decode(Base64URL.encode(input)) == input else { return "encoded, and lost" }
+    guard Base64URL.decode(Base64URL.encode(input)) == input else {
+      return "encoding does not round-trip"
+    }
     if let bytes = Base64URL.decode(input[...]) {
       guard Base64URL.encode(bytes) == input else { return "two texts of the same bytes" }
     }
     let standard = Base64.encode(input)
     guard Base64.decode(String(decoding: standard, as: UTF8.self)) == input else {
-      return "encoded in the standard alphabet, and lost"
+      return "standard encoding does not round-trip"
     }
     guard let text = String(validating: input, as: UTF8.self), let bytes = Base64.decode(text)
     else { return nil }
@@ -75,18 +80,18 @@ extension FuzzTarget {
     guard !pairs.isEmpty else { return nil }
     let again = QueryString(pairs.joined(separator: "&"), allowed: Set(names))
     for name in names where again?[name] != query[name] {
-      return "written anew \(name) is another"
+      return "\(name) does not round-trip"
     }
     return nil
   }
 
-  /// Cursors that nobody gave out, and times.
+  /// Invented cursors, and times.
   static let cursor = FuzzTarget("cursor") { input in
     guard let text = String(validating: input, as: UTF8.self) else { return nil }
     let token = Configuration.ReadToken(name: "fuzz", sha256: SHA256.hash(Array("fuzz".utf8)))
     if let key = PageCursor.key(text, for: token) {
       guard PageCursor.text(key, for: token) == text.lowercased() else {
-        return "a cursor that was never given out"
+        return "an invented cursor is accepted"
       }
     }
     // RFC 3339 has years of four digits.
@@ -94,18 +99,18 @@ extension FuzzTarget {
     if let time = Timestamp.parse(text), writable.contains(time) {
       guard Timestamp.parse(Timestamp.text(time)) == time else { return "a time is another" }
     }
-    // A place of noise is given out, and found again by who may.
+    // A cursor made from arbitrary text is accepted again, for the same token only.
     let parts = text.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, !parts[0].contains("\u{1F}"), !parts[1].contains("\u{1F}") else {
       return nil
     }
     let key = StreamKey(
-      environment: String(parts[0]), bundleId: String(parts[1]),
+      environment: Environment(rawValue: String(parts[0])), bundleId: String(parts[1]),
       originalTransactionId: String(parts[2]))
     let given = PageCursor.text(key, for: token)
     guard given.utf8.count <= 4096 else { return nil }
     guard PageCursor.key(given, for: token) == key else { return "a cursor is lost" }
     let other = Configuration.ReadToken(name: "b", sha256: SHA256.hash(Array("other".utf8)))
-    return PageCursor.key(given, for: other) == nil ? nil : "a cursor is another's too"
+    return PageCursor.key(given, for: other) == nil ? nil : "a cursor is accepted for another token"
   }
 }

@@ -3,8 +3,8 @@ import Fuzz
 import Simulator
 import Testing
 
-/// What fuzzing has found, and a short run of it without libFuzzer: every input of the corpus, and
-/// seeded changes of each, hold what their target asks.
+/// A short run of the fuzz targets without libFuzzer: every input of the corpus, and seeded changes
+/// of each, must satisfy the target's assertions.
 @Suite struct FuzzTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let seed =
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(arguments: FuzzTarget.all.map(\.name))
-  func corpusHolds(_ name: String) throws {
+  func `every input of the corpus satisfies its target`(_ name: String) throws {
     let target = try #require(FuzzTarget.named(name))
     let inputs = try Self.corpus(name)
     #expect(!inputs.isEmpty, "\(name) has no corpus")
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(arguments: FuzzTarget.all.map(\.name))
-  func changesHold(_ name: String) throws {
+  func `seeded changes of the corpus satisfy their target`(_ name: String) throws {
     print("SUBLEDGER_FUZZ_ROUNDS=\(Self.rounds) SUBLEDGER_FUZZ_SEED=\(Self.seed)")
     let target = try #require(FuzzTarget.named(name))
     let inputs = try Self.corpus(name).map(\.bytes)
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test func nothingIsSmallEnough() {
+  @Test func `empty and tiny inputs satisfy every target`() {
     for target in FuzzTarget.all {
       for bytes in [[], [0], [0xFF], [UInt8](repeating: 0, count: 70)] as [[UInt8]] {
         #expect(target.fault(bytes) == nil, "\(target.name)")
@@ -55,14 +55,14 @@ import Testing
     var bytes = bytes
     for _ in 0..<random.number(in: 1...3) {
       guard !bytes.isEmpty else { return [0x20] }
-      let place = Int(random.number(in: 0...Int64(bytes.count - 1)))
-      let end = min(bytes.count, place + Int(random.number(in: 1...8)))
+      let index = Int(random.number(in: 0...Int64(bytes.count - 1)))
+      let end = min(bytes.count, index + Int(random.number(in: 1...8)))
       switch random.number(in: 0...4) {
-      case 0: bytes[place] ^= 1 << UInt8(random.number(in: 0...7))
-      case 1: bytes[place] = UInt8(random.number(in: 0...255))
-      case 2: bytes.removeSubrange(place..<end)
-      case 3: bytes.insert(contentsOf: bytes[place..<end], at: place)
-      default: bytes.removeLast(bytes.count - place)
+      case 0: bytes[index] ^= 1 << UInt8(random.number(in: 0...7))
+      case 1: bytes[index] = UInt8(random.number(in: 0...255))
+      case 2: bytes.removeSubrange(index..<end)
+      case 3: bytes.insert(contentsOf: bytes[index..<end], at: index)
+      default: bytes.removeLast(bytes.count - index)
       }
     }
     return bytes

@@ -1,9 +1,8 @@
 import Testing
 
-/// The rows of the table of hostile HTTP inputs that the parser answers, with variants.
+/// The rows of the table of hostile HTTP inputs that the parser refuses, with variants.
 @Suite struct HostileRequestTests {
   @Test(
-    "H1-H6: framing that two readers could read in two ways",
     arguments: [
       "Content-Length: 2\r\nContent-Length: 3\r\n",
       "Content-Length: 2\r\nContent-Length: 2\r\n",
@@ -22,19 +21,18 @@ import Testing
       "Content-Length: 2 1\r\n", "Content-Length: 2.0\r\n", "Content-Length: 1e2\r\n",
       "Content-Length: 1_0\r\n",
     ])
-  func framing(_ headers: String) {
+  func `H1 to H6: framing that two readers could read differently is refused`(_ headers: String) {
     #expect(refusal(post(headers, "{}")) == 400)
   }
 
-  @Test(
-    "H7: a length that no integer holds",
-    arguments: ["9223372036854775808", "18446744073709551617", String(repeating: "9", count: 30)])
-  func hugeLength(_ length: String) {
+  @Test(arguments: [
+    "9223372036854775808", "18446744073709551617", String(repeating: "9", count: 30),
+  ])
+  func `H7: a length that no integer holds is refused`(_ length: String) {
     #expect(refusal(post("Content-Length: \(length)\r\n")) == 400)
   }
 
-  @Test("H8: a body over the limit, at once")
-  func overLimit() {
+  @Test func `H8: a body over the limit is refused at once`() {
     #expect(refusal(post("Content-Length: 1001\r\n")) == 413)
     #expect(refusal(post("Content-Length: 999999999999999999\r\n")) == 413)
     #expect(refusal(post("Content-Length: 1000\r\n")) == nil)
@@ -44,13 +42,11 @@ import Testing
     #expect(refusal(chunked(half + half + "1\r\n")) == 413)
   }
 
-  @Test("H9: POST without a length")
-  func noLength() {
+  @Test func `H9: POST without a length gets 411`() {
     #expect(outcomes(post("")) == [.head("POST /v1/notifications"), .refused(411)])
   }
 
   @Test(
-    "H10: chunk lines",
     arguments: [
       "-5\r\nhello", "1 0\r\n", "g\r\n", "10000000000000005\r\n", "\r\n", " 5\r\nhello",
       "5 \r\nhello", "0x5\r\nhello", "+5\r\nhello", "5\nhello\r\n0\r\n\r\n", "5;\r\nhello",
@@ -61,22 +57,20 @@ import Testing
       "5\r\nhello\r0\r\n\r\n",
       String(repeating: "0", count: 64) + "\r\n",
     ])
-  func chunkLines(_ body: String) {
+  func `H10: malformed chunk lines are refused`(_ body: String) {
     #expect(refusal(chunked(body)) == 400)
   }
 
   @Test(
-    "H11: trailers that frame, route or allow",
     arguments: [
       "Content-Length: 5", "content-length: 5", "Host: x", "Transfer-Encoding: chunked",
       "Authorization: Bearer x", "Bad Name: x", "NoColon", " Folded: x", "X: \u{1}",
     ])
-  func trailers(_ trailer: String) {
+  func `H11: trailers that frame, route or authorize are refused`(_ trailer: String) {
     #expect(refusal(chunked("2\r\n{}\r\n0\r\n\(trailer)\r\n\r\n")) == 400)
   }
 
-  @Test("H11: other trailers are dropped, within the limits of headers")
-  func harmlessTrailers() {
+  @Test func `H11: other trailers are dropped, within the limits of headers`() {
     let good = chunked("2\r\n{}\r\n0\r\nX-Sum: 1\r\n\r\n")
     #expect(outcomes(good).last == .request("POST /v1/notifications", body: Array("{}".utf8)))
     let many = String(repeating: "X: y\r\n", count: 65)
@@ -85,7 +79,6 @@ import Testing
   }
 
   @Test(
-    "H12-H16: lines, names, values and hosts",
     arguments: [
       "GET / HTTP/1.1\nHost: h\n\n", "GET / HTTP/1.1\r\nHost: h\n\r\n", "\nGET / HTTP/1.1\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\n\n", "GET / HTTP/1.1\rHost: h\r\r\n",
@@ -109,12 +102,11 @@ import Testing
       "GET / HTTP/1.0\r\n\r\n",
       "GET / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
     ])
-  func lines(_ text: String) {
+  func `H12 to H16: malformed lines, names, values and hosts are refused`(_ text: String) {
     #expect(refusal(text) == 400)
   }
 
   @Test(
-    "H17: other versions and other protocols",
     arguments: [
       ("GET / HTTP/1.2\r\n", 505), ("GET / HTTP/2.0\r\n", 505), ("GET / HTTP/0.9\r\n", 505),
       ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505), ("GET /\r\n", 400), ("GET / http/1.1\r\n", 400),
@@ -123,12 +115,11 @@ import Testing
       ("GET / HTTPS/1.1\r\n", 400), ("\u{16}\u{3}\u{1}", 400), ("\r\n\r\nGET", 400),
       ("/ HTTP/1.1\r\n", 400), ("G@T / HTTP/1.1\r\n", 400),
     ])
-  func versions(_ text: String, _ status: Int) {
+  func `H17: other versions and other protocols are refused`(_ text: String, _ status: Int) {
     #expect(refusal(text) == status)
   }
 
-  @Test("H18: too much of a head, complete or not")
-  func largeHeads() {
+  @Test func `H18: a head over the limits gets 431, complete or not`() {
     func head(_ fields: String) -> String { "GET / HTTP/1.1\r\nHost: h\r\n\(fields)" }
     func field(_ size: Int) -> String { "X: " + String(repeating: "y", count: size - 3) + "\r\n" }
     #expect(refusal(head(String(repeating: field(1000), count: 40) + "\r\n")) == 431)
@@ -141,8 +132,7 @@ import Testing
     #expect(refusal(head(field(8192) + field(8192) + "\r\n")) == 431)
   }
 
-  @Test("H18, A1: a token may fill the block, and no more")
-  func longTokens() {
+  @Test func `H18, A1: a token may fill the header block, and no more`() {
     func head(_ name: String, _ size: Int) -> String {
       "GET / HTTP/1.1\r\nHost: h\r\n\(name): Bearer " + String(repeating: "y", count: size)
     }
@@ -155,8 +145,7 @@ import Testing
     }
   }
 
-  @Test("H19: a long URI, complete or not")
-  func longTarget() {
+  @Test func `H19: a long target gets 414, complete or not`() {
     let path = "/" + String(repeating: "a", count: 2047)
     #expect(refusal("GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n") == nil)
     #expect(refusal("GET \(path)a HTTP/1.1\r\nHost: h\r\n\r\n") == 414)
@@ -165,28 +154,25 @@ import Testing
   }
 
   @Test(
-    "H20: forms of the target that we do not serve",
     arguments: [
       "GET http://evil.example/v1/notifications", "CONNECT x:443", "OPTIONS *", "GET *", "GET x",
       "GET ?a", "GET /a#b", "GET /a\\b", "GET /a\"b", "GET /<", "GET /\u{7f}", "GET /\u{e9}",
     ])
-  func targets(_ start: String) {
+  func `H20: other forms of the target are refused`(_ start: String) {
     #expect(refusal("\(start) HTTP/1.1\r\nHost: h\r\n\r\n") == 400)
   }
 
   @Test(
-    "H21: the path is left as it came",
     arguments: [
       "/..%2f..%2fetc%00", "//v1/notifications", "/v1/notifications/", "/v1;x/notifications",
       "/V1/notifications", "/%76%31/notifications", "/v1/./notifications",
     ])
-  func rawPaths(_ path: String) {
+  func `H21: the path is not decoded or normalised`(_ path: String) {
     let text = "GET \(path)?a=%20&b HTTP/1.1\r\nHost: h\r\n\r\n"
     #expect(outcomes(text) == [.head("GET \(path)"), .request("GET \(path)", body: [])])
   }
 
-  @Test("H25, H26: expectations")
-  func expectations() {
+  @Test func `H25, H26: unknown expectations get 417, and a body over the limit gets no 100`() {
     #expect(refusal(post("Expect: 200-ok\r\nContent-Length: 2\r\n")) == 417)
     #expect(refusal(post("Expect: 100-continue, x\r\nContent-Length: 2\r\n")) == 417)
     let over = outcomes(post("Expect: 100-continue\r\nContent-Length: 2000\r\n"))
@@ -195,13 +181,11 @@ import Testing
     #expect(good.map(\.description).dropFirst() == ["100", "request POST /v1/notifications +2"])
   }
 
-  @Test("H27: a body that stops short is no request")
-  func shortBody() {
+  @Test func `H27: a body that stops short is not a request`() {
     #expect(outcomes(post("Content-Length: 5\r\n", "{}")) == [.head("POST /v1/notifications")])
   }
 
-  @Test("H29, H30: what follows a body is the next request")
-  func pipelined() {
+  @Test func `H29, H30: the bytes after a body are the next request`() {
     let one = post("Content-Length: 2\r\n", "{}")
     let request = Outcome.request("POST /v1/notifications", body: Array("{}".utf8))
     let head = Outcome.head("POST /v1/notifications")
@@ -210,22 +194,20 @@ import Testing
     #expect(outcomes(one + "\r\n" + one) == [head, request, head, request])
   }
 
-  @Test("H31: an offer to upgrade is ignored")
-  func upgrade() {
+  @Test func `H31: an offer to upgrade is ignored`() {
     let offer =
       "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
     #expect(refusal("GET / HTTP/1.1\r\nHost: h\r\n\(offer)\r\n") == nil)
   }
 
   @Test(
-    "H35: bytes outside ASCII",
     arguments: [
       [0xef, 0xbb, 0xbf] + Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8),
       Array("G".utf8) + [0xc9] + Array("T / HTTP/1.1\r\nHost: h\r\n\r\n".utf8),
       Array("GET / HTTP/1.1\r\nHost: h\r\nX: ".utf8) + [0xff] + Array("\r\n\r\n".utf8),
       Array("GET / HTTP/1.1\r\nHost: ".utf8) + [0x80] + Array("\r\n\r\n".utf8),
     ] as [[UInt8]])
-  func eightBit(_ bytes: [UInt8]) {
+  func `H35: bytes outside ASCII are refused`(_ bytes: [UInt8]) {
     #expect(refusal(bytes) == 400)
   }
 }

@@ -2,7 +2,7 @@ import HTTPServer
 import Testing
 
 @Suite struct MessageTests {
-  private func written(_ response: HTTPResponse, toHead: Bool = false, closing: Bool = false)
+  private func serialised(_ response: HTTPResponse, toHead: Bool = false, closing: Bool = false)
     -> String
   {
     var output: [UInt8] = []
@@ -10,12 +10,12 @@ import Testing
     return String(decoding: output, as: UTF8.self)
   }
 
-  @Test func serialisesAnAnswer() {
+  @Test func `a response is serialised with its framing and security headers`() {
     let response = HTTPResponse(
       status: 405, headers: [("Allow", "POST"), ("Content-Type", "application/problem+json")],
       body: Array("{}".utf8))
     #expect(
-      written(response) == """
+      serialised(response) == """
         HTTP/1.1 405 Method Not Allowed\r
         Allow: POST\r
         Content-Type: application/problem+json\r
@@ -27,20 +27,20 @@ import Testing
         """)
   }
 
-  @Test func tellsTheLengthToHeadButSendsNothing() {
-    let text = written(HTTPResponse(status: 200, body: [1, 2, 3]), toHead: true, closing: true)
+  @Test func `HEAD gets the length but no body`() {
+    let text = serialised(HTTPResponse(status: 200, body: [1, 2, 3]), toHead: true, closing: true)
     #expect(text.contains("Content-Length: 3\r\nConnection: close\r\n"))
     #expect(text.hasSuffix("\r\n\r\n"))
   }
 
-  @Test func noHeaderStartsALineOfItsOwn() {
+  @Test func `a header with a line break is omitted`() {
     let response = HTTPResponse(status: 200, headers: [("X", "a\r\nSet-Cookie: b"), ("Y", "c")])
-    let text = written(response)
+    let text = serialised(response)
     #expect(!text.contains("Set-Cookie"))
     #expect(text.contains("\r\nY: c\r\n"))
   }
 
-  @Test func everyStatusOfOursHasItsPhrase() {
+  @Test func `every status that the server sends has a reason phrase`() {
     for status in [
       200, 400, 401, 404, 405, 408, 411, 413, 414, 415, 417, 422, 431, 500, 501, 503, 505,
     ] {
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func headersAreFoundWithoutCase() {
+  @Test func `header names are compared without case`() {
     let headers = HTTPHeaders([("Content-Type", "a"), ("x-y", "1"), ("X-Y", "2")])
     #expect(headers.first("content-TYPE") == "a")
     #expect(headers.all("X-y") == ["1", "2"])
@@ -56,7 +56,7 @@ import Testing
     #expect(headers.count == 3)
   }
 
-  @Test func headersOfAHeadAreTrimmed() throws {
+  @Test func `header values are trimmed and the target is split at the question mark`() throws {
     var parser = RequestParser(limits: ServerLimits(), peer: .address("192.0.2.1"))
     let text = "GET /a?b=c&d HTTP/1.1\r\nHost:\t h \r\nAuthorization:Bearer x y\t\r\nE:\r\n\r\n"
     var cursor = 0
@@ -74,11 +74,12 @@ import Testing
     #expect(!head.closes)
   }
 
-  @Test(arguments: [
-    ("close", true), ("Close", true), ("keep-alive, close", true), ("keep-alive ,\tclose ", true),
-    ("closed", false), ("keep-alive", false), ("x-close", false),
-  ])
-  func connectionOptions(_ value: String, _ closes: Bool) {
+  @Test(
+    arguments: [
+      ("close", true), ("Close", true), ("keep-alive, close", true), ("keep-alive ,\tclose ", true),
+      ("closed", false), ("keep-alive", false), ("x-close", false),
+    ])
+  func `the option close is found in a Connection header`(_ value: String, _ closes: Bool) {
     var parser = RequestParser(limits: ServerLimits(), peer: .local)
     let bytes = Array("GET / HTTP/1.1\r\nHost: h\r\nConnection: \(value)\r\n\r\n".utf8)
     var cursor = 0

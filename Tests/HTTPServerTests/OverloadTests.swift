@@ -2,117 +2,116 @@ import HTTPServer
 import Synchronization
 import Testing
 
-/// More work than there is time for: the excess is told at once, and what is taken is answered.
+/// More work than there is time for: requests over capacity are refused at once, admitted ones are
+/// answered.
 @Suite(.serialized) struct OverloadTests {
-  @Test func aLineGrowsWithTheSpeedOfTheWork() {
-    var line = AdmissionQueue<Int>(patience: 400_000, room: 1000)
-    for _ in 0..<500 { line.note(3, took: 120_000) }
-    // A mean of whole numbers stops a little above what it nears.
-    let taken = (0..<100).prefix { line.join($0, bytes: 1, at: 0) }.count
-    #expect((7...11).contains(taken))
-    for place in 0..<taken {
-      let next = line.next(at: 10)
-      #expect(next?.item == place && next?.isLate == false)
+  @Test func `the queue admits more items when they are processed faster`() {
+    var queue = AdmissionQueue<Int>(byteCapacity: 1000, targetDelay: 400_000)
+    for _ in 0..<500 { queue.recordService(count: 3, nanoseconds: 120_000) }
+    // An average of integers stops a little above its limit.
+    let admitted = (0..<100).prefix { queue.enqueue($0, bytes: 1, at: 0) }.count
+    #expect((7...11).contains(admitted))
+    for item in 0..<admitted {
+      let next = queue.dequeue(at: 10)
+      #expect(next?.item == item && next?.isLate == false)
     }
-    #expect(line.isEmpty && line.next(at: 10) == nil)
-    for _ in 0..<500 { line.note(1, took: 4_000) }
-    let more = (0..<1000).prefix { line.join($0, bytes: 1, at: 0) }.count
+    #expect(queue.isEmpty && queue.dequeue(at: 10) == nil)
+    for _ in 0..<500 { queue.recordService(count: 1, nanoseconds: 4_000) }
+    let more = (0..<1000).prefix { queue.enqueue($0, bytes: 1, at: 0) }.count
     #expect(more > 19)
   }
 
-  @Test func theFirstOneIsAlwaysLetIn() {
-    var line = AdmissionQueue<String>(patience: 1, room: 1)
-    for _ in 0..<500 { line.note(1, took: 1_000_000_000) }
-    #expect(line.join("however long", bytes: 1000, at: 0) == true)
-    #expect(line.join("behind it", bytes: 0, at: 0) == false)
-    #expect(line.next(at: 0)?.item == "however long")
-    #expect(line.join("again", bytes: 1000, at: 0) == true)
+  @Test func `an empty queue always admits an item`() {
+    var queue = AdmissionQueue<String>(byteCapacity: 1, targetDelay: 1)
+    for _ in 0..<500 { queue.recordService(count: 1, nanoseconds: 1_000_000_000) }
+    #expect(queue.enqueue("first", bytes: 1000, at: 0) == true)
+    #expect(queue.enqueue("second", bytes: 0, at: 0) == false)
+    #expect(queue.dequeue(at: 0)?.item == "first")
+    #expect(queue.enqueue("third", bytes: 1000, at: 0) == true)
   }
 
-  @Test func bodiesHaveRoomTogether() {
-    var line = AdmissionQueue<Int>(patience: 1_000_000_000_000, room: 100)
-    #expect(line.join(1, bytes: 60, at: 0) == true)
-    #expect(line.join(2, bytes: 41, at: 0) == false)
-    #expect(line.join(3, bytes: 40, at: 0) == true)
-    #expect(line.next(at: 0)?.item == 1)
-    #expect(line.join(4, bytes: 60, at: 0) == true)
-    #expect(line.count == 2 && line.next(at: 0)?.item == 3 && line.next(at: 0)?.item == 4)
+  @Test func `the byte capacity holds for all waiting items together`() {
+    var queue = AdmissionQueue<Int>(byteCapacity: 100, targetDelay: 1_000_000_000_000)
+    #expect(queue.enqueue(1, bytes: 60, at: 0) == true)
+    #expect(queue.enqueue(2, bytes: 41, at: 0) == false)
+    #expect(queue.enqueue(3, bytes: 40, at: 0) == true)
+    #expect(queue.dequeue(at: 0)?.item == 1)
+    #expect(queue.enqueue(4, bytes: 60, at: 0) == true)
+    #expect(queue.count == 2)
+    #expect(queue.dequeue(at: 0)?.item == 3 && queue.dequeue(at: 0)?.item == 4)
   }
 
-  @Test func whoWaitedTooLongIsNotBegun() {
-    var line = AdmissionQueue<Int>(patience: 100_000_000, room: 100)
-    for place in 0..<60 { _ = line.join(place, bytes: 0, at: Int64(place)) }
-    #expect(line.count == 60)
-    #expect(line.next(at: 200_000_000)?.isLate == false)
-    for _ in 0..<33 { #expect(line.next(at: 300_000_000)?.isLate == true) }
-    // Of those that are left each is begun: there are few.
-    for _ in 0..<26 { #expect(line.next(at: 300_000_000)?.isLate == false) }
-    #expect(line.isEmpty)
+  @Test func `an item that waited too long is late unless few wait behind it`() {
+    var queue = AdmissionQueue<Int>(byteCapacity: 100, targetDelay: 100_000_000)
+    for item in 0..<60 { _ = queue.enqueue(item, bytes: 0, at: Int64(item)) }
+    #expect(queue.count == 60)
+    #expect(queue.dequeue(at: 200_000_000)?.isLate == false)
+    for _ in 0..<33 { #expect(queue.dequeue(at: 300_000_000)?.isLate == true) }
+    // The remaining ones are few, so each of them is started.
+    for _ in 0..<26 { #expect(queue.dequeue(at: 300_000_000)?.isLate == false) }
+    #expect(queue.isEmpty)
   }
 
-  /// One that took long by chance closes the line for nobody.
-  @Test func oneSlowOneIsNoOverload() {
-    var line = AdmissionQueue<Int>(patience: 400_000_000, room: 100)
-    for _ in 0..<500 { line.note(1, took: 400_000) }
-    line.note(1, took: 5_000_000_000)
-    for place in 0..<64 { _ = line.join(place, bytes: 0, at: 0) }
-    #expect(line.count == 64)
+  @Test func `one slow item does not close the queue`() {
+    var queue = AdmissionQueue<Int>(byteCapacity: 100, targetDelay: 400_000_000)
+    for _ in 0..<500 { queue.recordService(count: 1, nanoseconds: 400_000) }
+    queue.recordService(count: 1, nanoseconds: 5_000_000_000)
+    for item in 0..<64 { _ = queue.enqueue(item, bytes: 0, at: 0) }
+    #expect(queue.count == 64)
   }
 
-  /// Sixty requests of 20 ms each where only 0.1 s may be waited: some are answered, the others are
-  /// told to come again, nobody is lost, and after it all is as before.
-  @Test func theExcessIsToldToComeAgain() throws {
+  /// Sixty requests of 20 ms each with a target delay of 0.1 s: each is answered or refused, and
+  /// afterwards the connections work as before.
+  @Test func `requests above capacity get 503 at once and the others are answered`() throws {
     let echoes = try EchoServer(reactors: 1) {
-      $0.limits.waitSeconds = 0.1
-      $0.limits.freeWaiters = 1
+      $0.limits.queueDelaySeconds = 0.1
+      $0.limits.minimumQueueDepth = 1
     }
-    let callers = (0..<60).map { _ in echoes.caller() }
+    let clients = (0..<60).map { _ in echoes.client() }
     for round in 0..<2 {
-      for caller in callers { caller.say(echo("x", path: "/work")) }
-      let answers = callers.compactMap { $0.answer() }
-      let refused = answers.filter { $0.status == 503 }
-      #expect(answers.count == 60, "round \(round)")
-      #expect(answers.contains { $0.status == 200 && $0.body == "x" })
-      #expect(!refused.isEmpty && answers.allSatisfy { [200, 503].contains($0.status) })
+      for client in clients { client.write(echo("x", path: "/work")) }
+      let responses = clients.compactMap { $0.response() }
+      let refused = responses.filter { $0.status == 503 }
+      #expect(responses.count == 60, "round \(round)")
+      #expect(responses.contains { $0.status == 200 && $0.body == "x" })
+      #expect(!refused.isEmpty && responses.allSatisfy { [200, 503].contains($0.status) })
       #expect(refused.allSatisfy { $0.head.contains("Retry-After: ") })
       #expect(refused.allSatisfy { !$0.head.contains("Connection: close") })
     }
-    for caller in callers {
-      caller.say(echo("after it", path: "/work"))
-      #expect(caller.answer()?.body == "after it")
+    for client in clients {
+      client.write(echo("after it", path: "/work"))
+      #expect(client.response()?.body == "after it")
     }
     echoes.server.drain(within: 5)
-    #expect(echoes.notes.open.load(ordering: .relaxed) == 0)
+    #expect(echoes.log.open.load(ordering: .relaxed) == 0)
   }
 
-  /// What is no long work does not wait behind it.
-  @Test func othersPassTheLine() throws {
-    let echoes = try EchoServer(reactors: 1) { $0.limits.waitSeconds = 60 }
-    let callers = (0..<20).map { _ in echoes.caller() }
-    let quick = echoes.caller()
-    callers[0].say(echo("gate", path: "/gate"))
-    for caller in callers.dropFirst() { caller.say(echo("long", path: "/work")) }
-    quick.say(echo("quick"))
-    echoes.notes.isGateOpen.store(true, ordering: .relaxed)
-    #expect(quick.answer()?.body == "quick")
-    for caller in callers { #expect(caller.answer()?.status == 200) }
-    #expect(echoes.notes.bodies.withLock { $0.firstIndex(of: "quick") } ?? 20 < 10)
+  @Test func `requests that are not queued do not wait behind queued work`() throws {
+    let echoes = try EchoServer(reactors: 1) { $0.limits.queueDelaySeconds = 60 }
+    let clients = (0..<20).map { _ in echoes.client() }
+    let quick = echoes.client()
+    clients[0].write(echo("gate", path: "/gate"))
+    for client in clients.dropFirst() { client.write(echo("long", path: "/work")) }
+    quick.write(echo("quick"))
+    echoes.log.isGateOpen.store(true, ordering: .relaxed)
+    #expect(quick.response()?.body == "quick")
+    for client in clients { #expect(client.response()?.status == 200) }
+    #expect(echoes.log.bodies.withLock { $0.firstIndex(of: "quick") } ?? 20 < 10)
     echoes.server.drain(within: 5)
   }
 
-  /// A client that went away while it waited is not worked for, and nothing of it stays.
-  @Test func whoLeavesIsForgotten() throws {
-    let echoes = try EchoServer(reactors: 1) { $0.limits.waitSeconds = 60 }
-    let callers = (0..<40).map { _ in echoes.caller() }
-    for caller in callers { caller.say(echo("x", path: "/work")) }
-    for caller in callers.dropFirst() { caller.reset() }
-    #expect(callers[0].answer()?.body == "x")
-    callers[0].say(echo("y", path: "/work"))
-    #expect(callers[0].answer()?.body == "y")
-    #expect(echoes.notes.served.load(ordering: .relaxed) <= 41)
-    // Or it is closed as soon as it was used last.
-    withExtendedLifetime(callers) {
-      #expect(echoes.notes.open.load(ordering: .relaxed) == 1)
+  @Test func `queued requests of closed connections are not processed`() throws {
+    let echoes = try EchoServer(reactors: 1) { $0.limits.queueDelaySeconds = 60 }
+    let clients = (0..<40).map { _ in echoes.client() }
+    for client in clients { client.write(echo("x", path: "/work")) }
+    for client in clients.dropFirst() { client.reset() }
+    #expect(clients[0].response()?.body == "x")
+    clients[0].write(echo("y", path: "/work"))
+    #expect(clients[0].response()?.body == "y")
+    #expect(echoes.log.served.load(ordering: .relaxed) <= 41)
+    // Without this, the clients would be closed after their last use.
+    withExtendedLifetime(clients) {
+      #expect(echoes.log.open.load(ordering: .relaxed) == 1)
     }
     echoes.server.drain(within: 5)
   }

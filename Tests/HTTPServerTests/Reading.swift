@@ -1,6 +1,6 @@
 import HTTPServer
 
-/// What a parser made of some bytes, in words that can be compared.
+/// One action of a parser, in a form that can be compared.
 enum Outcome: Equatable, CustomStringConvertible {
   case head(String)
   case proceed
@@ -17,14 +17,14 @@ enum Outcome: Equatable, CustomStringConvertible {
   }
 }
 
-/// Feeds `pieces` to a fresh parser whose caller admits everything up to `limit`.
-func outcomes(_ pieces: [[UInt8]], limit: Int = 1000) -> [Outcome] {
+/// Passes `parts` to a new parser whose caller admits every body up to `limit` bytes.
+func outcomes(_ parts: [[UInt8]], limit: Int = 1000) -> [Outcome] {
   var parser = RequestParser(limits: ServerLimits(), peer: .local)
   var outcomes: [Outcome] = []
-  for piece in pieces {
+  for part in parts {
     var cursor = 0
     feeding: while true {
-      switch parser.consume(piece.span, at: &cursor) {
+      switch parser.consume(part.span, at: &cursor) {
       case .needMore: break feeding
       case .head(let head):
         outcomes.append(.head("\(head.method) \(head.path)"))
@@ -43,7 +43,7 @@ func outcomes(_ text: String, limit: Int = 1000) -> [Outcome] {
   outcomes([Array(text.utf8)], limit: limit)
 }
 
-/// The status that ends the reading; nil where nothing was refused.
+/// The status of the refusal; nil if nothing is refused.
 func refusal(_ text: String, limit: Int = 1000) -> Int? {
   refusal(Array(text.utf8), limit: limit)
 }

@@ -6,28 +6,28 @@ import Testing
 
 /// The server on real sockets.
 @Suite(.serialized) struct ServerTests {
-  @Test func keepsAliveAndAnswersInOrder() throws {
+  @Test func `connections are kept alive and pipelined requests are answered in order`() throws {
     let echoes = try EchoServer()
-    let caller = echoes.caller()
-    caller.say(echo("one"))
-    #expect(caller.answer()?.body == "one")
-    caller.say(echo("two", path: "/later") + echo("three") + echo("four", path: "/later"))
-    caller.say("HEAD /echo HTTP/1.1\r\nHost: h\r\n\r\n" + echo("five"))
-    #expect(caller.answer()?.body == "two")
-    #expect(caller.answer()?.body == "three")
-    #expect(caller.answer()?.body == "four")
-    #expect(caller.answer(toHead: true)?.status == 200)
-    #expect(caller.answer()?.body == "five")
+    let client = echoes.client()
+    client.write(echo("one"))
+    #expect(client.response()?.body == "one")
+    client.write(echo("two", path: "/later") + echo("three") + echo("four", path: "/later"))
+    client.write("HEAD /echo HTTP/1.1\r\nHost: h\r\n\r\n" + echo("five"))
+    #expect(client.response()?.body == "two")
+    #expect(client.response()?.body == "three")
+    #expect(client.response()?.body == "four")
+    #expect(client.response(toHead: true)?.status == 200)
+    #expect(client.response()?.body == "five")
     echoes.server.drain(within: 5)
-    #expect(caller.isClosed(within: 1))
-    #expect(echoes.notes.open.load(ordering: .relaxed) == 0)
-    #expect(echoes.notes.refusals.withLock { $0 } == [])
+    #expect(client.isClosed(within: 1))
+    #expect(echoes.log.open.load(ordering: .relaxed) == 0)
+    #expect(echoes.log.refusals.withLock { $0 } == [])
   }
 
-  @Test func answersThousandsOfPipelinedRequests() throws {
+  @Test func `thousands of pipelined requests are all answered`() throws {
     let echoes = try EchoServer(reactors: 1)
-    let caller = echoes.caller()
-    let sender = try Thread.start("sender") { [descriptor = caller.descriptor] in
+    let client = echoes.client()
+    let sender = try Thread.start("sender") { [descriptor = client.descriptor] in
       let text = Array((0..<5000).map { echo("n\($0)") }.joined().utf8)
       var sent = 0
       while sent < text.count {
@@ -38,21 +38,21 @@ import Testing
       }
     }
     var wrong = 0
-    for number in 0..<5000 where caller.answer()?.body != "n\(number)" { wrong += 1 }
+    for number in 0..<5000 where client.response()?.body != "n\(number)" { wrong += 1 }
     sender.join()
     #expect(wrong == 0)
     echoes.server.drain(within: 5)
   }
 
-  @Test func servesABodyByteByByte() throws {
+  @Test func `a body that arrives byte by byte is read`() throws {
     let echoes = try EchoServer(reactors: 1)
-    let caller = echoes.caller()
-    for byte in echo("slow but steady").utf8 { caller.say([byte]) }
-    #expect(caller.answer()?.body == "slow but steady")
+    let client = echoes.client()
+    for byte in echo("slow but steady").utf8 { client.write([byte]) }
+    #expect(client.response()?.body == "slow but steady")
     echoes.server.drain(within: 5)
   }
 
-  @Test func refusesAndCloses() throws {
+  @Test func `a refused request closes the connection and what follows is not read`() throws {
     let echoes = try EchoServer()
     for (text, status) in [
       ("GET / HTTP/1.1\n\n", 400), ("POST /echo HTTP/1.1\r\nHost: h\r\n\r\n", 411),
@@ -65,111 +65,109 @@ import Testing
       ),
       (echo("body", path: "/missing"), 404),
     ] {
-      let caller = echoes.caller()
-      caller.say(text + echo("never read"))
-      let answer = caller.answer()
-      #expect(answer?.status == status)
-      #expect(answer?.head.contains("Connection: close") == true)
-      caller.finishSending()
-      #expect(caller.isClosed(within: 1))
+      let client = echoes.client()
+      client.write(text + echo("not read"))
+      let response = client.response()
+      #expect(response?.status == status)
+      #expect(response?.head.contains("Connection: close") == true)
+      client.finishSending()
+      #expect(client.isClosed(within: 1))
     }
-    #expect(echoes.notes.refusals.withLock { $0.sorted() } == [400, 411, 413, 413, 417, 505])
-    #expect(echoes.notes.served.load(ordering: .relaxed) == 0)
+    #expect(echoes.log.refusals.withLock { $0.sorted() } == [400, 411, 413, 413, 417, 505])
+    #expect(echoes.log.served.load(ordering: .relaxed) == 0)
     echoes.server.drain(within: 5)
   }
 
-  @Test func aRefusedRequestWithoutBodyKeepsTheConnection() throws {
+  @Test func `a refused request without a body keeps the connection`() throws {
     let echoes = try EchoServer()
-    let caller = echoes.caller()
-    caller.say("GET /missing HTTP/1.1\r\nHost: h\r\n\r\n" + echo("next"))
-    #expect(caller.answer()?.status == 404)
-    #expect(caller.answer()?.body == "next")
+    let client = echoes.client()
+    client.write("GET /missing HTTP/1.1\r\nHost: h\r\n\r\n" + echo("next"))
+    #expect(client.response()?.status == 404)
+    #expect(client.response()?.body == "next")
     echoes.server.drain(within: 5)
   }
 
-  @Test func continuesWhereAsked() throws {
+  @Test func `an expectation of 100-continue gets 100 Continue`() throws {
     let echoes = try EchoServer()
-    let caller = echoes.caller()
-    caller.say(
+    let client = echoes.client()
+    client.write(
       "POST /echo HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
-    #expect(caller.answer()?.status == 100)
-    caller.say("ok")
-    #expect(caller.answer()?.body == "ok")
+    #expect(client.response()?.status == 100)
+    client.write("ok")
+    #expect(client.response()?.body == "ok")
     echoes.server.drain(within: 5)
   }
 
-  @Test("HTTP/1.0, as nginx speaks it, and Connection: close")
-  func closesWhereAsked() throws {
+  @Test func `HTTP 1.0, as nginx uses it, and Connection close end the connection`() throws {
     let echoes = try EchoServer()
     for text in [
       "POST /echo HTTP/1.0\r\nHost: h\r\nContent-Length: 2\r\n\r\nok",
       echo("ok", headers: "Connection: close\r\n"),
     ] {
-      let caller = echoes.caller()
-      caller.say(text)
-      let answer = caller.answer()
-      #expect(answer?.body == "ok")
-      #expect(answer?.head.contains("Connection: close") == true)
-      #expect(caller.isClosed(within: 1))
+      let client = echoes.client()
+      client.write(text)
+      let response = client.response()
+      #expect(response?.body == "ok")
+      #expect(response?.head.contains("Connection: close") == true)
+      #expect(client.isClosed(within: 1))
     }
     echoes.server.drain(within: 5)
   }
 
-  @Test func answersAHalfClosedClient() throws {
+  @Test func `a half-closed client gets its response`() throws {
     let echoes = try EchoServer()
     for path in ["/echo", "/later"] {
-      let caller = echoes.caller()
-      caller.say(echo("half", path: path))
-      caller.finishSending()
-      #expect(caller.answer()?.body == "half")
-      #expect(caller.isClosed(within: 1))
+      let client = echoes.client()
+      client.write(echo("half", path: path))
+      client.finishSending()
+      #expect(client.response()?.body == "half")
+      #expect(client.isClosed(within: 1))
     }
     echoes.server.drain(within: 5)
   }
 
-  @Test("H27, H32: ends and resets at every stage leave nothing behind")
-  func endsAndResets() throws {
+  @Test func `H27, H32: ends and resets at every stage leave no connection open`() throws {
     let echoes = try EchoServer()
     let whole = Array(echo("hello", path: "/later").utf8)
     for length in Array(stride(from: 0, to: whole.count, by: 3)) + [whole.count] {
-      let early = echoes.caller()
-      early.say(Array(whole.prefix(length)))
+      let early = echoes.client()
+      early.write(Array(whole.prefix(length)))
       early.reset()
-      let ending = echoes.caller()
-      ending.say(Array(whole.prefix(length)))
-      ending.finishSending()
-      if length < whole.count { #expect(ending.answer() == nil) }
+      let finished = echoes.client()
+      finished.write(Array(whole.prefix(length)))
+      finished.finishSending()
+      if length < whole.count { #expect(finished.response() == nil) }
     }
-    let after = echoes.caller()
-    after.say(echo("alive"))
-    #expect(after.answer()?.body == "alive")
+    let after = echoes.client()
+    after.write(echo("alive"))
+    #expect(after.response()?.body == "alive")
     echoes.server.drain(within: 5)
-    #expect(echoes.notes.open.load(ordering: .relaxed) == 0)
+    #expect(echoes.log.open.load(ordering: .relaxed) == 0)
   }
 
-  @Test func sendsALargeAnswerToASlowReader() throws {
+  @Test func `a large response reaches a slow reader and delays no other client`() throws {
     let echoes = try EchoServer()
-    let caller = Caller(port: echoes.server.port, receiveBuffer: 4096)
-    caller.say("GET /large HTTP/1.1\r\nHost: h\r\n\r\n" + echo("after"))
+    let client = RawClient(port: echoes.server.port, receiveBuffer: 4096)
+    client.write("GET /large HTTP/1.1\r\nHost: h\r\n\r\n" + echo("after"))
     usleep(100_000)
-    let other = echoes.caller()
-    other.say(echo("meanwhile"))
-    #expect(other.answer()?.body == "meanwhile")
-    #expect(caller.answer()?.body.utf8.count == 8 << 20)
-    #expect(caller.answer()?.body == "after")
+    let other = echoes.client()
+    other.write(echo("meanwhile"))
+    #expect(other.response()?.body == "meanwhile")
+    #expect(client.response()?.body.utf8.count == 8 << 20)
+    #expect(client.response()?.body == "after")
     echoes.server.drain(within: 5)
   }
 
-  @Test func aBoundPortIsNamed() throws {
+  @Test func `the error names a port in use and a malformed address`() throws {
     let echoes = try EchoServer()
     let listen = "127.0.0.1:\(echoes.server.port)"
-    let error = #expect(throws: HTTPFrontError.self) {
-      try HTTPServer.start(ServerConfiguration(listen: listen)) { Echo(Notes()) }
+    let error = #expect(throws: HTTPServerError.self) {
+      try HTTPServer.start(ServerConfiguration(listen: listen)) { EchoHandler(EchoLog()) }
     }
     #expect(error?.description.contains(listen) == true)
     for text in ["", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:65536", "::1:80", "name:80", "[x]:1"] {
-      let error = #expect(throws: HTTPFrontError.self) {
-        try HTTPServer.start(ServerConfiguration(listen: text)) { Echo(Notes()) }
+      let error = #expect(throws: HTTPServerError.self) {
+        try HTTPServer.start(ServerConfiguration(listen: text)) { EchoHandler(EchoLog()) }
       }
       #expect(error?.description.contains("HOST:PORT") == true)
     }
@@ -179,27 +177,29 @@ import Testing
     again.server.drain(within: 5)
   }
 
-  @Test func aHandlerThatCannotBeMadeEndsTheStart() throws {
-    struct Broken: Error {}
-    let error = #expect(throws: HTTPFrontError.self) {
-      try HTTPServer.start(ServerConfiguration(listen: "[::1]:0")) { throw Broken() }
+  @Test func `a handler that cannot be made ends the start`() throws {
+    struct HandlerError: Error {}
+    let error = #expect(throws: HTTPServerError.self) {
+      try HTTPServer.start(ServerConfiguration(listen: "[::1]:0")) { () throws -> EchoHandler in
+        throw HandlerError()
+      }
     }
     if case .handler = error {} else { Issue.record("\(String(describing: error))") }
   }
 
-  @Test func servesTheUnixSocket() throws {
+  @Test func `the unix socket is served and has mode 0600`() throws {
     let path = "/tmp/subledger-http-\(getpid()).sock"
     unlink(path)
     let echoes = try EchoServer(socketPath: path)
     var status = stat()
     #expect(stat(path, &status) == 0)
     #expect(status.st_mode & 0o777 == 0o600)
-    let caller = Caller(path: path)
-    caller.say(echo("here"))
-    let answer = caller.answer()
-    #expect(answer?.body == "here")
-    #expect(answer?.head.contains("X-Peer: local") == true)
-    #expect(throws: HTTPFrontError.self) { try EchoServer(socketPath: path) }
+    let client = RawClient(path: path)
+    client.write(echo("here"))
+    let response = client.response()
+    #expect(response?.body == "here")
+    #expect(response?.head.contains("X-Peer: local") == true)
+    #expect(throws: HTTPServerError.self) { try EchoServer(socketPath: path) }
     echoes.server.drain(within: 5)
     #expect(stat(path, &status) != 0)
   }

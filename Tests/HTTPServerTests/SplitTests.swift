@@ -1,6 +1,6 @@
 import Testing
 
-/// The same bytes give the same outcomes however they are cut.
+/// The outcomes do not depend on how the bytes are split.
 @Suite struct SplitTests {
   static let texts = [
     post("Content-Length: 2\r\n", "{}"),
@@ -19,7 +19,7 @@ import Testing
     "GET / HTTP/1.1\r\nHost: h\r\nX: " + String(repeating: "a", count: 8300) + "\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + String(repeating: "a", count: 9000)
       + "\r\n\r\n",
-    // Past the limit of the block, in a line that ends badly.
+    // Over the limit of the block, in a line with a wrong end.
     "GET / HTTP/1.1\r\nHost: h\r\n"
       + String(repeating: "X: " + String(repeating: "y", count: 8100) + "\r\n", count: 2)
       + "Y: " + String(repeating: "z", count: 400) + "\n\r\n",
@@ -27,38 +27,36 @@ import Testing
   ]
 
   @Test(arguments: texts)
-  func everySplit(_ text: String) {
+  func `every split of the same bytes gives the same outcomes`(_ text: String) {
     let bytes = Array(text.utf8)
     let whole = outcomes([bytes])
     #expect(!whole.isEmpty)
     #expect(outcomes(bytes.map { [$0] }) == whole)
-    for place in stride(from: 0, through: bytes.count, by: bytes.count > 3000 ? 97 : 1) {
-      #expect(outcomes([Array(bytes[..<place]), Array(bytes[place...])]) == whole)
+    for index in stride(from: 0, through: bytes.count, by: bytes.count > 3000 ? 97 : 1) {
+      #expect(outcomes([Array(bytes[..<index]), Array(bytes[index...])]) == whole)
     }
   }
 
-  @Test("Random bytes and mutated requests never trap, and cuts never matter")
-  func mutations() {
+  @Test func `random bytes and mutated requests never trap, and splits never matter`() {
     var random = SystemRandomNumberGenerator()
     for round in 0..<3000 {
       var bytes = Array(Self.texts[round % Self.texts.count].utf8.prefix(400))
       for _ in 0..<Int.random(in: 1...4, using: &random) {
-        let place = Int.random(in: 0..<bytes.count, using: &random)
-        bytes[place] = UInt8.random(in: 0...255, using: &random)
+        let index = Int.random(in: 0..<bytes.count, using: &random)
+        bytes[index] = UInt8.random(in: 0...255, using: &random)
       }
-      let cut = Int.random(in: 0...bytes.count, using: &random)
+      let split = Int.random(in: 0...bytes.count, using: &random)
       let whole = outcomes([bytes])
-      #expect(outcomes([Array(bytes[..<cut]), Array(bytes[cut...])]) == whole, "\(bytes)")
+      #expect(outcomes([Array(bytes[..<split]), Array(bytes[split...])]) == whole, "\(bytes)")
       #expect(outcomes(bytes.map { [$0] }) == whole, "\(bytes)")
     }
   }
 
-  @Test("A large body in large pieces")
-  func largeBody() {
+  @Test func `a large body that arrives in large parts is read`() {
     let body = [UInt8](repeating: 0x61, count: 200_000)
     let head = Array(post("Content-Length: 200000\r\n").utf8)
-    let pieces = [head + body[..<60_000], Array(body[60_000..<150_000]), Array(body[150_000...])]
+    let parts = [head + body[..<60_000], Array(body[60_000..<150_000]), Array(body[150_000...])]
     #expect(
-      outcomes(pieces, limit: 262_144).last == .request("POST /v1/notifications", body: body))
+      outcomes(parts, limit: 262_144).last == .request("POST /v1/notifications", body: body))
   }
 }

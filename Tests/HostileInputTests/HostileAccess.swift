@@ -3,7 +3,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// A: who reads. D: commands, data and logs.
+/// A: read access. D: commands, data and logs.
 extension HostileTable {
   private static let routes = [
     "/v1/entitlements", "/v1/entitlements/7000", "/v1/entitlements/7000/history", "/metrics",
@@ -30,7 +30,7 @@ extension HostileTable {
           + ["?token=\(token)", "?access_token=\(token)"].map { .get(route + $0, []) }
       }
     },
-    .played("A2", othersRows),
+    .scripted("A2", othersRows),
     .refused("A3", 400) { _ in
       let lists = [
         "limit=-1", "limit=1e9", "limit=1000000000", "limit=abc", "limit=0", "limit=",
@@ -47,7 +47,7 @@ extension HostileTable {
         + gets(
           rows.flatMap { ["/v1/entitlements/7000?" + $0, "/v1/entitlements/7000/history?" + $0] })
     },
-    .played("A3", cursors),
+    .scripted("A3", cursors),
     .refused("A4", 400, 404, 414) { _ in
       let ids = [
         "%27%20OR%201=1--", "%27OR", "..", ".", "%2e%2e", "%00", "7000%00", "7000'", "7000;", "*",
@@ -74,58 +74,59 @@ extension HostileTable {
     },
   ]
 
-  /// There is no such customer, and it is not yours: one answer. It is counted and not logged, as
-  /// a backend asks about people without a subscription all day.
-  @Sendable private static func othersRows(_ foe: HostileClient) throws {
-    try foe.accepts("A2", .jws("one", try foe.authority.signed(foe.notification(otid: "7500"))))
+  /// An unknown customer and a customer outside the token's scope get the same answer. It is
+  /// counted and not logged, because backends ask about users without a subscription all day.
+  @Sendable private static func othersRows(_ hostile: HostileClient) throws {
+    try hostile.accepts(
+      "A2", .jws("one", try hostile.authority.signed(hostile.notification(otid: "7500"))))
     var bodies: Set<[UInt8]> = []
     for token in [Installation.otherAppsToken, Installation.sandboxToken] {
       let fields = ["Authorization: Bearer \(token)"]
       for id in ["7500", "7599"] {
         for suffix in ["", "/history", "?environment=Production"] {
           let variant = HostileRow.Variant.get("/v1/entitlements/\(id)\(suffix)", fields)
-          let answer = try foe.refuses("A2 \(variant.name)", variant, [404], lines: 0)
+          let answer = try hostile.refuses("A2 \(variant.name)", variant, [404], lines: 0)
           bodies.insert(answer?.body ?? [])
         }
       }
-      let list = foe.daemon.client().ask("GET", "/v1/entitlements", fields)
+      let list = hostile.daemon.client().ask("GET", "/v1/entitlements", fields)
       #expect(list?.json?["items"]?.elements.isEmpty == true, "A2")
     }
     #expect(bodies.count == 1, "A2 tells one from the other")
   }
 
-  @Sendable private static func cursors(_ foe: HostileClient) throws {
+  @Sendable private static func cursors(_ hostile: HostileClient) throws {
     for index in 0..<3 {
-      let notification = foe.notification(otid: "76\(index)")
-      try foe.accepts("A3", .jws("one", try foe.authority.signed(notification)))
+      let notification = hostile.notification(otid: "76\(index)")
+      try hostile.accepts("A3", .jws("one", try hostile.authority.signed(notification)))
     }
-    let page = foe.daemon.client().get("/v1/entitlements?limit=1")
+    let page = hostile.daemon.client().get("/v1/entitlements?limit=1")
     let cursor = try #require(page?.json?["next_page"]?.string)
     let target = { (cursor: String) in "/v1/entitlements?limit=1&after=\(cursor)" }
-    #expect(foe.daemon.client().get(target(cursor))?.status == 200, "A3")
+    #expect(hostile.daemon.client().get(target(cursor))?.status == 200, "A3")
     var forged = [String(cursor.dropLast(2)), String(cursor.dropFirst(2)), cursor + "00"]
-    forged += stride(from: 0, to: cursor.count, by: 5).map { place in
+    forged += stride(from: 0, to: cursor.count, by: 5).map { index in
       var letters = Array(cursor)
-      letters[place] = letters[place] == "0" ? "1" : "0"
+      letters[index] = letters[index] == "0" ? "1" : "0"
       return String(letters)
     }
-    for text in forged { try foe.refuses("A3 forged", .get(target(text)), [400]) }
+    for text in forged { try hostile.refuses("A3 forged", .get(target(text)), [400]) }
     let other = HostileRow.Variant.get(
       target(cursor), ["Authorization: Bearer \(Installation.sandboxToken)"])
-    try foe.refuses("A3 of another", other, [400])
+    try hostile.refuses("A3 of another", other, [400])
   }
 
   // MARK: Data
 
   static let data: [HostileRow] = [
-    .elsewhere("D1", "DiskTests"), .elsewhere("D2", "IngestTests"),
-    .elsewhere("D3", "StartUpRefusalTests"), .elsewhere("D4", "StartUpRefusalTests"),
-    .played("D5", injections), .played("D6", texts), .elsewhere("D7", "BackupRefusalTests"),
-    .elsewhere("D8", "StartUpRefusalTests"),
+    .coveredBy("D1", "DiskTests"), .coveredBy("D2", "IngestTests"),
+    .coveredBy("D3", "StartUpRefusalTests"), .coveredBy("D4", "StartUpRefusalTests"),
+    .scripted("D5", injections), .scripted("D6", texts), .coveredBy("D7", "BackupRefusalTests"),
+    .coveredBy("D8", "StartUpRefusalTests"),
   ]
 
-  /// Text that would be a statement to whoever pastes it into one, in every string there is.
-  @Sendable private static func injections(_ foe: HostileClient) throws {
+  /// Text that would change an SQL statement built by concatenation, in every string.
+  @Sendable private static func injections(_ hostile: HostileClient) throws {
     let text = "'; DROP TABLE event;--"
     let accepted = [
       "notificationType", "subtype", "version", "data.bundleVersion", "data.transaction.productId",
@@ -137,46 +138,47 @@ extension HostileTable {
       "data.renewalInfo.productId", "data.renewalInfo.offerIdentifier",
     ]
     for path in accepted {
-      let notification = foe.notification(otid: "7700").setting(path, .string(text))
-      try foe.accepts("D5 \(path)", .jws(path, try foe.authority.signed(notification)))
+      let notification = hostile.notification(otid: "7700").setting(path, .string(text))
+      try hostile.accepts("D5 \(path)", .jws(path, try hostile.authority.signed(notification)))
     }
     for path in ["notificationUUID", "data.bundleId", "data.environment"] {
-      let notification = foe.notification(otid: "7700").setting(path, .string(text))
-      try foe.refuses("D5 \(path)", .jws(path, try foe.authority.signed(notification)), [422])
+      let notification = hostile.notification(otid: "7700").setting(path, .string(text))
+      try hostile.refuses(
+        "D5 \(path)", .jws(path, try hostile.authority.signed(notification)), [422])
     }
-    let tables = try foe.stand().rows.keys
+    let tables = try hostile.state().rows.keys
     #expect(tables.contains("event") && tables.contains("quarantine"), "D5")
-    let row = foe.daemon.client().get("/v1/entitlements/7700?as_of=\(Sample.start + 3_600_000)")
+    let row = hostile.daemon.client().get("/v1/entitlements/7700?as_of=\(Sample.start + 3_600_000)")
     #expect(row?.status == 200, "D5")
     let encoded = "%27%3B%20DROP%20TABLE%20entitlement%3B--"
     for name in ["product_id", "app_account_token", "app_transaction_id", "bundle_id"] {
-      let list = foe.daemon.client().get("/v1/entitlements?\(name)=\(encoded)")
+      let list = hostile.daemon.client().get("/v1/entitlements?\(name)=\(encoded)")
       #expect(list?.status == 200, "D5 \(name)")
     }
-    #expect(foe.daemon.client().get("/v1/entitlements/7700")?.status == 200, "D5")
+    #expect(hostile.daemon.client().get("/v1/entitlements/7700")?.status == 200, "D5")
   }
 
-  /// Whatever text comes in, a line of the log is one line of visible characters.
-  @Sendable private static func texts(_ foe: HostileClient) throws {
+  /// A log line is one line of visible characters, whatever text arrives.
+  @Sendable private static func texts(_ hostile: HostileClient) throws {
     let odd = [
       "a\r\n{\"level\":\"error\"}", "\u{1B}[2J\u{1B}]0;x\u{7}", "\u{202E}gnp.exe", "\u{9B}31m",
       String(repeating: "T", count: 64 * 1024), "\u{2028}x", "\u{FEFF}x",
     ]
     for text in odd {
-      // Refused, because the type of what goes to quarantine is in the log.
-      let foreign = Sample.notification(foe.next(), type: text, bundleId: "com.example.foreign")
-      let variant = HostileRow.Variant.jws("text", try foe.authority.signed(foreign))
-      try foe.refuses("D6 type", variant, [422])
+      // Refused: the log shows the type of a quarantined notification.
+      let foreign = Sample.notification(hostile.next(), type: text, bundleId: "com.example.foreign")
+      let variant = HostileRow.Variant.jws("text", try hostile.authority.signed(foreign))
+      try hostile.refuses("D6 type", variant, [422])
     }
     for field in ["User-Agent: ", "Referer: ", "X-Forwarded-For: "] {
       let long = field + String(repeating: "u", count: 64 * 1024)
-      try foe.refuses("D6 \(field)", .get("/", [long]), [431])
-      try foe.refuses("D6 \(field)", .get("/\u{1B}[2J", [field + "x"]), [400])
+      try hostile.refuses("D6 \(field)", .get("/", [long]), [431])
+      try hostile.refuses("D6 \(field)", .get("/\u{1B}[2J", [field + "x"]), [400])
     }
-    for byte in foe.daemon.log.utf8 where byte < 0x20 && byte != 0x0A {
+    for byte in hostile.daemon.log.utf8 where byte < 0x20 && byte != 0x0A {
       Issue.record("D6: byte \(byte) in the log")
     }
     let marks: Set<Unicode.Scalar> = ["\u{202E}", "\u{9B}", "\u{2028}", "\u{FEFF}"]
-    #expect(!foe.daemon.log.unicodeScalars.contains { marks.contains($0) }, "D6")
+    #expect(!hostile.daemon.log.unicodeScalars.contains { marks.contains($0) }, "D6")
   }
 }

@@ -6,44 +6,45 @@ import StrictJSON
 import Support
 import Testing
 
-/// X: certificates. Each is right under the trusted root but for one thing.
+/// X: certificates. Each chain leads to the trusted root and is wrong in exactly one respect.
 extension HostileTable {
   private typealias Change = (inout ChainForgery) throws -> Void
   private static let (constraints, usage) = ("2.5.29.19", "2.5.29.15")
   private static let leafMarker = CertificateExtension.receiptSigningMarker
   private static let middleMarker = CertificateExtension.intermediateMarker
 
-  private static func forged(_ foe: HostileClient, _ changes: [Change]) throws -> [HostileRow
+  private static func forged(_ hostile: HostileClient, _ changes: [Change]) throws -> [HostileRow
     .Variant]
   {
-    try changes.enumerated().map { .jws("\($0.offset)", try foe.forged($0.element)) }
+    try changes.enumerated().map { .jws("\($0.offset)", try hostile.forged($0.element)) }
   }
 
-  /// Signed by the authority's own leaf under these lists of certificates.
-  private static func lists(_ foe: HostileClient, _ lists: [[[UInt8]]]) throws -> [HostileRow
+  /// Signed by the authority's own leaf, with these certificates in the header.
+  private static func lists(_ hostile: HostileClient, _ lists: [[[UInt8]]]) throws -> [HostileRow
     .Variant]
   {
-    try lists.enumerated().map { .jws("\($0.offset)", try foe.fresh(chain: $0.element)) }
+    try lists.enumerated().map { .jws("\($0.offset)", try hostile.fresh(chain: $0.element)) }
   }
 
-  private static func x5c(_ foe: HostileClient, _ members: [String]) throws -> [HostileRow.Variant]
+  private static func x5c(_ hostile: HostileClient, _ members: [String]) throws -> [HostileRow
+    .Variant]
   {
     try members.map { member in
       let header = Array("{\"alg\":\"ES256\",\"x5c\":\(member)}".utf8)
-      return .jws(String(member.prefix(40)), try foe.fresh(header: header))
+      return .jws(String(member.prefix(40)), try hostile.fresh(header: header))
     }
   }
 
-  /// Each of these in place of the leaf, and of the intermediate.
+  /// Each of these in place of the leaf, and in place of the intermediate.
   private static func replaced(
-    _ foe: HostileClient, _ make: ([UInt8]) -> [[UInt8]]
+    _ hostile: HostileClient, _ make: ([UInt8]) -> [[UInt8]]
   ) throws -> [HostileRow.Variant] {
-    try (0..<2).flatMap { place in
+    try (0..<2).flatMap { index in
       try lists(
-        foe,
-        make(foe.authority.chain[place]).map { row in
-          var chain = foe.authority.chain
-          chain[place] = row
+        hostile,
+        make(hostile.authority.chain[index]).map { row in
+          var chain = hostile.authority.chain
+          chain[index] = row
           return chain
         })
     }
@@ -52,58 +53,58 @@ extension HostileTable {
   static let chains = chainsRows + chainDates
 
   private static let chainsRows: [HostileRow] = [
-    .refused("X1", 401) { foe in
-      try x5c(foe, ["[]", "[\"\",\"\",\"\"]"])
-        + [.jws("missing", try foe.fresh(header: Array(#"{"alg":"ES256"}"#.utf8)))]
+    .refused("X1", 401) { hostile in
+      try x5c(hostile, ["[]", "[\"\",\"\",\"\"]"])
+        + [.jws("missing", try hostile.fresh(header: Array(#"{"alg":"ES256"}"#.utf8)))]
     },
-    .refused("X1", 400) { foe in
+    .refused("X1", 400) { hostile in
       try x5c(
-        foe,
+        hostile,
         [
-          "null", "\"\(ForgedJWS.base64(foe.authority.chain[0]))\"", "[1,2,3]", "{}", "true",
+          "null", "\"\(ForgedJWS.base64(hostile.authority.chain[0]))\"", "[1,2,3]", "{}", "true",
           "[[],[],[]]",
         ])
     },
-    .refused("X2", 401) { foe in
-      let chain = foe.authority.chain
+    .refused("X2", 401) { hostile in
+      let chain = hostile.authority.chain
       return try lists(
-        foe,
+        hostile,
         [
           Array(chain.prefix(1)), Array(chain.prefix(2)), chain + [chain[2]],
           chain + chain.prefix(2),
           [[UInt8]](repeating: [0], count: 1000),
         ])
     },
-    .refused("X3", 401) { foe in try strangers(foe, third: { $0 }) },
-    .refused("X4", 401) { foe in
+    .refused("X3", 401) { hostile in try strangers(hostile, third: { $0 }) },
+    .refused("X4", 401) { hostile in
       let stranger = try Authority()
       let chain = Array(stranger.chain.prefix(2))
-      return try strangers(foe, third: { _ in foe.authority.root })
-        + [stranger.root, foe.authority.root].map { third in
-          .jws("stranger", try foe.fresh(chain: chain + [third], key: stranger.leafKey))
+      return try strangers(hostile, third: { _ in hostile.authority.root })
+        + [stranger.root, hostile.authority.root].map { third in
+          .jws("stranger", try hostile.fresh(chain: chain + [third], key: stranger.leafKey))
         }
     },
-    .accepted("X5") { foe in
-      let chain = foe.authority.chain
+    .accepted("X5") { hostile in
+      let chain = hostile.authority.chain
       return try lists(
-        foe,
+        hostile,
         [[0x30, 0x03, 0x01], [], chain[0], chain[1], chain[2] + [0]].map {
           [chain[0], chain[1], $0]
         })
     },
-    .refused("X6", 401) { foe in
+    .refused("X6", 401) { hostile in
       let (leaf, middle, root) = (
-        foe.authority.chain[0], foe.authority.chain[1], foe.authority.chain[2]
+        hostile.authority.chain[0], hostile.authority.chain[1], hostile.authority.chain[2]
       )
       return try lists(
-        foe,
+        hostile,
         [
           [root, middle, leaf], [middle, leaf, root], [leaf, leaf, root], [middle, middle, root],
           [leaf, root, root], [leaf, root, middle], [root, root, root],
         ])
     },
-    .refused("X7", 401) { foe in
-      let good = foe.authority.chain.map(ForgedJWS.base64)
+    .refused("X7", 401) { hostile in
+      let good = hostile.authority.chain.map(ForgedJWS.base64)
       let leaf = good[0]
       let (start, rest) = (String(leaf.prefix(64)), String(leaf.dropFirst()))
       let rows: [String] = [
@@ -112,11 +113,11 @@ extension HostileTable {
         "\\u0000\(leaf)",
         "-----BEGIN CERTIFICATE-----\\n\(leaf)\\n-----END CERTIFICATE-----",
       ]
-      return try x5c(foe, rows.map { "[\"\($0)\",\"\(good[1])\",\"\(good[2])\"]" })
-        + x5c(foe, rows.map { "[\"\(good[0])\",\"\($0)\",\"\(good[2])\"]" })
+      return try x5c(hostile, rows.map { "[\"\($0)\",\"\(good[1])\",\"\(good[2])\"]" })
+        + x5c(hostile, rows.map { "[\"\(good[0])\",\"\($0)\",\"\(good[2])\"]" })
     },
-    .refused("X8", 401) { foe in
-      try replaced(foe) { der -> [[UInt8]] in
+    .refused("X8", 401) { hostile in
+      try replaced(hostile) { der -> [[UInt8]] in
         let indefinite: [UInt8] = [0x30, 0x80] + Array(der.dropFirst(4)) + [0, 0]
         let padded: [UInt8] = [0x30, 0x83, 0x00] + Array(der[2...])
         let long: [UInt8] = der + [UInt8](repeating: 0, count: 100 * 1024)
@@ -128,10 +129,10 @@ extension HostileTable {
         ]
       }
     },
-    .refused("X9", 401) { foe in
+    .refused("X9", 401) { hostile in
       let critical = { CertificateExtension(oid: $0, critical: true, der: [0x05, 0x00]) }
       return try forged(
-        foe,
+        hostile,
         [
           { $0.leaf.replace(leafMarker, by: nil) },
           { $0.intermediate.replace(middleMarker, by: nil) },
@@ -147,9 +148,9 @@ extension HostileTable {
           { $0.intermediate.replace(middleMarker, by: critical(middleMarker)) },
         ])
     },
-    .refused("X10", 401) { foe in
+    .refused("X10", 401) { hostile in
       try forged(
-        foe,
+        hostile,
         [
           { $0.intermediate.replace(constraints, by: .basicConstraints(ca: false)) },
           { $0.intermediate.replace(constraints, by: nil) },
@@ -162,10 +163,10 @@ extension HostileTable {
         ])
     },
     .refused("X11", 401) { try chainsTooLong($0) },
-    .refused("X12", 401) { foe in
+    .refused("X12", 401) { hostile in
       let purpose = DERWriter.sequence(DERWriter.oid("1.3.6.1.5.5.7.3.1"))
       return try forged(
-        foe,
+        hostile,
         [
           { $0.leaf.replace(constraints, by: .basicConstraints(ca: true)) },
           { $0.leaf.replace(usage, by: nil) },
@@ -174,19 +175,19 @@ extension HostileTable {
         ])
     },
     .refused("X13", 401) { try otherKeys($0) },
-    .refused("X14", 401) { foe in
-      try forged(foe, [{ $0.leaf.digest = .sha1 }, { $0.intermediate.digest = .sha1 }])
+    .refused("X14", 401) { hostile in
+      try forged(hostile, [{ $0.leaf.digest = .sha1 }, { $0.intermediate.digest = .sha1 }])
     },
-    .refused("X15", 401) { foe in
+    .refused("X15", 401) { hostile in
       let unknown = CertificateExtension(
         oid: "1.3.6.1.4.1.99999.7", critical: true, der: [0x05, 0])
       return try forged(
-        foe,
+        hostile,
         [{ $0.leaf.extensions.append(unknown) }, { $0.intermediate.extensions.append(unknown) }])
     },
-    .refused("X16", 401) { foe in
+    .refused("X16", 401) { hostile in
       try forged(
-        foe,
+        hostile,
         [
           { forgery in
             let der = try forgery.leaf.make(
@@ -202,17 +203,17 @@ extension HostileTable {
           },
         ])
     },
-    .refused("X17", 401) { foe in
+    .refused("X17", 401) { hostile in
       let other = try SigningKey.generate(.p384)
       let algorithm = DERWriter.sequence(DERWriter.oid("1.2.840.10045.4.3.2"))
       return try forged(
-        foe,
+        hostile,
         [
           { $0.leaf.issuer[0].text = "Somebody" }, { $0.intermediate.issuer[0].text = "Somebody" },
           { $0.leaf.replace("2.5.29.35", by: try .authorityKeyIdentifier(other)) },
           { $0.intermediate.replace("2.5.29.35", by: try .authorityKeyIdentifier(other)) },
           { $0.leafSigner = other }, { $0.intermediateSigner = other },
-          { $0.leafSurgery = { $0.children[2] = DERNode(algorithm[...]) } },
+          { $0.leafEdit = { $0.children[2] = DERNode(algorithm[...]) } },
         ])
     },
   ]
@@ -223,9 +224,9 @@ extension HostileTable {
       oid: "2.5.29.30", critical: true, der: DERWriter.sequence(DERWriter.element(tag, subtree)))
   }
 
-  /// Roots of strangers under Apple's name and under the trusted one's, with its key identifier.
+  /// Untrusted roots with Apple's name, and with the trusted root's name and key identifier.
   private static func strangers(
-    _ foe: HostileClient, third: ([UInt8]) -> [UInt8]
+    _ hostile: HostileClient, third: ([UInt8]) -> [UInt8]
   ) throws -> [HostileRow.Variant] {
     let key = try SigningKey.generate(.p256)
     var own = try CertificateMaker.leaf(key, issuer: try .root(key), issuerKey: key)
@@ -234,7 +235,7 @@ extension HostileTable {
     let leaf = try own.make(for: key, signedBy: key)
     var rows = [
       HostileRow.Variant.jws(
-        "self-signed", try foe.fresh(chain: [leaf, leaf, third(leaf)], key: key))
+        "self-signed", try hostile.fresh(chain: [leaf, leaf, third(leaf)], key: key))
     ]
     let apple = [
       CertificateMaker.NamePart(oid: "2.5.4.3", text: "Apple Root CA - G3"),
@@ -246,19 +247,21 @@ extension HostileTable {
       let rootKey = try SigningKey.generate(.p384)
       var root = try CertificateMaker.root(rootKey)
       (root.subject, root.issuer) = (name, name)
-      root.replace("2.5.29.14", by: try .subjectKeyIdentifier(foe.authority.rootKey))
+      root.replace("2.5.29.14", by: try .subjectKeyIdentifier(hostile.authority.rootKey))
       let der = try root.make(for: rootKey, signedBy: rootKey)
-      var forgery = try ChainForgery(under: foe.authority)
+      var forgery = try ChainForgery(under: hostile.authority)
       forgery.intermediate.issuer = name
       forgery.intermediateSigner = rootKey
       let chain = Array(try forgery.chain().prefix(2)) + [third(der)]
-      rows.append(.jws(name[0].text, try foe.fresh(chain: chain, key: forgery.leafKey)))
+      rows.append(.jws(name[0].text, try hostile.fresh(chain: chain, key: forgery.leafKey)))
     }
     return rows
   }
 
-  @Sendable private static func chainsTooLong(_ foe: HostileClient) throws -> [HostileRow.Variant] {
-    let forgery = try ChainForgery(under: foe.authority)
+  @Sendable private static func chainsTooLong(_ hostile: HostileClient) throws -> [HostileRow
+    .Variant]
+  {
+    let forgery = try ChainForgery(under: hostile.authority)
     let real = try forgery.chain()
     let key = try SigningKey.generate(.p256)
     var forged = try CertificateMaker.leaf(key, issuer: forgery.leaf, issuerKey: forgery.leafKey)
@@ -274,10 +277,10 @@ extension HostileTable {
     return try [
       [der, real[0], real[1]], [der, real[0], real[2]], [der, real[1], real[2]],
       [endDER, subDER, real[1]], [endDER, subDER, real[2]],
-    ].map { .jws("too long", try foe.fresh(chain: $0, key: key)) }
+    ].map { .jws("too long", try hostile.fresh(chain: $0, key: key)) }
   }
 
-  @Sendable private static func otherKeys(_ foe: HostileClient) throws -> [HostileRow.Variant] {
+  @Sendable private static func otherKeys(_ hostile: HostileClient) throws -> [HostileRow.Variant] {
     let point = { (form: UInt8, curve: String, forgery: ChainForgery) -> DERNode in
       let whole = Array(try forgery.leafKey.publicKey().suffix(65))
       let text: [UInt8] =
@@ -293,21 +296,21 @@ extension HostileTable {
       return DERNode(key[...])
     }
     let kinds = try forged(
-      foe,
+      hostile,
       [SigningKey.Kind.p384, .rsa2048, .ed25519].map { kind in { $0.leafKey = try .generate(kind) }
       })
-    // At infinity, beside the curve, compressed, hybrid; and the same bytes as secp256k1's.
+    // At infinity, off the curve, compressed, hybrid; and the same bytes as a secp256k1 key.
     let forms: [(UInt8, String)] = [
       (0, "1.2.840.10045.3.1.7"), (1, "1.2.840.10045.3.1.7"), (2, "1.2.840.10045.3.1.7"),
       (6, "1.2.840.10045.3.1.7"), (4, "1.3.132.0.10"),
     ]
     return try kinds
       + forged(
-        foe,
+        hostile,
         forms.map { form, curve in
           { forgery in
             let node = try point(form, curve, forgery)
-            forgery.leafSurgery = { $0.children[6] = node }
+            forgery.leafEdit = { $0.children[6] = node }
           }
         })
   }
@@ -317,7 +320,7 @@ extension HostileTable {
   private static let day: Int64 = 86_400_000
 
   private static let chainDates: [HostileRow] = [
-    .refused("X18", 401) { foe in
+    .refused("X18", 401) { hostile in
       let date = Sample.start
       let spans = [
         (date - 90 * day, date - day), (date + day, date + 90 * day), (date + day, date - day),
@@ -327,7 +330,7 @@ extension HostileTable {
         try [true, false].map { isLeaf in
           .jws(
             "\(isLeaf)",
-            try foe.forged(signed: date) {
+            try hostile.forged(signed: date) {
               if isLeaf {
                 ($0.leaf.notBefore, $0.leaf.notAfter) = (from, to)
               } else {
@@ -337,53 +340,53 @@ extension HostileTable {
         }
       }
     },
-    .accepted("X19") { foe in
+    .accepted("X19") { hostile in
       let now = Clock.now()
       return [
-        .jws("retry", try foe.forged(signed: now - 3 * day) { $0.leaf.notAfter = now - day })
+        .jws("retry", try hostile.forged(signed: now - 3 * day) { $0.leaf.notAfter = now - day })
       ]
     },
-    .played("X20") { foe in
+    .scripted("X20") { hostile in
       let now = Clock.now()
-      var forgery = try ChainForgery(under: foe.authority)
+      var forgery = try ChainForgery(under: hostile.authority)
       forgery.leaf.notAfter = now - day
       let header = ForgedJWS.header(try forgery.chain())
       func signed(_ date: Int64) throws -> HostileRow.Variant {
-        let payload = foe.notification().setting("signedDate", .integer(date))
+        let payload = hostile.notification().setting("signedDate", .integer(date))
           .setting("data.transaction", nil).setting("data.renewalInfo", nil)
         return .jws(
           "\(date)",
           try ForgedJWS.jws(header: header, payload: payload.bytes, key: forgery.leafKey))
       }
       for _ in 0..<2 {
-        try foe.accepts("X20", try signed(now - 3 * day))
-        try foe.refuses("X20", try signed(now), [401])
+        try hostile.accepts("X20", try signed(now - 3 * day))
+        try hostile.refuses("X20", try signed(now), [401])
       }
     },
-    .played("X21") { foe in
+    .scripted("X21") { hostile in
       let stranger = try Authority()
-      let client = foe.daemon.client()
-      let before = try foe.stand()
+      let client = hostile.daemon.client()
+      let before = try hostile.state()
       for index in 0..<200 {
         var forgery = try ChainForgery(under: stranger)
         forgery.leaf.subject[0].text = "\(index)"
-        let jws = try foe.fresh(chain: try forgery.chain(), key: forgery.leafKey)
+        let jws = try hostile.fresh(chain: try forgery.chain(), key: forgery.leafKey)
         #expect(client.post(ForgedJWS.body(jws))?.status == 401, "X21")
       }
-      #expect(try foe.stand() == before, "X21")
-      try foe.settle()
-      try foe.accepts("X21", .jws("good", try foe.fresh()))
+      #expect(try hostile.state() == before, "X21")
+      try hostile.settle()
+      try hostile.accepts("X21", .jws("good", try hostile.fresh()))
     },
-    .elsewhere("X22", "CertificateTests"),
-    .refused("X23", 401) { foe in
+    .coveredBy("X22", "CertificateTests"),
+    .refused("X23", 401) { hostile in
       try forged(
-        foe,
+        hostile,
         [
           "1.2.840.113635.100.6.1.2", "1.2.840.113635.100.6.1.4", "1.2.840.113635.100.6.11",
           "1.2.840.113635.100.6.11.1.1",
         ].map { purpose in { $0.leaf.replace(leafMarker, by: .marker(purpose)) } })
     },
-    .refused("X25", 401) { foe in
+    .refused("X25", 401) { hostile in
       let odd: [@Sendable (inout DERNode) -> Void] = [
         { $0.children[7].children[0].children.append($0.children[7].children[0].children[0]) },
         { $0.children[1] = DERNode(tag: 0x02, content: [0xFF, 0x01]) },
@@ -391,11 +394,11 @@ extension HostileTable {
         { $0.children.remove(at: 0) },
         { $0.children[4].children[0] = DERNode(tag: 0x17, content: Array("261301000000Z".utf8)) },
       ]
-      return try forged(foe, odd.map { surgery in { $0.leafSurgery = surgery } })
-        + forged(foe, odd.map { surgery in { $0.intermediateSurgery = surgery } })
+      return try forged(hostile, odd.map { surgery in { $0.leafEdit = surgery } })
+        + forged(hostile, odd.map { surgery in { $0.intermediateEdit = surgery } })
     },
-    .accepted("X25") { foe in
-      try forged(foe, [{ $0.leaf.notAfter = 253_402_300_799_000 }])
+    .accepted("X25") { hostile in
+      try forged(hostile, [{ $0.leaf.notAfter = 253_402_300_799_000 }])
     },
   ]
 }

@@ -6,15 +6,15 @@ import StrictJSON
 import Support
 import Testing
 
-/// Somebody hostile, or merely broken, at the door of a running daemon. After each exchange all
-/// that may show is looked at: the answer, the connection, every table, the counters, the log.
+/// A hostile or broken client of a running daemon. After each exchange it checks everything that
+/// may have changed: the answer, the connection, every table, the counters and the log.
 final class HostileClient {
   static let v1Secret = "canary-of-the-hostile-inputs-9d41"
 
   let authority: Authority
   let installation: Installation
   let daemon: RunningDaemon
-  private let watcher: Client
+  private let observer: Client
   private let journal: SQLiteConnection
   private let tables: [String]
   private var logged: UInt64 = 0
@@ -22,7 +22,7 @@ final class HostileClient {
   /// Exchanges so far.
   private(set) var variants = 0
 
-  /// - Parameter takesV1: the app has a V1 secret, and bodies of 4 MiB are read.
+  /// - Parameter takesV1: the app has a V1 secret, and bodies of up to 4 MiB are read.
   init(takesV1: Bool = false, with more: [(String, JSONValue)] = []) throws {
     authority = try Authority.shared.get()
     installation = try Installation(authority: authority.simulated)
@@ -36,33 +36,33 @@ final class HostileClient {
     }
     try installation.configure(apps: [app], with: more)
     daemon = try installation.start()
-    watcher = daemon.client()
-    // At once: a connection that asks nothing is closed when its time is up.
-    #expect(watcher.get("/healthz")?.status == 200)
+    observer = daemon.client()
+    // Sent at once: a connection without a request is closed at its deadline.
+    #expect(observer.get("/healthz")?.status == 200)
     journal = try SQLiteConnection.open(installation.journal.path, .read)
-    // Deliveries that came again are counted a moment later: no row that a refusal makes.
+    // Redeliveries are counted a moment later; refusals make no row there.
     tables = try journal.statement(
       "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
         + " AND name <> 'redelivery'"
     ).all { $0.text(0) }
   }
 
-  // MARK: What is sent
+  // MARK: Inputs
 
-  /// A number nobody had, for notifications that differ.
+  /// A new number, so that notifications differ.
   func next() -> Int {
     number += 1
     return number
   }
 
-  /// A good notification nobody has seen.
+  /// A good notification that was not sent before.
   func notification(otid: String = "7000") -> JSONValue {
     Sample.notification(next(), otid: otid)
   }
 
   func fresh() throws -> [UInt8] { try authority.signed(notification()) }
 
-  /// A whole body with a good one.
+  /// A whole body with a good notification.
   func goodBody() throws -> [UInt8] { ForgedJWS.body(try fresh()) }
 
   func sign(payload: [UInt8]) throws -> [UInt8] { try authority.simulated.sign(payload: payload) }
@@ -76,7 +76,7 @@ final class HostileClient {
     try fresh(header: ForgedJWS.header(chain), key: key)
   }
 
-  /// Under a chain of the authority's root that is right but for what `change` does.
+  /// Signed under a chain to the authority's root that is right except for `change`.
   func forged(
     signed: Int64? = nil, _ change: (inout ChainForgery) throws -> Void
   ) throws -> [UInt8] {
@@ -90,29 +90,29 @@ final class HostileClient {
       header: ForgedJWS.header(chain), payload: payload.bytes, key: forgery.leafKey)
   }
 
-  // MARK: What may show
+  // MARK: Observed state
 
-  /// All that a refusal must not move.
-  struct Stand: Equatable {
+  /// The state that a refusal must not change.
+  struct State: Equatable {
     var rows: [String: Int64]
     var head: [UInt8]
 
     var events: Int64 { rows["event"] ?? 0 }
   }
 
-  func stand() throws -> Stand {
+  func state() throws -> State {
     var rows: [String: Int64] = [:]
     for table in tables {
       rows[table] = try journal.statement("SELECT count(*) FROM \(table)").first { $0.int(0) }
     }
     let head = try journal.statement("SELECT hash FROM event ORDER BY seq DESC LIMIT 1")
       .first { $0.bytes(0) }
-    return Stand(rows: rows, head: head ?? [])
+    return State(rows: rows, head: head ?? [])
   }
 
   /// All counters, without gauges.
   func counters() throws -> [String: Int] {
-    let text = try #require(watcher.get("/metrics")?.text)
+    let text = try #require(observer.get("/metrics")?.text)
     var counters: [String: Int] = [:]
     for line in text.split(separator: "\n") where !line.hasPrefix("#") {
       let parts = line.split(separator: " ")
@@ -122,20 +122,20 @@ final class HostileClient {
     return counters
   }
 
-  /// The lines of the log since this was last asked.
+  /// The log lines since the last call.
   func newLines() throws -> [String] {
     let file = try FileHandle(forReadingFrom: daemon.command.errors)
     defer { try? file.close() }
     try file.seek(toOffset: logged)
     let bytes = try file.readToEnd() ?? Data()
-    // A line that is being written belongs to the next time.
+    // A partly written line is left for the next call.
     let whole = bytes.lastIndex(of: 0x0A).map { bytes[...$0] } ?? Data()
     logged += UInt64(whole.count)
     return String(decoding: whole, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
-  /// Waits until the log has told of all that was answered so far: its lines are in order, and that
-  /// of one more request is the last.
+  /// Waits until the log has the lines of all answers so far: lines are in order, so the line of
+  /// one more request is the last.
   func settle() throws {
     #expect(daemon.client().get("/nowhere")?.status == 404)
     try daemon.command.wait(20, "the line of a request") {
@@ -149,25 +149,25 @@ final class HostileClient {
     let made = try row.variants(self)
     for variant in made {
       let name = "\(row.id) \(variant.name)"
-      switch row.due {
+      switch row.expected {
       case .refused(let statuses, let closes, let field):
         let answer = try refuses(name, variant, statuses, closes: closes)
         if let field { #expect(answer?.field(field) != nil, "\(name): no \(field)") }
       case .quarantined: try refuses(name, variant, [422])
       case .accepted: try accepts(name, variant)
-      case .played, .elsewhere: break
+      case .scripted, .coveredBy: break
       }
     }
   }
 
-  /// The default of the table.
+  /// Sends a variant and checks the table's default for refusals.
   @discardableResult
   func refuses(
     _ name: String, _ variant: HostileRow.Variant, _ statuses: Set<Int>, closes: Bool = false,
     lines: Int = 1
   ) throws -> Client.Answer? {
     variants += 1
-    var due = try stand()
+    var expected = try state()
     let before = try counters()
     _ = try newLines()
     let client = daemon.client()
@@ -179,9 +179,9 @@ final class HostileClient {
     }
     if !variant.toHead { expectProblem(name, answer) }
     #expect(!Self.repeats(answer.body, variant.bytes), "\(name) is echoed")
-    if closes { #expect(client.isClosed(), "\(name) is kept open") }
-    if answer.status == 422 { due.rows["quarantine", default: 0] += 1 }
-    #expect(try stand() == due, "\(name) left something")
+    if closes { #expect(client.isClosed(), "\(name): the connection stays open") }
+    if answer.status == 422 { expected.rows["quarantine", default: 0] += 1 }
+    #expect(try state() == expected, "\(name) changed the data")
     try expectOneCounter(name, before, isQuarantined: answer.status == 422)
     try expectLines(name, variant, lines)
     return answer
@@ -195,24 +195,26 @@ final class HostileClient {
     #expect(problem?["retryable"]?.boolean == (answer.status == 408), "\(name)")
   }
 
-  /// One refusal is counted, and the quarantine where it went there. What proving it looked up may
-  /// move too.
+  /// One refusal is counted, and one quarantined notification where it was quarantined. Counters of
+  /// the chain cache may change too.
   private func expectOneCounter(
     _ name: String, _ before: [String: Int], isQuarantined: Bool
   ) throws {
     var moved = try counters().filter { $0.value != before[$0.key] ?? 0 }
     moved = moved.filter { !$0.key.hasPrefix("subledger_chain_cache_") }
-    let kept = moved.filter { $0.key.hasPrefix("subledger_notifications_total{") }
-    #expect(kept.count == (isQuarantined ? 1 : 0), "\(name) moved \(moved)")
-    #expect(kept.keys.allSatisfy { $0.contains(#"outcome="quarantined""#) }, "\(name) \(kept)")
+    let quarantined = moved.filter { $0.key.hasPrefix("subledger_notifications_total{") }
+    #expect(quarantined.count == (isQuarantined ? 1 : 0), "\(name) moved \(moved)")
+    #expect(
+      quarantined.keys.allSatisfy { $0.contains(#"outcome="quarantined""#) },
+      "\(name) \(quarantined)")
     let refused = moved.filter { $0.key.contains("refusals_total{") }
-    #expect(refused.count == 1 && moved.count == 1 + kept.count, "\(name) moved \(moved)")
+    #expect(refused.count == 1 && moved.count == 1 + quarantined.count, "\(name) moved \(moved)")
     for (counter, value) in moved {
       #expect(value == (before[counter] ?? 0) + 1, "\(name) moved \(counter) by more")
     }
   }
 
-  /// So many, once a thread of the daemon's has written them.
+  /// Waits for `count` log lines, which a thread of the daemon writes.
   private func lines(_ name: String, _ count: Int) throws -> [String] {
     var lines: [String] = []
     try daemon.command.wait(20, "\(count) lines of \(name)") {
@@ -236,17 +238,17 @@ final class HostileClient {
     }
   }
 
-  /// 200, one event more, and one line that says so.
+  /// Expects 200, one more event and one log line.
   func accepts(_ name: String, _ variant: HostileRow.Variant) throws {
     variants += 1
-    let before = try stand()
+    let before = try state()
     _ = try newLines()
     let client = daemon.client()
     _ = client.write(variant.bytes)
     let answer = client.answer()
     #expect(answer?.status == 200, "\(name): \(answer?.text ?? "no answer")")
     #expect(answer?.json?["outcome"]?.string == "accepted", "\(name)")
-    let after = try stand()
+    let after = try state()
     #expect(after.events == before.events + 1, "\(name)")
     #expect(after.rows["quarantine"] == before.rows["quarantine"], "\(name)")
     for line in try lines(name, 1) {
@@ -255,7 +257,7 @@ final class HostileClient {
     }
   }
 
-  /// What is there at the end is proven, whole, and holds no secret.
+  /// At the end `verify` succeeds and no file contains a secret.
   func finish() throws {
     let log = daemon.log
     for secret in [Installation.token, Installation.sandboxToken, Self.v1Secret] {
@@ -269,36 +271,36 @@ final class HostileClient {
     }
   }
 
-  /// What some answers say to everybody.
-  private static let ours = [
+  /// Fixed texts of some answers.
+  private static let fixedTexts = [
     "Send Authorization: Bearer and a read token.", "Send application/json in UTF-8, uncompressed.",
   ]
 
-  /// Whether any 16 bytes of a request stand in what came of it.
+  /// Whether any 16 consecutive bytes of a request occur in an answer or log line.
   static func repeats(_ found: [UInt8], _ request: [UInt8]) -> Bool {
     var text = String(decoding: found, as: UTF8.self)
-    for phrase in ours { text = text.replacing(phrase, with: "") }
-    // Reason codes are words of ours, of which Apple has some too; and of what is proven the log
-    // says what it is and whom it is about.
+    for phrase in fixedTexts { text = text.replacing(phrase, with: "") }
+    // Reason codes are our own words, and Apple uses some of them too. Of proven notifications the
+    // log names environment, app and customer.
     let root = try? JSONDocument(parsing: found).root
     let proven = ["environment", "bundle_id", "original_transaction_id"]
     for name in ["code", "reason", "type"] + proven {
-      guard let word = root?[name]?.string, !word.isEmpty else { continue }
-      text = text.replacing("\"\(name)\":\"\(word)\"", with: "")
-      if !proven.contains(name) { text = text.replacing(word, with: "") }
+      guard let value = root?[name]?.string, !value.isEmpty else { continue }
+      text = text.replacing("\"\(name)\":\"\(value)\"", with: "")
+      if !proven.contains(name) { text = text.replacing(value, with: "") }
     }
     let bytes = Array(text.utf8)
     guard bytes.count >= 16 else { return false }
-    // Places by their first eight bytes; where those meet, all sixteen are compared.
-    var places: [UInt64: [Int]] = [:]
+    // Offsets by their first eight bytes; where those match, all sixteen are compared.
+    var offsets: [UInt64: [Int]] = [:]
     var window: UInt64 = 0
     for (index, byte) in bytes.enumerated() {
       window = window << 8 | UInt64(byte)
-      if index >= 7, index + 8 < bytes.count { places[window, default: []].append(index - 7) }
+      if index >= 7, index + 8 < bytes.count { offsets[window, default: []].append(index - 7) }
     }
     for (index, byte) in request.enumerated() {
       window = window << 8 | UInt64(byte)
-      guard index >= 7, index + 8 < request.count, let found = places[window] else { continue }
+      guard index >= 7, index + 8 < request.count, let found = offsets[window] else { continue }
       let run = request[index - 7...index + 8]
       if found.contains(where: { bytes[$0...$0 + 15].elementsEqual(run) }) { return true }
     }
@@ -307,7 +309,7 @@ final class HostileClient {
 }
 
 extension HostileRow.Variant {
-  /// A POST of a body to the door.
+  /// A POST of a body to /v1/notifications.
   static func post(_ name: String, _ body: [UInt8]) -> HostileRow.Variant {
     let head =
       "POST /v1/notifications HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
@@ -324,7 +326,7 @@ extension HostileRow.Variant {
     post(name, ForgedJWS.body(signedPayload))
   }
 
-  /// A POST with these fields beside the usual ones, and a body as it is.
+  /// A POST with these fields beside Host, and this body.
   static func fields(_ fields: String, _ body: [UInt8] = []) -> HostileRow.Variant {
     let head = "POST /v1/notifications HTTP/1.1\r\nHost: h\r\n\(fields)\r\n"
     return HostileRow.Variant(name: String(fields.prefix(60)), bytes: Array(head.utf8) + body)

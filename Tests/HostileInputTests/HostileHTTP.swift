@@ -3,32 +3,32 @@ import StrictJSON
 import Support
 import Testing
 
-/// H: the front. Where a request holds a body it is a good notification, so that whatever reads it
-/// in another way than the table wants leaves a row.
+/// H: HTTP. A request with a body carries a good notification, so that a parser which reads it
+/// differently from the table journals an event, and the test notices.
 extension HostileTable {
   private typealias Variant = HostileRow.Variant
 
-  /// A POST of a good notification with other framing: `fields` make the fields of its length.
+  /// A POST of a good notification with other framing; `fields` returns its framing fields.
   private static func framed(
-    _ foe: HostileClient, _ fields: [(Int) -> String], _ body: ([UInt8]) -> [UInt8] = { $0 }
+    _ hostile: HostileClient, _ fields: [(Int) -> String], _ body: ([UInt8]) -> [UInt8] = { $0 }
   ) throws -> [HostileRow.Variant] {
     try fields.map { field in
-      let good = try foe.goodBody()
+      let good = try hostile.goodBody()
       return Variant.fields(field(good.count), body(good))
     }
   }
 
-  private static func framed(_ foe: HostileClient, _ fields: [String]) throws -> [HostileRow
+  private static func framed(_ hostile: HostileClient, _ fields: [String]) throws -> [HostileRow
     .Variant]
   {
-    try framed(foe, fields.map { text in { _ in text } })
+    try framed(hostile, fields.map { text in { _ in text } })
   }
 
   private static func chunks(_ bytes: [UInt8]) -> [UInt8] {
     Array((String(bytes.count, radix: 16) + "\r\n").utf8) + bytes + Array("\r\n0\r\n\r\n".utf8)
   }
 
-  /// Chunked, and this behind the head.
+  /// A chunked request with these bytes after the head.
   private static func chunked(_ texts: [String]) -> [HostileRow.Variant] {
     texts.map { .fields("Transfer-Encoding: chunked\r\n", Array($0.utf8)) }
   }
@@ -42,60 +42,61 @@ extension HostileTable {
   static let http = httpRows + httpPlays
 
   private static let httpRows: [HostileRow] = [
-    .refused("H1", 400, closes: true) { foe in
+    .refused("H1", 400, closes: true) { hostile in
       try framed(
-        foe,
+        hostile,
         [
           { "Content-Length: \($0)\r\nContent-Length: \($0 + 1)\r\n" },
           { "Content-Length: 2\r\nContent-Length: \($0)\r\n" },
           { "Content-Length: \($0)\r\nX: y\r\ncontent-length: 0\r\n" },
         ])
     },
-    .refused("H2", 400, closes: true) { foe in
+    .refused("H2", 400, closes: true) { hostile in
       try framed(
-        foe,
+        hostile,
         [
           { "Content-Length: \($0)\r\nContent-Length: \($0)\r\n" },
           { "Content-Length: \($0)\r\nCONTENT-LENGTH: \($0)\r\n" },
           { "Content-Length: \($0), \($0)\r\n" },
         ])
     },
-    .refused("H3", 400, closes: true) { foe in
+    .refused("H3", 400, closes: true) { hostile in
       try framed(
-        foe,
+        hostile,
         [
           { "Content-Length: \($0)\r\nTransfer-Encoding: chunked\r\n" },
           { "Transfer-Encoding: chunked\r\nContent-Length: \($0 + 20)\r\n" },
           { _ in "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n" },
         ], chunks)
     },
-    .refused("H4", 400, closes: true) { foe in
+    .refused("H4", 400, closes: true) { hostile in
       try framed(
-        foe,
+        hostile,
         [
           { _ in "Transfer-Encoding : chunked\r\n" }, { _ in "Transfer-Encoding\t: chunked\r\n" },
           { "Content-Length : \($0)\r\n" }, { _ in " Transfer-Encoding: chunked\r\n" },
         ], chunks)
     },
-    .refused("H5", 400, 501, closes: true) { foe in
+    .refused("H5", 400, 501, closes: true) { hostile in
       try framed(
-        foe,
+        hostile,
         [
           "xchunked", "chunked, identity", "chunked, chunked", "identity", "gzip, chunked",
           "\"chunked\"", "chunked;q=1", "chunked,", ",chunked", "", "chun\u{212A}ed", "chunked x",
         ].map { text in { _ in "Transfer-Encoding: \(text)\r\n" } }, chunks)
         + framed(
-          foe, [{ _ in "Transfer-Encoding: chunked\r\ntransfer-encoding: chunked\r\n" }], chunks)
+          hostile, [{ _ in "Transfer-Encoding: chunked\r\ntransfer-encoding: chunked\r\n" }], chunks
+        )
     },
-    .refused("H6", 400, closes: true) { foe in
+    .refused("H6", 400, closes: true) { hostile in
       try framed(
-        foe,
+        hostile,
         ["+21", "-1", "0x15", "21, 21", "", " ", "2 1", "21.0", "1e2", "1_0", "\u{661}", "-0"]
           .map { "Content-Length: \($0)\r\n" })
     },
-    .refused("H7", 400, 413, closes: true) { foe in
+    .refused("H7", 400, 413, closes: true) { hostile in
       try framed(
-        foe,
+        hostile,
         [
           "9223372036854775807", "9223372036854775808", "18446744073709551617",
           "18446744073709551637", String(repeating: "9", count: 30),
@@ -103,17 +104,17 @@ extension HostileTable {
         ].map { "Content-Length: \($0)\r\n" })
     },
     .refused("H8", 413, closes: true) { _ in
-      let piece = "10000\r\n" + String(repeating: " ", count: 65_536) + "\r\n"
+      let chunk = "10000\r\n" + String(repeating: " ", count: 65_536) + "\r\n"
       return [
         .fields("Content-Length: 262145\r\n"), .fields("Content-Length: 999999999999999999\r\n"),
         .fields("Content-Length: 262145\r\n", [UInt8](repeating: 0x20, count: 262_145)),
       ]
         + chunked([
-          "40001\r\n", "fffffffffffffff\r\n", piece + piece + piece + piece + "1\r\n \r\n0\r\n\r\n",
+          "40001\r\n", "fffffffffffffff\r\n", chunk + chunk + chunk + chunk + "1\r\n \r\n0\r\n\r\n",
         ])
     },
-    .refused("H9", 411, closes: true) { foe in
-      try framed(foe, ["", "X-Length: 5\r\n", "Connection: close\r\n"])
+    .refused("H9", 411, closes: true) { hostile in
+      try framed(hostile, ["", "X-Length: 5\r\n", "Connection: close\r\n"])
     },
     .refused("H10", 400, 413, closes: true) { _ in
       chunked([
@@ -124,13 +125,13 @@ extension HostileTable {
         String(repeating: "0", count: 65) + "\r\n", "5;a=\u{7}\r\nhello", "5\r\nhell\r\n0\r\n\r\n",
       ])
     },
-    .refused("H11", 400, closes: true) { foe in
+    .refused("H11", 400, closes: true) { hostile in
       let names = [
         "Content-Length: 5", "Host: x", "Transfer-Encoding: chunked", "Authorization: Bearer x",
         "content-length: 0", "Content-Type: text/plain", "Bad Name: x", " Folded: x", "NoColon",
       ]
       return try names.map { name in
-        let good = try foe.goodBody()
+        let good = try hostile.goodBody()
         let body = chunks(good).dropLast(2) + Array("\(name)\r\n\r\n".utf8)
         return .fields("Transfer-Encoding: chunked\r\n", Array(body))
       }
@@ -193,13 +194,13 @@ extension HostileTable {
           "CONNECT x:443", "OPTIONS *", "GET *", "GET x", "GET ?a", "GET /a#b", "GET /\\",
         ].map { "\($0) HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n" })
     },
-    .refused("H21", 404) { foe in
+    .refused("H21", 404) { hostile in
       try [
         "/..%2f..%2fetc%00", "//v1/notifications", "/v1/notifications/", "/v1;x/notifications",
         "/V1/notifications", "/%76%31/notifications", "/v1/./notifications",
         "/v1/../v1/notifications", "/v1/notifications;a", "/v1/notifications%20",
       ].map { path in
-        let good = try foe.goodBody()
+        let good = try hostile.goodBody()
         let head = "POST \(path) HTTP/1.1\r\nHost: h\r\nContent-Length: \(good.count)\r\n\r\n"
         return HostileRow.Variant(name: path, bytes: Array(head.utf8) + good)
       }
@@ -209,24 +210,24 @@ extension HostileTable {
         .get("/v1/notifications", method: $0)
       }
     },
-    .refused("H23", 415) { foe in
+    .refused("H23", 415) { hostile in
       try framed(
-        foe,
+        hostile,
         [
           "text/plain", "multipart/form-data; boundary=x", "application/json; charset=utf-16",
           "", "application/jsonp", "text/json", "application/json, text/plain",
         ].map { type in { "Content-Type: \(type)\r\nContent-Length: \($0)\r\n" } })
     },
-    .refused("H24", 415) { foe in
+    .refused("H24", 415) { hostile in
       try framed(
-        foe,
+        hostile,
         ["gzip", "br", "deflate", "zstd", "gzip, identity", "identity, gzip"].map { coding in
           { "Content-Encoding: \(coding)\r\nContent-Length: \($0)\r\n" }
         })
     },
-    .refused("H25", 417) { foe in
+    .refused("H25", 417) { hostile in
       try framed(
-        foe,
+        hostile,
         ["200-ok", "100-continue, x", "", "100"].map { text in
           { "Expect: \(text)\r\nContent-Length: \($0)\r\n" }
         })
@@ -239,37 +240,37 @@ extension HostileTable {
     },
   ]
 
-  // MARK: What takes more than one answer
+  // MARK: Rows with more than one answer
 
   private static let httpPlays: [HostileRow] = [
-    .played("H27") { foe in
-      let good = try foe.goodBody()
-      let before = try foe.stand()
+    .scripted("H27") { hostile in
+      let good = try hostile.goodBody()
+      let before = try hostile.state()
       for bytes in [
         Array(good.dropLast()), Array(good.prefix(1)), [],
       ] {
-        let client = foe.daemon.client()
+        let client = hostile.daemon.client()
         #expect(client.write(head(good.count) + bytes))
         client.finishSending()
         let answer = client.answer()
         #expect(answer == nil || answer?.status == 400, "H27")
         #expect(!client.isTimedOut, "H27 hangs")
       }
-      #expect(try foe.stand() == before, "H27")
+      #expect(try hostile.state() == before, "H27")
     },
-    .played("H28", late),
-    .played("H29", smuggled),
-    .played("H30") { foe in
-      let (one, two) = try (goodPost(foe), goodPost(foe))
-      let before = try foe.stand().events
-      let client = foe.daemon.client()
+    .scripted("H28", late),
+    .scripted("H29", smuggled),
+    .scripted("H30") { hostile in
+      let (one, two) = try (goodPost(hostile), goodPost(hostile))
+      let before = try hostile.state().events
+      let client = hostile.daemon.client()
       #expect(client.write(one + two))
       let seqs = (0..<2).map { _ in client.answer()?.json?["seq"]?.integer }
       #expect(seqs == [before + 1, before + 2], "H30")
     },
-    .accepted("H31") { foe in
+    .accepted("H31") { hostile in
       try framed(
-        foe,
+        hostile,
         [
           {
             "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
@@ -281,15 +282,15 @@ extension HostileTable {
           },
         ])
     },
-    .played("H32") { foe in
+    .scripted("H32") { hostile in
       for _ in 0..<20 {
-        let client = foe.daemon.client()
+        let client = hostile.daemon.client()
         client.reset()
-        _ = client.write(try goodPost(foe))
+        _ = client.write(try goodPost(hostile))
       }
-      #expect(foe.daemon.client().get("/healthz")?.status == 200, "H32")
+      #expect(hostile.daemon.client().get("/healthz")?.status == 200, "H32")
     },
-    .played("H33", crowd),
+    .scripted("H33", crowd),
     .refused("H34", 404) { _ in
       ["X-Forwarded-For: 127.0.0.1", "X-Forwarded-For: 17.0.0.1", "Forwarded: for=localhost"].map {
         .get("/control/rows/prune", [$0, "Content-Length: 0"], method: "POST")
@@ -314,31 +315,31 @@ extension HostileTable {
     Array("POST /v1/notifications HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n".utf8)
   }
 
-  private static func goodPost(_ foe: HostileClient) throws -> [UInt8] {
-    let good = try foe.goodBody()
+  private static func goodPost(_ hostile: HostileClient) throws -> [UInt8] {
+    let good = try hostile.goodBody()
     return head(good.count) + good
   }
 
-  /// Deadlines of a second: whoever says nothing more, or a byte now and then.
+  /// Deadlines of one second, against clients that stop sending or send a byte now and then.
   @Sendable private static func late(_: HostileClient) throws {
-    let foe = try HostileClient(with: [
+    let hostile = try HostileClient(with: [
       ("limits", .object([("headerSeconds", .integer(1)), ("bodySeconds", .integer(1))]))
     ])
-    let good = try foe.goodBody()
-    let before = try foe.counters()
+    let good = try hostile.goodBody()
+    let before = try hostile.counters()
     let quiet: [[UInt8]] = [
       Array("G".utf8), Array("POST /v1/notifications HTTP/1.1\r\nHost: h\r\n".utf8),
       head(good.count),
       head(good.count) + good.dropLast(),
     ]
     for bytes in quiet {
-      let client = foe.daemon.client()
+      let client = hostile.daemon.client()
       #expect(client.write(bytes))
       #expect(client.answer()?.status == 408, "H28 \(bytes.count)")
       #expect(client.isClosed(), "H28")
     }
     for start in [Array("GET /healthz HTTP/1.1\r\nX: ".utf8), head(good.count)] {
-      let client = foe.daemon.client()
+      let client = hostile.daemon.client()
       #expect(client.write(start))
       let begun = Date()
       for byte in good.prefix(40) {
@@ -349,63 +350,63 @@ extension HostileTable {
       #expect(client.isClosed(), "H28 drip")
     }
     let timeouts = "subledger_http_refusals_total{status=\"408\"}"
-    #expect(try foe.counters()[timeouts] == (before[timeouts] ?? 0) + 6, "H28")
-    #expect(try foe.stand().events == 0, "H28")
-    try foe.finish()
+    #expect(try hostile.counters()[timeouts] == (before[timeouts] ?? 0) + 6, "H28")
+    #expect(try hostile.state().events == 0, "H28")
+    try hostile.finish()
   }
 
-  /// What follows a body is a request of its own, or, behind an error of framing, nothing at all.
-  @Sendable private static func smuggled(_ foe: HostileClient) throws {
-    let before = try foe.stand().events
-    let client = foe.daemon.client()
-    #expect(client.write(try goodPost(foe) + goodPost(foe)))
+  /// Bytes after a body are the next request; after a framing error they are not read.
+  @Sendable private static func smuggled(_ hostile: HostileClient) throws {
+    let before = try hostile.state().events
+    let client = hostile.daemon.client()
+    #expect(client.write(try goodPost(hostile) + goodPost(hostile)))
     #expect(client.answer()?.json?["seq"]?.integer == before + 1, "H29")
     #expect(client.answer()?.json?["seq"]?.integer == before + 2, "H29")
-    try foe.settle()
-    let good = try foe.goodBody()
+    try hostile.settle()
+    let good = try hostile.goodBody()
     let heads = [
       "Content-Length: 2\r\nContent-Length: 2\r\n",
       "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
       "Transfer-Encoding: chunked\r\nContent-Length: \(good.count)\r\n", "Content-Length: +2\r\n",
     ]
     for fields in heads {
-      let second = try goodPost(foe)
+      let second = try goodPost(hostile)
       let first = HostileRow.Variant.fields(fields, Array("{}".utf8))
       let both = HostileRow.Variant(name: first.name, bytes: first.bytes + second)
-      try foe.refuses("H29 \(first.name)", both, [400], closes: true)
+      try hostile.refuses("H29 \(first.name)", both, [400], closes: true)
     }
-    // The length is too short: the rest of the body is no request, and ends the connection.
-    let short = HostileRow.Variant(name: "short", bytes: head(2) + good + (try goodPost(foe)))
-    let stand = try foe.stand()
-    let other = foe.daemon.client()
+    // The length is too short: the rest of the body is not a request and ends the connection.
+    let short = HostileRow.Variant(name: "short", bytes: head(2) + good + (try goodPost(hostile)))
+    let stand = try hostile.state()
+    let other = hostile.daemon.client()
     _ = other.write(short.bytes)
     #expect([400, nil].contains(other.answer()?.status), "H29 short")
-    // So long a line is no request line.
+    // A line this long is not a request line.
     #expect([400, 414, nil].contains(other.answer()?.status), "H29 short")
     #expect(other.isClosed(), "H29 short")
-    #expect(try foe.stand() == stand, "H29 short")
+    #expect(try hostile.state() == stand, "H29 short")
   }
 
-  /// A connection that has a place: those of the start may still be closing.
-  private static func seated(_ foe: HostileClient) throws -> Client {
+  /// A connection within the limit: connections of the start-up may still be closing.
+  private static func seated(_ hostile: HostileClient) throws -> Client {
     for _ in 0..<100 {
-      let client = foe.daemon.client()
+      let client = hostile.daemon.client()
       if client.get("/healthz")?.status == 200 { return client }
       usleep(50_000)
     }
-    throw Trouble("H33: there is no place")
+    throw TestFailure("H33: no connection is available")
   }
 
-  /// One address that is no trusted proxy, and whatever it claims to be.
+  /// One address that is not a trusted proxy, whatever its headers claim.
   @Sendable private static func crowd(_: HostileClient) throws {
-    let foe = try HostileClient(with: [
+    let hostile = try HostileClient(with: [
       ("trustedProxies", .array([])),
       ("limits", .object([("connectionsPerAddress", .integer(9))])),
     ])
-    let held = try (0..<8).map { _ in try seated(foe) }
+    let held = try (0..<8).map { _ in try seated(hostile) }
     for claim in ["X: y", "X-Forwarded-For: 17.0.0.1"] {
-      // Of those over the limit some may find a place that a test's own connection has left.
-      let others = (0..<3).map { _ in foe.daemon.client() }
+      // Some connections over the limit may take the slot of one that the test has closed.
+      let others = (0..<3).map { _ in hostile.daemon.client() }
       let answers = others.map { $0.ask("GET", "/healthz", [claim]) }
       let refused = answers.filter { $0?.status == 503 || $0 == nil }
       #expect(refused.count >= 2, "H33 \(answers.map { $0?.status })")
@@ -414,8 +415,8 @@ extension HostileTable {
       }
     }
     withExtendedLifetime(held) {}
-    #expect(try foe.stand().events == 0, "H33")
+    #expect(try hostile.state().events == 0, "H33")
     for client in held { #expect(client.get("/healthz")?.status == 200, "H33 afterwards") }
-    try foe.finish()
+    try hostile.finish()
   }
 }

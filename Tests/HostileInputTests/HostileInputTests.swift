@@ -2,34 +2,36 @@ import Foundation
 import Support
 import Testing
 
-/// Every row of the table of hostile inputs, with its variants, against the built program through a
-/// real socket: status, connection, tables, head, echo, counters and log.
+/// Every row of the table of hostile inputs, with its variants, against the built program over a
+/// real socket: status, connection, tables, head of the journal, echo, counters and log are
+/// checked.
 @Suite struct HostileInputTests {
   private func run(_ rows: [HostileRow], takesV1: Bool = false) throws {
-    let foe = try HostileClient(takesV1: takesV1)
-    for row in rows { try foe.run(row) }
-    print("hostile inputs: \(Set(rows.map(\.id)).count) rows, \(foe.variants) variants")
-    try foe.finish()
+    let hostile = try HostileClient(takesV1: takesV1)
+    for row in rows { try hostile.run(row) }
+    print("hostile inputs: \(Set(rows.map(\.id)).count) rows, \(hostile.variants) variants")
+    try hostile.finish()
   }
 
-  @Test func http() throws { try run(HostileTable.http) }
-  @Test func json() throws { try run(HostileTable.json) }
-  @Test func jws() throws { try run(HostileTable.jws) }
-  @Test func chains() throws { try run(HostileTable.chains) }
-  @Test func semantics() throws { try run(HostileTable.semantics) }
-  @Test func v1() throws { try run(HostileTable.v1, takesV1: true) }
-  @Test func access() throws { try run(HostileTable.access) }
-  @Test func data() throws { try run(HostileTable.data) }
+  @Test func `HTTP rows H have the expected result`() throws { try run(HostileTable.http) }
+  @Test func `JSON rows N have the expected result`() throws { try run(HostileTable.json) }
+  @Test func `JWS rows J have the expected result`() throws { try run(HostileTable.jws) }
+  @Test func `certificate rows X have the expected result`() throws { try run(HostileTable.chains) }
+  @Test func `semantic rows S have the expected result`() throws { try run(HostileTable.semantics) }
+  @Test func `version 1 rows V have the expected result`() throws {
+    try run(HostileTable.v1, takesV1: true)
+  }
+  @Test func `access rows A have the expected result`() throws { try run(HostileTable.access) }
+  @Test func `data rows D have the expected result`() throws { try run(HostileTable.data) }
 
-  /// With V1 the limit is 4 MiB.
-  @Test func largeBodiesOfV1() throws {
-    let foe = try HostileClient(takesV1: true)
-    try foe.refuses("H8", .fields("Content-Length: 4194305\r\n"), [413], closes: true)
-    try foe.refuses("H8", .post("spaces", [UInt8](repeating: 0x20, count: 300_000)), [400])
-    try foe.finish()
+  @Test func `with V1 configured the body limit is 4 MiB`() throws {
+    let hostile = try HostileClient(takesV1: true)
+    try hostile.refuses("H8", .fields("Content-Length: 4194305\r\n"), [413], closes: true)
+    try hostile.refuses("H8", .post("spaces", [UInt8](repeating: 0x20, count: 300_000)), [400])
+    try hostile.finish()
   }
 
-  // MARK: The table is whole
+  // MARK: Completeness of the table
 
   private static let ids: [String] = {
     let runs = [("H", 35), ("N", 13), ("J", 28), ("X", 23), ("S", 15), ("A", 5), ("D", 8)]
@@ -37,18 +39,17 @@ import Testing
     return dense + ["X25", "S12a", "S12b", "V1", "V2", "V3", "V4", "V5", "V6", "V8"]
   }()
 
-  @Test func everyRowIsThere() {
+  @Test func `the table has all 137 rows`() {
     #expect(Set(HostileTable.all.map(\.id)) == Set(Self.ids))
     #expect(Self.ids.count == 137)
   }
 
-  /// What is tried elsewhere is.
-  @Test func otherSuitesAreThere() throws {
+  @Test func `suites that cover a row instead of the table exist`() throws {
     let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     let files = Set(
       try FileManager.default.subpathsOfDirectory(atPath: tests.path)
         .map { URL(filePath: $0).lastPathComponent })
-    for case .elsewhere(let suite) in HostileTable.all.map(\.due) {
+    for case .coveredBy(let suite) in HostileTable.all.map(\.expected) {
       #expect(files.contains("\(suite).swift"), "\(suite)")
     }
   }

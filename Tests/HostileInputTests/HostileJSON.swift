@@ -1,13 +1,13 @@
 import StrictJSON
 import Support
 
-/// N: bodies, before any signature is looked at. Those that can hold a good one do.
+/// N: bodies, before any signature is verified. Those that can carry a good notification do.
 extension HostileTable {
   private static func around(
-    _ foe: HostileClient, _ bodies: [(String) -> String]
+    _ hostile: HostileClient, _ bodies: [(String) -> String]
   ) throws -> [HostileRow.Variant] {
     try bodies.map { make in
-      let body = make(String(decoding: try foe.fresh(), as: UTF8.self))
+      let body = make(String(decoding: try hostile.fresh(), as: UTF8.self))
       return .post(String(body.prefix(40)), body)
     }
   }
@@ -22,9 +22,9 @@ extension HostileTable {
     .refused("N3", 400) { _ in
       plain(["1", "null", "[]", "{}", "\"\"", "true"].map { "{\"signedPayload\":\($0)}" })
     },
-    .refused("N4", 400) { foe in
+    .refused("N4", 400) { hostile in
       try around(
-        foe,
+        hostile,
         [
           { #"{"signedPayload":"\#($0)","signedPayload":"bad"}"# },
           { #"{"signedPayload":"bad","signedPayload":"\#($0)"}"# },
@@ -34,17 +34,17 @@ extension HostileTable {
           { #"{"signedPayload":"\#($0)","a":{"b":1,"b":1}}"# },
         ])
     },
-    .refused("N5", 400) { foe in
+    .refused("N5", 400) { hostile in
       try around(
-        foe,
+        hostile,
         [
           { #"{"signedPayload":"\#($0)","notification_type":"DID_RENEW"}"# },
           { #"{"unified_receipt":{},"password":"x","signedPayload":"\#($0)"}"# },
         ])
     },
-    .refused("N6", 400) { foe in
+    .refused("N6", 400) { hostile in
       try around(
-        foe,
+        hostile,
         [
           { #"{"signedPayload":"\#($0)",}"# }, { #"{"signedPayload":"\#($0)"}// a"# },
           { #"{/* a */"signedPayload":"\#($0)"}"# }, { "{'signedPayload':'\($0)'}" },
@@ -56,8 +56,8 @@ extension HostileTable {
           { "\u{A0}{\"signedPayload\":\"\($0)\"}" }, { "\u{0}{\"signedPayload\":\"\($0)\"}" },
         ])
     },
-    .refused("N7", 400) { foe in
-      let good = ForgedJWS.body(try foe.fresh())
+    .refused("N7", 400) { hostile in
+      let good = ForgedJWS.body(try hostile.fresh())
       let bads: [[UInt8]] = [
         [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFF], [0xE2, 0x82], [0x80],
         Array(#"\ud800"#.utf8), Array(#"\udc00\ud800"#.utf8), Array(#"\ud800\u0041"#.utf8),
@@ -72,11 +72,11 @@ extension HostileTable {
       ]
       return (inside + whole).map { .post("bytes \($0.prefix(12))", $0) }
     },
-    .refused("N8", 400) { foe in
+    .refused("N8", 400) { hostile in
       let open = { String(repeating: "[", count: $0) }
       return plain([33, 1000, 100_000].map(open) + [String(repeating: "{\"a\":", count: 40_000)])
         + (try around(
-          foe,
+          hostile,
           [
             {
               "{\"a\":\(open(32) + String(repeating: "]", count: 32)),\"signedPayload\":\"\($0)\"}"
@@ -84,9 +84,9 @@ extension HostileTable {
           ]
         ))
     },
-    .refused("N9", 400) { foe in
+    .refused("N9", 400) { hostile in
       try around(
-        foe,
+        hostile,
         [
           "1e999999", "1e400", "-1e99999999999999999999", "NaN", "Infinity", "-Infinity", "01",
           "1.", ".5", "+1", "0x10", "1e", "--1", "-", String(repeating: "9", count: 100_000),
@@ -95,24 +95,25 @@ extension HostileTable {
     .refused("N9", 413) { _ in
       plain(["{\"a\":\(String(repeating: "9", count: 1_000_000))}"])
     },
-    .accepted("N9") { foe in try around(foe, [{ "{\"a\":-0,\"signedPayload\":\"\($0)\"}" }]) },
-    .refused("N10", 400) { foe in
+    .accepted("N9") { hostile in try around(hostile, [{ "{\"a\":-0,\"signedPayload\":\"\($0)\"}" }])
+    },
+    .refused("N10", 400) { hostile in
       let raw = try around(
-        foe,
+        hostile,
         ["\n", "\t", "\u{0}", "\u{1F}"].map { control in
           { "{\"a\":\"\(control)\",\"signedPayload\":\"\($0)\"}" }
         })
       let nul = JSONValue.string("1\u{0}2")
       let signed = [
-        foe.notification().setting("notificationUUID", nul),
-        foe.notification().setting("data.bundleId", nul),
-        foe.notification().setting("data.transaction.originalTransactionId", nul)
+        hostile.notification().setting("notificationUUID", nul),
+        hostile.notification().setting("data.bundleId", nul),
+        hostile.notification().setting("data.transaction.originalTransactionId", nul)
           .setting("data.renewalInfo.originalTransactionId", nul),
-        foe.notification().setting("notificationType", nul),
+        hostile.notification().setting("notificationType", nul),
       ]
-      return try raw + signed.map { .jws("NUL", try foe.authority.signed($0)) }
+      return try raw + signed.map { .jws("NUL", try hostile.authority.signed($0)) }
     },
-    .refused("N11", 400, 413) { foe in
+    .refused("N11", 400, 413) { hostile in
       let keys = { (count: Int) in
         (0..<count).map { "\"k\($0)\":1" }.joined(separator: ",")
       }
@@ -124,15 +125,15 @@ extension HostileTable {
         "{\"signedPayload\":\"\(long)\"}", "{\"\(long)\":1}",
       ])
     },
-    .refused("N12", 400) { foe in
+    .refused("N12", 400) { hostile in
       try around(
-        foe,
+        hostile,
         ["SignedPayload", "signedpayload", "SIGNEDPAYLOAD", "signed_payload", "signedPayload "]
           .map { name in { "{\"\(name)\":\"\($0)\"}" } })
     },
-    .accepted("N13") { foe in
+    .accepted("N13") { hostile in
       try around(
-        foe,
+        hostile,
         [#""newField":{"a":[1,2]}"#, #""":"""#, #""version":"9.0""#, #""é":null"#].map { extra in
           { "{\(extra),\"signedPayload\":\"\($0)\"}" }
         })

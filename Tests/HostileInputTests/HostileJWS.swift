@@ -5,7 +5,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// J: signedPayloads. What is "good" but for one thing is signed by the authority that is trusted.
+/// J: signed payloads. Each is signed by the trusted authority and wrong in exactly one respect.
 extension HostileTable {
   private typealias Parts = [[UInt8]]
 
@@ -13,52 +13,55 @@ extension HostileTable {
     rows.enumerated().map { .jws("\($0.offset)", $0.element) }
   }
 
-  /// A good one under each of these headers, signed over it.
-  private static func headers(_ foe: HostileClient, _ headers: [String]) throws -> [HostileRow
+  /// A good payload under each of these headers, with a signature that covers the header.
+  private static func headers(_ hostile: HostileClient, _ headers: [String]) throws -> [HostileRow
     .Variant]
   {
-    try headers.map { .jws(String($0.prefix(60)), try foe.fresh(header: Array($0.utf8))) }
+    try headers.map { .jws(String($0.prefix(60)), try hostile.fresh(header: Array($0.utf8))) }
   }
 
-  private static func header(_ foe: HostileClient, alg: String = "\"ES256\"", extra: String = "")
+  private static func header(
+    _ hostile: HostileClient, alg: String = "\"ES256\"", extra: String = ""
+  )
     -> String
   {
-    String(decoding: ForgedJWS.header(foe.authority.chain, alg: alg, extra: extra), as: UTF8.self)
+    String(
+      decoding: ForgedJWS.header(hostile.authority.chain, alg: alg, extra: extra), as: UTF8.self)
   }
 
-  /// A good one with other signatures.
+  /// A good payload with other signatures.
   private static func resigned(
-    _ foe: HostileClient, _ change: ([UInt8]) -> [[UInt8]]
+    _ hostile: HostileClient, _ change: ([UInt8]) -> [[UInt8]]
   ) throws -> [HostileRow.Variant] {
-    let good = try foe.fresh()
+    let good = try hostile.fresh()
     return jws(change(ForgedJWS.signature(good)).map { ForgedJWS.resigned(good, $0) })
   }
 
-  private static func twin(_ jws: [UInt8]) -> [UInt8] {
+  private static func withOtherS(_ jws: [UInt8]) -> [UInt8] {
     let signature = ForgedJWS.signature(jws)
-    let s = Wide.minus(Wide.order, Array(signature.suffix(32)))
+    let s = P256Arithmetic.minus(P256Arithmetic.order, Array(signature.suffix(32)))
     return ForgedJWS.resigned(jws, signature.prefix(32) + s)
   }
 
-  /// A genuine notification that carries this text where a nested JWS belongs.
+  /// A genuine notification with this text in place of a nested JWS.
   private static func outer(
-    _ foe: HostileClient, _ nested: [UInt8], _ member: String = "data.signedTransactionInfo"
+    _ hostile: HostileClient, _ nested: [UInt8], _ member: String = "data.signedTransactionInfo"
   ) throws -> HostileRow.Variant {
     let text = JSONValue.string(String(decoding: nested, as: UTF8.self))
-    let notification = foe.notification().setting("data.transaction", nil)
+    let notification = hostile.notification().setting("data.transaction", nil)
       .setting("data.renewalInfo", nil).setting(member, text)
-    return .jws(member, try foe.authority.signed(notification))
+    return .jws(member, try hostile.authority.signed(notification))
   }
 
-  private static func transaction(_ foe: HostileClient) -> JSONValue {
-    foe.notification()["data"]?["transaction"] ?? .null
+  private static func transaction(_ hostile: HostileClient) -> JSONValue {
+    hostile.notification()["data"]?["transaction"] ?? .null
   }
 
   static let jws = [forms, algorithms, changed, encodings, nested].flatMap { $0 }
 
   private static let forms: [HostileRow] = [
-    .refused("J1", 400) { foe in
-      let parts = ForgedJWS.parts(try foe.fresh())
+    .refused("J1", 400) { hostile in
+      let parts = ForgedJWS.parts(try hostile.fresh())
       let (header, payload, signature) = (parts[0], parts[1], parts[2])
       return jws([
         Array("a.b.c".utf8), Array("a.b.c.d".utf8), Array("a.b".utf8), Array("..".utf8),
@@ -68,8 +71,8 @@ extension HostileTable {
         ForgedJWS.joined(header, payload, signature, payload, signature),
       ])
     },
-    .refused("J2", 400) { foe in
-      let parts = ForgedJWS.parts(try foe.fresh()).map { String(decoding: $0, as: UTF8.self) }
+    .refused("J2", 400) { hostile in
+      let parts = ForgedJWS.parts(try hostile.fresh()).map { String(decoding: $0, as: UTF8.self) }
       let flat =
         #"{"protected":"\#(parts[0])","payload":"\#(parts[1])","signature":"\#(parts[2])"}"#
       let general =
@@ -85,62 +88,62 @@ extension HostileTable {
   ]
 
   private static let algorithms: [HostileRow] = [
-    .refused("J3", 401) { foe in
+    .refused("J3", 401) { hostile in
       try ["none", "None", "NONE", "nOnE", ""].flatMap { name in
-        let signed = try foe.fresh(header: Array(header(foe, alg: "\"\(name)\"").utf8))
+        let signed = try hostile.fresh(header: Array(header(hostile, alg: "\"\(name)\"").utf8))
         let parts = ForgedJWS.parts(signed)
         return jws([signed, ForgedJWS.joined(parts[0], parts[1], [])])
       }
     },
-    .refused("J4", 401) { foe in
-      let key = try foe.authority.leafKey.publicKey()
-      let leaf = foe.authority.chain[0]
+    .refused("J4", 401) { hostile in
+      let key = try hostile.authority.leafKey.publicKey()
+      let leaf = hostile.authority.chain[0]
       let secrets = [
         key, CertificateMaker.pem(key), leaf, Array(ForgedJWS.base64(leaf).utf8), [],
       ]
       return try secrets.flatMap { secret in
         let parts = ForgedJWS.parts(
-          try foe.fresh(header: Array(header(foe, alg: "\"HS256\"").utf8)))
+          try hostile.fresh(header: Array(header(hostile, alg: "\"HS256\"").utf8)))
         let input = ForgedJWS.joined(parts[0], parts[1])
         let code = hmac(secret, input)
-        let good = ForgedJWS.parts(try foe.fresh())
+        let good = ForgedJWS.parts(try hostile.fresh())
         return jws([
           ForgedJWS.joined(input, ForgedJWS.url(code)),
           ForgedJWS.joined(good[0], good[1], ForgedJWS.url(code + code)),
         ])
       }
     },
-    .refused("J5", 401) { foe in
+    .refused("J5", 401) { hostile in
       let names = [
         "RS256", "PS256", "ES384", "ES512", "ES256K", "EdDSA", "es256", "ES256 ", "ES256\\u0000",
       ]
-      return try headers(foe, names.map { header(foe, alg: "\"\($0)\"") })
-        + headers(foe, [header(foe).replacing(#""alg":"ES256","#, with: "")])
+      return try headers(hostile, names.map { header(hostile, alg: "\"\($0)\"") })
+        + headers(hostile, [header(hostile).replacing(#""alg":"ES256","#, with: "")])
     },
-    .refused("J5", 400) { foe in
+    .refused("J5", 400) { hostile in
       try headers(
-        foe, ["null", "[\"ES256\"]", "256", "{}", "true"].map { header(foe, alg: $0) })
+        hostile, ["null", "[\"ES256\"]", "256", "{}", "true"].map { header(hostile, alg: $0) })
     },
   ]
 
   private static let changed: [HostileRow] = [
-    .refused("J6", 401) { foe in
+    .refused("J6", 401) { hostile in
       try (0..<3).map { _ in
-        let parts = ForgedJWS.parts(try foe.fresh())
-        let other = ForgedJWS.url(foe.notification().bytes)
+        let parts = ForgedJWS.parts(try hostile.fresh())
+        let other = ForgedJWS.url(hostile.notification().bytes)
         return .jws("payload", ForgedJWS.joined(parts[0], other, parts[2]))
       }
     },
-    .refused("J7", 401) { foe in
-      let parts = ForgedJWS.parts(try foe.fresh())
+    .refused("J7", 401) { hostile in
+      let parts = ForgedJWS.parts(try hostile.fresh())
       return [#","typ":"JWT""#, #","a":1"#, " "].map { extra in
-        let other = ForgedJWS.url(Array(header(foe, extra: extra).utf8))
+        let other = ForgedJWS.url(Array(header(hostile, extra: extra).utf8))
         return .jws("header", ForgedJWS.joined(other, parts[1], parts[2]))
       }
     },
-    // All 512 are tried on the receiver; here those of every eighth byte, end to end.
-    .refused("J8", 401) { foe in
-      try resigned(foe) { signature in
+    // The in-process suite flips all 512 bits; here every eighth byte, end to end.
+    .refused("J8", 401) { hostile in
+      try resigned(hostile) { signature in
         stride(from: 0, to: 512, by: 9).map { bit in
           var flipped = signature
           flipped[bit / 8] ^= 1 << (bit % 8)
@@ -148,14 +151,14 @@ extension HostileTable {
         }
       }
     },
-    .refused("J9", 401) { foe in
-      let header = ForgedJWS.header(foe.authority.chain)
+    .refused("J9", 401) { hostile in
+      let header = ForgedJWS.header(hostile.authority.chain)
       return try (0..<2).map { _ in
-        .jws("key", try foe.fresh(header: header, key: SigningKey.generate(.p256)))
+        .jws("key", try hostile.fresh(header: header, key: SigningKey.generate(.p256)))
       }
     },
-    .refused("J10", 401) { foe in
-      try resigned(foe) { signature in
+    .refused("J10", 401) { hostile in
+      try resigned(hostile) { signature in
         let (r, s) = (Array(signature.prefix(32)), Array(signature.suffix(32)))
         let (none, zero): ([UInt8], [UInt8]) = ([], [0])
         return [
@@ -164,13 +167,13 @@ extension HostileTable {
         ]
       }
     },
-    .refused("J11", 401) { foe in
+    .refused("J11", 401) { hostile in
       let input = ForgedJWS.joined(
-        ForgedJWS.url(ForgedJWS.header(foe.authority.chain)),
-        ForgedJWS.url(foe.notification().bytes))
-      let der = try foe.authority.leafKey.signDER(input, digest: .sha256)
+        ForgedJWS.url(ForgedJWS.header(hostile.authority.chain)),
+        ForgedJWS.url(hostile.notification().bytes))
+      let der = try hostile.authority.leafKey.signDER(input, digest: .sha256)
       return jws([ForgedJWS.joined(input, ForgedJWS.url(der))])
-        + (try resigned(foe) { signature in
+        + (try resigned(hostile) { signature in
           [
             DERWriter.sequence(
               DERWriter.integer(Array(signature.prefix(32))),
@@ -178,156 +181,161 @@ extension HostileTable {
           ]
         })
     },
-    .refused("J12", 401) { foe in
-      try resigned(foe) { signature in
-        let n = Wide.order
+    .refused("J12", 401) { hostile in
+      try resigned(hostile) { signature in
+        let n = P256Arithmetic.order
         let odd = [
-          Wide.number(0), Wide.number(1), Wide.minus(n, Wide.number(1)), n,
-          Wide.plus(n, Wide.number(1)), Wide.prime, [UInt8](repeating: 0xFF, count: 32),
+          P256Arithmetic.number(0), P256Arithmetic.number(1),
+          P256Arithmetic.minus(n, P256Arithmetic.number(1)), n,
+          P256Arithmetic.plus(n, P256Arithmetic.number(1)), P256Arithmetic.prime,
+          [UInt8](repeating: 0xFF, count: 32),
         ]
         let (r, s) = (Array(signature.prefix(32)), Array(signature.suffix(32)))
         return odd.flatMap { one in odd.map { one + $0 } } + odd.flatMap { [$0 + s, r + $0] }
       }
     },
-    .refused("J13", 401) { foe in
-      try resigned(foe) { signature in
+    .refused("J13", 401) { hostile in
+      try resigned(hostile) { signature in
         let (r, s) = (Array(signature.prefix(32)), Array(signature.suffix(32)))
-        let n = Wide.order
+        let n = P256Arithmetic.order
         return [
-          s + r, Wide.plus(r, n) + s, r + Wide.plus(s, n), Wide.minus(n, r) + s,
-          Wide.minus(n, r) + Wide.minus(n, s),
+          s + r, P256Arithmetic.plus(r, n) + s, r + P256Arithmetic.plus(s, n),
+          P256Arithmetic.minus(n, r) + s,
+          P256Arithmetic.minus(n, r) + P256Arithmetic.minus(n, s),
         ]
       }
     },
-    .elsewhere("J14", "SignatureTests"),
-    .refused("J15", 401) { foe in
+    .coveredBy("J14", "SignatureTests"),
+    .refused("J15", 401) { hostile in
       try headers(
-        foe,
+        hostile,
         [
           #","crit":["exp"],"exp":1"#, #","crit":[]"#, #","crit":["x5c"]"#,
           #","crit":["nowhere"]"#, #","crit":null"#, #","\u0063rit":["exp"]"#,
-        ].map { header(foe, extra: $0) })
+        ].map { header(hostile, extra: $0) })
     },
-    .refused("J16", 401) { foe in
+    .refused("J16", 401) { hostile in
       try headers(
-        foe,
+        hostile,
         [
           #","b64":false"#, #","b64":false,"crit":["b64"]"#, #","b64":true"#, #","zip":"DEF""#,
           #","enc":"A256GCM""#, #","epk":{}"#,
-        ].map { header(foe, extra: $0) })
+        ].map { header(hostile, extra: $0) })
     },
-    .refused("J17", 401) { foe in
+    .refused("J17", 401) { hostile in
       let members = [
         #""jwk":{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, #""jku":"http://127.0.0.1:1/k""#,
         #""x5u":"http://127.0.0.1:1/x.pem""#, #""kid":"../../key""#, #""kid":null"#,
       ]
-      return try headers(foe, members.map { header(foe, extra: "," + $0) })
-        + headers(foe, members.map { "{\"alg\":\"ES256\",\($0)}" })
+      return try headers(hostile, members.map { header(hostile, extra: "," + $0) })
+        + headers(hostile, members.map { "{\"alg\":\"ES256\",\($0)}" })
     },
   ]
 
   private static let encodings: [HostileRow] = [
-    .refused("J18", 400) { foe in
-      let good = ForgedJWS.parts(try foe.fresh())
+    .refused("J18", 400) { hostile in
+      let good = ForgedJWS.parts(try hostile.fresh())
       var rows: [[UInt8]] = []
-      for place in 0..<3 {
+      for index in 0..<3 {
         for stray in ["=", "==", "+", "/", "?", " ", "%", "\u{7F}", "é", "\\n", "*", "-_="] {
           var parts = good
-          parts[place] += Array(stray.utf8)
+          parts[index] += Array(stray.utf8)
           rows.append(ForgedJWS.joined(parts[0], parts[1], parts[2]))
-          parts[place] = Array(stray.utf8) + good[place]
+          parts[index] = Array(stray.utf8) + good[index]
           rows.append(ForgedJWS.joined(parts[0], parts[1], parts[2]))
         }
         var short = good
-        while short[place].count % 4 != 1 { short[place].append(UInt8(ascii: "A")) }
+        while short[index].count % 4 != 1 { short[index].append(UInt8(ascii: "A")) }
         rows.append(ForgedJWS.joined(short[0], short[1], short[2]))
       }
-      // The signature's last letter has four bits that nobody uses.
+      // The last character of the signature has four unused bits.
       let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
       let last = letters.firstIndex(of: good[2].last ?? 0) ?? 0
       rows.append(ForgedJWS.joined(good[0], good[1], good[2].dropLast() + [letters[last + 1]]))
       return jws(rows)
     },
-    .refused("J19", 400) { foe in
-      let x5c = foe.authority.chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: ",")
+    .refused("J19", 400) { hostile in
+      let x5c = hostile.authority.chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: ",")
       return try headers(
-        foe,
+        hostile,
         [
           #"{"alg":"ES256","alg":"ES256","x5c":[\#(x5c)]}"#,
           #"{"alg":"none","alg":"ES256","x5c":[\#(x5c)]}"#,
           #"{"alg":"ES256","x5c":[],"x5c":[\#(x5c)]}"#,
           #"{"alg":"ES256","x5c":[],"\u0078\u0035c":[\#(x5c)]}"#, "[\"ES256\"]", "\"ES256\"",
           "null", "{", #"{"alg":"ES256","x5c":[\#(x5c)]} x"#, "\u{FEFF}{}",
-          String(repeating: " ", count: 150 * 1024) + header(foe),
+          String(repeating: " ", count: 150 * 1024) + header(hostile),
         ])
     },
-    .refused("J19", 413) { foe in
-      try headers(foe, [String(repeating: " ", count: 200 * 1024) + header(foe)])
+    .refused("J19", 413) { hostile in
+      try headers(hostile, [String(repeating: " ", count: 200 * 1024) + header(hostile)])
     },
-    .accepted("J20") { foe in
-      let x5c = foe.authority.chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: " ,\n ")
+    .accepted("J20") { hostile in
+      let x5c = hostile.authority.chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(
+        separator: " ,\n ")
       return try headers(
-        foe,
+        hostile,
         [
           "{ \"x5c\" : [ \(x5c) ] ,\r\n\t\"alg\" : \"ES256\" }",
           "{\"typ\":\"JWT\",\"alg\":\"ES\\u003256\",\"x5c\":[\(x5c)]}",
         ])
     },
-    .played("J21") { foe in
-      let good = try foe.fresh()
-      try foe.accepts("J21", .jws("first", good))
-      let before = try foe.stand()
-      let answer = foe.daemon.client().post(ForgedJWS.body(twin(good)))
+    .scripted("J21") { hostile in
+      let good = try hostile.fresh()
+      try hostile.accepts("J21", .jws("first", good))
+      let before = try hostile.state()
+      let answer = hostile.daemon.client().post(ForgedJWS.body(withOtherS(good)))
       #expect(answer?.json?["outcome"]?.string == "duplicate", "J21")
-      #expect(try foe.stand() == before, "J21")
+      #expect(try hostile.state() == before, "J21")
     },
-    .accepted("J22") { foe in try jws((0..<4).map { _ in twin(try foe.fresh()) }) },
-    .quarantined("J23") { foe in
+    .accepted("J22") { hostile in try jws((0..<4).map { _ in withOtherS(try hostile.fresh()) }) },
+    .quarantined("J23") { hostile in
       try [
         "", "x", "[]", "null", "1", "\"{}\"", "{", "{}", "{\"a\":1,\"a\":2}", "\u{FEFF}{}",
         String(repeating: "[", count: 5000),
       ].map {
-        .jws(String($0.prefix(9)), try foe.sign(payload: Array($0.utf8)))
+        .jws(String($0.prefix(9)), try hostile.sign(payload: Array($0.utf8)))
       }
     },
-    .refused("J24", 413, closes: true) { foe in
-      let long = foe.notification().setting("x", .string(String(repeating: "x", count: 300 * 1024)))
-      return jws([try foe.authority.signed(long)])
+    .refused("J24", 413, closes: true) { hostile in
+      let long = hostile.notification().setting(
+        "x", .string(String(repeating: "x", count: 300 * 1024)))
+      return jws([try hostile.authority.signed(long)])
     },
   ]
 
-  // MARK: What is nested
+  // MARK: Nested JWS
 
   private static let nested: [HostileRow] = [
-    .refused("J25", 401) { foe in
-      let good = try foe.sign(payload: transaction(foe).bytes)
+    .refused("J25", 401) { hostile in
+      let good = try hostile.sign(payload: transaction(hostile).bytes)
       let parts = ForgedJWS.parts(good)
-      let richer = ForgedJWS.url(transaction(foe).setting("price", .integer(1)).bytes)
-      let none = ForgedJWS.url(ForgedJWS.header(foe.authority.chain, alg: "\"none\""))
+      let richer = ForgedJWS.url(transaction(hostile).setting("price", .integer(1)).bytes)
+      let none = ForgedJWS.url(ForgedJWS.header(hostile.authority.chain, alg: "\"none\""))
       let stranger = try Authority()
       let rows: [[UInt8]] = [
         ForgedJWS.joined(parts[0], richer, parts[2]), ForgedJWS.joined(none, parts[1], []),
         try ForgedJWS.jws(
-          header: ForgedJWS.header(stranger.chain), payload: transaction(foe).bytes,
+          header: ForgedJWS.header(stranger.chain), payload: transaction(hostile).bytes,
           key: stranger.leafKey), Array("x".utf8), [],
         Array("..".utf8), parts[1], good + [UInt8(ascii: "=")],
         ForgedJWS.joined(parts[0], parts[1], []),
         ForgedJWS.joined(parts[0], [], parts[2]),
-        try foe.sign(
-          payload: transaction(foe).setting("signedDate", .integer(2_600_000_000_000)).bytes),
+        try hostile.sign(
+          payload: transaction(hostile).setting("signedDate", .integer(2_600_000_000_000)).bytes),
       ]
       return try rows.flatMap {
-        [try outer(foe, $0), try outer(foe, $0, "data.signedRenewalInfo")]
+        [try outer(hostile, $0), try outer(hostile, $0, "data.signedRenewalInfo")]
       }
     },
-    .accepted("J25") { foe in
-      let rotated = try ChainForgery(under: foe.authority)
-      let payload = transaction(foe)
+    .accepted("J25") { hostile in
+      let rotated = try ChainForgery(under: hostile.authority)
+      let payload = transaction(hostile)
       let jws = try ForgedJWS.jws(
         header: ForgedJWS.header(try rotated.chain()), payload: payload.bytes, key: rotated.leafKey)
-      return [try outer(foe, jws)]
+      return [try outer(hostile, jws)]
     },
-    .quarantined("J26") { foe in
+    .quarantined("J26") { hostile in
       let rows: [(String, JSONValue?)] = [
         ("data.transaction.originalTransactionId", .string("7999")),
         ("data.renewalInfo.originalTransactionId", .string("7999")),
@@ -338,28 +346,28 @@ extension HostileTable {
         ("data.renewalInfo", .array([])),
       ]
       return try rows.map { path, value in
-        .jws(path, try foe.authority.signed(foe.notification().setting(path, value)))
+        .jws(path, try hostile.authority.signed(hostile.notification().setting(path, value)))
       }
     },
-    .quarantined("J27") { foe in
+    .quarantined("J27") { hostile in
       let appTransaction = JSONValue.object([
         ("receiptType", .string("Production")), ("bundleId", .string("com.example.app")),
         ("appAppleId", .integer(123_456_789)), ("receiptCreationDate", .integer(Sample.start)),
       ])
-      let data = foe.notification()["data"] ?? .null
+      let data = hostile.notification()["data"] ?? .null
       var rows = try [data["transaction"], data["renewalInfo"], appTransaction, data].compactMap {
-        try $0.map { try foe.sign(payload: $0.bytes) }
+        try $0.map { try hostile.sign(payload: $0.bytes) }
       }.map { HostileRow.Variant.jws("alone", $0) }
-      rows.append(try outer(foe, try foe.fresh()))
+      rows.append(try outer(hostile, try hostile.fresh()))
       return rows
     },
-    .refused("J28", 401) { foe in
+    .refused("J28", 401) { hostile in
       let key = try SigningKey.generate(.p256)
       var maker = try CertificateMaker.leaf(key, issuer: try .root(key), issuerKey: key)
       maker.issuer = maker.subject
       let der = try maker.make(for: key, signedBy: key)
       return try ["Xcode", "LocalTesting", "Production"].flatMap { environment in
-        let payload = foe.notification().setting("data.environment", .string(environment)).bytes
+        let payload = hostile.notification().setting("data.environment", .string(environment)).bytes
         return jws([
           try ForgedJWS.jws(header: ForgedJWS.header([der]), payload: payload, key: key),
           try ForgedJWS.jws(header: ForgedJWS.header([der, der, der]), payload: payload, key: key),

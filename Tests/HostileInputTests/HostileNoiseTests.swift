@@ -7,10 +7,10 @@ import Support
 import Synchronization
 import Testing
 
-/// Generated requests and bodies, of the grammars of the table, through real sockets: there is an
-/// answer or an end, never a 5xx, never a 200 for what is not genuine, and nothing is repeated.
+/// Generated requests and bodies, from the grammars of the table, over real sockets. Each gets an
+/// answer or the connection ends; never a 5xx, never a 200 for a forgery, and no echo of the input.
 ///
-/// SUBLEDGER_HOSTILE says how many (2,000), SUBLEDGER_HOSTILE_SEED from which seed.
+/// SUBLEDGER_HOSTILE sets the number of inputs (2,000), SUBLEDGER_HOSTILE_SEED the seed.
 @Suite struct HostileNoiseTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let count = environment["SUBLEDGER_HOSTILE"].flatMap { Int($0) } ?? 2_000
@@ -18,73 +18,77 @@ import Testing
     environment["SUBLEDGER_HOSTILE_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...(.max))
   private static let threads = 4
 
-  @Test func noise() throws {
+  @Test func `generated requests and bodies are answered, and only genuine ones are stored`() throws
+  {
     print("SUBLEDGER_HOSTILE=\(Self.count) SUBLEDGER_HOSTILE_SEED=\(Self.seed)")
-    let foe = try HostileClient(
+    let hostile = try HostileClient(
       takesV1: true,
       with: [("limits", .object([("headerSeconds", .integer(2)), ("bodySeconds", .integer(2))]))])
-    try foe.accepts("first", .jws("first", try foe.authority.signed(foe.notification())))
-    let page = foe.daemon.client().get("/v1/entitlements?limit=1")
+    try hostile.accepts(
+      "first", .jws("first", try hostile.authority.signed(hostile.notification())))
+    let page = hostile.daemon.client().get("/v1/entitlements?limit=1")
     let noise = Noise(
-      authority: foe.authority.simulated, cursor: page?.json?["next_page"]?.string ?? "00")
-    let tally = Counts()
-    let port = foe.daemon.port
-    together(Self.threads) { thread in
+      authority: hostile.authority.simulated, cursor: page?.json?["next_page"]?.string ?? "00")
+    let counts = Counts()
+    let port = hostile.daemon.port
+    runConcurrently(Self.threads) { thread in
       var random = SeededGenerator(seed: Self.seed, stream: UInt64(thread))
       for round in 0..<Self.count / Self.threads {
         let number = 1_000_000 * (thread + 1) + round
         guard let input = try? noise.input(number, &random) else { continue }
-        tally.note(Self.exchange(input, port), input, "stream \(thread) round \(round)")
+        counts.record(Self.exchange(input, port), input, "stream \(thread) round \(round)")
       }
     }
-    tally.report()
-    #expect(tally.faults.isEmpty, "\(tally.faults.prefix(20).joined(separator: "\n"))")
-    #expect(foe.daemon.command.isRunning)
-    try hold(foe, tally)
+    counts.report()
+    #expect(counts.faults.isEmpty, "\(counts.faults.prefix(20).joined(separator: "\n"))")
+    #expect(hostile.daemon.command.isRunning)
+    try hold(hostile, counts)
   }
 
   /// Nil where the connection ended without an answer.
-  private static func exchange(_ input: Noise.Input, _ port: UInt16) -> Counts.Came {
+  private static func exchange(_ input: Noise.Input, _ port: UInt16) -> Counts.Result {
     let client = Client(port: port)
     _ = client.write(input.bytes)
-    // Behind what is too short for what it says nothing comes: the end does.
+    // Input shorter than its declared length gets no answer: closing our side ends the exchange.
     if input.mayBeShort { client.finishSending() }
     let toHead = input.bytes.starts(with: Array("HEAD".utf8))
     var answer = client.answer(toHead: toHead)
-    // Only an invitation to go on, which this one did anyway.
+    // Only 100 Continue; this client has sent its body already.
     if answer?.status == 100 { answer = client.answer(toHead: toHead) }
     guard let answer else { return client.isTimedOut ? .silence : .end }
     return .answer(answer)
   }
 
-  /// Everything that is kept was signed, or carried the secret, and all that was answered is there.
-  private func hold(_ foe: HostileClient, _ tally: Counts) throws {
-    let file = foe.installation.folder.appending(path: "all.ndjson").path
-    let exported = try foe.installation.run("export", "--output", file)
+  /// Everything stored was signed or carried the secret, and everything answered with 200 is
+  /// stored.
+  private func hold(_ hostile: HostileClient, _ counts: Counts) throws {
+    let file = hostile.installation.folder.appending(path: "all.ndjson").path
+    let exported = try hostile.installation.run("export", "--output", file)
     #expect(exported.code == 0, "\(exported)")
     var seqs: Set<Int64> = []
     for line in try Data(contentsOf: URL(filePath: file)).split(separator: 0x0A) {
       let event = try JSONDocument(parsing: Array(line)).root
       if let seq = event["seq"]?.integer { seqs.insert(seq) }
       guard let jws = event["body"]?["signedPayload"]?.string else { continue }
-      #expect(tally.isGenuine(Array(jws.utf8)) || event["seq"]?.integer == 1, "what nobody signed")
+      #expect(counts.isGenuine(Array(jws.utf8)) || event["seq"]?.integer == 1, "what nobody signed")
     }
-    #expect(seqs.isSuperset(of: tally.seqs), "an answered event is missing")
-    let kept = try foe.stand().rows["quarantine"] ?? 0
-    #expect(Int(kept) <= tally.quarantined + tally.ends, "more in quarantine than was said")
-    for line in foe.daemon.log.split(separator: "\n") {
+    #expect(seqs.isSuperset(of: counts.seqs), "an answered event is missing")
+    let quarantined = try hostile.state().rows["quarantine"] ?? 0
+    #expect(
+      Int(quarantined) <= counts.quarantined + counts.ends, "more in quarantine than was answered")
+    for line in hostile.daemon.log.split(separator: "\n") {
       #expect(line.utf8.count <= 2048 && line.hasPrefix("{"), "\(line.prefix(100))")
     }
-    try foe.finish()
+    try hostile.finish()
   }
 }
 
-/// What came of all inputs, from all threads.
+/// The results of all inputs, from all threads.
 private final class Counts: Sendable {
-  enum Came {
+  enum Result {
     case answer(Client.Answer)
     case end
-    /// Neither an answer nor an end, for as long as a client waits.
+    /// Neither an answer nor the end of the connection before the client's timeout.
     case silence
   }
 
@@ -99,7 +103,7 @@ private final class Counts: Sendable {
   private let state = Mutex(State())
 
   var seqs: Set<Int64> { state.withLock { $0.seqs } }
-  /// What did not hold, gathered here since the threads are not the test's own.
+  /// Failures, collected here because the threads do not belong to the test.
   var faults: [String] { state.withLock { $0.faults } }
   var quarantined: Int { state.withLock { $0.statuses[422] ?? 0 } }
   var ends: Int { state.withLock { $0.statuses[0] ?? 0 } }
@@ -108,15 +112,15 @@ private final class Counts: Sendable {
 
   private func fault(_ text: String) { state.withLock { $0.faults.append(text) } }
 
-  func note(_ came: Came, _ input: Noise.Input, _ place: String) {
-    let name = "\(input.level) \(place)"
+  func record(_ result: Result, _ input: Noise.Input, _ position: String) {
+    let name = "\(input.level) \(position)"
     var status = 0
-    switch came {
+    switch result {
     case .end: break
     case .silence: fault("\(name): neither an answer nor an end")
     case .answer(let answer):
       status = answer.status
-      // 505 is HTTP's name for another version: no fault of ours.
+      // 505 is the status for an unsupported HTTP version, not a server error.
       if !(200..<500).contains(status), status != 505 {
         fault("\(name): \(status) \(answer.text)")
       }
@@ -124,7 +128,7 @@ private final class Counts: Sendable {
         fault("\(name) is echoed")
       }
       if status == 200, let outcome = answer.json?["outcome"]?.string {
-        if !input.mayBeTaken() { fault("\(name): \(outcome), and not genuine") }
+        if !input.mayBeAccepted() { fault("\(name): \(outcome), and not genuine") }
         let seq = answer.json?["seq"]?.integer ?? 0
         if outcome == "accepted" { state.withLock { _ = $0.seqs.insert(seq) } }
       }
@@ -144,19 +148,19 @@ private final class Counts: Sendable {
   }
 }
 
-/// Where inputs come from: something good, changed at one level.
+/// The generator of inputs: a good one, changed at one level.
 private struct Noise: Sendable {
   struct Input {
     let level: String
     let bytes: [UInt8]
-    /// What was properly signed, and is in these bytes or was before they were changed.
+    /// The signed payload that these bytes contain, or contained before they were changed.
     var genuine: [UInt8]?
-    /// The body as it was sent, where the framing is right.
+    /// The body as it was sent, if the framing is right.
     var body: [UInt8]?
     var mayBeShort = false
 
-    /// Whether there is something in it that may be taken: whether it is that, the journal shows.
-    func mayBeTaken() -> Bool {
+    /// Whether the input may be accepted. The journal shows whether it was genuine.
+    func mayBeAccepted() -> Bool {
       if genuine != nil { return true }
       guard let body, let root = try? JSONDocument(parsing: body).root else { return false }
       return root["password"]?.string == HostileClient.v1Secret
@@ -189,7 +193,7 @@ private struct Noise: Sendable {
       level: level, bytes: HostileRow.Variant.post(level, body).bytes, genuine: genuine, body: body)
   }
 
-  /// Requests changed where it hurts: heads, lengths, chunks.
+  /// Requests with changed heads, lengths and chunks.
   private func http(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
     let jws = try signed(number)
     let body = ForgedJWS.body(jws)
@@ -202,8 +206,8 @@ private struct Noise: Sendable {
       head[3] = "Transfer-Encoding: chunked"
       let cut = Int(random.number(in: 1...Int64(body.count - 1)))
       tail = []
-      for piece in [body[..<cut], body[cut...]] {
-        tail += Array((String(piece.count, radix: 16) + "\r\n").utf8) + piece + [0x0D, 0x0A]
+      for chunk in [body[..<cut], body[cut...]] {
+        tail += Array((String(chunk.count, radix: 16) + "\r\n").utf8) + chunk + [0x0D, 0x0A]
       }
       tail += Array("0\r\n\r\n".utf8)
     }
@@ -226,7 +230,7 @@ private struct Noise: Sendable {
   private func json(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
     let jws = try signed(number)
     var body = ForgedJWS.body(jws)
-    // Around the JWS rather than in it: there the next level is.
+    // Changes around the JWS; the next level changes the JWS itself.
     switch random.number(in: 0...3) {
     case 0: body = Self.changed(Array(body.prefix(18)), &random) + body.dropFirst(18)
     case 1: body = body.dropLast(2) + Self.changed(Array(body.suffix(2)), &random)
@@ -245,22 +249,22 @@ private struct Noise: Sendable {
     let good = try signed(number)
     let parts = ForgedJWS.parts(good)
     var decoded = parts.map { Base64URL.decode($0) ?? [] }
-    let place = Int(random.number(in: 0...2))
-    decoded[place] = Self.changed(decoded[place], &random)
+    let index = Int(random.number(in: 0...2))
+    decoded[index] = Self.changed(decoded[index], &random)
     let changed = ForgedJWS.joined(
       ForgedJWS.url(decoded[0]), ForgedJWS.url(decoded[1]), ForgedJWS.url(decoded[2]))
     return post("jws", ForgedJWS.body(changed), genuine: changed == good ? good : nil)
   }
 
-  /// A nested JWS changed, and the whole properly signed.
+  /// A changed nested JWS inside a properly signed notification.
   private func nested(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
     let good = try CompactJWS(parsing: try signed(number)[...])
     let root = try JSONDocument(parsing: good.payload).root
     let name = random.pick(["signedTransactionInfo", "signedRenewalInfo"])
     let inner = Array((root["data"]?[name]?.string ?? "").utf8)
     var parts = ForgedJWS.parts(inner).map { Base64URL.decode($0) ?? [] }
-    let place = Int(random.number(in: 0...2))
-    parts[place] = Self.changed(parts[place], &random)
+    let index = Int(random.number(in: 0...2))
+    parts[index] = Self.changed(parts[index], &random)
     let changed = ForgedJWS.joined(
       ForgedJWS.url(parts[0]), ForgedJWS.url(parts[1]), ForgedJWS.url(parts[2]))
     let text = JSONValue.string(String(decoding: changed, as: UTF8.self))
@@ -268,7 +272,7 @@ private struct Noise: Sendable {
     return post("nested", ForgedJWS.body(outer), genuine: changed == inner ? outer : nil)
   }
 
-  /// Genuine, and whatever it says.
+  /// Genuine notifications with arbitrary content.
   private func payload(_ number: Int, _ random: inout SeededGenerator) throws -> Input {
     let paths = [
       "notificationType", "subtype", "notificationUUID", "version", "signedDate", "data",
@@ -330,7 +334,7 @@ private struct Noise: Sendable {
     return post("v1", bytes, genuine: nil)
   }
 
-  /// Reads: paths, queries, cursors, tokens.
+  /// Read requests: paths, queries, cursors, tokens.
   private func reading(_ random: inout SeededGenerator) -> Input {
     var target = random.pick([
       "/v1/entitlements/901?as_of=\(Sample.start)&known_at=2026-01-01T00:00:00Z",
@@ -352,21 +356,21 @@ private struct Noise: Sendable {
     return Input(level: "read", bytes: bytes, mayBeShort: true)
   }
 
-  /// Bytes flipped, overwritten, dropped, doubled, inserted.
+  /// Flips, overwrites, removes, repeats or inserts bytes.
   private static func changed(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<random.number(in: 1...3) {
       guard !bytes.isEmpty else { return [0x20] }
-      let place = Int(random.number(in: 0...Int64(bytes.count - 1)))
-      let end = min(bytes.count, place + Int(random.number(in: 1...8)))
+      let index = Int(random.number(in: 0...Int64(bytes.count - 1)))
+      let end = min(bytes.count, index + Int(random.number(in: 1...8)))
       switch random.number(in: 0...6) {
-      case 0: bytes[place] ^= 1 << UInt8(random.number(in: 0...7))
-      case 1: bytes[place] = UInt8(random.number(in: 0...255))
-      case 2: bytes.removeSubrange(place..<end)
-      case 3: bytes.insert(contentsOf: bytes[place..<end], at: place)
-      case 4: bytes[place] = random.pick(Array("\"\\{}[]:,.=%&?\r\n\0 0-".utf8))
-      case 5: bytes.insert(random.pick(Array("\"\\{}[]:,.=%&?\r\n\0 0-".utf8)), at: place)
-      default: bytes.removeLast(bytes.count - place)
+      case 0: bytes[index] ^= 1 << UInt8(random.number(in: 0...7))
+      case 1: bytes[index] = UInt8(random.number(in: 0...255))
+      case 2: bytes.removeSubrange(index..<end)
+      case 3: bytes.insert(contentsOf: bytes[index..<end], at: index)
+      case 4: bytes[index] = random.pick(Array("\"\\{}[]:,.=%&?\r\n\0 0-".utf8))
+      case 5: bytes.insert(random.pick(Array("\"\\{}[]:,.=%&?\r\n\0 0-".utf8)), at: index)
+      default: bytes.removeLast(bytes.count - index)
       }
     }
     return bytes

@@ -1,23 +1,23 @@
 import Support
 
-/// A row of the table of hostile inputs: what is sent, and what must come of it. A row whose
-/// variants have different dues is there several times.
+/// A row of the table of hostile inputs: what is sent and the expected result. A row whose
+/// variants have different results occurs several times.
 struct HostileRow: Sendable {
-  enum Due: Sendable {
-    /// One of these statuses, and the default of the table: nothing anywhere in the data, nothing
-    /// of the request in the answer, one counter, one line in the log.
+  enum Expectation: Sendable {
+    /// One of these statuses and the table's default: no change of the data, no part of the request
+    /// in the answer, one counter, one line in the log.
     case refused(Set<Int>, closes: Bool, field: String?)
-    /// 422: as refused, and one row in quarantine.
+    /// 422: as refused, plus one row in quarantine.
     case quarantined
-    /// 200, and one event.
+    /// 200 and one event.
     case accepted
-    /// What the row says for itself.
-    case played
-    /// Tried by another suite of this folder, or by one of another.
-    case elsewhere(String)
+    /// The row's own code sends and checks.
+    case scripted
+    /// Covered by the suite of this name.
+    case coveredBy(String)
   }
 
-  /// Bytes for the wire, and which variant they are.
+  /// The bytes to send and the name of the variant.
   struct Variant: Sendable {
     let name: String
     let bytes: [UInt8]
@@ -25,7 +25,7 @@ struct HostileRow: Sendable {
   }
 
   let id: String
-  let due: Due
+  let expected: Expectation
   let variants: @Sendable (HostileClient) throws -> [Variant]
 
   static func refused(
@@ -33,37 +33,37 @@ struct HostileRow: Sendable {
     _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
   ) -> HostileRow {
     HostileRow(
-      id: id, due: .refused(Set(statuses), closes: closes, field: field), variants: variants)
+      id: id, expected: .refused(Set(statuses), closes: closes, field: field), variants: variants)
   }
 
   static func quarantined(
     _ id: String, _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
   ) -> HostileRow {
-    HostileRow(id: id, due: .quarantined, variants: variants)
+    HostileRow(id: id, expected: .quarantined, variants: variants)
   }
 
   static func accepted(
     _ id: String, _ variants: @escaping @Sendable (HostileClient) throws -> [Variant]
   ) -> HostileRow {
-    HostileRow(id: id, due: .accepted, variants: variants)
+    HostileRow(id: id, expected: .accepted, variants: variants)
   }
 
-  static func played(_ id: String, _ play: @escaping @Sendable (HostileClient) throws -> Void)
+  static func scripted(_ id: String, _ script: @escaping @Sendable (HostileClient) throws -> Void)
     -> HostileRow
   {
-    HostileRow(id: id, due: .played) { foe in
-      try play(foe)
-      try foe.settle()
+    HostileRow(id: id, expected: .scripted) { hostile in
+      try script(hostile)
+      try hostile.settle()
       return []
     }
   }
 
-  static func elsewhere(_ id: String, _ suite: String) -> HostileRow {
-    HostileRow(id: id, due: .elsewhere(suite)) { _ in [] }
+  static func coveredBy(_ id: String, _ suite: String) -> HostileRow {
+    HostileRow(id: id, expected: .coveredBy(suite)) { _ in [] }
   }
 }
 
-/// The whole table.
+/// The table of hostile inputs.
 enum HostileTable {
   static let all = http + json + jws + chains + semantics + v1 + access + data
 }

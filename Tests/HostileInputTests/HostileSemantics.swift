@@ -4,139 +4,142 @@ import StrictJSON
 import Support
 import Testing
 
-/// S: what was signed by the right key, and says odd things. V: bodies of version 1.
+/// S: correctly signed payloads with unusual content. V: bodies of version 1.
 extension HostileTable {
   private static func signed(
-    _ foe: HostileClient, _ changes: [(String, JSONValue?)]
+    _ hostile: HostileClient, _ changes: [(String, JSONValue?)]
   ) throws -> [HostileRow.Variant] {
     try changes.map { path, value in
-      .jws(path, try foe.authority.signed(foe.notification().setting(path, value)))
+      .jws(path, try hostile.authority.signed(hostile.notification().setting(path, value)))
     }
   }
 
-  private static func inEnvironment(_ foe: HostileClient, _ name: JSONValue?) -> JSONValue {
-    foe.notification().setting("data.environment", name)
+  private static func inEnvironment(_ hostile: HostileClient, _ name: JSONValue?) -> JSONValue {
+    hostile.notification().setting("data.environment", name)
       .setting("data.transaction.environment", name).setting("data.renewalInfo.environment", name)
   }
 
   static let semantics: [HostileRow] = [
-    .elsewhere("S1", "SemanticsTests"), .elsewhere("S2", "SemanticsTests"),
-    .elsewhere("S3", "SemanticsTests"), .elsewhere("S4", "SemanticsTests"),
-    .quarantined("S5") { foe in
+    .coveredBy("S1", "SemanticsTests"), .coveredBy("S2", "SemanticsTests"),
+    .coveredBy("S3", "SemanticsTests"), .coveredBy("S4", "SemanticsTests"),
+    .quarantined("S5") { hostile in
       try ["com.example.other", "COM.EXAMPLE.APP", "com.example.app ", "com.example.", "*"].map {
-        .jws($0, try foe.authority.signed(Sample.notification(foe.next(), bundleId: $0)))
+        .jws($0, try hostile.authority.signed(Sample.notification(hostile.next(), bundleId: $0)))
       }
     },
-    .quarantined("S6") { foe in
+    .quarantined("S6") { hostile in
       try signed(
-        foe,
+        hostile,
         [
           JSONValue.integer(123_456_788), .null, .string("123456789"), .number("123456789.0"), nil,
         ].map { ("data.appAppleId", $0) })
     },
-    .quarantined("S7") { foe in
+    .quarantined("S7") { hostile in
       let names = [
         "Xcode", "production", "PRODUCTION", "PROD", "LocalTesting", "sandbox", "", " Sandbox",
       ]
       return try (names.map { JSONValue.string($0) } + [.integer(1), .null]).map {
-        .jws($0.text, try foe.authority.signed(inEnvironment(foe, $0)))
-      } + [.jws("missing", try foe.authority.signed(inEnvironment(foe, nil)))]
+        .jws($0.text, try hostile.authority.signed(inEnvironment(hostile, $0)))
+      } + [.jws("missing", try hostile.authority.signed(inEnvironment(hostile, nil)))]
     },
-    .quarantined("S8") { foe in
+    .quarantined("S8") { hostile in
       try signed(
-        foe,
+        hostile,
         [
           "", "x", "not-a-uuid", String(repeating: "a", count: 36), "{\(Sample.uuid(1))}",
           Sample.uuid(1) + " ", Sample.uuid(1).replacing("-", with: ""),
           String(repeating: "0", count: 100_000),
         ].map { ("notificationUUID", JSONValue.string($0)) })
-        + signed(foe, [("notificationUUID", nil), ("notificationUUID", .integer(1))])
+        + signed(hostile, [("notificationUUID", nil), ("notificationUUID", .integer(1))])
     },
-    .refused("S8", 413) { foe in
+    .refused("S8", 413) { hostile in
       try signed(
-        foe, [("notificationUUID", .string(String(repeating: "0", count: 1 << 20)))])
+        hostile, [("notificationUUID", .string(String(repeating: "0", count: 1 << 20)))])
     },
-    .played("S8") { foe in
-      let number = foe.next()
+    .scripted("S8") { hostile in
+      let number = hostile.next()
       let notification = Sample.notification(number)
       let upper = notification.setting(
         "notificationUUID", .string(Sample.uuid(number).uppercased()))
-      try foe.accepts("S8", .jws("lower", try foe.authority.signed(notification)))
-      let before = try foe.stand().events
-      let answer = foe.daemon.client().post(ForgedJWS.body(try foe.authority.signed(upper)))
+      try hostile.accepts("S8", .jws("lower", try hostile.authority.signed(notification)))
+      let before = try hostile.state().events
+      let answer = hostile.daemon.client().post(ForgedJWS.body(try hostile.authority.signed(upper)))
       #expect(answer?.status == 200 && answer?.json?["outcome"]?.string == "duplicate", "S8")
-      #expect(try foe.stand().events == before, "S8")
+      #expect(try hostile.state().events == before, "S8")
     },
-    .quarantined("S9") { foe in
+    .quarantined("S9") { hostile in
       let two = JSONValue.object([("bundleId", .string("com.example.app"))])
       let wrong = [JSONValue.null, .array([]), .string("x"), .integer(0)].map { ("data", $0) }
       let none = try ["summary", "appData", "externalPurchaseToken"].map { name in
-        try foe.authority.signed(
-          foe.notification().setting("data", nil).setting(name, .object([])))
+        try hostile.authority.signed(
+          hostile.notification().setting("data", nil).setting(name, .object([])))
       }
-      return try signed(foe, [("data", nil)] + wrong)
-        + signed(foe, ["summary", "appData", "externalPurchaseToken"].map { ($0, two) })
+      return try signed(hostile, [("data", nil)] + wrong)
+        + signed(hostile, ["summary", "appData", "externalPurchaseToken"].map { ($0, two) })
         + none.map { .jws("empty", $0) }
     },
-    .accepted("S10") { foe in
+    .accepted("S10") { hostile in
       let bare = {
-        foe.notification().setting("data.transaction", nil).setting("data.renewalInfo", nil)
+        hostile.notification().setting("data.transaction", nil).setting("data.renewalInfo", nil)
       }
       let changes: [(String, JSONValue)] = [
         ("notificationType", .string("NEVER_HEARD_OF")), ("subtype", .string("NOR_THIS")),
         ("data.status", .integer(99)), ("data.status", .string("1")), ("data.new", .object([])),
         ("subtype", .integer(1)), ("new", .array([])),
       ]
-      return try changes.map { .jws($0.0, try foe.authority.signed(bare().setting($0.0, $0.1))) }
+      return try changes.map {
+        .jws($0.0, try hostile.authority.signed(bare().setting($0.0, $0.1)))
+      }
     },
-    .accepted("S11") { foe in
+    .accepted("S11") { hostile in
       try signed(
-        foe,
+        hostile,
         [.string("1.0"), .string("3.0"), .integer(2), .null, nil].map { ("version", $0) })
     },
-    .quarantined("S12") { foe in
+    .quarantined("S12") { hostile in
       try signed(
-        foe,
+        hostile,
         [
           nil, JSONValue.string("1767225600000"), .number("1767225600000.5"), .null,
           .number("1e12"), .number("99999999999999999999999"),
         ].map { ("signedDate", $0) })
     },
-    .refused("S12a", 401) { foe in
+    .refused("S12a", 401) { hostile in
       try signed(
-        foe,
+        hostile,
         [0, -1, 253_402_300_799_000, Int64.min, .max].map { ("signedDate", JSONValue.integer($0)) })
     },
-    .played("S12b") { foe in
+    .scripted("S12b") { hostile in
       let ahead = "subledger_signed_ahead_total"
       for (distance, isAhead) in [
         (365 * 86_400_000, true), (3_600_000, true), (-5 * 365 * 86_400_000, false),
       ] as [(Int64, Bool)] {
-        let before = try foe.counters()[ahead] ?? 0
-        let notification = foe.notification().setting(
+        let before = try hostile.counters()[ahead] ?? 0
+        let notification = hostile.notification().setting(
           "signedDate", .integer(Clock.now() + distance))
-        try foe.accepts("S12b", .jws("\(distance)", try foe.authority.signed(notification)))
-        #expect(try foe.counters()[ahead] ?? 0 == before + (isAhead ? 1 : 0), "S12b")
+        try hostile.accepts("S12b", .jws("\(distance)", try hostile.authority.signed(notification)))
+        #expect(try hostile.counters()[ahead] ?? 0 == before + (isAhead ? 1 : 0), "S12b")
       }
     },
-    .played("S13", anomalies),
-    .accepted("S14") { foe in
+    .scripted("S13", anomalies),
+    .accepted("S14") { hostile in
       try ["'; DROP TABLE event;--", "<script>", "../../etc/passwd", "\u{1B}[2J", "\u{202E}x"].map {
-        .jws($0, try foe.authority.signed(foe.notification(otid: $0)))
+        .jws($0, try hostile.authority.signed(hostile.notification(otid: $0)))
       }
     },
-    .quarantined("S14") { foe in
+    .quarantined("S14") { hostile in
       [
         .jws(
           "long",
-          try foe.authority.signed(foe.notification(otid: String(repeating: "9", count: 129))))
+          try hostile.authority.signed(
+            hostile.notification(otid: String(repeating: "9", count: 129))))
       ]
     },
-    .elsewhere("S15", "SemanticsTests"),
+    .coveredBy("S15", "SemanticsTests"),
   ]
 
-  /// Taken like any other; nobody gains access by what cannot be.
-  @Sendable private static func anomalies(_ foe: HostileClient) throws {
+  /// Accepted like any other; impossible values give no access.
+  @Sendable private static func anomalies(_ hostile: HostileClient) throws {
     let odd: [(String, JSONValue?)] = [
       ("data.transaction.expiresDate", .integer(Sample.start - 1)),
       ("data.transaction.expiresDate", .integer(.min)),
@@ -145,12 +148,15 @@ extension HostileTable {
     ]
     for (index, change) in odd.enumerated() {
       let otid = "79\(index)"
-      // Else the renewal information vouches for a period.
-      let notification = foe.notification(otid: otid).setting("data.renewalInfo.renewalDate", nil)
-        .setting(change.0, change.1)
-      try foe.accepts("S13 \(index)", .jws(change.0, try foe.authority.signed(notification)))
+      // Otherwise the renewal info would prove a period.
+      let notification = hostile.notification(otid: otid).setting(
+        "data.renewalInfo.renewalDate", nil
+      )
+      .setting(change.0, change.1)
+      try hostile.accepts(
+        "S13 \(index)", .jws(change.0, try hostile.authority.signed(notification)))
       let path = "/v1/entitlements/\(otid)?as_of=\(Sample.start + 1_000_000_000)"
-      let row = foe.daemon.client().get(path)?.json
+      let row = hostile.daemon.client().get(path)?.json
       #expect(
         row == nil || row?["gives_access"]?.boolean != true, "S13 \(index): \(row?.text ?? [])")
     }
@@ -158,12 +164,12 @@ extension HostileTable {
       ("data.transaction.price", JSONValue.integer(-1)), ("data.transaction.quantity", .integer(0)),
       ("data.transaction.price", .number("1e300")),
     ] {
-      let notification = foe.notification(otid: "79x").setting(path, value)
-      try foe.accepts("S13 \(path)", .jws(path, try foe.authority.signed(notification)))
+      let notification = hostile.notification(otid: "79x").setting(path, value)
+      try hostile.accepts("S13 \(path)", .jws(path, try hostile.authority.signed(notification)))
     }
-    let nameless = foe.notification().setting("data.transaction.originalTransactionId", nil)
+    let nameless = hostile.notification().setting("data.transaction.originalTransactionId", nil)
       .setting("data.renewalInfo.originalTransactionId", nil)
-    try foe.accepts("S13 nameless", .jws("nameless", try foe.authority.signed(nameless)))
+    try hostile.accepts("S13 nameless", .jws("nameless", try hostile.authority.signed(nameless)))
   }
 
   // MARK: Version 1
@@ -186,24 +192,24 @@ extension HostileTable {
     ]).setting("password", password)
   }
 
-  private static func good(_ foe: HostileClient) -> JSONValue {
-    body(foe.next(), password: .string(HostileClient.v1Secret))
+  private static func good(_ hostile: HostileClient) -> JSONValue {
+    body(hostile.next(), password: .string(HostileClient.v1Secret))
   }
 
-  /// Played at a daemon that takes V1.
+  /// Run against a daemon that accepts V1.
   static let v1: [HostileRow] = [
-    .played("V1") { _ in
-      let foe = try HostileClient()
+    .scripted("V1") { _ in
+      let hostile = try HostileClient()
       for password in [
         nil, JSONValue.string("guess"), .string(""), .string(HostileClient.v1Secret),
       ] {
         let variant = HostileRow.Variant.post(
-          "no secret", body(foe.next(), password: password).bytes)
-        try foe.refuses("V1", variant, [401])
+          "no secret", body(hostile.next(), password: password).bytes)
+        try hostile.refuses("V1", variant, [401])
       }
-      try foe.finish()
+      try hostile.finish()
     },
-    .played("V2") { foe in
+    .scripted("V2") { hostile in
       let secret = HostileClient.v1Secret
       let wrong: [JSONValue?] = [
         nil, .string(""), .string("wrong"), .string(String(secret.dropLast())),
@@ -213,12 +219,12 @@ extension HostileTable {
       ]
       let bodies = try wrong.map { password in
         let variant = HostileRow.Variant.post(
-          password?.text ?? "missing", body(foe.next(), password: password).bytes)
-        return try foe.refuses("V2", variant, [401])?.body
+          password?.text ?? "missing", body(hostile.next(), password: password).bytes)
+        return try hostile.refuses("V2", variant, [401])?.body
       }
       #expect(Set(bodies).count == 1, "V2 tells one from the other")
     },
-    .played("V3") { _ in
+    .scripted("V3") { _ in
       let installation = try Installation()
       let file = installation.folder.appending(path: "v1.secret")
       try installation.configure(
@@ -232,37 +238,39 @@ extension HostileTable {
       }
       #expect(!FileManager.default.fileExists(atPath: installation.data.path), "V3")
     },
-    .quarantined("V4") { foe in
+    .quarantined("V4") { hostile in
       let changes: [(String, JSONValue)] = [
         ("environment", .string("Elsewhere")), ("environment", .string("Sandbox")),
         ("bid", .string("com.example.foreign")),
       ]
-      return changes.map { .post($0.0, good(foe).setting($0.0, $0.1).bytes) }
+      return changes.map { .post($0.0, good(hostile).setting($0.0, $0.1).bytes) }
     },
-    .accepted("V4") { foe in
-      let bare = good(foe).setting("original_transaction_id", nil)
+    .accepted("V4") { hostile in
+      let bare = good(hostile).setting("original_transaction_id", nil)
         .setting("unified_receipt.latest_receipt_info", nil)
-      return [.post("no stream", bare.bytes), .post("no bid", good(foe).setting("bid", nil).bytes)]
+      return [
+        .post("no stream", bare.bytes), .post("no bid", good(hostile).setting("bid", nil).bytes),
+      ]
     },
-    .played("V5") { foe in
-      let first = good(foe)
-      try foe.accepts("V5", .post("first", first.bytes))
+    .scripted("V5") { hostile in
+      let first = good(hostile)
+      try hostile.accepts("V5", .post("first", first.bytes))
       let again = first.setting("unified_receipt.latest_receipt", .string("YW5vdGhlcg=="))
-      let before = try foe.stand()
-      let answer = foe.daemon.client().post(again.bytes)
+      let before = try hostile.state()
+      let answer = hostile.daemon.client().post(again.bytes)
       #expect(answer?.json?["outcome"]?.string == "duplicate", "V5")
-      #expect(try foe.stand() == before, "V5")
+      #expect(try hostile.state() == before, "V5")
     },
-    .elsewhere("V6", "EvidenceTests"),
-    .refused("V8", 400) { foe in
+    .coveredBy("V6", "EvidenceTests"),
+    .refused("V8", 400) { hostile in
       let secret = HostileClient.v1Secret
-      let text = { String(decoding: good(foe).bytes, as: UTF8.self) }
+      let text = { String(decoding: good(hostile).bytes, as: UTF8.self) }
       let member = "\"password\":\"\(secret)\""
       return [
         .post("twice", text().replacing(member, with: "\(member),\(member)")),
         .post("escaped", text().replacing(member, with: "\(member),\"pass\\u0077ord\":\"x\"")),
-        .post("nested", good(foe).setting("unified_receipt.password", .string(secret)).bytes),
-        .post("deep", good(foe).setting("x", .array([.object([("password", .null)])])).bytes),
+        .post("nested", good(hostile).setting("unified_receipt.password", .string(secret)).bytes),
+        .post("deep", good(hostile).setting("x", .array([.object([("password", .null)])])).bytes),
       ]
     },
   ]

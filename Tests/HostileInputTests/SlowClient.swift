@@ -1,23 +1,23 @@
 import Glibc
 import Support
 
-/// A client that takes its time, or never comes to an end: one byte after the other, non-blocking.
+/// A non-blocking client that sends slowly or never finishes.
 final class SlowClient {
-  /// How it wastes the daemon's places.
+  /// How the client occupies a connection.
   enum Manner: CaseIterable {
-    /// A head, byte by byte.
+    /// Sends a head byte by byte.
     case dripsHead
-    /// A whole head, and a body byte by byte.
+    /// Sends a whole head, then a body byte by byte.
     case dripsBody
-    /// Connects, and that is all.
+    /// Connects and sends nothing.
     case silent
-    /// Half a request, then the end of its sending: half open.
+    /// Sends half a request and shuts down its sending side.
     case halfOpen
-    /// Half a body, then a reset.
+    /// Sends half a body, then resets the connection.
     case resets
-    /// Asks and asks, and reads no answer.
+    /// Sends requests and reads no answer.
     case neverReads
-    /// A whole request, its answer, and then nothing.
+    /// Sends a whole request, reads the answer, then stays silent.
     case idles
   }
 
@@ -63,7 +63,7 @@ final class SlowClient {
     }
   }
 
-  /// What is said in one go, before any dripping.
+  /// The bytes that are sent at once, before the slow part.
   private func begin() {
     let count =
       switch manner {
@@ -75,13 +75,13 @@ final class SlowClient {
   }
 
   private func send(_ count: Int) {
-    let piece = Array(rest.prefix(count))
+    let chunk = Array(rest.prefix(count))
     let sent = Glibc.send(
-      descriptor, piece, piece.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+      descriptor, chunk, chunk.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
     rest = rest.dropFirst(max(0, sent))
   }
 
-  /// One more byte of a dripping one, one more request of a greedy one; sees whether it is closed.
+  /// Sends the next byte or request, and notices a closed connection.
   func goOn() {
     guard !isClosed else { return }
     switch manner {
@@ -99,7 +99,7 @@ final class SlowClient {
     isClosed = count == 0 || count < 0 && errno != EAGAIN
   }
 
-  /// Goes without a word, or with a reset.
+  /// Closes, with a reset where the behaviour asks for it.
   func leave(resetting: Bool) {
     guard descriptor >= 0 else { return }
     if resetting {
@@ -112,7 +112,7 @@ final class SlowClient {
     isClosed = true
   }
 
-  /// The status of what it was answered; nil for not a word.
+  /// The status of the answer; nil without an answer.
   var status: Int? {
     received.isEmpty ? nil : Int(String(decoding: received.dropFirst(9).prefix(3), as: UTF8.self))
   }

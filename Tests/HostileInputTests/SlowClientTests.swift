@@ -4,7 +4,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// Many who take their time hold up nobody else, and nothing of them stays.
+/// Many slow clients delay no other client and leave nothing behind.
 @Suite(.serialized) struct SlowClientTests {
   private static func limits(_ limits: [(String, JSONValue)]) -> [(String, JSONValue)] {
     [("limits", .object(limits))]
@@ -14,7 +14,7 @@ import Testing
     ("headerSeconds", .integer(1)), ("bodySeconds", .integer(1)), ("idleSeconds", .integer(1)),
   ])
 
-  /// Opens what the daemon opens once, in each of its threads, that which counts rows included.
+  /// Makes each thread of the daemon open its files, including the one that counts rows.
   private func warmUp(_ daemon: RunningDaemon) throws {
     let clients = (0..<16).map { _ in daemon.client() }
     for client in clients { #expect(client.get("/v1/entitlements?limit=1")?.status == 200) }
@@ -29,14 +29,14 @@ import Testing
     return line?.split(separator: " ").last.flatMap { Int($0) }
   }
 
-  /// Waits until the only connection is the one that asks; the descriptors are counted then.
+  /// Waits until only the asking connection is open, then counts descriptors.
   private func settled(_ daemon: RunningDaemon) throws -> Int {
     try daemon.command.wait(30, "all connections to be closed") { open(daemon) == 1 }
     return daemon.command.descriptors
   }
 
-  @Test("H28, H33: two hundred slow ones at once")
-  func everySlowOneIsClosedAtItsDeadline() throws {
+  @Test
+  func `H28, H33: each of 200 slow clients is closed at its deadline`() throws {
     let installation = try Installation()
     try installation.configure(with: Self.impatient)
     let daemon = try installation.start()
@@ -45,7 +45,7 @@ import Testing
     let slow = SlowClient.Manner.allCases.flatMap { manner in
       (0..<30).map { _ in SlowClient(manner, port: daemon.port) }
     }
-    // Who has something to say is served meanwhile.
+    // Other clients are served meanwhile.
     for number in 0..<20 {
       for client in slow { client.goOn() }
       let notification = try installation.sign(Sample.notification(number))
@@ -63,7 +63,7 @@ import Testing
       case .silent, .halfOpen: #expect(client.status == nil, "\(client.manner)")
       case .idles: #expect(client.status == 200)
       case .resets: break
-      // Until it leaves it has its half minute to begin to read; the next trial is about that.
+      // It has half a minute to start reading; the next test covers that.
       case .neverReads: client.leave(resetting: false)
       }
     }
@@ -73,8 +73,8 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  /// All places are taken by those who are slow, and many more come: nearly all of those get a 503.
-  @Test("H33: one connection too many") func theExcessIsTurnedAway() throws {
+  /// Slow clients hold all connections, and many more arrive: nearly all of those get a 503.
+  @Test func `H33: connections over the limit are refused with 503`() throws {
     let installation = try Installation()
     try installation.configure(
       with: Self.limits([("connections", .integer(40)), ("connectionsPerAddress", .integer(40))]))
@@ -82,7 +82,7 @@ import Testing
     try daemon.command.wait(30, "places to be free") { open(daemon) == 1 }
     let slow = (0..<40).map { _ in SlowClient(.dripsBody, port: daemon.port) }
     try daemon.command.wait(30, "the places to be taken") {
-      // Not one place is left for who asks.
+      // No connection is left for another client.
       daemon.client().get("/metrics")?.status == 503
     }
     let late = (0..<300).map { _ in SlowClient(.silent, port: daemon.port) }
@@ -90,7 +90,7 @@ import Testing
       for client in late { client.goOn() }
       return late.allSatisfy { $0.isClosed }
     }
-    // A reset may overtake the answer: then the connection is refused without a word.
+    // A reset may overtake the answer; then the client sees a closed connection only.
     #expect(late.allSatisfy { $0.status == 503 || $0.status == nil })
     let told = late.filter {
       String(decoding: $0.received, as: UTF8.self).contains("Retry-After: ")

@@ -1,9 +1,11 @@
+import AppStore
 import JournalStore
 import SignedData
+import Support
 import Testing
 
 @Suite struct AppendTests {
-  @Test func recoversWhatWasAppended() throws {
+  @Test func `appended events are read back unchanged`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let events = (1...30).map { Sample.event($0) }
@@ -18,8 +20,8 @@ import Testing
     #expect(try reader.event(seq: 31) == nil)
   }
 
-  /// Promise 4, also inside one batch and across starts.
-  @Test func journalsOnce() throws {
+  /// Promise 4.
+  @Test func `an event is journaled once in a batch and across starts`() throws {
     let scratch = try Scratch()
     do {
       let opened = try scratch.open()
@@ -32,16 +34,16 @@ import Testing
     #expect(opened.journal.head.seq == 1)
   }
 
-  @Test func anotherSignatureOfTheSameInputIsADuplicate() throws {
+  @Test func `the same signing input with another signature is a duplicate`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append([.event(Sample.event(1))])
-    let twin = Sample.event(1, body: Sample.body(1, signature: 5))
-    #expect(twin.body != Sample.body(1))
-    #expect(try opened.journal.append([.event(twin)]) == [.duplicate(seq: 1)])
+    let resigned = Sample.event(1, body: Sample.body(1, signature: 5))
+    #expect(resigned.body != Sample.body(1))
+    #expect(try opened.journal.append([.event(resigned)]) == [.duplicate(seq: 1)])
   }
 
-  @Test func otherContentOfTheSameUUIDIsQuarantined() throws {
+  @Test func `other content under a known UUID is quarantined and the first stays`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let other = Sample.event(1, body: Sample.body(2))
@@ -49,12 +51,12 @@ import Testing
     #expect(outcomes.last == .conflict(seq: 1))
     let reader = try JournalReader.open(scratch.folder)
     #expect(try reader.event(seq: 1)?.body == Sample.body(1))
-    let kept = try reader.quarantined(limit: 10)
-    #expect(kept.map { $0.reason } == ["conflict"])
-    #expect(kept.first?.body == other.body)
+    let quarantined = try reader.quarantined(limit: 10)
+    #expect(quarantined.map { $0.reason } == ["conflict"])
+    #expect(quarantined.first?.body == other.body)
   }
 
-  @Test func aV1ReceiptMayGrowWithoutConflict() throws {
+  @Test func `a V1 notification with a newer receipt is a duplicate`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let first = Sample.event(1, body: Array(#"{"a":1}"#.utf8), source: "v1")
@@ -63,13 +65,13 @@ import Testing
     #expect(outcomes.last == .duplicate(seq: 1))
   }
 
-  @Test func receiveTimesNeverFall() throws {
+  @Test func `receive times never decrease`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let outcomes = try opened.journal.append([
       .event(Sample.event(1, receivedAt: 100)), .event(Sample.event(2, receivedAt: 90)),
-      .event(Sample.event(3, receivedAt: 99, keeps: true)),
-      .event(Sample.event(4, receivedAt: 100, keeps: true)),
+      .event(Sample.event(3, receivedAt: 99, preservesReceivedAt: true)),
+      .event(Sample.event(4, receivedAt: 100, preservesReceivedAt: true)),
     ])
     #expect(
       outcomes == [
@@ -78,12 +80,11 @@ import Testing
       ])
   }
 
-  /// A batch is all or nothing, and the journal goes on after a refused one.
-  @Test func aFailedBatchLeavesNothing() throws {
+  @Test func `a failed batch writes nothing and the journal continues`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     var wrong = Sample.event(2)
-    wrong.notificationUUID = "NOT-A-UUID"
+    wrong.bodySHA256 = [1, 2, 3]
     #expect(throws: StoreError.self) {
       try opened.journal.append([.event(Sample.event(1)), .event(wrong)])
     }
@@ -94,7 +95,7 @@ import Testing
     #expect(try reader.event(seq: 1)?.body == Sample.body(1))
   }
 
-  /// Promises 4 and 5, by whoever holds the file.
+  /// Promises 4 and 5: triggers also stop other programs that write to the file.
   @Test(arguments: [
     "UPDATE event SET received_at_ms = received_at_ms + 1",
     "DELETE FROM event WHERE seq = 3", "DELETE FROM stream", "UPDATE kind SET subtype = 'x'",
@@ -113,7 +114,7 @@ import Testing
       dictionary_id, signed_date_ms, received_at_ms + 9999, body_sha256, hash, body
       FROM event WHERE seq = 1
     """,
-  ]) func theFileRefusesChanges(_ sql: String) throws {
+  ]) func `the file refuses any change to journaled events`(_ sql: String) throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append((1...3).map { .event(Sample.event($0)) })
@@ -125,8 +126,8 @@ import Testing
     #expect(try reader.events(after: 0, limit: 10).map { $0.seq } == [1, 2, 3])
   }
 
-  /// Every text is a parameter, so SQL in it is text.
-  @Test func anyTextIsKeptVerbatim() throws {
+  /// Every text is a bound parameter, so SQL in it is not run.
+  @Test func `SQL and control characters in a text are stored verbatim`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     for (number, text) in ["'; DROP TABLE event;--", "\u{202E}\u{1B}[2J\r\n", ""].enumerated() {

@@ -5,20 +5,20 @@ import Testing
 @testable import JournalStore
 
 @Suite struct BodyCodecTests {
-  /// A codec on a journal's own connection, with the journal kept alive.
+  /// Calls `test` with a codec on a connection to a new journal.
   private func withCodec(_ test: (BodyCodec) throws -> Void) throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
     let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
-    try test(BodyCodec(shelf: DictionaryStore(connection)))
+    try test(BodyCodec(dictionaries: DictionaryStore(connection)))
     connection.close()
   }
 
-  @Test func aNotificationBecomesSmall() throws {
+  @Test func `a notification is stored in under 700 bytes`() throws {
     try withCodec { codec in
-      _ = try codec.encode(Sample.body(1), mayLearn: true)
+      _ = try codec.encode(Sample.body(1), trainsDictionary: true)
       let body = Sample.body(77)
-      let stored = try codec.encode(body, mayLearn: true)
+      let stored = try codec.encode(body, trainsDictionary: true)
       #expect(body.count > 12_000)
       #expect(stored.dictionary == 1)
       #expect(stored.bytes.count < 700)
@@ -26,51 +26,52 @@ import Testing
     }
   }
 
-  /// A thousand notifications teach a dictionary against which the next ones are smaller; what was
-  /// stored before is read as ever, and a new reader finds both.
-  @Test func manyTeach() throws {
+  /// Bodies are smaller with the trained dictionary. A new reader decodes those of both
+  /// dictionaries.
+  @Test func `a thousand notifications train a better dictionary`() throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
     let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
-    let codec = BodyCodec(shelf: DictionaryStore(connection))
+    let codec = BodyCodec(dictionaries: DictionaryStore(connection))
     var all: [(body: [UInt8], stored: BodyCodec.Stored)] = []
     for number in 0..<1_100 {
       let body = Sample.body(number)
-      all.append((body, try codec.encode(body, mayLearn: true)))
+      all.append((body, try codec.encode(body, trainsDictionary: true)))
     }
-    let late = try BodyCodec(shelf: DictionaryStore(connection))
-      .encode(Sample.body(1_200), mayLearn: false)
+    let late = try BodyCodec(dictionaries: DictionaryStore(connection))
+      .encode(Sample.body(1_200), trainsDictionary: false)
     #expect(all[1].stored.dictionary == 1 && all[1_099].stored.dictionary == 2)
     #expect(late.dictionary == 2)
     #expect(all[1_099].stored.bytes.count < all[1].stored.bytes.count)
-    let reading = BodyCodec(shelf: DictionaryStore(connection))
+    let reading = BodyCodec(dictionaries: DictionaryStore(connection))
     for (body, stored) in all {
       #expect(try reading.decode(stored.bytes, dictionary: stored.dictionary) == body)
     }
     connection.close()
   }
 
-  /// What goes to quarantine teaches nothing, and keeps nothing from being learned.
-  @Test func lookingIsNotLearning() throws {
+  /// As for bodies that go to quarantine.
+  @Test func `encoding without training neither trains nor discards samples`() throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
     let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
-    _ = try BodyCodec(shelf: DictionaryStore(connection)).encode(Sample.body(0), mayLearn: true)
+    _ = try BodyCodec(dictionaries: DictionaryStore(connection)).encode(
+      Sample.body(0), trainsDictionary: true)
     // As after a restart.
-    let codec = BodyCodec(shelf: DictionaryStore(connection))
-    #expect(try codec.encode(Sample.body(1), mayLearn: false).dictionary == 1)
-    for number in 2..<1_002 { _ = try codec.encode(Sample.body(number), mayLearn: true) }
-    #expect(codec.settled?.id == 2)
+    let codec = BodyCodec(dictionaries: DictionaryStore(connection))
+    #expect(try codec.encode(Sample.body(1), trainsDictionary: false).dictionary == 1)
+    for number in 2..<1_002 { _ = try codec.encode(Sample.body(number), trainsDictionary: true) }
+    #expect(codec.trainedEntry?.id == 2)
     let header = Base64URL.encode(Array(#"{"alg":"ES256"}"#.utf8))
     let other = header + Array(".eyJhIjoiYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhIn0.QUJD".utf8)
-    _ = try codec.encode(other, mayLearn: false)
-    #expect(codec.settled?.id == 2)
+    _ = try codec.encode(other, trainsDictionary: false)
+    #expect(codec.trainedEntry?.id == 2)
     connection.close()
   }
 
-  /// As versions before this one stored it: the text with its headers, against a dictionary that is
-  /// such a text.
-  @Test func olderBodiesAreRead() throws {
+  /// The format of earlier versions: the text contains its headers, and the dictionary is such a
+  /// text.
+  @Test func `bodies in the older format are decoded`() throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
     let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
@@ -78,7 +79,7 @@ import Testing
     try connection.statement(
       "INSERT INTO dictionary (header_sha256, bytes, sha256) VALUES (?, ?, ?)"
     ).bind(1, SHA256.hash([1])).bind(2, text).bind(3, SHA256.hash(text)).run()
-    let codec = BodyCodec(shelf: DictionaryStore(connection))
+    let codec = BodyCodec(dictionaries: DictionaryStore(connection))
     for number in 2...5 {
       let body = Sample.body(number)
       let older = try olderText(body)
@@ -94,13 +95,13 @@ import Testing
     var older = jws
     older.text = []
     var at = 0
-    for (place, part) in jws.nested.enumerated() {
+    for (index, part) in jws.nested.enumerated() {
       let start = at + part.gapCount
       older.text += jws.text[at..<start]
       older.text += jws.headerOf(part, at: start)
       at = start + part.headerCount + part.payloadCount
       older.text += jws.text[start + part.headerCount..<at]
-      older.nested[place].headerCount = jws.headerOf(part, at: start).count
+      older.nested[index].headerCount = jws.headerOf(part, at: start).count
     }
     older.text += jws.text[at...]
     var frame: [UInt8] = []
@@ -125,33 +126,33 @@ import Testing
     ]
   }()
 
-  @Test(arguments: odd) func anyTextComesBack(_ text: String) throws {
+  @Test(arguments: odd) func `any text is decoded to the same bytes`(_ text: String) throws {
     try withCodec { codec in
       let body = Array(text.utf8)
-      for mayLearn in [false, true, true] {
-        let stored = try codec.encode(body, mayLearn: mayLearn)
+      for trainsDictionary in [false, true, true] {
+        let stored = try codec.encode(body, trainsDictionary: trainsDictionary)
         #expect(try codec.decode(stored.bytes, dictionary: stored.dictionary) == body)
         #expect(stored.bytes.count <= body.count + 1)
       }
     }
   }
 
-  @Test func anyBytesComeBack() throws {
+  @Test func `any bytes are decoded to the same bytes`() throws {
     try withCodec { codec in
       var dice = Dice(state: 1)
       for size in [1, 2, 31, 4_095, 300_000] {
         let body = dice.bytes(size)
-        let stored = try codec.encode(body, mayLearn: true)
+        let stored = try codec.encode(body, trainsDictionary: true)
         #expect(try codec.decode(stored.bytes, dictionary: stored.dictionary) == body)
       }
     }
   }
 
-  /// A tampered row may give other bytes or nil, and never more than a bounded amount of work.
-  @Test func tamperedBytesAreHarmless() throws {
+  /// A tampered row gives other bytes or nil, with a bounded amount of work.
+  @Test func `tampered bytes are decoded in bounded time without a trap`() throws {
     try withCodec { codec in
       let body = Sample.body(1)
-      let stored = try codec.encode(body, mayLearn: true)
+      let stored = try codec.encode(body, trainsDictionary: true)
       var dice = Dice(state: 2)
       for _ in 0..<2_000 {
         var bytes = stored.bytes
@@ -170,7 +171,7 @@ import Testing
     }
   }
 
-  @Test func dictionariesAreBounded() throws {
+  @Test func `the number of dictionaries is bounded`() throws {
     try withCodec { codec in
       var last: BodyCodec.Stored?
       for number in 0..<300 {
@@ -178,18 +179,18 @@ import Testing
         let text =
           String(decoding: header, as: UTF8.self)
           + ".eyJhIjoiYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhIn0.QUJD"
-        last = try codec.encode(Array(text.utf8), mayLearn: true)
+        last = try codec.encode(Array(text.utf8), trainsDictionary: true)
       }
       #expect(last?.dictionary == nil)
     }
   }
 
   @Test(arguments: ["A", "AB", "AAB", "AA=", "AA==", "A A", "AA+A", "AA/A", "AAAAA", "AA\n", "é"])
-  func base64urlIsStrict(_ text: String) {
+  func `base64url that is not strict is refused`(_ text: String) {
     #expect(Base64URL.decode(Array(text.utf8)) == nil)
   }
 
-  @Test func base64urlRoundTrips() {
+  @Test func `base64url decodes what it encodes`() {
     var dice = Dice(state: 3)
     for size in 0..<200 {
       let bytes = dice.bytes(size)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import JournalStore
 
-/// What is packed ahead of the writer is what the writer would have stored (promise 5).
+/// A body packed before the writer is stored as the writer would have stored it (promise 5).
 @Suite struct BodyPackerTests {
   private let scratch: Scratch
   private let opened: Opened
@@ -26,8 +26,8 @@ import Testing
     _ = try journal.append(numbers.map { .event(Sample.event($0)) })
   }
 
-  /// The shelf learns from the texts of the first thousand, so they are left to the writer.
-  @Test func nothingBeforeTheWriterHasLearned() throws {
+  /// The first thousand notifications are training samples, so the writer must pack them.
+  @Test func `nothing is packed before the dictionary is trained`() throws {
     #expect(try packed(Sample.body(5_000)).packed == nil)
     try append(0..<999)
     #expect(try packed(Sample.body(5_000)).packed == nil)
@@ -35,14 +35,14 @@ import Testing
     #expect(try packed(Sample.body(5_000)).packed != nil)
   }
 
-  @Test func asTheWriterWould() throws {
+  @Test func `a packed body has the same bytes as the writer would store`() throws {
     try append(0..<1_000)
     let reading = try SQLiteConnection.open(scratch.folder.journal, .read)
-    let codec = BodyCodec(shelf: DictionaryStore(reading))
+    let codec = BodyCodec(dictionaries: DictionaryStore(reading))
     for number in 5_000..<5_050 {
       let text = Sample.body(number)
       let body = try packed(text)
-      #expect(try body.packed == codec.encode(text, mayLearn: false))
+      #expect(try body.packed == codec.encode(text, trainsDictionary: false))
       var event = Sample.event(number, body: text)
       event.content = body
       let outcomes = try journal.append([.event(event)])
@@ -56,8 +56,8 @@ import Testing
     reading.close()
   }
 
-  /// Promise 4, also for what was packed.
-  @Test func anotherUnderAKnownUUIDGoesToQuarantineAsItIs() throws {
+  /// Promise 4, for a packed body.
+  @Test func `a packed body under a known UUID is quarantined unchanged`() throws {
     try append(0..<1_000)
     var event = Sample.event(7, body: Sample.body(5_000))
     event.content = try packed(Sample.body(5_000))
@@ -69,8 +69,8 @@ import Testing
       try reader.quarantined(limit: 10).map(\.body) == [Sample.body(5_000)])
   }
 
-  /// Apple's next certificate: the writer has to see it first.
-  @Test func anotherHeaderIsTheWriters() throws {
+  /// As with Apple's next certificate: the writer must see the first notifications with it.
+  @Test func `a body with a new header is left to the writer`() throws {
     try append(0..<1_000)
     let header = Base64URL.encode(Array(#"{"alg":"ES256","kid":"next"}"#.utf8))
     let body = Sample.body(5_000)
@@ -80,15 +80,15 @@ import Testing
     var event = Sample.event(5_000, body: other)
     event.content = try packed(other)
     _ = try journal.append([.event(event)])
-    #expect(try packed(other).packed == nil, "of the first one alone")
+    #expect(try packed(other).packed == nil, "made from one notification")
     #expect(try packed(body).packed == nil, "no longer the latest")
   }
 
-  /// A dictionary that was made in a transaction that failed is not on the disk.
-  @Test func whatWasUndoneIsNotShared() throws {
+  /// A dictionary that was made in an SQL transaction that was rolled back is not on the disk.
+  @Test func `a dictionary of a failed batch is not shared`() throws {
     try append(0..<999)
     var bad = Sample.event(2_000)
-    bad.notificationUUID = "no uuid"
+    bad.bodySHA256 = [1, 2, 3]
     #expect(throws: StoreError.self) {
       try journal.append([.event(Sample.event(999)), .event(bad)])
     }

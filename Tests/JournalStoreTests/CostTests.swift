@@ -5,7 +5,7 @@ import Platform
 import SignedData
 import Testing
 
-/// Numbers, printed: `SUBLEDGER_MEASURE=1 swift test -c release --filter CostTests`.
+/// Measurements that are printed: `SUBLEDGER_MEASURE=1 swift test -c release --filter CostTests`.
 @Suite(.enabled(if: ProcessInfo.processInfo.environment["SUBLEDGER_MEASURE"] != nil))
 struct CostTests {
   private func microseconds(_ times: Int, _ step: (Int) throws -> Void) rethrows -> Double {
@@ -14,7 +14,7 @@ struct CostTests {
     return Double(Clock.monotonicNanoseconds() - start) / 1_000 / Double(times)
   }
 
-  @Test func appendAndSize() throws {
+  @Test func `prints the cost of append and read and the size of an event`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let count = 20_000
@@ -38,15 +38,15 @@ struct CostTests {
     print("read: \(reading / Double(count)) us an event, \(bytes) bytes")
   }
 
-  @Test func codec() throws {
+  @Test func `prints the cost of encoding, decoding and hashing a body`() throws {
     let scratch = try Scratch()
     try scratch.open().journal.close()
     let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
-    let codec = BodyCodec(shelf: DictionaryStore(connection))
+    let codec = BodyCodec(dictionaries: DictionaryStore(connection))
     let bodies = (0..<500).map { Sample.body($0) }
-    var stored = [try codec.encode(bodies[0], mayLearn: true)]
+    var stored = [try codec.encode(bodies[0], trainsDictionary: true)]
     let encode = try microseconds(499) {
-      stored.append(try codec.encode(bodies[$0 + 1], mayLearn: true))
+      stored.append(try codec.encode(bodies[$0 + 1], trainsDictionary: true))
     }
     let decode = try microseconds(500) {
       _ = try codec.decode(stored[$0].bytes, dictionary: stored[$0].dictionary)

@@ -1,10 +1,12 @@
+import AppStore
 import Foundation
 import JournalStore
 import Platform
+import Support
 import Synchronization
 import Testing
 
-/// What goes wrong around the files of projections when several hands are on them.
+/// Damage to the files of projections, and several programs that use them at the same time.
 @Suite struct DamagedProjectionTests {
   private let identity = ProjectionIdentity(
     foldVersion: 1, fingerprint: "f1", journalId: [UInt8](repeating: 7, count: 16))
@@ -18,16 +20,16 @@ import Testing
 
   private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
 
-  private func release(_ folder: DataFolder, _ state: UInt8, keeping kept: Int = 2) throws {
+  private func release(_ folder: DataFolder, _ state: UInt8, keeping count: Int = 2) throws {
     let building = folder.buildingProjection(1)
     let built = try Projection.create(building, identity)
     try built.commit(rows: [row(1, [state])], foldedThrough: 2, hash: hash(2))
     try built.close()
-    try ProjectionFile.goLive(building, in: folder, foldVersion: 1, keeping: kept)
+    try ProjectionFile.goLive(building, in: folder, foldVersion: 1, keeping: count)
   }
 
-  /// A name twice in the list must not make the live one a kept one, which pruning removes.
-  @Test func aNameTwiceRemovesNothing() throws {
+  /// Otherwise the live projection would also be a retained one, which pruning removes.
+  @Test func `a repeated name in the list removes no file`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
     try release(scratch.folder, 1)
@@ -38,8 +40,9 @@ import Testing
     _ = lock.path
   }
 
-  /// As a journal's: what a failed sync left in memory alone would be torn by a checkpoint.
-  @Test func theLogIsCopiedToAFreshFile() throws {
+  /// As for a journal: a failed sync may leave pages only in memory, and a checkpoint of them would
+  /// not be safe.
+  @Test func `opening copies the -wal to a fresh inode`() throws {
     let scratch = try Scratch()
     let path = scratch.folder.projection(named: "entitlements-1.sqlite")
     try scratch.folder.create()
@@ -53,20 +56,20 @@ import Testing
     #expect(try again.row(of: row(1, []).key)?.state == [2])
   }
 
-  /// Where a row was is remembered; that somebody else took it away is seen, not written over.
-  @Test func aRowThatIsGoneIsNotWritten() throws {
+  /// The writer has a reference to the row, and must notice that another program removed the row.
+  @Test func `overwriting a missing row fails and changes nothing`() throws {
     let scratch = try Scratch()
     let path = scratch.folder.projection(named: "entitlements-1.sqlite")
     try scratch.folder.create()
     let projection = try Projection.create(path, identity)
     try projection.commit(rows: [row(1, [1]), row(2, [2])], foldedThrough: 2, hash: hash(2))
-    let place = try #require(try projection.row(of: row(1, []).key)).place
-    let (digest, foe) = (projection.digest, try SQLiteConnection.open(path, .write))
-    try foe.execute("DELETE FROM entitlement WHERE original_transaction_id = '1'")
-    foe.close()
-    #expect(throws: StoreError.corrupt("a row of \(path) is gone")) {
+    let reference = try #require(try projection.row(of: row(1, []).key)).reference
+    let (digest, other) = (projection.digest, try SQLiteConnection.open(path, .write))
+    try other.execute("DELETE FROM entitlement WHERE original_transaction_id = '1'")
+    other.close()
+    #expect(throws: StoreError.corrupt("a row of \(path) is missing")) {
       try projection.commit(foldedThrough: 3, hash: hash(3)) { () throws(StoreError) in
-        try projection.write(row(1, [3]), over: place)
+        try projection.write(row(1, [3]), over: reference)
       }
     }
     #expect(projection.foldedThrough == 2 && projection.digest == digest)
@@ -76,8 +79,9 @@ import Testing
     try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
   }
 
-  /// A switch must not wait for a reader of the old rows; what the -wal holds is not lost by that.
-  @Test func closingDoesNotWaitForReaders() throws {
+  /// A switch to another projection must not wait for readers. The -wal then remains and is read by
+  /// the next open.
+  @Test func `closing need not wait for readers and loses nothing`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
     try release(scratch.folder, 1)
@@ -88,7 +92,7 @@ import Testing
     try reader.beginSnapshot()
     #expect(try reader.foldedThrough() == 3)
     let spent = ContinuousClock().measure {
-      #expect(throws: StoreError.busy) { try projection.close(isPatient: false) }
+      #expect(throws: StoreError.busy) { try projection.close(waitsForReaders: false) }
     }
     #expect(spent < .seconds(2))
     reader.endSnapshot()
@@ -96,8 +100,8 @@ import Testing
     _ = lock.path
   }
 
-  /// Who has a projection open goes on seeing it, also when another one gets its name.
-  @Test func aNameUsedAgainChangesNobodysRows() throws {
+  /// An open reader continues to see its projection when another one gets the same name.
+  @Test func `reusing a name does not change the rows of open readers`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
     try release(scratch.folder, 1, keeping: 0)
@@ -113,29 +117,29 @@ import Testing
     _ = lock.path
   }
 
-  /// Looking whether the folder is held must not keep an owner from taking it.
-  @Test func lookingIsNotHolding() throws {
+  /// A check of the lock by another thread must not make locking fail.
+  @Test func `checking the lock does not prevent taking it`() throws {
     let scratch = try Scratch()
     do { _ = try scratch.folder.lock() }
     let folder = scratch.folder
     let done = DispatchGroup()
-    let over = Over()
+    let end = End()
     for _ in 0..<2 {
       done.enter()
       Thread.detachNewThread {
-        while !over.isSet.load(ordering: .relaxed) { _ = try? folder.isLocked() }
+        while !end.isSet.load(ordering: .relaxed) { _ = try? folder.isLocked() }
         done.leave()
       }
     }
     for _ in 0..<300 { #expect(throws: Never.self) { _ = try folder.lock() } }
-    over.isSet.store(true, ordering: .relaxed)
+    end.isSet.store(true, ordering: .relaxed)
     done.wait()
   }
 
-  private final class Over: Sendable { let isSet = Atomic<Bool>(false) }
+  private final class End: Sendable { let isSet = Atomic<Bool>(false) }
 
-  /// The digest against a sum in single bytes, in chance orders, with rows replaced.
-  @Test func theDigestIsASum() throws {
+  /// Compares the digest with a sum of single bytes, with rows replaced in a random order.
+  @Test func `the digest is the sum of the rows in any order`() throws {
     let scratch = try Scratch()
     let (one, other) = (
       scratch.folder.projection(named: "a"), scratch.folder.projection(named: "b")
@@ -155,9 +159,9 @@ import Testing
       var single = SetDigest()
       single.add(row)
       var carry = 0
-      for place in stride(from: 31, through: 0, by: -1) {
-        carry += sum[place] + Int(single.bytes[place])
-        sum[place] = carry & 255
+      for index in stride(from: 31, through: 0, by: -1) {
+        carry += sum[index] + Int(single.bytes[index])
+        sum[index] = carry & 255
         carry >>= 8
       }
     }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import JournalStore
 
-/// What promise 1 stands on and no crash of a process shows: only a lost disk would.
+/// Conditions of promise 1 that a crash of the process cannot test, but only a loss of power.
 @Suite struct DurabilityTests {
   /// 2 is FULL: every commit syncs the -wal (sqlite.org/pragma.html#pragma_synchronous).
-  @Test func everyCommitIsSynced() throws {
+  @Test func `every commit is synced`() throws {
     let scratch = try Scratch()
     let connection = try scratch.open().journal.connection()
     #expect(try connection.statement("PRAGMA synchronous").first { $0.int(0) } == 2)
@@ -14,8 +14,8 @@ import Testing
     #expect(try connection.statement("PRAGMA mmap_size").first { $0.int(0) } ?? 0 == 0)
   }
 
-  /// Pages of a -wal whose sync failed may be in memory alone: a start reads a copy of its own.
-  @Test func aStartCopiesTheLogToAFreshFile() throws {
+  /// Pages of a -wal whose sync failed may only be in memory, so a start reads a new copy.
+  @Test func `a start copies the -wal to a fresh inode`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append([.event(Sample.event(1))])

@@ -3,16 +3,16 @@ import JournalStore
 import Platform
 import Testing
 
-/// A copy is the journal of one moment, whatever its writer does meanwhile (promises 1 and 5).
+/// A copy is the journal as of one commit, whatever its writer does meanwhile (promises 1 and 5).
 @Suite struct JournalCopyTests {
-  /// Events that fill some MiB, so that the copy takes several steps.
+  /// Events of some MiB in total, so that the copy needs several steps.
   private static let bulk = (1...500).map { Submission.event(event($0)) }
 
   private static func event(_ number: Int) -> NewEvent {
     Sample.event(number, body: Sample.noise(number, 32_000))
   }
 
-  /// A folder whose journal is the copy, and what the copy says of itself.
+  /// A folder whose journal is a copy of `source`, and the description of the copy.
   private func copy(
     _ source: Scratch, _ progress: (Int64, Int64) -> Bool = { _, _ in true }
   ) throws -> (Scratch, JournalCopy) {
@@ -22,7 +22,7 @@ import Testing
     return (target, try #require(copied))
   }
 
-  /// Whole by itself: one file, in good order, and a daemon would start on it.
+  /// Expects one complete file on which a daemon can start.
   private func check(_ target: Scratch, _ copied: JournalCopy) throws {
     #expect(try target.files().keys.sorted() == ["journal.sqlite"])
     let header = try DurableFile.read(target.folder.journal, limit: 20)
@@ -44,7 +44,7 @@ import Testing
     try opened.journal.close()
   }
 
-  @Test func commitsMeanwhileAreNotInIt() throws {
+  @Test func `commits during the copy are not in it`() throws {
     let source = try Scratch()
     let opened = try source.open()
     _ = try opened.journal.append(Self.bulk)
@@ -53,9 +53,9 @@ import Testing
     var steps = 0
     let (target, copied) = try copy(source) { _, _ in
       steps += 1
-      // A copy that begins anew with each commit would never end.
+      // A copy that restarts with each commit would never end.
       guard steps < 80 else { return false }
-      // Big enough for the -wal to be copied into the file, were it not for the reader.
+      // Large enough for a checkpoint of the whole -wal if there were no reader.
       let batch = (0..<60).map { Submission.event(Self.event(1_000 * steps + $0)) }
       return (try? opened.journal.append(batch)) != nil
         && (try? opened.journal.checkpointIfNeeded()) != nil
@@ -66,7 +66,7 @@ import Testing
     try opened.journal.close()
   }
 
-  @Test func aDaemonThatStartsMeanwhile() throws {
+  @Test func `a copy during which a daemon starts holds what it wrote`() throws {
     let source = try Scratch()
     do {
       let opened = try source.open()
@@ -86,7 +86,9 @@ import Testing
     try opened?.journal.close()
   }
 
-  @Test(arguments: [false, true]) func atRest(isCrashed: Bool) throws {
+  @Test(arguments: [false, true]) func `a copy of a journal at rest changes no file beside it`(
+    isCrashed: Bool
+  ) throws {
     let first = try Scratch()
     var source = first
     let head: Head
@@ -102,12 +104,12 @@ import Testing
     #expect((before["journal.sqlite-wal"] != nil) == isCrashed)
     let (target, copied) = try copy(source)
     #expect(copied.head == head && copied.quarantined == 1 && copied.schema > 0)
-    #expect(try source.files() == before, "something was changed or made beside it")
+    #expect(try source.files() == before, "a file was changed or made beside it")
     try check(target, copied)
   }
 
-  /// What a start refuses is no journal to be backed up, and must not look like one afterwards.
-  @Test func aTornOneIsRefused() throws {
+  /// A journal that a start refuses must not be backed up: the copy would look valid.
+  @Test func `an incomplete journal is not copied`() throws {
     let source = try Scratch()
     let opened = try source.open()
     _ = try opened.journal.append([.event(Sample.event(1))])
@@ -117,7 +119,7 @@ import Testing
     try opened.journal.close()
   }
 
-  @Test func itStops() throws {
+  @Test func `a copy stops when progress returns false`() throws {
     let source = try Scratch()
     let opened = try source.open()
     _ = try opened.journal.append(Self.bulk)

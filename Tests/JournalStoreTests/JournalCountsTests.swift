@@ -1,9 +1,10 @@
 import JournalStore
 import Testing
 
-/// Counts of the journal are the same however it is cut into pieces.
+/// The counts of the journal are the same however it is divided into ranges.
 @Suite struct JournalCountsTests {
-  /// 300 events of two apps over some hours, ten a stream; the other app's among the first alone.
+  /// 300 events of two apps over some hours, ten in each stream. Only early events are of the
+  /// second app.
   private func journaled() throws -> (Scratch, [NewEvent]) {
     let scratch = try Scratch()
     let opened = try scratch.open()
@@ -20,18 +21,18 @@ import Testing
   }
 
   private func sums(
-    _ reader: JournalReader, _ pieces: [ClosedRange<Int64>]
+    _ reader: JournalReader, _ ranges: [ClosedRange<Int64>]
   ) throws -> [String: Int64] {
     var sums: [String: Int64] = [:]
-    for piece in pieces {
-      for part in try reader.hourCounts(from: piece.lowerBound, through: piece.upperBound) {
+    for range in ranges {
+      for part in try reader.hourCounts(from: range.lowerBound, through: range.upperBound) {
         sums["\(part.hour) \(part.bundleId) \(part.notificationType)", default: 0] += part.count
       }
     }
     return sums
   }
 
-  @Test func hoursDoNotDependOnThePieces() throws {
+  @Test func `hour counts do not depend on the ranges`() throws {
     let (scratch, events) = try journaled()
     let reader = try JournalReader.open(scratch.folder)
     var expected: [String: Int64] = [:]
@@ -50,28 +51,28 @@ import Testing
     #expect(last.map(\.lastSeq).max() == 40)
   }
 
-  @Test func lastPlacesDoNotDependOnThePieces() throws {
+  @Test func `last seqs do not depend on the limit`() throws {
     let (scratch, _) = try journaled()
     let reader = try JournalReader.open(scratch.folder)
     let apps = try reader.apps()
     #expect(apps.map(\.bundleId) == ["com.example.app", "com.example.b"])
     for limit in [1, 2, 7, 29, 30, 31, 1000] {
-      var places: [Int64: Int64] = [:]
+      var seqs: [Int64: Int64] = [:]
       var next: Int64? = 0
       var rounds = 0
       while let start = next, rounds < 100 {
-        let piece = try reader.lastSeqs(afterStream: start, limit: limit)
-        places.merge(piece.places, uniquingKeysWith: max)
-        next = piece.next
+        let page = try reader.lastSeqs(afterStream: start, limit: limit)
+        seqs.merge(page.seqs, uniquingKeysWith: max)
+        next = page.next
         rounds += 1
       }
-      #expect(next == nil && apps.map { places[$0.id] } == [300, 40], "\(limit)")
+      #expect(next == nil && apps.map { seqs[$0.id] } == [300, 40], "\(limit)")
     }
     #expect(try reader.arrival(at: 40)?.receivedAt == 1_767_225_600_000 + 39 * 100_000)
     #expect(try reader.arrival(at: 301) == nil)
   }
 
-  @Test func quarantineByReasonAndHour() throws {
+  @Test func `quarantine is counted by reason and by hour`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let items = (0..<30).map { number in
@@ -90,7 +91,7 @@ import Testing
     let hours = try reader.quarantineByHour(since: 7_200_000)
     #expect(hours.map(\.count).reduce(0, +) == 22)
     #expect(hours.allSatisfy { $0.hour % 3_600_000 == 0 && $0.hour >= 7_200_000 })
-    // Without bodies, for who only lists.
+    // A list does not need bodies.
     let listed = try reader.quarantined(through: 3, limit: 2, bodies: false)
     #expect(listed.map(\.id) == [3, 2] && listed.allSatisfy(\.body.isEmpty))
   }

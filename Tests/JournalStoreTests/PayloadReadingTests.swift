@@ -1,10 +1,12 @@
+import AppStore
 import JournalStore
+import Support
 import Testing
 
-/// The ways to go through payloads: by seq, by stream, of one stream.
+/// Reads payloads by seq, by stream, and of one stream.
 @Suite struct PayloadReadingTests {
-  /// Forty events of four streams, dealt out in turn; every tenth is about no transaction, and one
-  /// stream belongs to another app.
+  /// Forty events of four streams in rotation. Every tenth has no transaction, and one stream
+  /// belongs to another app.
   private func journal() throws -> (Scratch, Opened, [NewEvent]) {
     let scratch = try Scratch()
     let opened = try scratch.open()
@@ -19,7 +21,7 @@ import Testing
     return (scratch, opened, events)
   }
 
-  @Test func bySeqInPieces() throws {
+  @Test func `a range is read in order of seq until the caller stops`() throws {
     let (scratch, _, events) = try journal()
     let reader = try JournalReader.open(scratch.folder)
     var seqs: [Int64] = []
@@ -27,18 +29,18 @@ import Testing
       seqs.append(payload.seq)
       let event = events[Int(payload.seq) - 1]
       #expect(key?.originalTransactionId == event.originalTransactionId)
-      #expect(key == nil || key?.bundleId == event.bundleId && key?.environment == "Production")
+      #expect(key == nil || key?.bundleId == event.bundleId && key?.environment == .production)
       #expect((try? reader.hash(at: payload.seq)) == hash)
       return payload.seq < 30
     }
     #expect(seqs == Array(3...30))
     try reader.forEachPayload(from: 41, through: .max) { _, _, _ in
-      Issue.record("there is nothing")
+      Issue.record("there is no event")
       return true
     }
   }
 
-  @Test func morePiecesThanOne() throws {
+  @Test func `a range longer than a batch is read completely`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     for first in [0, 600] {
@@ -54,7 +56,7 @@ import Testing
     #expect(seqs == Array(1...1200))
   }
 
-  @Test func byStream() throws {
+  @Test func `streams are read one after the other`() throws {
     let (scratch, _, events) = try journal()
     let reader = try JournalReader.open(scratch.folder)
     let last = try reader.lastStreamId()
@@ -71,7 +73,7 @@ import Testing
     }
     let wanted = events.indices.filter { $0 < 35 && events[$0].originalTransactionId != nil }
     #expect(found.map(\.seq).sorted() == wanted.map { Int64($0) + 1 })
-    // Ranges put together are the whole.
+    // Single ranges together give the same as the whole range.
     var again: [Int64] = []
     for id in 1...last {
       try reader.forEachPayload(ofStreams: id...id, through: 35) { again.append($1.seq) }
@@ -80,7 +82,7 @@ import Testing
     #expect(try reader.streamKey(last + 1) == nil)
   }
 
-  @Test func ofOneStream() throws {
+  @Test func `one stream is read up to a signed date and up to a receive time`() throws {
     let (scratch, _, events) = try journal()
     let reader = try JournalReader.open(scratch.folder)
     let key = StreamKey(
@@ -102,7 +104,7 @@ import Testing
     #expect(try !reader.hasEvents(of: other, after: 0) && reader.payloads(of: other).isEmpty)
   }
 
-  @Test func anEmptyJournal() throws {
+  @Test func `an empty journal has no streams`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let reader = try JournalReader.open(scratch.folder)

@@ -1,9 +1,11 @@
+import AppStore
 import SignedData
+import Support
 import Testing
 
 @testable import JournalStore
 
-/// What the fold reads is what decoding the exact body gives.
+/// The payloads that the fold reads are those that decoding the exact body gives.
 @Suite struct PayloadTests {
   private func read(_ reader: JournalReader, through last: Int64) throws -> [JournaledPayload] {
     var found: [JournaledPayload] = []
@@ -14,37 +16,39 @@ import Testing
     return found
   }
 
-  /// What was signed, as whoever takes the body apart finds it.
+  /// The payload that was signed, decoded from the exact body.
   private func exact(_ body: [UInt8]) throws -> [UInt8] {
     try CompactJWS(parsing: body[...]).payload
   }
 
-  @Test func aNotificationsPayloads() throws {
+  @Test func `the payloads of a notification have numbers for nested JWS`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append((0..<3).map { .event(Sample.event($0)) })
     let payloads = try read(try JournalReader.open(scratch.folder), through: 9)
     #expect(payloads.map(\.seq) == [1, 2, 3])
     let uuid = try #require(payloads[1].uuid)
-    #expect(Sample.uuid(1).replacing("-", with: "").hasPrefix(String(uuid.high, radix: 16)))
+    #expect(uuid == Sample.uuid(1))
     guard case .jws(let payload, let nested) = payloads[1].content else {
       Issue.record("\(payloads[1].content)")
       return
     }
     let text = String(decoding: payload, as: UTF8.self)
     #expect(text.contains(#""signedTransactionInfo":"0","signedRenewalInfo":"1","status":1}"#))
-    #expect(nested.map { payload[$0.place] } == Array("01".utf8))
+    #expect(nested.map { payload[$0.offset] } == Array("01".utf8))
     #expect(String(decoding: nested[0].payload, as: UTF8.self).contains(#""webOrderLineItemId""#))
     #expect(String(decoding: nested[1].payload, as: UTF8.self).contains(#""autoRenewStatus""#))
     #expect(try payloads[1].exactPayload == exact(Sample.body(1)))
   }
 
-  @Test func bodiesOfEveryForm() throws {
+  @Test func `every form of body gives the payload that was signed`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let long = String(repeating: "a", count: 300)
     let v1 = Array(#"{"notification_type":"DID_RENEW","\#(long)":1}"#.utf8)
-    let bodies = BodyCodecTests.odd.map { ($0, "v2", Array($0.utf8)) } + [("v1", "v1", v1)]
+    let bodies =
+      BodyCodecTests.odd.map { ($0, EventSource.v2, Array($0.utf8)) }
+      + [("v1", .v1, v1)]
     let events = bodies.enumerated().map { Sample.event($0, body: $1.2, source: $1.1) }
     _ = try opened.journal.append(events.map { .event($0) })
     let payloads = try read(try JournalReader.open(scratch.folder), through: .max)
@@ -59,9 +63,9 @@ import Testing
     }
   }
 
-  /// Neither the stored bytes nor what is decompressed from them can make a reader trap, or read
-  /// anything but what the body it folds to says.
-  @Test func tamperedBytesAreUnreadableOrTheSame() throws {
+  /// Neither tampered stored bytes nor what they decompress to make a reader trap, or give another
+  /// payload than the decoded body has.
+  @Test func `tampered bytes are unreadable or give what the decoded body gives`() throws {
     let seed = UInt64.random(in: 0...9_999)
     print("tampered payloads: seed \(seed)")
     var dice = Dice(state: seed)
@@ -69,8 +73,8 @@ import Testing
     let opened = try scratch.open()
     _ = try opened.journal.append((1...2).map { .event(Sample.event($0)) })
     let connection = try SQLiteConnection.open(scratch.folder.journal, .read)
-    let codec = BodyCodec(shelf: DictionaryStore(connection))
-    let stored = try codec.encode(Sample.body(2), mayLearn: false)
+    let codec = BodyCodec(dictionaries: DictionaryStore(connection))
+    let stored = try codec.encode(Sample.body(2), trainsDictionary: false)
     #expect(stored.dictionary == 1)
     var unreadable = 0
     for round in 0..<2_000 {
@@ -80,9 +84,9 @@ import Testing
         bytes[Int.random(in: from..<to, using: &dice)] = UInt8.random(in: 0...255, using: &dice)
       }
       bytes.removeLast(Int.random(in: 0..<40, using: &dice) / 10)
-      let (content, unfolded) = try codec.payload(bytes, dictionary: 1, source: "v2")
+      let (content, parts) = try codec.payload(bytes, dictionary: 1, source: "v2")
       let payload = JournaledPayload(
-        seq: 1, source: "v2", uuid: nil, content: content, unfolded: unfolded)
+        seq: 1, source: "v2", uuid: nil, content: content, parts: parts)
       let body = try codec.decode(bytes, dictionary: 1)
       #expect(payload.exactPayload == body.flatMap { try? exact($0) }, "seed \(seed), \(round)")
       if content == .unreadable { unreadable += 1 }

@@ -1,9 +1,11 @@
+import AppStore
 import Foundation
 import JournalStore
 import Platform
+import Support
 import Testing
 
-/// Projections as files: which one is live, what is kept, and in what condition they are.
+/// The files of projections: which one is live, which are retained, and their condition.
 @Suite struct ProjectionFileTests {
   private let identity = ProjectionIdentity(
     foldVersion: 1, fingerprint: "f1", journalId: [UInt8](repeating: 7, count: 16))
@@ -25,7 +27,7 @@ import Testing
     }
   }
 
-  @Test func theConditionOfAFile() throws {
+  @Test func `the condition of a file follows from its identity, seq and hash`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
     let path = scratch.folder.projection(named: "entitlements-1.sqlite")
@@ -52,7 +54,7 @@ import Testing
     _ = lock.path
   }
 
-  @Test func aBuildGoesOnWhereItWasCutOff() throws {
+  @Test func `an interrupted build continues where it stopped`() throws {
     let scratch = try Scratch()
     let path = scratch.folder.buildingProjection(1)
     let build = try Projection.Build(through: 7, hash: hash(7))
@@ -76,7 +78,7 @@ import Testing
     #expect(try ProjectionReader.open(scratch.folder, path: path).count() == 2)
   }
 
-  @Test func oneRenameMakesLiveAndOneGoesBack() throws {
+  @Test func `going live and rolling back each take one rename`() throws {
     let scratch = try Scratch()
     let folder = scratch.folder
     let lock = try folder.lock()
@@ -106,7 +108,7 @@ import Testing
     #expect(try ProjectionFile.rollBack(folder) != nil)
     #expect(try ProjectionList.read(folder).isHeld)
     #expect(try live() == [2] && old.row(of: row(1, []).key)?.state == [3])
-    // To go back again is to go forth.
+    // A second rollback returns to the newer projection.
     #expect(try ProjectionFile.rollBack(folder) != nil && live() == [3])
     #expect(try ProjectionFile.prune(folder, keeping: 1) == ["entitlements-1.sqlite"])
     #expect(
@@ -119,8 +121,8 @@ import Testing
     _ = lock.path
   }
 
-  /// What stands in the list is used as a name in the folder, and as nothing else.
-  @Test func theListNamesProjectionsOnly() throws {
+  /// A line of the list is only used as a file name in the folder.
+  @Test func `the list accepts only names of projections`() throws {
     let scratch = try Scratch()
     for text in ["../entitlements-1.sqlite", "entitlements-/../1.sqlite", "journal.sqlite", "\0"] {
       try Data(text.utf8).write(to: URL(filePath: scratch.folder.projectionList))

@@ -1,6 +1,8 @@
+import AppStore
 import Foundation
 import JournalStore
 import Platform
+import Support
 import Testing
 
 @Suite struct ProjectionTests {
@@ -18,7 +20,7 @@ import Testing
 
   private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
 
-  @Test func rowsComeBack() throws {
+  @Test func `written rows are read back by every key`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
     let projection = try Projection.create(path(scratch), identity)
@@ -57,7 +59,7 @@ import Testing
     _ = lock.path
   }
 
-  @Test func tokensFollowTheRow() throws {
+  @Test func `rows are found by their current tokens only`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()
     let projection = try Projection.create(path(scratch), identity)
@@ -73,8 +75,8 @@ import Testing
     _ = lock.path
   }
 
-  /// The digest is that of the rows that are there, whatever was written before and in what order.
-  @Test func theDigestFollowsTheRows() throws {
+  /// Neither earlier states of the rows nor the order of writes have an effect.
+  @Test func `the digest depends on the present rows alone`() throws {
     let scratch = try Scratch()
     let one = try Projection.create(path(scratch, "one"), identity)
     let other = try Projection.create(path(scratch, "other"), identity)

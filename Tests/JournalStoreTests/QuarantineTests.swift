@@ -1,23 +1,23 @@
 import JournalStore
 import Testing
 
-/// Promise 2: what is genuine and not admitted is kept.
+/// Promise 2: what is genuine and not admitted is quarantined.
 @Suite struct QuarantineTests {
-  @Test func keepsOncePerUUIDAndOncePerBody() throws {
+  @Test func `a notification is stored once per UUID or once per body`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
-    var nameless = Sample.quarantine(2, isForeign: false)
-    nameless.notificationUUID = nil
+    var withoutUUID = Sample.quarantine(2, isForeign: false)
+    withoutUUID.notificationUUID = nil
     let outcomes = try opened.journal.append([
       .quarantine(Sample.quarantine(1)), .quarantine(Sample.quarantine(1)),
-      .quarantine(nameless), .quarantine(nameless),
+      .quarantine(withoutUUID), .quarantine(withoutUUID),
     ])
     #expect(
       outcomes == [
         .quarantined(id: 1), .alreadyQuarantined, .quarantined(id: 2), .alreadyQuarantined,
       ])
     let reader = try JournalReader.open(scratch.folder)
-    #expect(try reader.quarantined(id: 2)?.body == nameless.body)
+    #expect(try reader.quarantined(id: 2)?.body == withoutUUID.body)
     #expect(try opened.journal.removeQuarantined(1))
     #expect(try !opened.journal.removeQuarantined(1))
     #expect(try reader.quarantined(limit: 10).map { $0.id } == [2])
@@ -25,7 +25,7 @@ import Testing
     #expect(again == [.quarantined(id: 3)])
   }
 
-  @Test func anAdmittedOneLeaves() throws {
+  @Test func `a notification that is journaled leaves the quarantine`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let event = Sample.event(1)
@@ -34,10 +34,10 @@ import Testing
     item.bodySHA256 = event.bodySHA256
     _ = try opened.journal.append([.quarantine(item), .event(event)])
     let counts = try JournalReader.open(scratch.folder).quarantineCounts()
-    #expect(counts.kept == 0)
+    #expect(counts.stored == 0)
   }
 
-  @Test func otherAppsAreCapped() throws {
+  @Test func `other apps' notifications are capped and then counted`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     for start in stride(from: 0, to: Journal.foreignLimit, by: 1_000) {

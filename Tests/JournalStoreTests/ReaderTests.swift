@@ -1,8 +1,10 @@
+import AppStore
 import JournalStore
+import Support
 import Testing
 
 @Suite struct ReaderTests {
-  @Test func listsByFilter() throws {
+  @Test func `events are listed by filter`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     var events = (0..<40).map { Sample.event($0, body: Array("{}\($0)".utf8)) }
@@ -33,7 +35,7 @@ import Testing
     #expect(try reader.firstSeq(receivedFrom: 0) == 1)
   }
 
-  @Test func readsAStreamAsOfAndKnownAt() throws {
+  @Test func `a stream is read up to a signed date and up to a receive time`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let events = (0..<20).map { Sample.event($0) }
@@ -57,8 +59,8 @@ import Testing
     #expect(seen == [3, 4, 5, 6])
   }
 
-  /// The frozen contract for whoever reads the file with SQLite.
-  @Test func theViewsKeepTheirColumns() throws {
+  /// The frozen contract for programs that read the file with SQLite.
+  @Test func `the views have the columns of the contract`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let event = Sample.event(1)
@@ -85,7 +87,7 @@ import Testing
         + "signed_date_ms received_at_ms body_sha256")
   }
 
-  @Test func aLostBodyIsAFindingAndNotTheEnd() throws {
+  @Test func `an unreadable body does not stop a raw reading`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append((1...5).map { .event(Sample.event($0)) })

@@ -1,10 +1,12 @@
+import AppStore
 import Foundation
 import JournalStore
+import Support
 import Testing
 
-/// What came again is counted beside the chain, without a sync for its own sake (promise 4).
+/// Redeliveries are counted outside the chain, without a sync of their own (promise 4).
 @Suite struct RedeliveryTests {
-  /// Of event 1's stream.
+  /// The stream of event 1.
   private static let key = StreamKey(
     environment: "Production", bundleId: "com.example.app",
     originalTransactionId: "2000000000000000")
@@ -17,7 +19,7 @@ import Testing
     .event(Sample.event(number, receivedAt: time))
   }
 
-  @Test func countsWaitForWhatIsSyncedAnyway() throws {
+  @Test func `counts are written with the next synced append`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append([.event(Sample.event(1)), .event(Sample.event(2))])
@@ -25,7 +27,7 @@ import Testing
     let outcomes = try opened.journal.append([again(1, at: 500), again(1, at: 300)])
     #expect(outcomes == [.duplicate(seq: 1), .duplicate(seq: 1)])
     _ = try opened.journal.append([again(1, at: 700)])
-    // Not a byte was written, so nothing was synced.
+    // No byte was written, so nothing was synced.
     #expect(try scratch.files()["journal.sqlite-wal"] == wal && wal?.isEmpty == false)
     #expect(opened.journal.waitingRedeliveries == 1)
     #expect(try counts(scratch).isEmpty)
@@ -39,7 +41,7 @@ import Testing
     #expect(opened.journal.head.seq == 3)
   }
 
-  @Test func aGoodEndKeepsThemAndACrashMayNot() throws {
+  @Test func `close writes the counts and a crash may lose them`() throws {
     let scratch = try Scratch()
     do {
       let opened = try scratch.open()
@@ -53,7 +55,7 @@ import Testing
     #expect(try counts(scratch) == [1: Redeliveries(count: 1, firstAt: 5, lastAt: 5)])
   }
 
-  @Test func aJournalThatIsOlderIsReadAndMigrated() throws {
+  @Test func `a journal of schema 1 is read and then migrated`() throws {
     let scratch = try Scratch()
     do {
       let opened = try scratch.open()
@@ -77,16 +79,17 @@ import Testing
     reader.close()
     #expect(try scratch.files() == before)
     let opened = try scratch.open()
-    // What is older than the column is still to be read, from the newest downwards.
+    // Quarantine older than the column is still to be processed, the newest first.
     #expect(try opened.journal.unnamedThrough() == 2)
     let migrated = try JournalReader.open(scratch.folder)
     #expect(
       try migrated.quarantined(through: 2, limit: 1).map(\.body) == [Sample.quarantine(7).body])
-    try opened.journal.name([(id: 2, originalTransactionId: "900")], unnamedThrough: 1)
+    try opened.journal.setOriginalTransactionIds(
+      [(id: 2, originalTransactionId: "900")], unnamedThrough: 1)
     #expect(try opened.journal.unnamedThrough() == 1)
     let named = try migrated.quarantined(
       about: "900", environment: "Sandbox", bodies: true, limit: 9)
-    // It is certainly of Production.
+    // The notification names Production.
     #expect(named.isEmpty)
     let all = try migrated.quarantined(
       about: "900", environment: "Production", bodies: true, limit: 9)

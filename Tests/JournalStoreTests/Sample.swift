@@ -1,11 +1,13 @@
+import AppStore
 import Encoding
 import Foundation
 import Glibc
 import JournalStore
 import Platform
 import SignedData
+import Support
 
-/// Numbers that look random and are the same in every run (SplitMix64).
+/// Pseudorandom numbers from a seed, the same in every run (SplitMix64).
 struct Dice: RandomNumberGenerator {
   var state: UInt64
 
@@ -22,7 +24,7 @@ struct Dice: RandomNumberGenerator {
   }
 }
 
-/// A folder of its own for one test, removed with it.
+/// A data folder for one test. It is removed with this object.
 final class Scratch {
   let folder: DataFolder
 
@@ -35,8 +37,8 @@ final class Scratch {
 
   func open() throws -> Opened { try Opened(folder) }
 
-  /// Every file's bytes by name. The lock's file is empty, and `Data(contentsOf:)` loses 4 KiB of
-  /// memory there.
+  /// The bytes of every file by name. Read through `FileHandle`, because `Data(contentsOf:)` leaks
+  /// 4 KiB for an empty file such as the lock.
   func files() throws -> [String: Data] {
     var files: [String: Data] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
@@ -46,7 +48,7 @@ final class Scratch {
     return files
   }
 
-  /// As a crash leaves it: a copy of what is on the disk now, without the lock.
+  /// A copy of the files as they are now, without the lock, as a crash would leave them.
   func crashed() throws -> Scratch {
     let copy = try Scratch()
     for name in ["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"] {
@@ -59,7 +61,7 @@ final class Scratch {
   }
 }
 
-/// A journal and the lock it needs.
+/// An open journal and the lock that it needs.
 final class Opened {
   let lock: FolderLock
   let journal: Journal
@@ -70,6 +72,7 @@ final class Opened {
   }
 }
 
+/// Bodies and events for tests.
 enum Sample {
   static let header: [UInt8] = {
     var dice = Dice(state: 7)
@@ -83,11 +86,9 @@ enum Sample {
       .map { String(decoding: $0, as: UTF8.self) }.joined(separator: ".")
   }
 
-  static func uuid(_ number: Int) -> String {
+  static func uuid(_ number: Int) -> NotificationUUID {
     var dice = Dice(state: UInt64(number) &+ 99)
-    let hex = dice.bytes(16).map { String(format: "%02x", $0) }.joined()
-    let cuts = [0, 8, 12, 16, 20, 32].map { hex.index(hex.startIndex, offsetBy: $0) }
-    return zip(cuts, cuts.dropFirst()).map { String(hex[$0..<$1]) }.joined(separator: "-")
+    return NotificationUUID(bytes: dice.bytes(16)) ?? NotificationUUID(high: 0, low: 0)
   }
 
   /// A V2 body with two nested JWS and three signatures.
@@ -107,7 +108,7 @@ enum Sample {
     return Array(jws(payload, &last).utf8)
   }
 
-  /// Takes a journal at rest back to the schema it was first made with.
+  /// Changes a closed journal back to schema 1.
   static func makeOlder(_ folder: DataFolder) throws {
     let connection = try SQLiteConnection.open(folder.journal, .write)
     try connection.execute(
@@ -120,15 +121,16 @@ enum Sample {
     connection.close()
   }
 
-  /// A body nothing makes smaller.
+  /// A body that cannot be compressed.
   static func noise(_ number: Int, _ size: Int) -> [UInt8] {
     var dice = Dice(state: UInt64(number))
     return dice.bytes(size)
   }
 
   static func event(
-    _ number: Int, body: [UInt8]? = nil, receivedAt: Int64? = nil, keeps: Bool = false,
-    source: String = "v2", bundleId: String = "com.example.app", id: String? = nil
+    _ number: Int, body: [UInt8]? = nil, receivedAt: Int64? = nil,
+    preservesReceivedAt: Bool = false,
+    source: EventSource = .v2, bundleId: String = "com.example.app", id: String? = nil
   ) -> NewEvent {
     let body = body ?? Sample.body(number)
     return NewEvent(
@@ -137,7 +139,7 @@ enum Sample {
       originalTransactionId: id ?? "\(2_000_000_000_000_000 + number / 10)",
       signedDate: 1_767_225_600_000 + Int64(number) * 977,
       receivedAt: receivedAt ?? 1_767_225_600_000 + Int64(number) * 1_000,
-      preservesReceivedAt: keeps,
+      preservesReceivedAt: preservesReceivedAt,
       body: .bytes(body), bodySHA256: SHA256.hash(body))
   }
 
@@ -153,10 +155,10 @@ enum Sample {
 func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
 
 extension Projection {
-  /// Writes rows as a fold does that knows of no row where it is.
+  /// Writes rows after reading the reference of each.
   func commit(rows: [ProjectedRow], foldedThrough: Int64, hash: [UInt8]) throws(StoreError) {
     try commit(foldedThrough: foldedThrough, hash: hash) { () throws(StoreError) in
-      for row in rows { try write(row, over: try self.row(of: row.key)?.place) }
+      for row in rows { try write(row, over: try self.row(of: row.key)?.reference) }
     }
   }
 }

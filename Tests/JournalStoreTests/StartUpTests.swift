@@ -2,9 +2,9 @@ import Foundation
 import JournalStore
 import Testing
 
-/// Promise 10, and that no start makes a bad file worse.
+/// Promise 10, and that a refused start changes no file.
 @Suite struct StartUpTests {
-  /// A folder as a crash leaves it, with a non-empty -wal.
+  /// A folder as after a crash, with a non-empty -wal.
   private func crashed(_ events: Int = 5, from first: Int = 1) throws -> Scratch {
     let scratch = try Scratch()
     let opened = try scratch.open()
@@ -12,7 +12,7 @@ import Testing
     return try scratch.crashed()
   }
 
-  /// The error of a start, and that no byte changed.
+  /// The error of a start. Expects that no byte of a file changed.
   private func refusal(_ scratch: Scratch) throws -> StoreError? {
     let lock = try scratch.folder.lock()
     let before = try scratch.files()
@@ -26,14 +26,14 @@ import Testing
     return refusal
   }
 
-  private func change(_ path: String, at place: UInt64, to bytes: [UInt8]) throws {
+  private func change(_ path: String, at offset: UInt64, to bytes: [UInt8]) throws {
     let file = try #require(FileHandle(forUpdatingAtPath: path))
-    try file.seek(toOffset: place)
+    try file.seek(toOffset: offset)
     try file.write(contentsOf: bytes)
     try file.close()
   }
 
-  @Test func aSecondOneIsRefusedAndTouchesNothing() throws {
+  @Test func `a second journal on the same folder is refused and changes nothing`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     let before = try scratch.files()
@@ -43,7 +43,7 @@ import Testing
     try opened.journal.close()
   }
 
-  @Test func aCrashLosesNothing() throws {
+  @Test func `a crash loses no event`() throws {
     let scratch = try crashed()
     let opened = try scratch.open()
     #expect(opened.journal.head.seq == 5)
@@ -52,8 +52,8 @@ import Testing
     #expect(again.journal.head == opened.journal.head)
   }
 
-  /// As after a failure of the disk: nobody closes it, and no reader is left to keep the -wal.
-  @Test func aJournalThatIsLetGoLeavesItsWAL() throws {
+  /// As after a failure of the disk: nothing closes the journal, and no reader retains the -wal.
+  @Test func `a journal that is not closed leaves its -wal`() throws {
     let scratch = try Scratch()
     for count in 1...3 {
       let opened = try scratch.open()
@@ -64,7 +64,7 @@ import Testing
     #expect(try scratch.open().journal.head.seq == 3)
   }
 
-  @Test func aCleanEndLeavesOneFile() throws {
+  @Test func `close leaves one file and makes later calls throw`() throws {
     let scratch = try Scratch()
     do {
       let opened = try scratch.open()
@@ -78,7 +78,7 @@ import Testing
     #expect(try scratch.files().keys.sorted() == ["journal.sqlite", "lock"])
   }
 
-  @Test func filesAreForTheOwnerOnly() throws {
+  @Test func `files and folder are accessible to the owner only`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append([.event(Sample.event(1))])
@@ -91,37 +91,37 @@ import Testing
     #expect(mode as? Int == 0o700)
   }
 
-  @Test func anEmptyFileIsNoJournal() throws {
+  @Test func `an empty file is refused`() throws {
     let scratch = try Scratch()
     _ = FileManager.default.createFile(atPath: scratch.folder.journal, contents: Data())
     #expect(try refusal(scratch) == .foreign("journal.sqlite is empty"))
   }
 
-  @Test func aTextFileIsNoJournal() throws {
+  @Test func `a text file is refused`() throws {
     let scratch = try Scratch()
     let text = Data(String(repeating: "dear diary\n", count: 900).utf8)
     _ = FileManager.default.createFile(atPath: scratch.folder.journal, contents: text)
     #expect(try refusal(scratch) == .foreign("journal.sqlite is not an SQLite file"))
   }
 
-  @Test func anotherProgramsFileIsRefused() throws {
+  @Test func `another program's file is refused`() throws {
     let scratch = try crashed()
     try change(scratch.folder.journal, at: 68, to: [0, 0, 0, 9])
     #expect(try refusal(scratch) == .foreign("journal.sqlite is another program's file"))
   }
 
-  @Test func aNewerSchemaIsRefused() throws {
+  @Test func `a newer schema is refused`() throws {
     let scratch = try crashed()
     try change(scratch.folder.journal, at: 60, to: [0, 0, 0, 99])
     #expect(try refusal(scratch) == .newer(found: 99, known: 2))
-    // A reader sees the file through its -wal, which here has the number of before.
+    // A reader sees the file through its -wal, which has the former schema number.
     try FileManager.default.removeItem(atPath: scratch.folder.journalWAL)
     #expect(throws: StoreError.newer(found: 99, known: 2)) {
       try JournalReader.open(scratch.folder)
     }
   }
 
-  @Test func aCopyWithoutItsWALIsRefused() throws {
+  @Test func `a copy without its -wal is refused`() throws {
     let scratch = try crashed()
     try FileManager.default.removeItem(atPath: scratch.folder.journalWAL)
     #expect(try refusal(scratch) == .missingWAL)
@@ -129,7 +129,7 @@ import Testing
     #expect(try refusal(scratch) == .missingWAL)
   }
 
-  @Test func aWALOfAnotherJournalIsRefused() throws {
+  @Test func `a -wal of another journal is refused`() throws {
     let scratch = try crashed()
     let other = try crashed(3, from: 50)
     try FileManager.default.removeItem(atPath: scratch.folder.journalWAL)
@@ -143,8 +143,8 @@ import Testing
         == .foreign("journal.sqlite-wal does not belong to journal.sqlite"))
   }
 
-  /// A loss of power may leave a -wal its length and none of its bytes.
-  @Test func aWALWhoseFirstPageNeverReachedTheDiskIsNone() throws {
+  /// A loss of power may leave a -wal with its length but only zeros.
+  @Test func `a -wal of zeros counts as missing`() throws {
     let scratch = try Scratch()
     do {
       let opened = try scratch.open()
@@ -157,13 +157,13 @@ import Testing
     let opened = try scratch.open()
     _ = try opened.journal.append([.event(Sample.event(2))])
     #expect(try scratch.crashed().open().journal.head.seq == 2)
-    // Where the file says that it needs its -wal, one of zeros is a missing one.
+    // If the open flag is set, a -wal of zeros counts as missing.
     let crashed = try crashed()
     try zeros.write(to: URL(filePath: crashed.folder.journalWAL))
     #expect(try refusal(crashed) == .missingWAL)
   }
 
-  @Test func anOlderWALIsRefused() throws {
+  @Test func `an older -wal is refused`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
     _ = try opened.journal.append([.event(Sample.event(1))])
@@ -181,7 +181,7 @@ import Testing
     #expect(try refusal(newer) == .foreign("journal.sqlite-wal is older than journal.sqlite"))
   }
 
-  @Test func aWALWithoutItsJournalIsRefused() throws {
+  @Test func `a -wal without its journal is refused`() throws {
     let scratch = try crashed()
     try FileManager.default.removeItem(atPath: scratch.folder.journal)
     #expect(
@@ -193,7 +193,7 @@ import Testing
     "UPDATE event SET received_at_ms = received_at_ms + 1 WHERE seq = 3",
     "UPDATE event SET body = x'0041' WHERE seq = 3", "DELETE FROM event WHERE seq = 3",
     "UPDATE event SET notification_uuid = zeroblob(16) WHERE seq = 3",
-  ]) func aBrokenTailIsRefused(_ sql: String) throws {
+  ]) func `a broken chain among the last events is refused`(_ sql: String) throws {
     let scratch = try crashed()
     try scratch.open().journal.close()
     let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
@@ -202,7 +202,7 @@ import Testing
     #expect(try refusal(scratch) == .brokenTail(seq: 3))
   }
 
-  @Test func anAppliedMigrationIsFrozen() throws {
+  @Test func `a changed migration is refused`() throws {
     let scratch = try crashed()
     try scratch.open().journal.close()
     let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
@@ -211,7 +211,7 @@ import Testing
     #expect(try refusal(scratch) == .frozenMigration(number: 1))
   }
 
-  @Test func theFolderMayHaveAnyName() throws {
+  @Test func `the folder may have any name`() throws {
     let scratch = try Scratch()
     let folder = DataFolder(path: scratch.folder.path + "/50% off?#1 é//")
     try folder.create()

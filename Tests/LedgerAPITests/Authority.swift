@@ -3,16 +3,16 @@ import StrictJSON
 import Support
 
 extension Authority {
-  /// A good notification nobody has seen.
+  /// A valid notification with a new UUID.
   func fresh() throws -> [UInt8] { try signed(Sample.notification()) }
 
-  /// A good notification under another header: the header, and the key that signs.
+  /// A valid notification with another header, signed by `key`.
   func fresh(header: [UInt8], key: SigningKey? = nil) throws -> [UInt8] {
     let payload = try CompactJWS(parsing: try fresh()[...]).payload
     return try ForgedJWS.jws(header: header, payload: payload, key: key ?? leafKey)
   }
 
-  /// A good notification under another chain, signed by that chain's leaf.
+  /// A valid notification with another chain, signed by the key of its leaf.
   func fresh(chain: [[UInt8]], key: SigningKey? = nil) throws -> [UInt8] {
     try fresh(header: ForgedJWS.header(chain), key: key)
   }

@@ -7,33 +7,34 @@ import Testing
 
 @testable import SignedData
 
-/// Rows X1 to X11, X15 to X17, X23: which three certificates make a chain.
+/// Rows X1 to X11, X15 to X17, X23 of the hostile inputs: which three certificates make a chain.
 @Suite struct ChainTests {
   private let authority: Authority
-  private let door: InProcessServer
+  private let server: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try InProcessServer(root: authority.root)
+    server = try InProcessServer(root: authority.root)
   }
 
-  /// Under a chain forged as `change` says: refused, for one of these reasons.
+  /// Expects that a notification under a chain changed by `change` is refused with one of these
+  /// codes.
   private func refuses(
-    _ row: String, _ codes: [String], at place: SourceLocation = #_sourceLocation,
+    _ row: String, _ codes: [String], at location: SourceLocation = #_sourceLocation,
     _ change: (inout ChainForgery) throws -> Void
   ) throws {
     var forgery = try ChainForgery(under: authority)
     try change(&forgery)
     let jws = try forgery.notification(authority)
-    try door.refuses(signedPayload: jws, 401, codes, row, at: place)
+    try server.refuses(signedPayload: jws, 401, codes, row, at: location)
   }
 
-  @Test func aRightChain() throws {
+  @Test func `the unchanged chain of all forgeries is accepted`() throws {
     let jws = try ChainForgery(under: authority).notification(authority)
-    try door.accepts(signedPayload: jws, "what all forgeries start from")
+    try server.accepts(signedPayload: jws, "the unchanged chain")
   }
 
-  @Test func whatIsNoListOfThree() throws {
+  @Test func `X1, X2: x5c must be a list of three certificates`() throws {
     let chain = authority.chain
     let rows: [(String, Int)] = [
       ("null", 400), ("\"\(ForgedJWS.base64(chain[0]))\"", 400), ("[]", 401), ("[1,2,3]", 400),
@@ -43,32 +44,32 @@ import Testing
     ]
     for (member, status) in rows {
       let header = Array("{\"alg\":\"ES256\",\"x5c\":\(member)}".utf8)
-      try door.refuses(
+      try server.refuses(
         signedPayload: try authority.fresh(header: header), status, [], "X1 \(member.prefix(9))")
     }
     let missing = try authority.fresh(header: Array(#"{"alg":"ES256"}"#.utf8))
-    try door.refuses(signedPayload: missing, 401, ["x5c_missing"], "X1")
+    try server.refuses(signedPayload: missing, 401, ["x5c_missing"], "X1")
     let lists = [
       Array(chain.prefix(1)), Array(chain.prefix(2)), chain + [chain[2]],
       [chain[0], chain[1], chain[1], chain[2]], chain + chain.prefix(2),
       [[UInt8]](repeating: [0], count: 1000),
     ]
     for list in lists {
-      try door.refuses(
+      try server.refuses(
         signedPayload: try authority.fresh(chain: list), 401, ["x5c_length"], "X2 \(list.count)")
     }
   }
 
-  @Test func rootsOfTheirOwn() throws {
+  @Test func `X3, X4: a chain to another root is untrusted`() throws {
     let key = try SigningKey.generate(.p256)
     var own = try CertificateMaker.leaf(key, issuer: try .root(key), issuerKey: key)
     own.issuer = own.subject
     own.extensions.append(.marker(CertificateExtension.intermediateMarker))
     let leaf = try own.make(for: key, signedBy: key)
-    try door.refuses(
+    try server.refuses(
       signedPayload: try authority.fresh(chain: [leaf, leaf, leaf], key: key), 401,
       ["intermediate_authority"], "X3 self-signed")
-    // Every name and key identifier as Apple's or ours, another key.
+    // All names and key identifiers are Apple's or ours; the key is another one.
     let apple = [
       CertificateMaker.NamePart(oid: "2.5.4.3", text: "Apple Root CA - G3"),
       CertificateMaker.NamePart(oid: "2.5.4.11", text: "Apple Certification Authority"),
@@ -87,25 +88,25 @@ import Testing
       let chain = Array(try forgery.chain().prefix(2))
       for third in [der, authority.root] {
         let jws = try authority.fresh(chain: chain + [third], key: forgery.leafKey)
-        try door.refuses(signedPayload: jws, 401, ["chain_path"], "X3, X4")
+        try server.refuses(signedPayload: jws, 401, ["chain_path"], "X3, X4")
       }
     }
     let stranger = try Authority()
     for third in [stranger.root, authority.root] {
       let chain = Array(stranger.chain.prefix(2)) + [third]
       let jws = try authority.fresh(chain: chain, key: stranger.leafKey)
-      try door.refuses(signedPayload: jws, 401, ["chain_path"], "X4")
+      try server.refuses(signedPayload: jws, 401, ["chain_path"], "X4")
     }
   }
 
-  @Test func theThirdEntryIsIgnored() throws {
+  @Test func `X5: the third entry is ignored if the root is configured`() throws {
     let chain = authority.chain
     let other = try Authority()
     for third in [[0x30, 0x03, 0x01], [], chain[0], chain[1], other.root, chain[2] + [0]] {
       let jws = try authority.fresh(chain: [chain[0], chain[1], third])
-      try door.accepts(signedPayload: jws, "X5")
+      try server.accepts(signedPayload: jws, "X5")
     }
-    // With nothing but the hash of Apple's root to go by, nobody else's chain is anything.
+    // If only the hash of Apple's root is trusted, no other chain is.
     let folder = try InProcessServer.newFolder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let prover = try Prover(roots: try TrustRoots())
@@ -118,17 +119,17 @@ import Testing
     }
   }
 
-  @Test func otherOrders() throws {
+  @Test func `X6: certificates in another order are untrusted`() throws {
     let (leaf, middle, root) = (authority.chain[0], authority.chain[1], authority.chain[2])
     for chain in [
       [root, middle, leaf], [middle, leaf, root], [leaf, leaf, root], [middle, middle, root],
       [leaf, root, root], [leaf, root, middle], [root, root, root],
     ] {
-      try door.refuses(signedPayload: try authority.fresh(chain: chain), 401, [], "X6")
+      try server.refuses(signedPayload: try authority.fresh(chain: chain), 401, [], "X6")
     }
   }
 
-  @Test func otherEncodings() throws {
+  @Test func `X7: certificates in another encoding are untrusted`() throws {
     let good = authority.chain.map(ForgedJWS.base64)
     let url = good[0].replacing("+", with: "-").replacing("/", with: "_")
     var rows = [
@@ -139,17 +140,17 @@ import Testing
     ]
     if url != good[0] { rows.append(url) }
     for row in rows {
-      for place in 0..<2 {
+      for index in 0..<2 {
         var entries = good
-        entries[place] = row
+        entries[index] = row
         let x5c = entries.map { "\"\($0)\"" }.joined(separator: ",")
         let header = Array("{\"alg\":\"ES256\",\"x5c\":[\(x5c)]}".utf8)
-        try door.refuses(signedPayload: try authority.fresh(header: header), 401, [], "X7")
+        try server.refuses(signedPayload: try authority.fresh(header: header), 401, [], "X7")
       }
     }
   }
 
-  @Test func whatIsNoDER() throws {
+  @Test func `X8: certificates that are not DER are untrusted`() throws {
     let chain = authority.chain
     let leaf = chain[0]
     // The outer length in the indefinite form, and padded to three bytes.
@@ -162,22 +163,22 @@ import Testing
       CertificateMaker.pem(leaf),
     ]
     for row in rows {
-      for place in 0..<2 {
+      for index in 0..<2 {
         var changed = chain
-        changed[place] = row
-        try door.refuses(
+        changed[index] = row
+        try server.refuses(
           signedPayload: try authority.fresh(chain: changed), 401, ["certificate_der"],
           "X8 \(row.prefix(4))")
       }
     }
     for zeros in [100 * 1024, 8 * 1024] {
       let long = [leaf + [UInt8](repeating: 0, count: zeros), chain[1], chain[2]]
-      try door.refuses(
+      try server.refuses(
         signedPayload: try authority.fresh(chain: long), 401, ["certificate_der"], "X8 100 KiB")
     }
   }
 
-  @Test func markers() throws {
+  @Test func `X9, X23: Apple's marker extensions are required as they are`() throws {
     let leafMarker = CertificateExtension.receiptSigningMarker
     let middleMarker = CertificateExtension.intermediateMarker
     try refuses("X9 leaf", ["leaf_marker"]) { $0.leaf.replace(leafMarker, by: nil) }
@@ -208,7 +209,7 @@ import Testing
     }
   }
 
-  @Test func intermediatesThatMayNotSign() throws {
+  @Test func `X10: an intermediate that may not sign certificates is untrusted`() throws {
     let (constraints, usage) = ("2.5.29.19", "2.5.29.15")
     let rows: [(String, CertificateExtension?, String)] = [
       (constraints, .basicConstraints(ca: false), "intermediate_authority"),
@@ -228,8 +229,8 @@ import Testing
     }
   }
 
-  @Test func chainsThatAreTooLong() throws {
-    // The leaf as an authority over a leaf of the attacker's.
+  @Test func `X11: a chain of another length is untrusted`() throws {
+    // The leaf as the issuer of a leaf of the attacker.
     let forgery = try ChainForgery(under: authority)
     let real = try forgery.chain()
     let key = try SigningKey.generate(.p256)
@@ -238,9 +239,9 @@ import Testing
     forged.issuer = forgery.leaf.subject
     let der = try forged.make(for: key, signedBy: forgery.leafKey)
     for chain in [[der, real[0], real[1]], [der, real[0], real[2]], [der, real[1], real[2]]] {
-      try door.refuses(signedPayload: try authority.fresh(chain: chain, key: key), 401, [], "X11")
+      try server.refuses(signedPayload: try authority.fresh(chain: chain, key: key), 401, [], "X11")
     }
-    // An authority below the intermediate, which may have none (path length 0).
+    // An authority below the intermediate, whose path length is 0.
     let subKey = try SigningKey.generate(.p384)
     var sub = try CertificateMaker.intermediate(
       subKey, issuer: forgery.intermediate, issuerKey: forgery.intermediateKey)
@@ -250,9 +251,9 @@ import Testing
     let endDER = try end.make(for: key, signedBy: subKey)
     for third in [real[1], real[2]] {
       let jws = try authority.fresh(chain: [endDER, subDER, third], key: key)
-      try door.refuses(signedPayload: jws, 401, ["chain_path"], "X11 below")
+      try server.refuses(signedPayload: jws, 401, ["chain_path"], "X11 below")
     }
-    // A root that allows no authority below it.
+    // A root with path length 0.
     let rootKey = try SigningKey.generate(.p384)
     var root = try CertificateMaker.root(rootKey)
     root.replace("2.5.29.19", by: .basicConstraints(ca: true, pathLength: 0))
@@ -268,7 +269,7 @@ import Testing
     }
   }
 
-  @Test func extensionsThatForbid() throws {
+  @Test func `X15, X16: unknown critical extensions and name constraints are obeyed`() throws {
     let unknown = CertificateExtension(oid: "1.3.6.1.4.1.99999.7", critical: true, der: [0x05, 0])
     try refuses("X15 leaf", ["chain_path"]) { $0.leaf.extensions.append(unknown) }
     try refuses("X15 middle", ["chain_path"]) { $0.intermediate.extensions.append(unknown) }
@@ -281,7 +282,7 @@ import Testing
           oid: "2.5.29.30", critical: true,
           der: DERWriter.sequence(DERWriter.element(0xA1, subtree))))
     }
-    // Only names of another kind are permitted, and of another country.
+    // Only names of another country are permitted.
     try refuses("X16 permitted", ["chain_path"]) { forgery in
       let country = DERWriter.set(
         DERWriter.sequence(DERWriter.oid("2.5.4.6"), DERWriter.printable("ZZ")))
@@ -293,7 +294,7 @@ import Testing
     }
   }
 
-  @Test func namesAndIdentifiersThatDoNotMeet() throws {
+  @Test func `X17: names, key identifiers and signers must match`() throws {
     try refuses("X17 issuer", ["chain_path"]) { $0.leaf.issuer[0].text = "Somebody" }
     try refuses("X17 issuer", ["chain_path"]) { $0.intermediate.issuer[0].text = "Somebody" }
     let other = try SigningKey.generate(.p384)
@@ -307,13 +308,13 @@ import Testing
     try refuses("X17 signer", ["chain_path"]) { $0.intermediateSigner = other }
     // The algorithm outside the signed part is another than the one inside.
     let forgery = try ChainForgery(under: authority)
-    for place in 0..<2 {
+    for index in 0..<2 {
       var chain = try forgery.chain()
-      var whole = DERNode(chain[place][...])
+      var whole = DERNode(chain[index][...])
       whole.children[1] = DERNode(DERWriter.sequence(DERWriter.oid("1.2.840.10045.4.3.2"))[...])
-      chain[place] = whole.encoded
+      chain[index] = whole.encoded
       let jws = try authority.fresh(chain: chain, key: forgery.leafKey)
-      try door.refuses(signedPayload: jws, 401, [], "X17 inner and outer")
+      try server.refuses(signedPayload: jws, 401, [], "X17 inner and outer")
     }
   }
 }

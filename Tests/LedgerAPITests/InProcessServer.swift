@@ -12,8 +12,8 @@ import StrictJSON
 import Support
 import Testing
 
-/// The daemon in this process: ledger, service and server on a folder of its own, put together as
-/// the executable does it, and asked through a real socket.
+/// The daemon in this process: ledger, service and HTTP server on a folder of their own, assembled
+/// as in the executable, and called through a real socket.
 final class InProcessServer: Sendable {
   static let token = "a-read-token-for-everything"
   static let sandboxToken = "a-read-token-for-the-sandbox"
@@ -21,9 +21,11 @@ final class InProcessServer: Sendable {
   let folder: String
   let configuration: Configuration
   let ledger: Ledger
-  let server: HTTPServer
+  private let server: HTTPServer
 
-  /// - Parameter root: DER of the root that is trusted beside Apple's.
+  var port: UInt16 { server.port }
+
+  /// - Parameter root: the DER of a root that is trusted in addition to Apple's.
   init(root: [UInt8], reactors: Int = 1) throws {
     folder = try Self.newFolder()
     configuration = try Self.configuration(in: folder, root: root)
@@ -41,13 +43,13 @@ final class InProcessServer: Sendable {
   }
 
   static func newFolder() throws -> String {
-    let path = NSTemporaryDirectory() + "door-" + UUID().uuidString
+    let path = NSTemporaryDirectory() + "subledger-test-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     return path
   }
 
-  /// Two apps, and tokens, from a real file: `com.example.app` in both environments with an
-  /// appAppleId, `com.example.sandbox` in the sandbox alone.
+  /// A configuration with two apps and two tokens, read from a real file: `com.example.app` in both
+  /// environments with an appAppleId, `com.example.sandbox` in Sandbox alone.
   static func configuration(in folder: String, root: [UInt8]) throws -> Configuration {
     let file = folder + "/subledger.json"
     try Data(root).write(to: URL(fileURLWithPath: folder + "/root.der"))
@@ -64,37 +66,38 @@ final class InProcessServer: Sendable {
     return try Configuration.load(file: file, variables: [:], listen: nil, data: folder + "/data")
   }
 
-  // MARK: QueryOptions
+  // MARK: Requests
 
-  func post(_ body: [UInt8], _ headers: [String] = ["Content-Type: application/json"]) -> Reply? {
-    var head = "POST /v1/notifications HTTP/1.1\r\nHost: door\r\nConnection: close\r\n"
+  func post(_ body: [UInt8], _ headers: [String] = ["Content-Type: application/json"]) -> Response?
+  {
+    var head = "POST /v1/notifications HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     for header in headers { head += header + "\r\n" }
     head += "Content-Length: \(body.count)\r\n\r\n"
-    return Wire.ask(server.port, Array(head.utf8) + body)
+    return SocketClient.exchange(port, Array(head.utf8) + body)
   }
 
-  func post(signedPayload: [UInt8]) -> Reply? { post(ForgedJWS.body(signedPayload)) }
+  func post(signedPayload: [UInt8]) -> Response? { post(ForgedJWS.body(signedPayload)) }
 
   func get(
     _ target: String, _ headers: [String] = ["Authorization: Bearer \(InProcessServer.token)"],
     method: String = "GET"
-  ) -> Reply? {
-    var head = "\(method) \(target) HTTP/1.1\r\nHost: door\r\nConnection: close\r\n"
+  ) -> Response? {
+    var head = "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     for header in headers { head += header + "\r\n" }
-    return Wire.ask(server.port, Array((head + "\r\n").utf8))
+    return SocketClient.exchange(port, Array((head + "\r\n").utf8))
   }
 
-  // MARK: Looking
+  // MARK: State
 
-  /// What a refusal must not move.
-  struct Stand: Equatable {
+  /// What a refusal must not change.
+  struct LedgerState: Equatable {
     var head: Head
     var quarantined: Int64
   }
 
-  func stand() throws -> Stand {
+  func state() throws -> LedgerState {
     let reader = try JournalReader.open(ledger.folder)
-    return Stand(head: try reader.head(), quarantined: try reader.quarantineCounts().kept)
+    return LedgerState(head: try reader.head(), quarantined: try reader.quarantineCounts().stored)
   }
 
   /// The sum of a counter over all its labels.
@@ -111,53 +114,57 @@ final class InProcessServer: Sendable {
     try count("subledger_refusals_total", "subledger_http_refusals_total")
   }
 
-  // MARK: The default of every row
+  // MARK: Expectations
 
-  /// The table's default: this status, nothing journaled, quarantine as it was (one more for 422),
-  /// a problem with a code, nothing of the request in it, and one refusal more counted.
+  /// Expects what every refusal of the table has: this status, nothing journaled, quarantine
+  /// unchanged (one more for 422), a problem with a code that repeats nothing of the request, and
+  /// one more counted refusal.
   func refuses(
     _ body: [UInt8], _ status: Int, _ codes: [String] = [], _ row: String,
     headers: [String] = ["Content-Type: application/json"],
-    at place: SourceLocation = #_sourceLocation
+    at location: SourceLocation = #_sourceLocation
   ) throws {
-    let before = try stand()
+    let before = try state()
     let counted = try refusals()
-    let reply = post(body, headers)
-    #expect(reply?.status == status, "\(row): \(reply?.text ?? "no answer")", sourceLocation: place)
-    guard let reply else { return }
-    reply.expectProblem(row, codes, place)
-    #expect(!reply.repeats(body), "\(row) is echoed", sourceLocation: place)
-    let after = try stand()
-    #expect(after.head == before.head, "\(row) is journaled", sourceLocation: place)
+    let response = post(body, headers)
+    #expect(
+      response?.status == status, "\(row): \(response?.text ?? "no answer")",
+      sourceLocation: location)
+    guard let response else { return }
+    response.expectProblem(row, codes, location)
+    #expect(!response.repeats(body), "\(row) is echoed", sourceLocation: location)
+    let after = try state()
+    #expect(after.head == before.head, "\(row) is journaled", sourceLocation: location)
     #expect(
       after.quarantined == before.quarantined + (status == 422 ? 1 : 0), "\(row): quarantine",
-      sourceLocation: place)
-    #expect(try refusals() == counted + 1, "\(row) is not counted", sourceLocation: place)
+      sourceLocation: location)
+    #expect(try refusals() == counted + 1, "\(row) is not counted", sourceLocation: location)
   }
 
   func refuses(
     signedPayload: [UInt8], _ status: Int, _ codes: [String] = [], _ row: String,
-    at place: SourceLocation = #_sourceLocation
+    at location: SourceLocation = #_sourceLocation
   ) throws {
-    try refuses(ForgedJWS.body(signedPayload), status, codes, row, at: place)
+    try refuses(ForgedJWS.body(signedPayload), status, codes, row, at: location)
   }
 
-  /// 200 and one row more.
+  /// Expects 200 and one more event.
   func accepts(
-    _ body: [UInt8], _ row: String, at place: SourceLocation = #_sourceLocation
+    _ body: [UInt8], _ row: String, at location: SourceLocation = #_sourceLocation
   ) throws {
-    let before = try stand()
-    let reply = post(body)
-    #expect(reply?.status == 200, "\(row): \(reply?.text ?? "none")", sourceLocation: place)
-    #expect(reply?.text.contains("accepted") == true, "\(row)", sourceLocation: place)
-    let after = try stand()
-    #expect(after.head.seq == before.head.seq + 1, "\(row)", sourceLocation: place)
-    #expect(after.quarantined == before.quarantined, "\(row)", sourceLocation: place)
+    let before = try state()
+    let response = post(body)
+    #expect(
+      response?.status == 200, "\(row): \(response?.text ?? "none")", sourceLocation: location)
+    #expect(response?.text.contains("accepted") == true, "\(row)", sourceLocation: location)
+    let after = try state()
+    #expect(after.head.seq == before.head.seq + 1, "\(row)", sourceLocation: location)
+    #expect(after.quarantined == before.quarantined, "\(row)", sourceLocation: location)
   }
 
   func accepts(
-    signedPayload: [UInt8], _ row: String, at place: SourceLocation = #_sourceLocation
+    signedPayload: [UInt8], _ row: String, at location: SourceLocation = #_sourceLocation
   ) throws {
-    try accepts(ForgedJWS.body(signedPayload), row, at: place)
+    try accepts(ForgedJWS.body(signedPayload), row, at: location)
   }
 }

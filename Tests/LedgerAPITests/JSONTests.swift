@@ -2,15 +2,15 @@ import StrictJSON
 import Support
 import Testing
 
-/// Rows N1 to N13 and V1: the body before any signature is looked at.
+/// Rows N1 to N13 and V1 of the hostile inputs: the body, before any signature is verified.
 @Suite struct JSONTests {
-  private func door() throws -> (InProcessServer, Authority) {
+  private func start() throws -> (InProcessServer, Authority) {
     let authority = try Authority.shared.get()
     return (try InProcessServer(root: authority.root), authority)
   }
 
-  @Test func bodiesThatAreNoNotification() throws {
-    let (door, authority) = try door()
+  @Test func `N1 to N6, N12: a body that is not a notification is malformed`() throws {
+    let (server, authority) = try start()
     let good = String(decoding: try authority.fresh(), as: UTF8.self)
     let rows: [(String, [String])] = [
       ("N1", ["", " ", " \n\t\r\n "]),
@@ -50,12 +50,12 @@ import Testing
       ),
     ]
     for (row, bodies) in rows {
-      for body in bodies { try door.refuses(Array(body.utf8), 400, ["json", "envelope"], row) }
+      for body in bodies { try server.refuses(Array(body.utf8), 400, ["json", "envelope"], row) }
     }
   }
 
-  @Test func bytesThatAreNoUTF8() throws {
-    let (door, authority) = try door()
+  @Test func `N7: a body that is not UTF-8 is malformed`() throws {
+    let (server, authority) = try start()
     let good = ForgedJWS.body(try authority.fresh())
     var bodies: [[UInt8]] = [[0xEF, 0xBB, 0xBF] + good]
     bodies.append(good.flatMap { (byte) -> [UInt8] in [0, byte] })
@@ -68,11 +68,11 @@ import Testing
     for bad in bads {
       bodies.append(Array(#"{"a":""#.utf8) + bad + Array(#"","#.utf8) + rest)
     }
-    for body in bodies { try door.refuses(body, 400, ["json"], "N7") }
+    for body in bodies { try server.refuses(body, 400, ["json"], "N7") }
   }
 
-  @Test func depthsAndNumbers() throws {
-    let (door, authority) = try door()
+  @Test func `N8, N9: deep nesting and invalid numbers are malformed`() throws {
+    let (server, authority) = try start()
     let rest = String(decoding: ForgedJWS.body(try authority.fresh()).dropFirst(), as: UTF8.self)
     let deep = [33, 1000, 100_000].map { String(repeating: "[", count: $0) }
     var bad =
@@ -80,25 +80,25 @@ import Testing
         "{\"a\":\(String(repeating: "[", count: 32) + String(repeating: "]", count: 32)),\(rest)"
       ]
     bad.append(String(repeating: "{\"a\":", count: 40_000))
-    for body in bad { try door.refuses(Array(body.utf8), 400, ["json"], "N8") }
+    for body in bad { try server.refuses(Array(body.utf8), 400, ["json"], "N8") }
     let numbers = [
       "1e999999", "1e400", "-1e99999999999999999999", "NaN", "Infinity", "-Infinity", "01", "1.",
       ".5", "+1", "0x10", "1e", "--1", "-", String(repeating: "9", count: 100_000),
     ]
     for number in numbers {
-      try door.refuses(
+      try server.refuses(
         Array("{\"a\":\(number),\(rest)".utf8), 400, ["json"], "N9 \(number.prefix(9))")
     }
     let huge = "{\"a\":\(String(repeating: "9", count: 1_000_000)),\(rest)"
-    try door.refuses(Array(huge.utf8), 413, ["too_large"], "N9")
-    try door.accepts(Array("{\"a\":-0,\(rest)".utf8), "N9 -0 is a number")
+    try server.refuses(Array(huge.utf8), 413, ["too_large"], "N9")
+    try server.accepts(Array("{\"a\":-0,\(rest)".utf8), "N9 -0 is a number")
   }
 
-  @Test func controlCharacters() throws {
-    let (door, authority) = try door()
+  @Test func `N10: control characters are malformed and NUL in an identifier is refused`() throws {
+    let (server, authority) = try start()
     let good = String(decoding: try authority.fresh(), as: UTF8.self)
     for control in ["\n", "\t", "\u{0}", "\u{1F}"] {
-      try door.refuses(
+      try server.refuses(
         Array("{\"a\":\"\(control)\",\"signedPayload\":\"\(good)\"}".utf8), 400, ["json"], "N10")
     }
     let nul = "nul_in_identifier"
@@ -110,36 +110,38 @@ import Testing
         .with("data.renewalInfo.originalTransactionId", .string("1\u{0}2"))
         .with(path, .string("1\u{0}2"))
       // JSONValue writes NUL as \u0000.
-      try door.refuses(signedPayload: try authority.signed(notification), 400, [nul], "N10 otid")
+      try server.refuses(signedPayload: try authority.signed(notification), 400, [nul], "N10 otid")
     }
     let bundle = Sample.notification().with("data.bundleId", .string("com.example.app\u{0}"))
-    try door.refuses(signedPayload: try authority.signed(bundle), 400, [nul], "N10 bundleId")
+    try server.refuses(signedPayload: try authority.signed(bundle), 400, [nul], "N10 bundleId")
     let uuid = Sample.notification().with("notificationUUID", .string("\u{0}"))
-    try door.refuses(signedPayload: try authority.signed(uuid), 400, [nul], "N10 uuid")
+    try server.refuses(signedPayload: try authority.signed(uuid), 400, [nul], "N10 uuid")
   }
 
-  @Test func manyKeysAndLongStrings() throws {
-    let (door, authority) = try door()
+  @Test func `N11: many keys, duplicate keys and long strings are refused`() throws {
+    let (server, authority) = try start()
     let rest = String(decoding: ForgedJWS.body(try authority.fresh()).dropFirst(), as: UTF8.self)
     let keys = (0..<100_000).map { "\"k\($0)\":1" }.joined(separator: ",")
-    try door.refuses(Array("{\(keys)}".utf8), 413, ["too_large"], "N11")
+    try server.refuses(Array("{\(keys)}".utf8), 413, ["too_large"], "N11")
     let fewer = (0..<20_000).map { "\"k\($0)\":1" }.joined(separator: ",")
-    try door.refuses(Array("{\(fewer),\"\\u006b1\":2,\(rest)".utf8), 400, ["json"], "N11 twice")
+    try server.refuses(Array("{\(fewer),\"\\u006b1\":2,\(rest)".utf8), 400, ["json"], "N11 twice")
     let string = String(repeating: "x", count: 250 * 1024)
-    try door.refuses(Array("{\"signedPayload\":\"\(string)\"}".utf8), 400, ["jws_segments"], "N11")
+    try server.refuses(
+      Array("{\"signedPayload\":\"\(string)\"}".utf8), 400, ["jws_segments"], "N11")
   }
 
-  /// Names that are all different, and names that hash alike under a hash without a seed: anagrams
-  /// of pairs with equal sums. Eight times as many are 64 times the work where it is squared.
-  @Test func manyKeysAreNoSquare() throws {
-    let (door, _) = try door()
+  /// Names that are all different, and names that collide under a hash without a seed: anagrams of
+  /// pairs with equal sums. Eight times as many keys would be 64 times the work if it were
+  /// quadratic.
+  @Test func `N11: the time to parse keys does not grow quadratically`() throws {
+    let (server, _) = try start()
     let pairs = (0..<14).reduce([""]) { names, _ in names.flatMap { [$0 + "Aa", $0 + "BB"] } }
     for names in [(0..<16_000).map { "k\($0)" }, Array(pairs.prefix(7000))] {
       let seconds = try [names.count / 8, names.count].map { count in
         let keys = names.prefix(count).map { "\"\($0)\":1" }.joined(separator: ",")
         return try (0..<3).map { _ in
           try ContinuousClock().measure {
-            try door.refuses(Array("{\(keys)}".utf8), 400, ["envelope"], "N11")
+            try server.refuses(Array("{\(keys)}".utf8), 400, ["envelope"], "N11")
           }
         }.min() ?? .zero
       }
@@ -147,22 +149,22 @@ import Testing
     }
   }
 
-  @Test func unknownMembersAreNoHarm() throws {
-    let (door, authority) = try door()
+  @Test func `N13: unknown members are accepted`() throws {
+    let (server, authority) = try start()
     for extra in [#""newField":{"a":[1,2]}"#, #""":"""#, #""version":"9.0""#, #""é":null"#] {
       let good = ForgedJWS.body(try authority.fresh())
-      try door.accepts(Array("{\(extra),".utf8) + good.dropFirst(), "N13")
+      try server.accepts(Array("{\(extra),".utf8) + good.dropFirst(), "N13")
     }
   }
 
-  @Test func aV1BodyWithoutAnySecret() throws {
-    let (door, _) = try door()
+  @Test func `V1: a V1 body without a configured secret is untrusted`() throws {
+    let (server, _) = try start()
     for body in [
       #"{"notification_type":"DID_RENEW","password":"guess","environment":"PROD","bid":"com.example.app"}"#,
       #"{"unified_receipt":{"status":0},"password":""}"#, #"{"notification_type":"CANCEL"}"#,
       #"{"notification_type":null,"password":["x"]}"#,
     ] {
-      try door.refuses(Array(body.utf8), 401, ["v1_secret"], "V1")
+      try server.refuses(Array(body.utf8), 401, ["v1_secret"], "V1")
     }
   }
 }

@@ -4,17 +4,18 @@ import StrictJSON
 import Support
 import Testing
 
-/// Rows J1 to J5, J15 to J20, J23 to J28: the form of a JWS, its header, and what is nested.
+/// Rows J1 to J5, J15 to J20, J23 to J28 of the hostile inputs: the form of a JWS, its header, and
+/// nested JWS.
 @Suite struct JWSTests {
   private let authority: Authority
-  private let door: InProcessServer
+  private let server: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try InProcessServer(root: authority.root)
+    server = try InProcessServer(root: authority.root)
   }
 
-  @Test func wrongForms() throws {
+  @Test func `J1: a JWS without exactly three segments is malformed`() throws {
     let good = try authority.fresh()
     let parts = ForgedJWS.parts(good)
     let (header, payload, signature) = (parts[0], parts[1], parts[2])
@@ -26,39 +27,40 @@ import Testing
       // A JWE has five parts (RFC 7516).
       ForgedJWS.joined(header, payload, signature, payload, signature),
     ]
-    for row in rows { try door.refuses(signedPayload: row, 400, [], "J1") }
-    try door.refuses(
+    for row in rows { try server.refuses(signedPayload: row, 400, [], "J1") }
+    try server.refuses(
       signedPayload: ForgedJWS.joined(header, [], signature), 400, ["jws_segments"], "J1")
-    // A missing signature is none at all, and not a matter of form.
-    try door.refuses(signedPayload: ForgedJWS.joined(header, payload, []), 401, ["signature"], "J1")
+    // An empty signature is well-formed but not valid.
+    try server.refuses(
+      signedPayload: ForgedJWS.joined(header, payload, []), 401, ["signature"], "J1")
   }
 
-  @Test func jsonSerialisation() throws {
+  @Test func `J2: a JWS in JSON serialisation is malformed`() throws {
     let parts = ForgedJWS.parts(try authority.fresh()).map { String(decoding: $0, as: UTF8.self) }
     let flat =
       #"{"protected":"\#(parts[0])","payload":"\#(parts[1])","signature":"\#(parts[2])"}"#
     let general =
       #"{"payload":"\#(parts[1])","signatures":[{"protected":"\#(parts[0])","#
       + #""signature":"\#(parts[2])"}]}"#
-    // CVE-2022-39227: one text that is JSON to one reader and compact to another.
+    // CVE-2022-39227: one text that is JSON to one parser and compact to another.
     let both = #"{\"  \#(parts[0]).e30.\":\"\",\"payload\":\"\#(parts[1])\"}"#
     for body in [
       flat, general, "{\"signedPayload\":\(flat)}", "{\"signedPayload\":\(general)}",
       "{\"signedPayload\":\"\(both)\"}",
       "{\"signedPayload\":\"\(flat.replacing("\"", with: "\\\""))\"}",
     ] {
-      try door.refuses(Array(body.utf8), 400, ["envelope", "json"], "J2")
+      try server.refuses(Array(body.utf8), 400, ["envelope", "json"], "J2")
     }
   }
 
-  @Test func otherAlgorithms() throws {
+  @Test func `J3, J5: only the algorithm ES256 is accepted`() throws {
     let chain = authority.chain
     for name in ["none", "None", "NONE", "nOnE", ""] {
       let header = ForgedJWS.header(chain, alg: "\"\(name)\"")
       let signed = try authority.fresh(header: header)
       let parts = ForgedJWS.parts(signed)
-      try door.refuses(signedPayload: signed, 401, ["jws_alg"], "J3 \(name)")
-      try door.refuses(
+      try server.refuses(signedPayload: signed, 401, ["jws_alg"], "J3 \(name)")
+      try server.refuses(
         signedPayload: ForgedJWS.joined(parts[0], parts[1], []), 401, ["jws_alg"], "J3 \(name)")
     }
     for name in [
@@ -66,19 +68,19 @@ import Testing
       "ES256\\u0000", "ES2\\u00356\\n",
     ] {
       let header = ForgedJWS.header(chain, alg: "\"\(name)\"")
-      try door.refuses(
+      try server.refuses(
         signedPayload: try authority.fresh(header: header), 401, ["jws_alg"], "J5 \(name)")
     }
     for wrong in ["null", "[\"ES256\"]", "256", "{}", "true"] {
       let header = ForgedJWS.header(chain, alg: wrong)
-      try door.refuses(
+      try server.refuses(
         signedPayload: try authority.fresh(header: header), 400, ["jws_alg_type"], "J5 \(wrong)")
     }
     let none = Array("{\"x5c\":[\"\(ForgedJWS.base64(chain[0]))\"]}".utf8)
-    try door.refuses(signedPayload: try authority.fresh(header: none), 401, ["jws_alg"], "J5")
+    try server.refuses(signedPayload: try authority.fresh(header: none), 401, ["jws_alg"], "J5")
   }
 
-  @Test func theKeyAsASecret() throws {
+  @Test func `J4: a public key used as an HMAC secret is refused`() throws {
     let header = ForgedJWS.header(authority.chain, alg: "\"HS256\"")
     let parts = ForgedJWS.parts(try authority.fresh(header: header))
     let input = ForgedJWS.joined(parts[0], parts[1])
@@ -89,12 +91,12 @@ import Testing
     ]
     for secret in secrets {
       let code = Self.hmac(secret, input)
-      try door.refuses(
+      try server.refuses(
         signedPayload: ForgedJWS.joined(input, ForgedJWS.url(code)), 401, ["jws_alg"], "J4")
       // The same code, claimed to be ES256: 32 bytes, then doubled to 64.
       let good = ForgedJWS.parts(try authority.fresh())
       let tried = ForgedJWS.joined(good[0], good[1], ForgedJWS.url(code + code))
-      try door.refuses(signedPayload: tried, 401, ["signature"], "J4")
+      try server.refuses(signedPayload: tried, 401, ["signature"], "J4")
     }
   }
 
@@ -106,7 +108,7 @@ import Testing
     return SHA256.hash(key.map { $0 ^ 0x5C } + inner)
   }
 
-  @Test func membersThatChangeWhatIsVerified() throws {
+  @Test func `J15 to J17: header members that change what is verified are refused`() throws {
     let key = ForgedJWS.base64(try authority.leafKey.publicKey())
     let members = [
       ("J15", #""crit":["exp"],"exp":1"#), ("J15", #""crit":[]"#), ("J15", #""crit":["x5c"]"#),
@@ -119,33 +121,33 @@ import Testing
     ]
     for (row, member) in members {
       let header = ForgedJWS.header(authority.chain, extra: "," + member)
-      try door.refuses(
+      try server.refuses(
         signedPayload: try authority.fresh(header: header), 401, [], "\(row) \(member)")
       let alone = Array("{\"alg\":\"ES256\",\(member)}".utf8)
-      try door.refuses(signedPayload: try authority.fresh(header: alone), 401, [], row)
+      try server.refuses(signedPayload: try authority.fresh(header: alone), 401, [], row)
     }
     // An escaped name is the same name.
     let hidden = ForgedJWS.header(authority.chain, extra: #","\u0063rit":["exp"]"#)
-    try door.refuses(signedPayload: try authority.fresh(header: hidden), 401, ["jws_crit"], "J15")
+    try server.refuses(signedPayload: try authority.fresh(header: hidden), 401, ["jws_crit"], "J15")
   }
 
-  @Test func lenientBase64() throws {
+  @Test func `J18: base64url is read strictly`() throws {
     let good = try authority.fresh()
     let parts = ForgedJWS.parts(good)
     let strays = ["=", "==", "+", "/", "?", " ", "%", "\u{7F}", "é", "\\n", "\\u0041", "-_=", "*"]
-    for place in 0..<3 {
+    for index in 0..<3 {
       for stray in strays {
         for isFirst in [true, false] {
           var changed = parts
-          changed[place] =
-            isFirst ? Array(stray.utf8) + changed[place] : changed[place] + Array(stray.utf8)
+          changed[index] =
+            isFirst ? Array(stray.utf8) + changed[index] : changed[index] + Array(stray.utf8)
           let jws = ForgedJWS.joined(changed[0], changed[1], changed[2])
-          try door.refuses(signedPayload: jws, 400, [], "J18 \(stray) at \(place)")
+          try server.refuses(signedPayload: jws, 400, [], "J18 \(stray) at \(index)")
         }
       }
       var short = parts
-      while short[place].count % 4 != 1 { short[place].append(UInt8(ascii: "A")) }
-      try door.refuses(
+      while short[index].count % 4 != 1 { short[index].append(UInt8(ascii: "A")) }
+      try server.refuses(
         signedPayload: ForgedJWS.joined(short[0], short[1], short[2]), 400, [], "J18 length")
     }
     // The signature's last letter has four unused bits.
@@ -155,13 +157,13 @@ import Testing
       let value = try #require(alphabet.firstIndex(of: letters[letters.count - 1]))
       #expect(value & 15 == 0)
       letters[letters.count - 1] = alphabet[value | bits]
-      try door.refuses(
+      try server.refuses(
         signedPayload: ForgedJWS.joined(parts[0], parts[1], letters), 400, ["jws_base64url"], "J18")
     }
-    try door.accepts(signedPayload: good, "and the original is good")
+    try server.accepts(signedPayload: good, "the original")
   }
 
-  @Test func brokenHeaders() throws {
+  @Test func `J19: a malformed or too long header is refused`() throws {
     let chain = authority.chain
     let x5c = "[" + chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: ",") + "]"
     let headers = [
@@ -174,36 +176,37 @@ import Testing
     ]
     for header in headers {
       let jws = try authority.fresh(header: Array(header.utf8))
-      try door.refuses(signedPayload: jws, 400, ["jws_header"], "J19")
+      try server.refuses(signedPayload: jws, 400, ["jws_header"], "J19")
     }
     let padding = String(repeating: " ", count: 150 * 1024)
     let long = try authority.fresh(header: Array(padding.utf8) + ForgedJWS.header(chain))
-    try door.refuses(signedPayload: long, 400, ["jws_header"], "J19 long")
+    try server.refuses(signedPayload: long, 400, ["jws_header"], "J19 long")
     let longer = Array((padding + padding).utf8) + ForgedJWS.header(chain)
-    try door.refuses(signedPayload: try authority.fresh(header: longer), 413, ["too_large"], "J19")
+    try server.refuses(
+      signedPayload: try authority.fresh(header: longer), 413, ["too_large"], "J19")
   }
 
-  @Test func otherWhiteSpaceAndOrder() throws {
+  @Test func `J20: white space, order and escapes in a header are accepted`() throws {
     let x5c = authority.chain.map { "\"\(ForgedJWS.base64($0))\"" }.joined(separator: " ,\n ")
     for header in [
       "{ \"x5c\" : [ \(x5c) ] ,\r\n\t\"alg\" : \"ES256\" }",
       "{\"typ\":\"JWT\",\"alg\":\"ES\\u003256\",\"x5c\":[\(x5c)]}",
       "{\"alg\":\"ES256\",\"x5c\":[\(x5c)],\"x5t#S256\":\"e30\"}",
     ] {
-      try door.accepts(signedPayload: try authority.fresh(header: Array(header.utf8)), "J20")
+      try server.accepts(signedPayload: try authority.fresh(header: Array(header.utf8)), "J20")
     }
   }
 
-  @Test func payloadsThatAreNone() throws {
+  @Test func `J23, J24: a signed payload that is not a notification is quarantined`() throws {
     for payload in [
       "", "x", "[]", "null", "1", "\"{}\"", "{", "{}", "{\"a\":1,\"a\":2}", "\u{FEFF}{}",
       String(repeating: "[", count: 5000),
     ] {
       let jws = try authority.simulated.sign(payload: Array(payload.utf8))
-      try door.refuses(signedPayload: jws, 422, [], "J23 \(payload.prefix(9))")
+      try server.refuses(signedPayload: jws, 422, [], "J23 \(payload.prefix(9))")
     }
     let long = Sample.notification().with("x", .string(String(repeating: "x", count: 300 * 1024)))
-    try door.refuses(signedPayload: try authority.signed(long), 413, ["too_large"], "J24")
+    try server.refuses(signedPayload: try authority.signed(long), 413, ["too_large"], "J24")
   }
 
   // MARK: Nested
@@ -218,7 +221,7 @@ import Testing
         .with(member, text))
   }
 
-  @Test func nestedForgeries() throws {
+  @Test func `J25: a nested JWS is verified like the outer one`() throws {
     let good = try authority.simulated.sign(payload: Sample.transaction().bytes)
     let parts = ForgedJWS.parts(good)
     let richer = ForgedJWS.url(Sample.transaction().with("price", .integer(1)).bytes)
@@ -233,24 +236,24 @@ import Testing
       ForgedJWS.joined(parts[0], parts[1], []), ForgedJWS.joined(parts[0], [], parts[2]),
     ]
     for row in rows {
-      try door.refuses(signedPayload: try outer(row), 401, [], "J25")
-      try door.refuses(
+      try server.refuses(signedPayload: try outer(row), 401, [], "J25")
+      try server.refuses(
         signedPayload: try outer(row, member: "data.signedRenewalInfo"), 401, [], "J25")
     }
     let late = Sample.transaction(signed: 2_600_000_000_000)
     let dated = try authority.simulated.sign(payload: late.bytes)
-    try door.refuses(signedPayload: try outer(dated), 401, ["nested_chain_dates"], "J25 date")
+    try server.refuses(signedPayload: try outer(dated), 401, ["nested_chain_dates"], "J25 date")
     let low = try authority.simulated.sign(payload: Sample.transaction(signed: .min).bytes)
-    try door.refuses(signedPayload: try outer(low), 401, ["nested_chain_dates"], "J25 date")
-    // Another leaf under the same root is fine.
+    try server.refuses(signedPayload: try outer(low), 401, ["nested_chain_dates"], "J25 date")
+    // Another leaf under the same root is accepted.
     let rotated = try ChainForgery(under: authority)
     let jws = try ForgedJWS.jws(
       header: ForgedJWS.header(try rotated.chain()), payload: Sample.transaction().bytes,
       key: rotated.leafKey)
-    try door.accepts(signedPayload: try outer(jws), "J25 another chain")
+    try server.accepts(signedPayload: try outer(jws), "J25 another chain")
   }
 
-  @Test func partsThatDisagree() throws {
+  @Test func `J26: a notification whose parts disagree is not admitted`() throws {
     let base = Sample.notification()
     let rows: [(String, JSONValue?)] = [
       ("data.transaction.originalTransactionId", .string("2000000000000002")),
@@ -265,30 +268,30 @@ import Testing
     ]
     for (path, value) in rows {
       let changed = base.with("notificationUUID", .string(Sample.uuid())).with(path, value)
-      try door.refuses(signedPayload: try authority.signed(changed), 422, [], "J26 \(path)")
+      try server.refuses(signedPayload: try authority.signed(changed), 422, [], "J26 \(path)")
     }
     for wrong in [JSONValue.null, .integer(1), .object([]), .string("\u{1}")] {
       let changed = Sample.notification().with("data.transaction", nil)
         .with("data.signedTransactionInfo", wrong)
-      try door.refuses(signedPayload: try authority.signed(changed), 422, ["nested_jws"], "J26")
+      try server.refuses(signedPayload: try authority.signed(changed), 422, ["nested_jws"], "J26")
     }
   }
 
-  @Test func otherSignedThings() throws {
+  @Test func `J27: other signed payloads are not admitted as notifications`() throws {
     let appTransaction = JSONValue.object([
       ("receiptType", .string("Production")), ("bundleId", .string("com.example.app")),
       ("appAppleId", .integer(123_456_789)), ("receiptCreationDate", .integer(Sample.purchase)),
     ])
     for payload in [Sample.transaction(), Sample.renewal(), appTransaction, Sample.data()] {
       let jws = try authority.simulated.sign(payload: payload.bytes)
-      try door.refuses(signedPayload: jws, 422, [], "J27")
+      try server.refuses(signedPayload: jws, 422, [], "J27")
     }
     // A notification nested where a transaction should be.
     let nested = try authority.fresh()
-    try door.refuses(signedPayload: try outer(nested), 422, [], "J27 nested")
+    try server.refuses(signedPayload: try outer(nested), 422, [], "J27 nested")
   }
 
-  @Test func dataSignedByXcode() throws {
+  @Test func `J28: a payload signed by Xcode is untrusted`() throws {
     let key = try SigningKey.generate(.p256)
     let maker = try CertificateMaker.leaf(key, issuer: try .root(key), issuerKey: key)
     var selfSigned = maker
@@ -297,7 +300,7 @@ import Testing
     for environment in ["Xcode", "LocalTesting", "Production"] {
       let payload = Sample.notification().with("data.environment", .string(environment)).bytes
       let jws = try ForgedJWS.jws(header: ForgedJWS.header([der]), payload: payload, key: key)
-      try door.refuses(signedPayload: jws, 401, ["x5c_length"], "J28")
+      try server.refuses(signedPayload: jws, 401, ["x5c_length"], "J28")
     }
   }
 }

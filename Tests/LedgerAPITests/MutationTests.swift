@@ -1,3 +1,4 @@
+import AppStore
 import Encoding
 import Foundation
 import Glibc
@@ -14,13 +15,13 @@ import Testing
 @testable import LedgerEngine
 @testable import SignedData
 
-/// Beyond the table: seeded noise. Nothing of it may stop the process, and nothing may get in that
-/// is not what was signed.
+/// Seeded random changes, beyond the table of hostile inputs. None may stop the process, and
+/// nothing may be journaled that was not signed.
 @Suite struct MutationTests {
   private let authority: Authority
   private let configuration: Configuration
   private let seed: UInt64
-  /// Thousandths of 20,000 attempts on the receiver: DOOR_ROUNDS=1000 is all of them.
+  /// The attempts to make, in thousandths of 20,000; set by MUTATION_ROUNDS.
   private let share: Int
 
   init() throws {
@@ -29,12 +30,12 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder) }
     configuration = try InProcessServer.configuration(in: folder, root: authority.root)
     let environment = ProcessInfo.processInfo.environment
-    seed = environment["DOOR_SEED"].flatMap { UInt64($0) } ?? 20_261_121
-    share = environment["DOOR_ROUNDS"].flatMap { Int($0) } ?? 40
-    print("DOOR_SEED=\(seed) DOOR_ROUNDS=\(share)")
+    seed = environment["MUTATION_SEED"].flatMap { UInt64($0) } ?? 20_261_121
+    share = environment["MUTATION_ROUNDS"].flatMap { Int($0) } ?? 40
+    print("MUTATION_SEED=\(seed) MUTATION_ROUNDS=\(share)")
   }
 
-  /// What the receiver journals of it; nil for any refusal.
+  /// The event that the receiver would journal; nil for any refusal.
   private func journaled(_ receiver: Receiver, _ body: [UInt8]) -> NewEvent? {
     do throws(Refusal) {
       let received = try receiver.receive(body: body, at: Sample.purchase)
@@ -45,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func changedBodies() throws {
+  @Test func `a mutated body is refused unless it still says what was signed`() throws {
     let receiver = try Receiver(configuration)
     let good = ForgedJWS.body(try authority.fresh())
     let original = try #require(journaled(receiver, good))
@@ -53,22 +54,23 @@ import Testing
     for round in 0..<8 * share {
       let body = Self.mutated(good, &random, Int(random.number(in: 1...4)))
       guard let event = journaled(receiver, body) else { continue }
-      // White space, or an escape that spells the same: what is journaled is what was signed.
+      // White space may differ, or an escape of the same text: the journaled body is the signed
+      // one.
       #expect(event.body == original.body, "round \(round)")
     }
     #expect(journaled(receiver, good)?.body == original.body)
   }
 
-  /// Every part decoded, changed, and put back in strict form: past the base64, into the rest.
-  @Test func changedParts() throws {
+  /// Each segment is decoded, changed and encoded strictly, so that the change passes base64url.
+  @Test func `a mutated segment is refused`() throws {
     let receiver = try Receiver(configuration)
     let parts = ForgedJWS.parts(try authority.fresh())
     let decoded = try parts.map { try #require(Base64URL.decode($0)) }
     var random = SeededGenerator(seed: seed, stream: 1)
     for round in 0..<6 * share {
-      let place = round % 3
+      let index = round % 3
       var changed = decoded
-      changed[place] = Self.mutated(decoded[place], &random, Int(random.number(in: 1...3)))
+      changed[index] = Self.mutated(decoded[index], &random, Int(random.number(in: 1...3)))
       let jws = ForgedJWS.joined(
         ForgedJWS.url(changed[0]), ForgedJWS.url(changed[1]), ForgedJWS.url(changed[2]))
       let event = journaled(receiver, ForgedJWS.body(jws))
@@ -77,7 +79,7 @@ import Testing
   }
 
   /// Certificates changed at random, under a signature by the right key.
-  @Test func changedCertificates() throws {
+  @Test func `a mutated certificate is untrusted`() throws {
     var random = SeededGenerator(seed: seed, stream: 2)
     let forgery = try ChainForgery(under: authority)
     let chain = try forgery.chain()
@@ -85,18 +87,18 @@ import Testing
     let prover = try Prover(roots: try TrustRoots(files: [authority.root]))
     for round in 0..<4 * share {
       var changed = chain
-      let place = round % 2
-      changed[place] = Self.mutated(chain[place], &random, Int(random.number(in: 1...3)))
+      let index = round % 2
+      changed[index] = Self.mutated(chain[index], &random, Int(random.number(in: 1...3)))
       let input = ForgedJWS.joined(ForgedJWS.url(ForgedJWS.header(changed)), ForgedJWS.url(payload))
       let jws = ForgedJWS.joined(input, ForgedJWS.url(try forgery.leafKey.sign(input)))
       let isProven = (try? prover.prove(CompactJWS(parsing: jws[...]), at: Sample.purchase)) != nil
-      // Two signatures are there for every content, and nobody finds the other by chance.
+      // Every content has two valid signatures, and chance does not find the other one.
       #expect(!isProven || changed == chain, "round \(round)")
     }
   }
 
-  /// Well-formed DER with odd insides, properly signed by the authority: every answer will do.
-  @Test func oddCertificatesOfTheAuthority() throws {
+  /// Well-formed DER with odd content, signed by the authority: any verdict is right.
+  @Test func `odd certificates signed by the authority do not trap`() throws {
     var random = SeededGenerator(seed: seed, stream: 3)
     let forgery = try ChainForgery(under: authority)
     let chain = try forgery.chain()
@@ -104,9 +106,9 @@ import Testing
     let prover = try Prover(roots: try TrustRoots(files: [authority.root]))
     for round in 0..<2 * share {
       var changed = chain
-      let place = round % 2
-      let key = place == 0 ? forgery.intermediateKey : forgery.rootKey
-      changed[place] = try DERNode.resigned(chain[place], by: key, .sha384) { body in
+      let index = round % 2
+      let key = index == 0 ? forgery.intermediateKey : forgery.rootKey
+      changed[index] = try DERNode.resigned(chain[index], by: key, .sha384) { body in
         Self.mutate(&body, &random)
       }
       let input = ForgedJWS.joined(ForgedJWS.url(ForgedJWS.header(changed)), ForgedJWS.url(payload))
@@ -115,8 +117,8 @@ import Testing
     }
   }
 
-  /// Payloads of noise under a right signature: accepted, quarantined or refused, never the end.
-  @Test func oddPayloadsOfTheAuthority() throws {
+  /// Odd payloads with a valid signature: accepted, quarantined or refused, without a trap.
+  @Test func `odd payloads signed by the authority do not trap`() throws {
     var random = SeededGenerator(seed: seed, stream: 4)
     let receiver = try Receiver(configuration)
     let numbers = [
@@ -124,7 +126,7 @@ import Testing
       "1e00000000000000999", "0.5", "-0", "0", "1", "4", "5e-324", "1e18", "9e15", "-9e15",
       "179769313486231570000000000000000000000000000000000000000000", "1767225600000",
     ]
-    let places = [
+    let paths = [
       "signedDate", "data.status", "data.appAppleId", "data.transaction.purchaseDate",
       "data.transaction.expiresDate", "data.transaction.signedDate", "data.transaction.price",
       "data.transaction.revocationDate", "data.transaction.revocationPercentage",
@@ -142,12 +144,12 @@ import Testing
         .with("data.renewalInfo.isInBillingRetryPeriod", .boolean(random.chance(0.5)))
         .with("data.transaction.isUpgraded", .boolean(random.chance(0.2)))
       for _ in 0..<random.number(in: 1...6) {
-        notification = notification.with(random.pick(places), .number(random.pick(numbers)))
+        notification = notification.with(random.pick(paths), .number(random.pick(numbers)))
       }
       let jws = try authority.signed(notification)
       for now in [Sample.purchase, Int64.min, .max] {
         guard let received = try? receiver.receive(signedPayload: jws[...], at: now),
-          let event = received.foldEvent, now == Sample.purchase
+          let event = received.foldEvent(seq: 0), now == Sample.purchase
         else { continue }
         state.evolve(event)
         var alone = StreamState()
@@ -169,21 +171,21 @@ import Testing
     }
   }
 
-  // MARK: Other readers
+  // MARK: Other parsers
 
-  @Test func statesOfNoise() throws {
+  @Test func `a mutated state is decoded or rejected without a trap`() throws {
     var random = SeededGenerator(seed: seed, stream: 5)
     let receiver = try Receiver(configuration)
     var whole = StreamState()
     for index in 0..<5 {
       let jws = try authority.signed(
         Sample.notification().with("data.transaction.transactionId", .string("\(index)")))
-      if let event = try receiver.receive(signedPayload: jws[...], at: 0).foldEvent {
+      if let event = try receiver.receive(signedPayload: jws[...], at: 0).foldEvent(seq: 0) {
         whole.evolve(event)
       }
     }
     let event = try #require(
-      try receiver.receive(signedPayload: try authority.fresh()[...], at: 0).foldEvent)
+      try receiver.receive(signedPayload: try authority.fresh()[...], at: 0).foldEvent(seq: 0))
     let encoded = whole.encoded()
     #expect(StreamState(decoding: encoded) == whole)
     for round in 0..<20 * share {
@@ -201,7 +203,7 @@ import Testing
     }
   }
 
-  @Test func cursorsOfNoise() throws {
+  @Test func `a mutated cursor is rejected`() throws {
     var random = SeededGenerator(seed: seed, stream: 6)
     let token = configuration.readTokens[0]
     let key = StreamKey(
@@ -220,7 +222,7 @@ import Testing
     }
   }
 
-  @Test func timesOfNoise() throws {
+  @Test func `a parsed time is written and parsed to the same time`() throws {
     var random = SeededGenerator(seed: seed, stream: 7)
     let letters = Array("0123456789-+:.TtZz /eE\u{0}é".unicodeScalars).map(Character.init)
     let good = Array("2026-01-31T10:00:00.123+05:30")
@@ -247,13 +249,13 @@ import Testing
     #expect(Timestamp.parse("2026-01-01T00:00:00.\(String(repeating: "9", count: 5000))Z") != nil)
   }
 
-  @Test func queriesOfNoise() {
+  @Test func `random queries do not trap and yield no control characters`() {
     var random = SeededGenerator(seed: seed, stream: 8)
-    let pieces = [
+    let fragments = [
       "limit", "after", "=", "&", "%", "%2", "%41", "%C3%A9", "%ff", "%00", "+", "a", "==",
     ]
     for _ in 0..<50 * share {
-      let text = (0..<random.number(in: 0...12)).map { _ in random.pick(pieces) }.joined()
+      let text = (0..<random.number(in: 0...12)).map { _ in random.pick(fragments) }.joined()
       if let query = QueryString(text, allowed: ["limit", "after"]) {
         for name in ["limit", "after"] {
           #expect(query[name].map { value in !value.utf8.contains { $0 < 0x20 } } ?? true)
@@ -262,48 +264,48 @@ import Testing
     }
   }
 
-  @Test func documentsOfNoise() {
+  @Test func `a random document that parses is written and parsed to the same bytes`() {
     var random = SeededGenerator(seed: seed, stream: 9)
-    let pieces = [
+    let fragments = [
       "{", "}", "[", "]", ":", ",", "\"a\"", "\"", "\\", "\\u00e9", "\\ud83d\\ude00", "1", "-", "0",
       "1e5", "true", "null", " ", "\u{E9}", "e\u{301}", "{\"a\":", "\"b\":1", "\u{0}",
     ]
     for _ in 0..<100 * share {
-      let text = (0..<random.number(in: 0...14)).map { _ in random.pick(pieces) }.joined()
+      let text = (0..<random.number(in: 0...14)).map { _ in random.pick(fragments) }.joined()
       guard let document = try? JSONDocument(parsing: Array(text.utf8)) else { continue }
       let written = document.root.value.bytes
       #expect((try? JSONDocument(parsing: written))?.root.value.bytes == written, "\(text)")
     }
   }
 
-  // MARK: Noise
+  // MARK: Mutations
 
-  /// Flips, overwrites, drops, doubles and moves bytes.
+  /// Flips, overwrites, removes, duplicates and swaps bytes.
   static func mutated(
     _ bytes: [UInt8], _ random: inout SeededGenerator, _ times: Int
   ) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<times {
       guard !bytes.isEmpty else { return [0] }
-      let place = Int(random.next() % UInt64(bytes.count))
+      let index = Int(random.next() % UInt64(bytes.count))
       let size = Int(random.number(in: 1...8))
-      let end = min(bytes.count, place + size)
+      let end = min(bytes.count, index + size)
       switch random.number(in: 0...6) {
-      case 0: bytes[place] ^= 1 << (random.next() % 8)
-      case 1: bytes[place] = UInt8(truncatingIfNeeded: random.next())
-      case 2: bytes.removeSubrange(place..<end)
-      case 3: bytes.insert(contentsOf: bytes[place..<end], at: place)
+      case 0: bytes[index] ^= 1 << (random.next() % 8)
+      case 1: bytes[index] = UInt8(truncatingIfNeeded: random.next())
+      case 2: bytes.removeSubrange(index..<end)
+      case 3: bytes.insert(contentsOf: bytes[index..<end], at: index)
       case 4: bytes.removeLast(min(bytes.count - 1, size))
-      case 5: bytes[place] = [0, 0x7F, 0x80, 0xFF, 0x30, 0x22, 0x2E][Int(random.next() % 7)]
+      case 5: bytes[index] = [0, 0x7F, 0x80, 0xFF, 0x30, 0x22, 0x2E][Int(random.next() % 7)]
       default:
         let other = Int(random.next() % UInt64(bytes.count))
-        bytes.swapAt(place, other)
+        bytes.swapAt(index, other)
       }
     }
     return bytes
   }
 
-  /// Changes one node of a tree: its tag, its contents, or which children it has.
+  /// Changes one node of a tree: its tag, its content or its children.
   static func mutate(_ node: inout DERNode, _ random: inout SeededGenerator) {
     if !node.children.isEmpty, random.chance(0.8) {
       let index = Int(random.next() % UInt64(node.children.count))

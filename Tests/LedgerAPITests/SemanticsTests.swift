@@ -7,84 +7,85 @@ import StrictJSON
 import Support
 import Testing
 
-/// Rows S1 to S15: what was signed by the right key, and says odd things.
+/// Rows S1 to S15 of the hostile inputs: odd content signed by the right key.
 @Suite struct SemanticsTests {
   private let authority: Authority
-  private let door: InProcessServer
+  private let server: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try InProcessServer(root: authority.root, reactors: 2)
+    server = try InProcessServer(root: authority.root, reactors: 2)
   }
 
-  private func row(_ otid: String, _ query: String = "", in door: InProcessServer? = nil)
+  private func row(_ otid: String, _ query: String = "", in server: InProcessServer? = nil)
     -> JSONElement?
   {
-    (door ?? self.door).get("/v1/entitlements/\(otid)\(query)")?.json
+    (server ?? self.server).get("/v1/entitlements/\(otid)\(query)")?.json
   }
 
   private func accept(_ notification: JSONValue, _ row: String) throws {
-    try door.accepts(signedPayload: try authority.signed(notification), row)
+    try server.accepts(signedPayload: try authority.signed(notification), row)
   }
 
   private func refuse(_ notification: JSONValue, _ row: String) throws {
-    try door.refuses(signedPayload: try authority.signed(notification), 422, [], row)
+    try server.refuses(signedPayload: try authority.signed(notification), 422, [], row)
   }
 
-  // MARK: Again
+  // MARK: Duplicates
 
-  @Test func theSameHundredTimesAtOnce() async throws {
+  @Test func `S1: one notification sent a hundred times at once is journaled once`() async throws {
     let jws = try authority.fresh()
-    let door = self.door
-    let replies = await withTaskGroup(of: String?.self) { group in
+    let server = self.server
+    let responses = await withTaskGroup(of: String?.self) { group in
       for _ in 0..<100 {
         group.addTask {
           await withCheckedContinuation { continuation in
             Foundation.Thread.detachNewThread {
-              continuation.resume(returning: door.post(signedPayload: jws)?.text)
+              continuation.resume(returning: server.post(signedPayload: jws)?.text)
             }
           }
         }
       }
       return await group.reduce(into: [String?]()) { $0.append($1) }
     }
-    #expect(replies.filter { $0?.contains("accepted") == true }.count == 1, "S1")
-    #expect(replies.filter { $0?.contains("duplicate") == true }.count == 99, "S1")
-    let stand = try door.stand()
-    #expect(stand.head.seq == 1 && stand.quarantined == 0, "S1")
+    #expect(responses.filter { $0?.contains("accepted") == true }.count == 1, "S1")
+    #expect(responses.filter { $0?.contains("duplicate") == true }.count == 99, "S1")
+    let state = try server.state()
+    #expect(state.head.seq == 1 && state.quarantined == 0, "S1")
   }
 
-  @Test func oneIdTwoContents() throws {
+  @Test func `S2, S8: another content under the same UUID is a conflict and is quarantined`() throws
+  {
     let uuid = Sample.uuid()
     try accept(Sample.notification(uuid: uuid), "S2 first")
-    let head = try door.stand().head
+    let head = try server.state().head
     let other = Sample.notification(uuid: uuid).with("subtype", .string("RESUBSCRIBE"))
-    let reply = try #require(door.post(signedPayload: try authority.signed(other)))
-    #expect(reply.status == 200 && reply.text.contains("duplicate"), "S2")
-    #expect(try door.stand() == InProcessServer.Stand(head: head, quarantined: 1), "S2")
-    let metrics = try #require(door.get("/metrics")?.text)
+    let response = try #require(server.post(signedPayload: try authority.signed(other)))
+    #expect(response.status == 200 && response.text.contains("duplicate"), "S2")
+    #expect(try server.state() == InProcessServer.LedgerState(head: head, quarantined: 1), "S2")
+    let metrics = try #require(server.get("/metrics")?.text)
     let counted = metrics.split(separator: "\n").filter { $0.contains("outcome=\"conflict\"") }
     #expect(counted.count == 1 && counted.first?.hasSuffix("} 1") == true, "S2")
     // S8: the id in upper case is the same id.
     let upper = Sample.notification(uuid: uuid.uppercased())
-    let twin = try #require(door.post(signedPayload: try authority.signed(upper)))
-    #expect(twin.status == 200 && twin.text.contains("duplicate"), "S8")
-    #expect(try door.stand().head == head, "S8")
+    let repeated = try #require(server.post(signedPayload: try authority.signed(upper)))
+    #expect(repeated.status == 200 && repeated.text.contains("duplicate"), "S8")
+    #expect(try server.state().head == head, "S8")
   }
 
   // MARK: Order
 
-  /// The row of a door that was told these, without what depends on the order of arrival.
+  /// The row of a server that received these bodies, without what depends on their order.
   private func outcome(_ bodies: [[UInt8]]) throws -> String {
-    let door = try InProcessServer(root: authority.root)
-    for body in bodies { #expect(door.post(signedPayload: body)?.status == 200) }
+    let server = try InProcessServer(root: authority.root)
+    for body in bodies { #expect(server.post(signedPayload: body)?.status == 200) }
     let row = try #require(
-      self.row("2000000000000001", "?as_of=\(Sample.purchase + 5000)", in: door))
+      self.row("2000000000000001", "?as_of=\(Sample.purchase + 5000)", in: server))
     let value = row.value.with("last_event.seq", .integer(0))
     return value.text
   }
 
-  @Test func lateAndEqualDates() throws {
+  @Test func `S3, S4: the order of arrival does not change the row`() throws {
     let renewal = Sample.notification(signed: Sample.purchase + 4000)
       .with("notificationType", .string("DID_CHANGE_RENEWAL_STATUS"))
       .with("data.renewalInfo.autoRenewStatus", .integer(0))
@@ -99,9 +100,9 @@ import Testing
     #expect(try outcome([first, same]) == (try outcome([same, first])), "S4")
   }
 
-  // MARK: Not ours
+  // MARK: Other apps
 
-  @Test func otherAppsAndEnvironments() throws {
+  @Test func `S5 to S7: other apps and environments are not admitted`() throws {
     let base = { Sample.notification() }
     let both = { (name: String) in
       base().with("data.bundleId", .string(name)).with("data.transaction.bundleId", .string(name))
@@ -125,14 +126,14 @@ import Testing
     }
     try refuse(inEnvironment(nil), "S7 missing")
     try refuse(inEnvironment(.integer(1)), "S7 number")
-    // An app that is known in the sandbox alone.
+    // An app that is configured for Sandbox alone.
     let onlySandbox = both("com.example.sandbox").with("data.appAppleId", nil)
     try refuse(onlySandbox, "S7 production of a sandbox app")
     try accept(
-      inEnvironment(.string("Sandbox")).with("data.appAppleId", nil), "the sandbox has no Apple id")
+      inEnvironment(.string("Sandbox")).with("data.appAppleId", nil), "Sandbox has no appAppleId")
   }
 
-  @Test func idsThatAreNone() throws {
+  @Test func `S8: a notificationUUID that is not a UUID is not admitted`() throws {
     let ids = [
       "", "x", "not-a-uuid", String(repeating: "a", count: 36), "{\(Sample.uuid())}",
       Sample.uuid() + " ", " " + Sample.uuid(), Sample.uuid().replacing("-", with: ""),
@@ -142,10 +143,10 @@ import Testing
     try refuse(Sample.notification().with("notificationUUID", nil), "S8 missing")
     try refuse(Sample.notification().with("notificationUUID", .integer(1)), "S8 number")
     let long = Sample.notification(uuid: String(repeating: "0", count: 1 << 20))
-    try door.refuses(signedPayload: try authority.signed(long), 413, ["too_large"], "S8 1 MiB")
+    try server.refuses(signedPayload: try authority.signed(long), 413, ["too_large"], "S8 1 MiB")
   }
 
-  @Test func contentsThatAreNone() throws {
+  @Test func `S9: a notification needs exactly one content`() throws {
     let none = Sample.notification().with("data", nil)
     try refuse(none, "S9 none")
     let two = JSONValue.object([("bundleId", .string("com.example.app"))])
@@ -161,9 +162,9 @@ import Testing
     }
   }
 
-  // MARK: Unknown, and allowed
+  // MARK: Unknown content
 
-  @Test func whatNobodyKnowsYet() throws {
+  @Test func `S10, S11: unknown types and members are journaled and change no access`() throws {
     let before = {
       self.row("2000000000000001", "?as_of=\(Sample.purchase + 1)")?.value
         .with("event_count", nil).with("last_event", nil).text
@@ -188,7 +189,8 @@ import Testing
     try accept(Sample.notification().with("version", nil), "S11")
   }
 
-  @Test func datesOfSigning() throws {
+  @Test func `S12: a signed date must be an integer and one ahead of the clock is counted`() throws
+  {
     for date in [
       nil, JSONValue.string("1767225600000"), .number("1767225600000.5"), .null, .number("1e12"),
     ] {
@@ -199,13 +201,14 @@ import Testing
     let now = Clock.now()
     let year: Int64 = 365 * 86_400_000
     for (date, isAhead) in [(now + year, true), (now + 3_600_000, true), (now - 5 * year, false)] {
-      let counted = try door.count("subledger_signed_ahead_total")
+      let counted = try server.count("subledger_signed_ahead_total")
       try accept(Sample.notification(signed: date), "S12b")
-      #expect(try door.count("subledger_signed_ahead_total") == counted + (isAhead ? 1 : 0), "S12b")
+      #expect(
+        try server.count("subledger_signed_ahead_total") == counted + (isAhead ? 1 : 0), "S12b")
     }
   }
 
-  @Test func oddTransactions() throws {
+  @Test func `S13: odd dates and numbers in a transaction give no access by mistake`() throws {
     func access(_ otid: String) throws -> Bool? {
       for time in [Int64.min, 0, Sample.purchase, Sample.purchase + 1000, .max] {
         let row = self.row(otid, "?as_of=\(time)")
@@ -221,7 +224,7 @@ import Testing
     ]
     for (index, (path, value)) in rows.enumerated() {
       let otid = "30000000000000\(index)"
-      // No word on renewal: this shows what the transaction alone would give.
+      // Without renewal info, to see what the transaction alone gives.
       let notification = Sample.notification(otid: otid).with(path, value)
         .with("data.renewalInfo", nil)
       try accept(notification, "S13 \(path)")
@@ -242,7 +245,7 @@ import Testing
 
   // MARK: Text
 
-  @Test func oddTexts() throws {
+  @Test func `S14, D5: odd texts are journaled and read back unchanged`() throws {
     let texts = [
       "'; DROP TABLE journal;--", "\" OR 1=1 --", "<script>alert(1)</script>", "../../etc/passwd",
       "\r\nSet-Cookie: a=b", "\u{1B}[2J", "\u{202E}", "%00", "${jndi:ldap://x}", "\u{1F}",
@@ -259,12 +262,12 @@ import Testing
     }
     let long = String(repeating: "9", count: 20_000)
     try refuse(Sample.notification(otid: long), "S14 long")
-    // All of them are read back as they were, page by page.
+    // All of them are read back unchanged, page by page.
     var found: [String] = []
     var after: String?
     repeat {
       let query = "?limit=1" + (after.map { "&after=\($0)" } ?? "")
-      guard let page = door.get("/v1/entitlements" + query), page.status == 200 else {
+      guard let page = server.get("/v1/entitlements" + query), page.status == 200 else {
         Issue.record("S14: the list broke off after \(found.count)")
         break
       }
@@ -274,17 +277,17 @@ import Testing
       after = page.json?["next_page"]?.string
     } while after != nil
     #expect(Set(found.map { Array($0.utf8) }).isSuperset(of: texts.map { Array($0.utf8) }), "S14")
-    let log = try #require(door.get("/metrics")?.text)
+    let log = try #require(server.get("/metrics")?.text)
     #expect(!log.contains("DROP") && !log.contains("script"))
   }
 
-  /// Two spellings of one accent are two ids to SQL, and must be two customers to the fold.
-  @Test func spellingsAreNotMixed() throws {
+  /// SQL compares bytes, so the fold must not treat two spellings of one accent as one customer.
+  @Test func `J26: two Unicode spellings of one id are two customers`() throws {
     let ids = ["caf\u{E9}", "cafe\u{301}", "\u{212B}", "\u{C5}", "A\u{30A}"]
     for id in ids + ids {
-      _ = door.post(signedPayload: try authority.signed(Sample.notification(otid: id)))
+      _ = server.post(signedPayload: try authority.signed(Sample.notification(otid: id)))
     }
-    let items = try #require(door.get("/v1/entitlements?limit=50")?.json?["items"]?.elements)
+    let items = try #require(server.get("/v1/entitlements?limit=50")?.json?["items"]?.elements)
     #expect(items.count == ids.count)
     for item in items { #expect(item["event_count"]?.integer == 2) }
     let mixed = Sample.notification(otid: ids[0])
@@ -295,16 +298,16 @@ import Testing
     try refuse(bundle, "J26 spelling")
   }
 
-  @Test func manyCustomersAtOnce() async throws {
+  @Test func `S15: notifications of many customers at once are all journaled`() async throws {
     let bodies = try (0..<200).map {
       try authority.signed(Sample.notification(otid: "\(4_000_000_000_000_000 + $0)"))
     }
-    let door = self.door
+    let server = self.server
     let statuses = await withTaskGroup(of: [Int].self) { group in
       for lane in 0..<8 {
         group.addTask {
           stride(from: lane, to: bodies.count, by: 8).map {
-            door.post(signedPayload: bodies[$0])?.status ?? 0
+            server.post(signedPayload: bodies[$0])?.status ?? 0
           }
         }
       }
@@ -312,6 +315,6 @@ import Testing
     }
     #expect(statuses.allSatisfy { $0 == 200 || $0 == 503 }, "S15")
     let taken = Int64(statuses.filter { $0 == 200 }.count)
-    #expect(try door.stand().head.seq == taken, "S15")
+    #expect(try server.state().head.seq == taken, "S15")
   }
 }

@@ -9,14 +9,14 @@ import Testing
 
 @testable import SignedData
 
-/// Rows J6 to J14, J21, J22: the 64 bytes of the signature.
+/// Rows J6 to J14, J21, J22 of the hostile inputs: the 64 bytes of the signature.
 @Suite struct SignatureTests {
   private let authority: Authority
-  private let door: InProcessServer
+  private let server: InProcessServer
 
   init() throws {
     authority = try Authority.shared.get()
-    door = try InProcessServer(root: authority.root)
+    server = try InProcessServer(root: authority.root)
   }
 
   private func refusal(_ receiver: Receiver, _ jws: [UInt8]) -> Refusal? {
@@ -28,21 +28,21 @@ import Testing
     }
   }
 
-  @Test func whatIsSignedWasChanged() throws {
+  @Test func `J6, J7, J9: a changed payload, header or key is untrusted`() throws {
     let parts = ForgedJWS.parts(try authority.fresh())
     let payload = ForgedJWS.url(Sample.notification().bytes)
-    try door.refuses(
+    try server.refuses(
       signedPayload: ForgedJWS.joined(parts[0], payload, parts[2]), 401, ["signature"], "J6")
     let header = ForgedJWS.url(ForgedJWS.header(authority.chain, extra: #","typ":"JWT""#))
-    try door.refuses(
+    try server.refuses(
       signedPayload: ForgedJWS.joined(header, parts[1], parts[2]), 401, ["signature"], "J7")
     let key = try SigningKey.generate(.p256)
     let other = try authority.fresh(header: ForgedJWS.header(authority.chain), key: key)
-    try door.refuses(signedPayload: other, 401, ["signature"], "J9")
+    try server.refuses(signedPayload: other, 401, ["signature"], "J9")
   }
 
-  @Test func oneBit() throws {
-    let receiver = try Receiver(door.configuration)
+  @Test func `J8: a signature with one flipped bit is untrusted`() throws {
+    let receiver = try Receiver(server.configuration)
     let jws = try authority.fresh()
     let signature = ForgedJWS.signature(jws)
     for bit in 0..<512 {
@@ -50,55 +50,57 @@ import Testing
       flipped[bit / 8] ^= 1 << (bit % 8)
       let changed = ForgedJWS.resigned(jws, flipped)
       #expect(refusal(receiver, changed) == .untrusted("signature"), "J8 bit \(bit)")
-      if bit % 50 == 0 { try door.refuses(signedPayload: changed, 401, ["signature"], "J8") }
+      if bit % 50 == 0 { try server.refuses(signedPayload: changed, 401, ["signature"], "J8") }
     }
     #expect(refusal(receiver, jws) == nil)
   }
 
-  @Test func otherLengthsAndForms() throws {
+  @Test func `J10, J11: a signature of another length, form or digest is untrusted`() throws {
     let jws = try authority.fresh()
     let signature = ForgedJWS.signature(jws)
     var rows: [[UInt8]] = [
       [], [0], Array(signature.prefix(63)), signature + [0], [0] + signature,
       signature + signature.prefix(32), signature + signature, Array(signature.dropFirst()),
       [UInt8](repeating: 0, count: 65), [0] + signature.prefix(32) + [0] + signature.suffix(32),
-      // The same two numbers, one with a zero that means nothing.
+      // The same two numbers, one with a leading zero.
       signature.prefix(32) + [0] + signature.suffix(32),
     ]
     let r = DERWriter.integer(Array(signature.prefix(32)))
     let s = DERWriter.integer(Array(signature.suffix(32)))
     rows.append(DERWriter.sequence(r, s))
     for row in rows {
-      try door.refuses(
+      try server.refuses(
         signedPayload: ForgedJWS.resigned(jws, row), 401, ["signature"], "J10 \(row.count)")
     }
     let header = ForgedJWS.header(authority.chain)
     let input = ForgedJWS.joined(
       ForgedJWS.url(header), ForgedJWS.url(Sample.notification().bytes))
     let der = try authority.leafKey.signDER(input, digest: .sha256)
-    try door.refuses(
+    try server.refuses(
       signedPayload: ForgedJWS.joined(input, ForgedJWS.url(der)), 401, ["signature"], "J11")
     // The right numbers over another digest.
     for digest in [SigningKey.Digest.sha1, .sha384, .sha512] {
       let wrong = try authority.leafKey.sign(input, digest: digest)
-      try door.refuses(
+      try server.refuses(
         signedPayload: ForgedJWS.joined(input, ForgedJWS.url(wrong)), 401, ["signature"],
         "J10 digest")
     }
   }
 
-  @Test func impossibleNumbers() throws {
-    let receiver = try Receiver(door.configuration)
+  @Test func `J12, J13: numbers out of range and changed numbers are untrusted`() throws {
+    let receiver = try Receiver(server.configuration)
     let jws = try authority.fresh()
     let signature = ForgedJWS.signature(jws)
     let (r, s) = (Array(signature.prefix(32)), Array(signature.suffix(32)))
-    let n = Wide.order
+    let n = P256Arithmetic.order
     let ones = [UInt8](repeating: 0xFF, count: 32)
-    // 0, 1, n-1, n, n+1, p-1, p, p+1, 2^256-1: every pair is a signature of nothing.
+    // 0, 1, n-1, n, n+1, p-1, p, p+1, 2^256-1: no pair is a valid signature.
     let odd = [
-      Wide.number(0), Wide.number(1), Wide.minus(n, Wide.number(1)), n,
-      Wide.plus(n, Wide.number(1)), Wide.minus(Wide.prime, Wide.number(1)), Wide.prime,
-      Wide.plus(Wide.prime, Wide.number(1)), ones,
+      P256Arithmetic.number(0), P256Arithmetic.number(1),
+      P256Arithmetic.minus(n, P256Arithmetic.number(1)), n,
+      P256Arithmetic.plus(n, P256Arithmetic.number(1)),
+      P256Arithmetic.minus(P256Arithmetic.prime, P256Arithmetic.number(1)), P256Arithmetic.prime,
+      P256Arithmetic.plus(P256Arithmetic.prime, P256Arithmetic.number(1)), ones,
     ]
     for one in odd {
       for other in odd {
@@ -109,45 +111,46 @@ import Testing
       #expect(refusal(receiver, ForgedJWS.resigned(jws, r + one)) == .untrusted("signature"))
     }
     for pair in [odd[0] + odd[0], n + n, odd[0] + s, ones + ones, n + odd[0]] {
-      try door.refuses(signedPayload: ForgedJWS.resigned(jws, pair), 401, ["signature"], "J12")
+      try server.refuses(signedPayload: ForgedJWS.resigned(jws, pair), 401, ["signature"], "J12")
     }
-    try door.refuses(
+    try server.refuses(
       signedPayload: ForgedJWS.resigned(jws, s + r), 401, ["signature"], "J13 swapped")
     // The negative of r, and numbers that are equal modulo n but too large.
     let rows = [
-      Wide.minus(n, r) + s, Wide.plus(r, n) + s, r + Wide.plus(s, n), Wide.minus(ones, r) + s,
-      Wide.minus(n, r) + Wide.minus(n, s),
+      P256Arithmetic.minus(n, r) + s, P256Arithmetic.plus(r, n) + s, r + P256Arithmetic.plus(s, n),
+      P256Arithmetic.minus(ones, r) + s,
+      P256Arithmetic.minus(n, r) + P256Arithmetic.minus(n, s),
     ]
     for row in rows {
-      try door.refuses(signedPayload: ForgedJWS.resigned(jws, row), 401, ["signature"], "J13")
+      try server.refuses(signedPayload: ForgedJWS.resigned(jws, row), 401, ["signature"], "J13")
     }
   }
 
-  @Test func theOtherTwin() throws {
+  @Test func `J21, J22: the negated signature is valid and a duplicate`() throws {
     let jws = try authority.fresh()
-    let twin = Self.twin(jws)
-    try door.accepts(signedPayload: jws, "J21 first")
-    let before = try door.stand()
-    let reply = try #require(door.post(signedPayload: twin))
-    #expect(reply.status == 200 && reply.text.contains("duplicate"), "J21")
-    #expect(try door.stand() == before, "J21")
+    let negated = Self.negated(jws)
+    try server.accepts(signedPayload: jws, "J21 first")
+    let before = try server.state()
+    let response = try #require(server.post(signedPayload: negated))
+    #expect(response.status == 200 && response.text.contains("duplicate"), "J21")
+    #expect(try server.state() == before, "J21")
     let new = try authority.fresh()
     let high = ForgedJWS.signature(new).suffix(32).first.map { $0 >= 0x80 } ?? false
-    try door.accepts(signedPayload: high ? new : Self.twin(new), "J22 high S")
+    try server.accepts(signedPayload: high ? new : Self.negated(new), "J22 high S")
     let low = try authority.fresh()
     let isLow = ForgedJWS.signature(low).suffix(32).first.map { $0 < 0x7F } ?? false
-    try door.accepts(signedPayload: isLow ? low : Self.twin(low), "J22 low S")
+    try server.accepts(signedPayload: isLow ? low : Self.negated(low), "J22 low S")
   }
 
-  private static func twin(_ jws: [UInt8]) -> [UInt8] {
+  private static func negated(_ jws: [UInt8]) -> [UInt8] {
     let signature = ForgedJWS.signature(jws)
-    let s = Wide.minus(Wide.order, Array(signature.suffix(32)))
+    let s = P256Arithmetic.minus(P256Arithmetic.order, Array(signature.suffix(32)))
     return ForgedJWS.resigned(jws, signature.prefix(32) + s)
   }
 
-  /// J14. Any file of Wycheproof's vectors that lies in Fixtures is held against its keys: ECDSA
-  /// in the P1363 form, and JWS by their JWK.
-  @Test func vectorsOfFixtures() throws {
+  /// Every file of Wycheproof's vectors in Fixtures is verified with its keys: ECDSA in the P1363
+  /// form, and JWS by their JWK.
+  @Test func `J14: the vectors of Wycheproof get their verdicts`() throws {
     let folder = Bundle.module.resourceURL?.appendingPathComponent("Fixtures")
     let files = try FileManager.default.contentsOfDirectory(
       at: try #require(folder), includingPropertiesForKeys: nil)
@@ -160,7 +163,7 @@ import Testing
       #expect(count == said, "\(file.lastPathComponent) has \(count) of \(said)")
       held += count
     }
-    #expect(held >= 262, "Wycheproof's vectors for P-256 with SHA-256 are there")
+    #expect(held >= 262, "the vectors of Wycheproof for P-256 with SHA-256")
   }
 
   /// - Returns: how many vectors the group has.
@@ -169,7 +172,7 @@ import Testing
     let isJWS = tests.first?["jws"] != nil
     let named = group["publicKeyDer"]?.string ?? group["keyDer"]?.string
     let der = isJWS ? Self.der(group["public"]) : named.flatMap(Hexadecimal.decode)
-    // A key of another kind vouches for nothing here.
+    // Keys of other kinds are not supported.
     guard let der else { return tests.count }
     let keys = try keys(of: certificate(for: der))
     for test in tests {
@@ -190,12 +193,13 @@ import Testing
     return tests.count
   }
 
-  /// One that never makes a table and one that has it.
+  /// A key that never builds a table of multiples, and one that has it.
   private func keys(of certificate: Certificate) throws -> [VerifyingKey] {
     try [.max, 0].map { try VerifyingKey(of: certificate, tableAfter: $0) }
   }
 
-  /// What the keys say, and last what the table does, which OpenSSL's own verdict would hide.
+  /// The verdicts of the keys, and last that of the table alone, which OpenSSL's verdict would
+  /// hide.
   private func verdicts(
     of keys: [VerifyingKey], _ signature: [UInt8], over bytes: ArraySlice<UInt8>
   ) -> [Bool] {
@@ -217,10 +221,10 @@ import Testing
       DERWriter.bits([4] + x + y))
   }
 
-  /// A certificate that carries this SubjectPublicKeyInfo; who signed it does not matter here.
+  /// A certificate with this SubjectPublicKeyInfo; its signature does not matter here.
   private func certificate(for key: [UInt8]) throws -> Certificate {
     var forgery = try ChainForgery(under: authority)
-    forgery.leafSurgery = { $0.children[6] = DERNode(key[...]) }
+    forgery.leafEdit = { $0.children[6] = DERNode(key[...]) }
     return try Certificate(der: try forgery.chain()[0])
   }
 }

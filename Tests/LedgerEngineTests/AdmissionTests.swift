@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import Foundation
 import JournalStore
@@ -8,9 +9,12 @@ import StrictJSON
 import Support
 import Testing
 
-/// Whose notification it is, and what becomes of those that cannot be taken.
+/// Which app and stream a V1 body belongs to, and what becomes of a body that is not admitted.
 @Suite struct AdmissionTests {
-  @Test func withoutAnOriginalTransactionIdTheNewestTransactionNamesTheStream() throws {
+  @Test
+  func `a body without an original transaction id belongs to the stream of its newest transaction`()
+    throws
+  {
     let ledger = try V1Fixtures.ledger()
     let body = V1Fixtures.body(
       "DID_RENEW",
@@ -20,23 +24,23 @@ import Testing
         V1Fixtures.entry("2000", "pro.m", "20-01-01", "20-02-01", otid: "2000"),
       ], [V1Fixtures.pending("basic.m", "0"), V1Fixtures.pending("pro.m", "1", otid: "2000")],
       top: ["original_transaction_id": JSONValue?.none])
-    #expect(try ledger.take(body, at: 1) == .accepted(1))
+    #expect(try ledger.ingest(body, at: 1) == .accepted(1))
     let row = try ledger.row("2000", now: V1Fixtures.ms("20-02-15"))
     #expect(Row(row).description == "active pro.m 20-03-01 true")
     #expect(try ledger.row("1000", now: V1Fixtures.ms("20-02-15")) == nil)
   }
 
-  @Test func withoutAnyTransactionTheEventHasNoStream() throws {
+  @Test func `a body without transactions becomes an event without a stream`() throws {
     let ledger = try V1Fixtures.ledger()
     let body = V1Fixtures.body(
       "DID_FAIL_TO_RENEW", nil, nil, top: ["original_transaction_id": JSONValue?.none])
-    #expect(try ledger.take(body, at: 1) == .accepted(1))
+    #expect(try ledger.ingest(body, at: 1) == .accepted(1))
     #expect(try ledger.events().first?.originalTransactionId == nil)
-    #expect(try ledger.reader().rows().count() == 0)
+    #expect(try ledger.reader().projection().count() == 0)
     #expect(try ledger.verify().findingCount == 0)
   }
 
-  @Test func withoutABundleIdItIsForTheAppWhoseSecretMatched() throws {
+  @Test func `a body without a bundle id is for the app whose secret matched`() throws {
     let ledger = try TestLedger(secrets: [V1Fixtures.secret], apps: ["com.example.other"])
     for (secret, bundle) in [
       (V1Fixtures.secret, TestLedger.bundleId),
@@ -45,7 +49,7 @@ import Testing
       let body = V1Fixtures.body(
         "INITIAL_BUY", [V1Fixtures.entry("1000", "basic.m", "20-01-01", "20-02-01")], nil,
         top: ["bid": JSONValue?.none, "password": .string(secret), "x": .string(bundle)])
-      guard case .accepted = try ledger.take(body, at: 1) else {
+      guard case .accepted = try ledger.ingest(body, at: 1) else {
         Issue.record("not accepted")
         continue
       }
@@ -54,17 +58,17 @@ import Testing
     #expect(try ledger.verify().findingCount == 0)
   }
 
-  @Test func theSecretOfOneAppSaysNothingOfAnother() throws {
+  @Test func `the secret of one app does not admit a notification of another`() throws {
     let ledger = try TestLedger(secrets: [V1Fixtures.secret], apps: ["com.example.other"])
     for bundle in ["com.example.other", "com.example.foreign"] {
       let body = V1Fixtures.body("INITIAL_BUY", [], [], top: ["bid": .string(bundle)])
-      #expect(try ledger.take(body, at: 1) == .quarantined("other_app"))
+      #expect(try ledger.ingest(body, at: 1) == .quarantined("other_app"))
     }
     #expect(try ledger.events().isEmpty && ledger.quarantine().count == 2)
     #expect(try ledger.verify().findingCount == 0)
   }
 
-  @Test func environments() throws {
+  @Test func `a body is admitted only if its environments agree and are configured`() throws {
     let ledger = try TestLedger(secrets: [V1Fixtures.secret], environments: ["Production"])
     let cases: [(String?, String?, TestLedger.Answer)] = [
       ("PROD", "Production", .accepted(1)), ("PROD", nil, .accepted(2)),
@@ -80,82 +84,84 @@ import Testing
         ("unified_receipt", .object(receipt)),
       ]
       if let top { members.append(("environment", .string(top))) }
-      #expect(try ledger.take(JSONValue.object(members).bytes, at: 1) == answer)
+      #expect(try ledger.ingest(JSONValue.object(members).bytes, at: 1) == answer)
     }
   }
 
-  /// What it says cannot be; it is genuine all the same, and kept for people to look at.
+  /// The body is genuine, so it is stored for the operator.
   @Test(arguments: [
     ("expires_date_ms", "soon"), ("expires_date_ms", "1.5e12"), ("purchase_date_ms", "yesterday"),
     ("expires_date_ms", "99999999999999999999"), ("cancellation_date_ms", "2020-01-10"),
-  ]) func datesThatAreNone(_ name: String, _ value: String) throws {
+  ]) func `a body with an unreadable date is quarantined`(_ name: String, _ value: String) throws {
     let ledger = try V1Fixtures.ledger()
     let entry = V1Fixtures.entry("1000", "basic.m", "20-01-01", "20-02-01", [name: value])
-    let answer = try ledger.take(V1Fixtures.body("INITIAL_BUY", [entry], []), at: 1)
+    let answer = try ledger.ingest(V1Fixtures.body("INITIAL_BUY", [entry], []), at: 1)
     #expect(answer == .quarantined("date"))
     #expect(try ledger.quarantine().count == 1 && ledger.events().isEmpty)
     #expect(try ledger.row("1000", now: V1Fixtures.ms("20-01-15")) == nil)
   }
 
-  @Test func withoutATypeItIsKeptAsideOnce() throws {
+  @Test func `a body without a type is quarantined once`() throws {
     let ledger = try V1Fixtures.ledger()
     let types: [JSONValue?] = [nil, .string(""), .array([]), .null]
     for type in types {
       let body = V1Fixtures.body("", [], [], top: ["notification_type": type])
       for _ in 1...2 {
-        #expect(try ledger.take(body, at: 1) == .quarantined("notification_type"))
+        #expect(try ledger.ingest(body, at: 1) == .quarantined("notification_type"))
       }
     }
     #expect(try ledger.events().isEmpty && ledger.quarantine().count == types.count)
   }
 
-  /// A period that ends before it begins, or never began, grants nothing.
-  @Test func aPeriodThatEndsBeforeItBegins() throws {
+  @Test func `a period that ends before it begins gives no access`() throws {
     let ledger = try V1Fixtures.ledger()
     let entry = V1Fixtures.entry("1000", "basic.m", "20-02-01", "20-01-01")
-    #expect(try ledger.take(V1Fixtures.body("INITIAL_BUY", [entry], []), at: 1) == .accepted(1))
+    #expect(try ledger.ingest(V1Fixtures.body("INITIAL_BUY", [entry], []), at: 1) == .accepted(1))
     for day in ["20-01-15", "20-01-31T12:00", "20-02-01", "20-02-02"] {
       #expect(try ledger.row("1000", now: V1Fixtures.ms(day))?.entitlement.givesAccess == false)
     }
   }
 
-  @Test func admittedOnceTheConfigurationIsMended() throws {
+  @Test func `a quarantined notification is admitted after the configuration is corrected`() throws
+  {
     let ledger = try TestLedger(secrets: [V1Fixtures.secret], environments: ["Sandbox"])
-    #expect(try ledger.take(V1Fixtures.purchase, at: 1) == .quarantined("other_environment"))
+    #expect(try ledger.ingest(V1Fixtures.purchase, at: 1) == .quarantined("other_environment"))
     let item = try #require(try ledger.quarantine().first)
     #expect(item.environment == "Production" && item.bundleId == TestLedger.bundleId)
     #expect(ledger.admit(item.id, at: 2) == .quarantined("other_environment"))
-    try ledger.mend(secrets: ["another secret by now"])
+    try ledger.reconfigure(secrets: ["another secret by now"])
     #expect(ledger.admit(item.id, at: 3) == .accepted(1))
     #expect(try ledger.quarantine().isEmpty)
     let row = try ledger.row("1000", now: V1Fixtures.ms("20-01-15"))
     #expect(Row(row).description == "active basic.m 20-02-01 true")
     #expect(try ledger.verify().findingCount == 0)
-    // It is the same notification when Apple sends it again.
-    try ledger.mend(secrets: [V1Fixtures.secret])
-    #expect(try ledger.take(V1Fixtures.purchase, at: 4) == .duplicate(1))
+    // Apple sends it again.
+    try ledger.reconfigure(secrets: [V1Fixtures.secret])
+    #expect(try ledger.ingest(V1Fixtures.purchase, at: 4) == .duplicate(1))
   }
 
-  /// The secret told whose it is, and is gone when the notification is admitted.
-  @Test func admittedForTheAppWhoseSecretMatched() throws {
+  /// Quarantine records the app, because the secret is not stored.
+  @Test func `a quarantined body without a bundle id is admitted for the app whose secret matched`()
+    throws
+  {
     let ledger = try TestLedger(
       secrets: [V1Fixtures.secret], apps: ["com.example.other"], environments: ["Sandbox"])
     let body = V1Fixtures.body(
       "INITIAL_BUY", [V1Fixtures.entry("1000", "basic.m", "20-01-01", "20-02-01")], nil,
       top: ["bid": JSONValue?.none, "password": .string("secret of com.example.other")])
-    #expect(try ledger.take(body, at: 1) == .quarantined("other_environment"))
+    #expect(try ledger.ingest(body, at: 1) == .quarantined("other_environment"))
     let item = try #require(try ledger.quarantine().first)
     #expect(item.bundleId == "com.example.other")
-    try ledger.mend(secrets: [V1Fixtures.secret], apps: ["com.example.other"])
+    try ledger.reconfigure(secrets: [V1Fixtures.secret], apps: ["com.example.other"])
     #expect(ledger.admit(item.id, at: 2) == .accepted(1))
     #expect(try ledger.events().first?.bundleId == "com.example.other")
     #expect(try ledger.verify().findingCount == 0)
   }
 
   /// Apple sends TEST in the form of version 2 even to an address set up for version 1.
-  @Test func testsComeInTheFormOfVersion2() throws {
+  @Test func `a TEST in the form of version 2 is accepted`() throws {
     let ledger = try V1Fixtures.ledger()
-    let test = try AppStoreStandIn.sign(
+    let test = try SharedAuthority.sign(
       .object([
         ("notificationType", .string("TEST")),
         ("notificationUUID", .string("3838df56-31ab-4e2e-9535-e6e9377c4c77")),
@@ -167,19 +173,19 @@ import Testing
           ])
         ),
       ]))
-    #expect(try ledger.take(test, at: 1_700_000_000_500) == .accepted(1))
-    #expect(try ledger.events().first?.source == "v2")
-    #expect(try ledger.reader().rows().count() == 0)
+    #expect(try ledger.ingest(test, at: 1_700_000_000_500) == .accepted(1))
+    #expect(try ledger.events().first?.source == .v2)
+    #expect(try ledger.reader().projection().count() == 0)
   }
 
-  @Test func durationsOfWhatDoesNotRenew() throws {
+  @Test func `a configured duration ends a product that does not renew`() throws {
     let ledger = try TestLedger(secrets: [V1Fixtures.secret], durations: ["season.pass": "P90D"])
     let pass = V1Fixtures.entry("1000", "season.pass", "20-01-01", nil)
-    try ledger.take(V1Fixtures.body("CONSUMPTION_REQUEST", [pass], []), at: 1)
+    try ledger.ingest(V1Fixtures.body("CONSUMPTION_REQUEST", [pass], []), at: 1)
     let other = V1Fixtures.entry("2000", "lifetime", "20-01-01", nil, otid: "2000")
     let top: [String: JSONValue?] = ["original_transaction_id": .string("2000")]
-    try ledger.take(V1Fixtures.body("CONSUMPTION_REQUEST", [other], [], top: top), at: 1)
-    // 1 January and ninety days, in a leap year.
+    try ledger.ingest(V1Fixtures.body("CONSUMPTION_REQUEST", [other], [], top: top), at: 1)
+    // 1 January plus ninety days, in a leap year.
     for (day, row) in [
       ("20-03-30", "active season.pass 20-03-31 null"),
       ("20-03-31", "expired season.pass 20-03-31 null"),

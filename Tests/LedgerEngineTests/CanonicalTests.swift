@@ -1,10 +1,12 @@
+import AppStore
 import Foundation
 import JournalStore
 import LedgerEngine
 import Support
 import Testing
 
-/// What is hashed and what deduplicates. The constants were computed by another program.
+/// The canonical form that is hashed, and the uuid that deduplicates. Another program computed the
+/// constants.
 @Suite struct CanonicalTests {
   @Test(arguments: [
     (
@@ -27,70 +29,72 @@ import Testing
       "canonical", "88b6589b3fba4530322cf737cc93b1d6f9a864bb25bdf05dedb94d80c9979a60",
       "533caeb8-fd4d-811a-8ad5-3b756fb2e749"
     ),
-  ]) func digestAndUUID(_ name: String, _ digest: String, _ uuid: String) throws {
+  ]) func `the digest and the uuid are those that another program computed`(
+    _ name: String, _ digest: String, _ uuid: String
+  ) throws {
     let ledger = try V1Fixtures.ledger()
-    #expect(try ledger.take(try V1Fixtures.fixture(name + ".json"), at: 1) == .accepted(1))
+    #expect(try ledger.ingest(try V1Fixtures.fixture(name + ".json"), at: 1) == .accepted(1))
     let event = try #require(try ledger.events().first)
     #expect(event.bodySHA256.map { String(format: "%02x", $0) }.joined() == digest)
-    #expect(event.notificationUUID == uuid)
-    #expect(event.source == "v1" && event.subtype == nil)
+    #expect(event.notificationUUID.description == uuid)
+    #expect(event.source == .v1 && event.subtype == nil)
   }
 
-  /// Numbers as they came, names by their UTF-8 bytes at every level, the fewest escapes.
-  @Test func theBodyIsCanonical() throws {
+  /// Numbers as received, names sorted by UTF-8 bytes at every level, as few escapes as possible.
+  @Test func `a body is journaled in its canonical form`() throws {
     let ledger = try V1Fixtures.ledger()
-    try ledger.take(try V1Fixtures.fixture("canonical.json"), at: 1)
+    try ledger.ingest(try V1Fixtures.fixture("canonical.json"), at: 1)
     let body = try #require(try ledger.events().first).body
     let expected = try V1Fixtures.fixture("canonical-body.txt")
     #expect(String(decoding: body, as: UTF8.self) == expected)
     #expect(Array(expected.utf8) == body)
   }
 
-  /// Two names that look alike are two names: text is bytes here, and nothing is normalised.
-  @Test func namesAreBytes() throws {
+  /// Nothing is normalised: a precomposed and a decomposed letter make two names.
+  @Test func `member names are compared as bytes`() throws {
     let ledger = try V1Fixtures.ledger()
     for names in ["\"\u{E9}\":1,\"e\u{301}\":2,", "\"\\u00e9\":1,\"e\\u0301\":2,"] {
       let body = V1Fixtures.purchase.replacingOccurrences(of: "{\"bid\"", with: "{\(names)\"bid\"")
       #expect(body != V1Fixtures.purchase)
       // The second is the first, escaped.
-      let answer = try ledger.take(body, at: 1)
+      let answer = try ledger.ingest(body, at: 1)
       #expect(answer == .accepted(1) || answer == .duplicate(1))
     }
   }
 
-  @Test func layoutAndOrderOfMembersMakeNoOtherNotification() throws {
+  @Test func `a body with another layout is a duplicate`() throws {
     let ledger = try V1Fixtures.ledger()
     let spaced = V1Fixtures.purchase.replacingOccurrences(of: ",\"", with: " ,\r\n\t\"")
-    #expect(try ledger.take(V1Fixtures.purchase, at: 1) == .accepted(1))
-    #expect(try ledger.take(spaced, at: 2) == .duplicate(1))
+    #expect(try ledger.ingest(V1Fixtures.purchase, at: 1) == .accepted(1))
+    #expect(try ledger.ingest(spaced, at: 2) == .duplicate(1))
     let escaped = V1Fixtures.purchase.replacingOccurrences(of: "basic.m", with: "b\\u0061sic.m")
-    #expect(try ledger.take(escaped, at: 3) == .duplicate(1))
+    #expect(try ledger.ingest(escaped, at: 3) == .duplicate(1))
   }
 
-  /// Apple's retries differ in the receipts alone.
-  @Test func anotherReceiptIsTheSameNotification() throws {
+  /// Apple's retries differ only in the receipts.
+  @Test func `a body with another receipt is a duplicate`() throws {
     let ledger = try V1Fixtures.ledger()
-    #expect(try ledger.take(V1Fixtures.purchase, at: 1) == .accepted(1))
+    #expect(try ledger.ingest(V1Fixtures.purchase, at: 1) == .accepted(1))
     let again = V1Fixtures.purchase.replacingOccurrences(of: "cmVjZWlwdA==", with: "YW5vdGhlcg==")
     #expect(again != V1Fixtures.purchase)
-    #expect(try ledger.take(again, at: 2) == .duplicate(1))
+    #expect(try ledger.ingest(again, at: 2) == .duplicate(1))
     #expect(try ledger.quarantine().isEmpty && ledger.events().count == 1)
     let older = try V1Fixtures.fixture("older-renewal.json")
-    #expect(try ledger.take(older, at: 3) == .accepted(2))
+    #expect(try ledger.ingest(older, at: 3) == .accepted(2))
     let retried = older.replacingOccurrences(of: "bGF0ZXN0", with: "c29tZXRoaW5n")
-    #expect(try ledger.take(retried, at: 4) == .duplicate(2))
+    #expect(try ledger.ingest(retried, at: 4) == .duplicate(2))
   }
 
-  @Test func anythingElseIsAnotherNotification() throws {
+  @Test func `a body with any other difference is another notification`() throws {
     let ledger = try V1Fixtures.ledger()
-    #expect(try ledger.take(V1Fixtures.purchase, at: 1) == .accepted(1))
+    #expect(try ledger.ingest(V1Fixtures.purchase, at: 1) == .accepted(1))
     for (old, new) in [
       ("basic.m", "basic.n"), ("INITIAL_BUY", "DID_RENEW"),
       ("Production", "Production\",\"x\":\""),
     ] {
       let other = V1Fixtures.purchase.replacingOccurrences(of: old, with: new)
       #expect(other != V1Fixtures.purchase)
-      guard case .accepted = try ledger.take(other, at: 2) else {
+      guard case .accepted = try ledger.ingest(other, at: 2) else {
         Issue.record("\(new): not another notification")
         continue
       }

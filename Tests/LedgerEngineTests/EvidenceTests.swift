@@ -8,14 +8,14 @@ import StrictJSON
 import Support
 import Testing
 
-/// V1 bodies are not dated: what they tell of is. Arrival never decides.
+/// V1 bodies have no date of their own. They are dated by their content, never by their arrival.
 @Suite struct EvidenceTests {
   private static let january = V1Fixtures.entry("1000", "basic.m", "20-01-01", "20-02-01")
   private static let february = V1Fixtures.entry("1001", "basic.m", "20-02-01", "20-03-01")
 
   private func evidence(_ body: String) throws -> String {
     let ledger = try V1Fixtures.ledger()
-    #expect(try ledger.take(body, at: 1_700_000_000_000) == .accepted(1))
+    #expect(try ledger.ingest(body, at: 1_700_000_000_000) == .accepted(1))
     let event = try #require(try ledger.events().first)
     #expect(try ledger.verify().findingCount == 0)
     return event.signedDate == 0 ? "none" : Row.day(event.signedDate)
@@ -23,20 +23,20 @@ import Testing
 
   private static func ms(_ day: String) -> String { String(V1Fixtures.ms(day)) }
 
-  @Test func theNewestPurchase() throws {
+  @Test func `the newest purchase dates a body`() throws {
     #expect(
       try evidence(V1Fixtures.body("DID_RENEW", [Self.february, Self.january], [])) == "20-02-01")
     #expect(
       try evidence(V1Fixtures.body("DID_RENEW", [Self.january, Self.february], [])) == "20-02-01")
   }
 
-  @Test func theCancellation() throws {
+  @Test func `a cancellation dates a body`() throws {
     let cancelled = V1Fixtures.entry(
       "1000", "basic.m", "20-01-01", "20-02-01", ["cancellation_date_ms": Self.ms("20-02-10")])
     #expect(try evidence(V1Fixtures.body("CANCEL", [Self.february, cancelled], [])) == "20-02-10")
   }
 
-  @Test func theChangeOfTheFlag() throws {
+  @Test func `a change of the renewal status dates a body`() throws {
     let top: [String: JSONValue?] = [
       "auto_renew_status_change_date_ms": .string(Self.ms("20-02-15"))
     ]
@@ -44,45 +44,44 @@ import Testing
     #expect(try evidence(body) == "20-02-15")
   }
 
-  @Test func theEndOfWhatCouldNotBeCharged() throws {
+  @Test func `the end of a period that could not be charged dates a body`() throws {
     let retrying = V1Fixtures.pending("basic.m", "1", ["is_in_billing_retry_period": "1"])
     #expect(
       try evidence(V1Fixtures.body("DID_FAIL_TO_RENEW", [Self.january], [retrying])) == "20-02-01")
-    // Another product's charge says nothing of this one's end.
+    // The charge of another product does not date this one.
     let other = V1Fixtures.pending("other.m", "1", ["is_in_billing_retry_period": "1"])
     #expect(
       try evidence(V1Fixtures.body("DID_FAIL_TO_RENEW", [Self.january], [other])) == "20-01-01")
   }
 
-  @Test func onlyItsOwnStreamCounts() throws {
+  @Test func `transactions of other streams do not date a body`() throws {
     let other = V1Fixtures.entry("2000", "pro.m", "20-06-01", "20-07-01", otid: "2000")
     #expect(try evidence(V1Fixtures.body("DID_RENEW", [other, Self.january], [])) == "20-01-01")
   }
 
-  @Test func nothingAtAll() throws {
+  @Test func `a body without evidence has no date`() throws {
     #expect(try evidence(V1Fixtures.body("DID_FAIL_TO_RENEW", nil, nil)) == "none")
   }
 
-  /// The receipts' own dates are not evidence of anything: a retry has newer ones.
-  @Test func notTheReceipt() throws {
+  /// A retry has a receipt with newer dates.
+  @Test func `the receipt's dates do not date a body`() throws {
     let more: [(String, JSONValue)] = [("request_date_ms", .string(Self.ms("24-01-01")))]
     #expect(
       try evidence(V1Fixtures.body("DID_RENEW", [Self.january], [], receipt: more)) == "20-01-01")
   }
 
-  @Test func aLateOldBodyChangesNothing() throws {
+  @Test func `an older body that arrives later does not change the row`() throws {
     let ledger = try V1Fixtures.ledger()
-    try ledger.take(
+    try ledger.ingest(
       V1Fixtures.body(
         "DID_RENEW", [Self.february, Self.january], [V1Fixtures.pending("basic.m", "0")]),
       at: 1)
-    try ledger.take(V1Fixtures.purchase, at: 1_700_000_000_000)
+    try ledger.ingest(V1Fixtures.purchase, at: 1_700_000_000_000)
     let row = try ledger.row("1000", now: V1Fixtures.ms("20-02-15"))
     #expect(Row(row).description == "active basic.m 20-03-01 false")
   }
 
-  /// Of two bodies with the same evidence the one that lists more is the later one.
-  @Test func moreTransactionsAreLater() throws {
+  @Test func `of two bodies of one date the one with more transactions is the later`() throws {
     for isReversed in [false, true] {
       let ledger = try V1Fixtures.ledger()
       let retrying = V1Fixtures.pending("basic.m", "1", ["is_in_billing_retry_period": "1"])
@@ -91,14 +90,13 @@ import Testing
         V1Fixtures.body(
           "DID_RECOVER", [Self.february, Self.january], [V1Fixtures.pending("basic.m", "1")]),
       ]
-      for body in isReversed ? bodies.reversed() : bodies { try ledger.take(body, at: 1) }
+      for body in isReversed ? bodies.reversed() : bodies { try ledger.ingest(body, at: 1) }
       let row = try ledger.row("1000", now: V1Fixtures.ms("20-03-02"))
       #expect(Row(row).description == "expired basic.m 20-03-01 true")
     }
   }
 
-  /// Once cancelled, for good: a later body that leaves it out does not bring the month back.
-  @Test func aCancellationOnceSeenStays() throws {
+  @Test func `a later body without the cancellation does not undo it`() throws {
     let cancelled = V1Fixtures.entry(
       "1000", "basic.m", "20-01-01", "20-02-01", ["cancellation_date_ms": Self.ms("20-01-10")])
     let later = V1Fixtures.entry(
@@ -113,26 +111,25 @@ import Testing
     ]
     for shift in bodies.indices {
       let ledger = try V1Fixtures.ledger()
-      for body in bodies[shift...] + bodies[..<shift] { try ledger.take(body, at: 1) }
+      for body in bodies[shift...] + bodies[..<shift] { try ledger.ingest(body, at: 1) }
       let row = try ledger.row("1000", now: V1Fixtures.ms("20-01-25"))
       #expect(Row(row, also: "revoked_at").description == "revoked basic.m 20-02-01 null 20-01-10")
     }
   }
 
-  /// Two places name the same transaction: its cancellation counts in either.
-  @Test func aTransactionListedTwice() throws {
+  @Test func `a cancellation counts in either list that names its transaction`() throws {
     let cancelled = V1Fixtures.entry(
       "1000", "basic.m", "20-01-01", "20-02-01", ["cancellation_date_ms": Self.ms("20-01-10")])
     let body = V1Fixtures.body(
       "CANCEL", [Self.january], [], top: ["latest_receipt_info": cancelled])
     let ledger = try V1Fixtures.ledger()
-    try ledger.take(body, at: 1)
+    try ledger.ingest(body, at: 1)
     let row = try ledger.row("1000", now: V1Fixtures.ms("20-01-25"))
     #expect(row?.entitlement.status == .revoked)
   }
 
-  /// No double holds these.
-  @Test func numbersBeyondTwoToThe53() throws {
+  /// A Double cannot represent them.
+  @Test func `numbers beyond 2 to the 53 keep all their digits`() throws {
     let id = "9007199254740993000001"
     let entry = V1Fixtures.entry(
       "9007199254740993000003", "basic.m", "20-01-01", "20-02-01", otid: id)
@@ -140,7 +137,7 @@ import Testing
       "INITIAL_BUY", [entry], [V1Fixtures.pending("basic.m", "1", otid: id)],
       top: ["original_transaction_id": .number(id)])
     let ledger = try V1Fixtures.ledger()
-    try ledger.take(body, at: 1)
+    try ledger.ingest(body, at: 1)
     let row = try ledger.row(id, now: V1Fixtures.ms("20-01-25"))
     #expect(row?.json["transaction_id"]?.text == "\"9007199254740993000003\"")
     let text = String(decoding: try #require(try ledger.events().first).body, as: UTF8.self)

@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 import JournalStore
 import LedgerEngine
@@ -6,9 +7,10 @@ import StrictJSON
 import Support
 import Testing
 
-/// The V1 scenarios in machine form: every order of arrival, every event twice, the same answers.
+/// The V1 scenarios of `scenarios-v1.json`: every order of arrival and every event twice give the
+/// same answers.
 @Suite struct ScenarioTests {
-  @Test func everyScenarioInEveryOrder() throws {
+  @Test func `every scenario gives its answers in every order of arrival`() throws {
     let text = try V1Fixtures.fixture("scenarios-v1.json")
     let scenarios = try JSONDocument(parsing: Array(text.utf8)).root["scenarios"]?.elements ?? []
     #expect(scenarios.count == 5)
@@ -22,16 +24,16 @@ import Testing
     var digests: Set<String> = []
     for order in Self.permutations(Array(bodies.indices)) {
       let ledger = try V1Fixtures.ledger()
-      for place in order { try ledger.take(bodies[place], at: 1_900_000_000_000) }
-      for place in order.reversed() {
-        guard case .duplicate = try ledger.take(bodies[place], at: 1_900_000_000_001) else {
-          Issue.record("\(name): taken twice")
+      for index in order { try ledger.ingest(bodies[index], at: 1_900_000_000_000) }
+      for index in order.reversed() {
+        guard case .duplicate = try ledger.ingest(bodies[index], at: 1_900_000_000_001) else {
+          Issue.record("\(name): accepted twice")
           return
         }
       }
       digests.insert(try ledger.digest())
-      for (event, place) in zip(try ledger.events(), order) {
-        #expect(event.signedDate == events[place]["evidenceDate"]?.integer, "\(name) \(place)")
+      for (event, index) in zip(try ledger.events(), order) {
+        #expect(event.signedDate == events[index]["evidenceDate"]?.integer, "\(name) \(index)")
       }
       for answer in scenario["answers"]?.elements ?? [] { try check(answer, ledger, name) }
     }
@@ -41,7 +43,7 @@ import Testing
   private func check(_ answer: JSONElement, _ ledger: TestLedger, _ name: String) throws {
     let row = try ledger.row(
       answer["original_transaction_id"]?.string ?? "", asOf: answer["as_of"]?.integer,
-      environment: answer["environment"]?.string ?? "")
+      environment: Environment(rawValue: answer["environment"]?.string ?? ""))
     for (member, value) in answer["row"]?.members ?? [] {
       #expect(row?.json[member]?.text == value.value.text, "\(name): \(member)")
     }

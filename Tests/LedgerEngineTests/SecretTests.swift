@@ -7,7 +7,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// V1's only proof: the shared secret. Compared, and then nowhere.
+/// The shared secret, V1's only proof: it is compared and then removed.
 @Suite struct SecretTests {
   private static let untrusted = TestLedger.Answer.untrusted("v1_secret")
 
@@ -15,16 +15,16 @@ import Testing
     V1Fixtures.body("INITIAL_BUY", [], [], top: ["password": password])
   }
 
-  @Test func bothSecretsOfARotationAreGood() throws {
+  @Test func `both secrets of a rotation are accepted`() throws {
     let ledger = try TestLedger(secrets: ["the old one", "the new one"])
-    #expect(try ledger.take(Self.body(.string("the old one")), at: 1) == .accepted(1))
+    #expect(try ledger.ingest(Self.body(.string("the old one")), at: 1) == .accepted(1))
     let new = V1Fixtures.body("DID_RENEW", [], [], top: ["password": .string("the new one")])
-    #expect(try ledger.take(new, at: 2) == .accepted(2))
-    // The same notification under the other secret is the same.
-    #expect(try ledger.take(Self.body(.string("the new one")), at: 3) == .duplicate(1))
+    #expect(try ledger.ingest(new, at: 2) == .accepted(2))
+    // The same notification with the other secret.
+    #expect(try ledger.ingest(Self.body(.string("the new one")), at: 3) == .duplicate(1))
   }
 
-  @Test func everythingElseIsUntrustedAlike() throws {
+  @Test func `every other password is untrusted`() throws {
     let ledger = try V1Fixtures.ledger()
     let wrong: [JSONValue?] = [
       nil, .string(""), .string("wrong"), .string(String(V1Fixtures.secret.dropLast())),
@@ -34,42 +34,42 @@ import Testing
       .boolean(true), .object([("a", .string(V1Fixtures.secret))]),
     ]
     for password in wrong {
-      #expect(try ledger.take(Self.body(password), at: 1) == Self.untrusted)
+      #expect(try ledger.ingest(Self.body(password), at: 1) == Self.untrusted)
     }
     #expect(try ledger.events().isEmpty && ledger.quarantine().isEmpty)
   }
 
-  /// A comparison of hashes that lets one guess in many pass shows itself among thousands only.
-  @Test func noGuessIsTaken() throws {
+  /// A wrong comparison of hashes that accepts one guess in a hundred is only found with thousands.
+  @Test func `none of 3,000 guesses is accepted`() throws {
     let ledger = try V1Fixtures.ledger()
-    let taken = try (0..<3_000).filter {
-      try ledger.take(Self.body(.string("guess \($0)")), at: 1) != Self.untrusted
+    let accepted = try (0..<3_000).filter {
+      try ledger.ingest(Self.body(.string("guess \($0)")), at: 1) != Self.untrusted
     }
-    #expect(taken == [])
+    #expect(accepted == [])
     #expect(try ledger.events().isEmpty && ledger.quarantine().isEmpty)
   }
 
-  /// Secrets are compared by their hash, and by all of it.
-  @Test func aGuessWhoseHashBeginsAlikeIsWrong() throws {
+  /// The whole hash is compared.
+  @Test func `a guess whose hash begins or ends like the secret is untrusted`() throws {
     let ledger = try V1Fixtures.ledger()
     let first = ReadAccess.digest(of: V1Fixtures.secret).prefix(2)
     let last = ReadAccess.digest(of: V1Fixtures.secret).suffix(2)
     let guesses = (0..<4000).map { "guess \($0)" }
     let alike = try #require(guesses.first { ReadAccess.digest(of: $0).prefix(2) == first })
-    let ending = try #require(guesses.first { ReadAccess.digest(of: $0).suffix(2) == last })
-    for guess in [alike, ending] {
-      #expect(try ledger.take(Self.body(.string(guess)), at: 1) == Self.untrusted)
+    let sameEnd = try #require(guesses.first { ReadAccess.digest(of: $0).suffix(2) == last })
+    for guess in [alike, sameEnd] {
+      #expect(try ledger.ingest(Self.body(.string(guess)), at: 1) == Self.untrusted)
     }
   }
 
-  @Test func withoutAConfiguredSecretNothingIsTrusted() throws {
+  @Test func `every password is untrusted if no secret is configured`() throws {
     let ledger = try TestLedger()
     for password in [V1Fixtures.secret, "", "secret"] {
-      #expect(try ledger.take(Self.body(.string(password)), at: 1) == Self.untrusted)
+      #expect(try ledger.ingest(Self.body(.string(password)), at: 1) == Self.untrusted)
     }
   }
 
-  @Test func aPasswordTwiceOrFurtherDownIsMalformedAndNotKept() throws {
+  @Test func `a password twice or below the top is malformed and not stored`() throws {
     let ledger = try V1Fixtures.ledger()
     let secret = V1Fixtures.secret
     let good = V1Fixtures.purchase
@@ -83,7 +83,7 @@ import Testing
       of: "\"transaction_id\":", with: "\"x\":[{\"password\":\"\(secret)\"}],\"transaction_id\":")
     for body in [twice, escaped, nested, deep] {
       #expect(body != good)
-      guard case .malformed = try ledger.take(body, at: 1) else {
+      guard case .malformed = try ledger.ingest(body, at: 1) else {
         Issue.record("not malformed")
         continue
       }
@@ -91,34 +91,34 @@ import Testing
     #expect(try ledger.events().isEmpty && ledger.quarantine().isEmpty)
   }
 
-  @Test func bothFormsInOneBodyAreMalformed() throws {
+  @Test func `a body of both versions is malformed`() throws {
     let both = V1Fixtures.purchase.replacingOccurrences(
       of: "{\"bid\"", with: "{\"signedPayload\":\"a.b.c\",\"bid\"")
-    #expect(try V1Fixtures.ledger().take(both, at: 1) == .malformed("envelope"))
+    #expect(try V1Fixtures.ledger().ingest(both, at: 1) == .malformed("envelope"))
   }
 
-  /// Taken, quarantined, refused, admitted, folded, listed: nowhere in the data is the secret.
-  @Test func theSecretIsNowhere() throws {
+  /// After bodies were accepted, quarantined, refused, folded and listed.
+  @Test func `the secret is in no file and in no answer`() throws {
     let ledger = try V1Fixtures.ledger()
-    var said = ""
+    var answers = ""
     let odd = V1Fixtures.body("INITIAL_BUY", [], [], top: ["environment": .string("Elsewhere")])
     for body in [
       V1Fixtures.purchase, try V1Fixtures.fixture("modern.json"), odd,
       try V1Fixtures.fixture("canonical.json"), V1Fixtures.purchase + "x",
       V1Fixtures.body("INITIAL_BUY", [], [], top: ["bid": .string("com.example.foreign")]),
     ] {
-      said += "\(try ledger.take(body, at: 1_600_000_000_000))"
+      answers += "\(try ledger.ingest(body, at: 1_600_000_000_000))"
     }
     #expect(try ledger.quarantine().count == 2)
-    said += "\(try ledger.history("1000")?.json.text ?? "")\(try ledger.verify())"
-    said += "\(try ledger.events())\(try ledger.quarantine())"
+    answers += "\(try ledger.history("1000")?.json.text ?? "")\(try ledger.verify())"
+    answers += "\(try ledger.events())\(try ledger.quarantine())"
     let canary = Array(V1Fixtures.secret.utf8)
-    let written = try Scratch.everything(in: ledger.folder.path)
+    let written = try Scratch.allBytes(in: ledger.folder.path)
     #expect(!Self.contains(written, canary))
-    #expect(!said.contains(V1Fixtures.secret))
-    let atRest = try ledger.atRest { try Scratch.everything(in: ledger.folder.path) }
+    #expect(!answers.contains(V1Fixtures.secret))
+    let atRest = try ledger.whileStopped { try Scratch.allBytes(in: ledger.folder.path) }
     #expect(!Self.contains(atRest, canary))
-    // Bodies are compressed: unpacked they do not have it either.
+    // Files hold compressed bodies, so the decompressed ones are searched too.
     for body in try ledger.events().map(\.body) + ledger.quarantine().map(\.body) {
       #expect(!Self.contains(body, canary) && !Self.contains(body, Array("password".utf8)))
     }

@@ -5,9 +5,9 @@ import LedgerQueries
 import StrictJSON
 import Support
 
-/// Bodies of version 1: those of the fixtures, and small ones made here.
+/// V1 bodies: those of the fixtures, and small ones that are made here.
 enum V1Fixtures {
-  /// Found nowhere but in the bodies and in the configured file: a canary.
+  /// It is only in the bodies and in the configured file.
   static let secret = "canary-5e1f0c2ad9b84e6fb7"
 
   /// A body of the fixtures, with the secret in it.
@@ -50,7 +50,7 @@ enum V1Fixtures {
     .object(members.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })
   }
 
-  /// A whole body; a nil list is missing from the receipt, a nil value from the top.
+  /// A body. A nil list is left out of the receipt, a nil value out of the top level.
   static func body(
     _ type: String, _ entries: [JSONValue]?, _ pending: [JSONValue]?,
     top: [String: JSONValue?] = [:], receipt more: [(String, JSONValue)] = []
@@ -82,11 +82,11 @@ enum V1Fixtures {
   static func ledger() throws -> TestLedger { try TestLedger(secrets: [secret]) }
 }
 
-/// What a test reads of a row.
+/// The members of a row that a test compares.
 struct Row: Equatable, CustomStringConvertible {
   let description: String
 
-  /// `active basic.m 20-02-01 true`: status, product, end, renewing; with what is asked for behind.
+  /// `active basic.m 20-02-01 true`: status, product, end, renewing, then the members `names`.
   init(_ row: RowDocument?, also names: String...) {
     guard let json = row?.json else {
       description = "no row"

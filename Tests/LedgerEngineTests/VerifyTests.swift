@@ -4,12 +4,12 @@ import LedgerEngine
 import Support
 import Testing
 
-/// What `verify` says of V1 events: the secret is gone, but columns follow from the body.
+/// `verify` on V1 events: their secret is not stored, but the columns must follow from the body.
 @Suite struct VerifyTests {
   private func ledger() throws -> TestLedger {
     let ledger = try V1Fixtures.ledger()
     for name in ["modern", "older-renewal", "older-cancel", "canonical"] {
-      guard case .accepted = try ledger.take(try V1Fixtures.fixture(name + ".json"), at: 1) else {
+      guard case .accepted = try ledger.ingest(try V1Fixtures.fixture(name + ".json"), at: 1) else {
         Issue.record("\(name) was not accepted")
         continue
       }
@@ -17,7 +17,7 @@ import Testing
     return ledger
   }
 
-  @Test func goodDataHasNoFindings() throws {
+  @Test func `unchanged V1 events have no findings`() throws {
     let report = try ledger().verify()
     #expect(report.events == 4 && report.rows == 3 && report.findings.isEmpty)
   }
@@ -30,9 +30,9 @@ import Testing
     "UPDATE event SET source = 'v2' WHERE seq = 2",
     "UPDATE event SET received_at_ms = 2 WHERE seq = 2",
     "UPDATE app SET environment = 'Sandbox'",
-  ]) func anEditedColumnIsFound(_ edit: String) throws {
+  ]) func `a changed column is found`(_ edit: String) throws {
     let ledger = try ledger()
-    let report = try ledger.atRest {
+    let report = try ledger.whileStopped {
       let connection = try SQLiteConnection.open(ledger.folder.journal, .write)
       try connection.execute("DROP TRIGGER event_update; DROP TRIGGER app_update; " + edit)
       try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,37 +1,39 @@
 import StrictJSON
 import Support
 
-/// The bodies that Apple would POST for the events of a story.
+/// The bodies that Apple would POST for the events of a scenario.
 extension Scenario {
-  static let secret = "the shared secret of the stories"
+  static let secret = "the shared secret of the scenarios"
 
   func bodies() throws -> [[UInt8]] {
     try events.enumerated().map { index, event in
       event.version == "V1"
-        ? event.v1Body.bytes : try AppStoreStandIn.sign(event.payload(uuid: uuid(index)))
+        ? event.v1Body.bytes : try SharedAuthority.sign(event.payload(uuid: uuid(index)))
     }
   }
 
-  /// The same in every run, and in no order: ties are decided by it.
+  /// Pseudorandom and the same in every run. UUIDs decide ties, so they must not be in the order
+  /// of the events.
   private func uuid(_ index: Int) -> String {
-    var dice = Dice(state: title.utf8.reduce(UInt64(index)) { $0 &* 31 &+ UInt64($1) })
+    var generator = SplitMix64(state: title.utf8.reduce(UInt64(index)) { $0 &* 31 &+ UInt64($1) })
     let digits = Array("0123456789abcdef")
-    let text = (0..<36).map { place -> Character in
-      if [8, 13, 18, 23].contains(place) { return "-" }
-      return place == 14 ? "4" : digits[Int(dice.next() >> 60)]
+    let text = (0..<36).map { index -> Character in
+      if [8, 13, 18, 23].contains(index) { return "-" }
+      return index == 14 ? "4" : digits[Int(generator.next() >> 60)]
     }
     return String(text)
   }
 }
 
 extension Scenario.Event {
-  /// responseBodyV2DecodedPayload, its parts still to be signed.
+  /// A responseBodyV2DecodedPayload whose nested JWS are not signed yet.
   func payload(uuid: String) -> JSONValue {
     var members: [(String, JSONValue)] = [("notificationType", .string(type))]
     if let subtype { members.append(("subtype", .string(subtype))) }
     members += [
       ("notificationUUID", .string(uuid)), ("version", .string("2.0")),
-      ("signedDate", .integer(date)), type == "RENEWAL_EXTENSION" ? carrier : ("data", data),
+      ("signedDate", .integer(date)),
+      type == "RENEWAL_EXTENSION" ? extensionContent : ("data", data),
     ]
     return .object(members)
   }
@@ -43,8 +45,8 @@ extension Scenario.Event {
     ]
   }
 
-  /// An extension's summary names no transaction.
-  private var carrier: (String, JSONValue) {
+  /// A summary of a renewal extension, which names no transaction; other subtypes have `data`.
+  private var extensionContent: (String, JSONValue) {
     guard subtype == "SUMMARY" else { return ("data", data) }
     return (
       "summary",
@@ -66,7 +68,7 @@ extension Scenario.Event {
     return .object(members)
   }
 
-  private func v2(_ transaction: Words.Transaction) -> JSONValue {
+  private func v2(_ transaction: ScenarioSyntax.Transaction) -> JSONValue {
     var members: [(String, JSONValue)] = [
       ("transactionId", .string(transaction.id)),
       ("originalTransactionId", .string(transaction.originalTransactionId)),
@@ -80,7 +82,9 @@ extension Scenario.Event {
     return .object(members + transaction.members)
   }
 
-  private func v2(_ renewal: Words.Renewal, _ transaction: Words.Transaction) -> JSONValue {
+  private func v2(_ renewal: ScenarioSyntax.Renewal, _ transaction: ScenarioSyntax.Transaction)
+    -> JSONValue
+  {
     var members: [(String, JSONValue)] = [
       ("originalTransactionId", .string(transaction.originalTransactionId)),
       ("productId", .string(renewal.product)), ("autoRenewProductId", .string(renewal.next)),
@@ -116,7 +120,7 @@ extension Scenario.Event {
     return .object(members + [("unified_receipt", .object(receipt))])
   }
 
-  private func v1(_ transaction: Words.Transaction) -> JSONValue {
+  private func v1(_ transaction: ScenarioSyntax.Transaction) -> JSONValue {
     var members: [(String, JSONValue)] = [
       ("transaction_id", .string(transaction.id)),
       ("original_transaction_id", .string(transaction.originalTransactionId)),
@@ -131,7 +135,7 @@ extension Scenario.Event {
     return .object(members + transaction.entry)
   }
 
-  private func v1(_ renewal: Words.Renewal) -> JSONValue {
+  private func v1(_ renewal: ScenarioSyntax.Renewal) -> JSONValue {
     let members: [(String, JSONValue)] = [
       ("original_transaction_id", .string(originalTransactionId ?? "")),
       ("product_id", .string(renewal.product)), ("auto_renew_product_id", .string(renewal.next)),
@@ -141,8 +145,8 @@ extension Scenario.Event {
   }
 }
 
-/// Numbers that look random and are the same in every run (SplitMix64).
-struct Dice: RandomNumberGenerator {
+/// The SplitMix64 generator: pseudorandom numbers that are the same in every run.
+struct SplitMix64: RandomNumberGenerator {
   var state: UInt64
 
   mutating func next() -> UInt64 {

@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import JournalStore
 import LedgerAudit
@@ -9,68 +10,68 @@ import StrictJSON
 import Support
 import Testing
 
-/// Rows are files that anything may have happened to: reading, comparing and verifying them must
-/// neither trap nor allocate without bound, and an answer is the journal's where they are damaged.
+/// A projection is a file that may be damaged in any way. Reading, comparing and verifying it must
+/// neither trap nor allocate without bound, and a damaged row is answered from the journal.
 @Suite struct DamagedRowTests {
   private static let rounds = 5
   private static let rowsEach = 400
   static let start: Int64 = 1_767_225_600_000
 
-  /// What fits into a byte string that says how long its parts are: huge counts, turned bits, cuts.
-  private static func damage(_ state: [UInt8], _ dice: inout SeededGenerator) -> [UInt8] {
+  /// Damages a byte string with length prefixes: flipped bits, huge lengths, truncation.
+  private static func damage(_ state: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
     var bytes = state
-    for _ in 0..<Int.random(in: 1...3, using: &dice) where !bytes.isEmpty {
-      let place = Int.random(in: 0..<bytes.count, using: &dice)
-      switch Int.random(in: 0..<5, using: &dice) {
-      case 0: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &dice)
-      case 1: bytes[place] = .random(in: 0...255, using: &dice)
-      case 2: bytes.insert(contentsOf: [UInt8](repeating: 0xFE, count: 9) + [1], at: place)
-      case 3: bytes.removeSubrange(place...)
-      default: bytes.remove(at: place)
+    for _ in 0..<Int.random(in: 1...3, using: &generator) where !bytes.isEmpty {
+      let index = Int.random(in: 0..<bytes.count, using: &generator)
+      switch Int.random(in: 0..<5, using: &generator) {
+      case 0: bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
+      case 1: bytes[index] = .random(in: 0...255, using: &generator)
+      case 2: bytes.insert(contentsOf: [UInt8](repeating: 0xFE, count: 9) + [1], at: index)
+      case 3: bytes.removeSubrange(index...)
+      default: bytes.remove(at: index)
       }
     }
     return bytes
   }
 
-  @Test func damagedRowsDoNoHarm() throws {
-    let trial = try TestLedger()
+  @Test func `damaged rows neither trap nor change an answer`() throws {
+    let testLedger = try TestLedger()
     for number in 0..<40 {
-      let body = try AppStoreStandIn.sign(Self.notification(number))
-      #expect(try trial.take(body, at: Self.start) == .accepted(Int64(number + 1)))
+      let body = try SharedAuthority.sign(Self.notification(number))
+      #expect(try testLedger.ingest(body, at: Self.start) == .accepted(Int64(number + 1)))
     }
-    try trial.atRest {
-      let path = trial.folder.projection(
-        named: try #require(try ProjectionList.read(trial.folder).live))
+    try testLedger.whileStopped {
+      let path = testLedger.folder.projection(
+        named: try #require(try ProjectionList.read(testLedger.folder).live))
       var rows: [ProjectedRow] = []
-      try ProjectionReader.open(trial.folder, path: path).forEach { row in
+      try ProjectionReader.open(testLedger.folder, path: path).forEach { row in
         rows.append(row)
         return true
       }
       #expect(rows.count == 20)
-      var dice = SeededGenerator(seed: 20_260_101)
+      var generator = SeededGenerator(seed: 20_260_101)
       for _ in 0..<Self.rounds {
         for _ in 0..<Self.rowsEach / rows.count {
           let projection = try Projection.open(path)
           for row in rows {
             var row = row
-            row.state = Self.damage(row.state, &dice)
+            row.state = Self.damage(row.state, &generator)
             try projection.replace(row)
           }
           try projection.close()
-          try Self.use(trial, rows)
+          try Self.use(testLedger, rows)
         }
-        try Self.compare(trial)
-        #expect(try trial.verify().findingCount > 0)
+        try Self.compare(testLedger)
+        #expect(try testLedger.verify().findingCount > 0)
       }
       let projection = try Projection.open(path)
       for row in rows { try projection.replace(row) }
       try projection.close()
-      #expect(try trial.verify().findings == [])
+      #expect(try testLedger.verify().findings == [])
     }
   }
 
-  private static func use(_ trial: TestLedger, _ rows: [ProjectedRow]) throws {
-    let reader = try LedgerReader(trial.folder, durations: ["pro.monthly": .max])
+  private static func use(_ testLedger: TestLedger, _ rows: [ProjectedRow]) throws {
+    let reader = try LedgerReader(testLedger.folder, durations: ["pro.monthly": .max])
     for row in rows {
       for time in [Int64.min, start, .max] {
         _ = try reader.entitlement(
@@ -80,10 +81,10 @@ import Testing
     }
   }
 
-  private static func compare(_ trial: TestLedger) throws {
+  private static func compare(_ testLedger: TestLedger) throws {
     do throws(StoreError) {
       _ = try ProjectionDiff.run(
-        trial.folder, Rebuild.Plan(), at: start, durations: [:], progress: { _, _ in true },
+        testLedger.folder, Rebuild.Plan(), at: start, durations: [:], progress: { _, _ in true },
         each: { _ in })
     } catch .foreign {
       // Rows that cannot be read cannot be compared.

@@ -3,62 +3,68 @@ import StrictJSON
 import Support
 import Testing
 
-/// An explanation is about the row that is there, and names the events that made it.
+/// An explanation shows the same row as a read, and names the events that made it.
 @Suite struct ExplainTests {
   @Test(arguments: try ["v2-lifecycle", "v2-money", "v1"].flatMap { try Scenario.all($0) })
-  func everyAnswerOfEveryStory(_ story: Scenario) throws {
+  func `every answer of every scenario is explained by the events that made it`(
+    _ scenario: Scenario
+  ) throws {
     let ledger = try TestLedger(
       secrets: [Scenario.secret], durations: ["season.pass": "P90D"])
-    for body in try story.bodies() { try ledger.take(body, at: 1_900_000_000_000) }
-    for answer in story.answers {
+    for body in try scenario.bodies() { try ledger.ingest(body, at: 1_900_000_000_000) }
+    for answer in scenario.answers {
       let question = LedgerReader.Question(asOf: answer.date, now: 0)
       let id = answer.originalTransactionId
       let row = try ledger.row(id, asOf: answer.date)
       let explanation = try ledger.reader().explain(
         id, environment: "Production", bundleId: nil, question)
-      let place = Comment(rawValue: "\(story.title), line \(answer.line)")
-      #expect(explanation?.row.json.text == row?.json.text, place)
+      let location = Comment(rawValue: "\(scenario.title), line \(answer.line)")
+      #expect(explanation?.row.json.text == row?.json.text, location)
       guard let explanation else { continue }
       #expect(
-        explanation.verdict.contains("this customer has access") == answer.givesAccess, place)
-      #expect(explanation.fields.allSatisfy { !$0.why.isEmpty && $0.why.hasSuffix(".") }, place)
+        explanation.verdict.contains("this customer has access") == answer.givesAccess, location)
+      #expect(explanation.fields.allSatisfy { !$0.why.isEmpty && $0.why.hasSuffix(".") }, location)
       let sources = explanation.fields.compactMap(\.event)
-      #expect(sources.allSatisfy { $0.signedDate <= answer.date && $0.seq > 0 }, place)
-      // The status always comes from somewhere.
-      #expect(explanation.fields.first { $0.name == "status" }?.event != nil, place)
+      #expect(sources.allSatisfy { $0.signedDate <= answer.date && $0.seq > 0 }, location)
+      // The status always has an event.
+      #expect(explanation.fields.first { $0.name == "status" }?.event != nil, location)
     }
   }
 
-  @Test func theEventBehindEachField() throws {
-    var life = try Library()
-    try life.send(
-      "SUBSCRIBED", signed: "25-01-01", came: "25-01-03", "1000 basic.m 25-01-01→25-02-01 bought",
+  @Test func `each field names the event that set it`() throws {
+    var customer = try ScenarioLedger()
+    try customer.send(
+      "SUBSCRIBED", signed: "25-01-01", received: "25-01-03",
+      "1000 basic.m 25-01-01→25-02-01 bought",
       renewal: "renews basic.m 25-02-01")
-    try life.send(
-      "DID_RENEW", signed: "25-02-01", came: "25-02-01", "1001 basic.m 25-02-01→25-03-01 renewed",
+    try customer.send(
+      "DID_RENEW", signed: "25-02-01", received: "25-02-01",
+      "1001 basic.m 25-02-01→25-03-01 renewed",
       renewal: "renews basic.m 25-03-01")
     func explained(_ asOf: String, knownAt: String? = nil) throws -> Explanation {
       try #require(
-        try life.ledger.reader().explain(
+        try customer.ledger.reader().explain(
           "1000", environment: "Production", bundleId: nil,
           LedgerReader.Question(
-            asOf: try Words.date(asOf), knownAt: try knownAt.map(Words.date), now: 0)))
+            asOf: try ScenarioSyntax.date(asOf), knownAt: try knownAt.map(ScenarioSyntax.date),
+            now: 0)))
     }
     let running = try explained("25-02-10")
     #expect(running.fields.first { $0.name == "transaction_id" }?.event?.seq == 2)
-    #expect(running.next?.at == (try Words.date("25-03-01")))
+    #expect(running.next?.at == (try ScenarioSyntax.date("25-03-01")))
     #expect(running.next?.status == "expired" && running.next?.givesAccess == false)
     let january = try explained("25-01-15")
     #expect(january.fields.first { $0.name == "transaction_id" }?.event?.seq == 1)
-    #expect(january.next?.at == (try Words.date("25-02-01")))
+    #expect(january.next?.at == (try ScenarioSyntax.date("25-02-01")))
     let over = try explained("25-04-01")
     #expect(over.verdict.contains("has no access: the newest period ended at 2025-03-01"))
     #expect(over.next == nil)
-    // What had not come yet explains nothing.
+    // Events that were received later explain nothing.
     #expect(
-      try life.ledger.reader().explain(
+      try customer.ledger.reader().explain(
         "1000", environment: "Production", bundleId: nil,
         LedgerReader.Question(
-          asOf: try Words.date("25-02-10"), knownAt: try Words.date("25-01-02"), now: 0)) == nil)
+          asOf: try ScenarioSyntax.date("25-02-10"), knownAt: try ScenarioSyntax.date("25-01-02"),
+          now: 0)) == nil)
   }
 }

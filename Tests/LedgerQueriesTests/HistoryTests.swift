@@ -1,19 +1,21 @@
+import AppStore
 import Encoding
 import Glibc
 import JournalStore
 import LedgerQueries
 import SignedData
 import StrictJSON
+import Support
 import Testing
 
-/// The timeline says what each event changed, and only that.
+/// Each entry of a timeline has exactly what its event changed.
 @Suite struct HistoryTests {
   private static let start: Int64 = 1_735_725_600_000
   private static let month: Int64 = 31 * 86_400_000
   private let key = StreamKey(
     environment: "Production", bundleId: "com.example.app", originalTransactionId: "1000")
 
-  /// What is journaled was proven before, so nobody looks at the signature again.
+  /// A JWS without a valid signature: journaled events are not proven again.
   private func jws(_ value: JSONValue) -> [UInt8] {
     Array("e30.".utf8) + Base64URL.encode(value.bytes) + Array(".AA".utf8)
   }
@@ -26,7 +28,7 @@ import Testing
     _ seq: Int64, _ type: String, signed: Int64, transaction: Int64 = 0, renews: Bool = true
   ) -> StoredEvent {
     let begins = Self.start + transaction * Self.month
-    let uuid = "00000000-0000-4000-8000-" + String(1_000_000_000_000 + seq).dropFirst()
+    let uuid = NotificationUUID(high: 0x4000, low: 0x8000_0000_0000_0000 | UInt64(seq))
     let transactionInfo = JSONValue.object([
       ("transactionId", .string("100\(transaction)")), ("originalTransactionId", .string("1000")),
       ("bundleId", .string("com.example.app")), ("environment", .string("Production")),
@@ -41,7 +43,7 @@ import Testing
       ("autoRenewStatus", .integer(renews ? 1 : 0)), ("signedDate", .integer(signed)),
     ])
     let payload = JSONValue.object([
-      ("notificationType", .string(type)), ("notificationUUID", .string(uuid)),
+      ("notificationType", .string(type)), ("notificationUUID", .string(uuid.description)),
       ("version", .string("2.0")), ("signedDate", .integer(signed)),
       (
         "data",
@@ -67,7 +69,7 @@ import Testing
       })
   }
 
-  @Test func eachEventAndItsEffect() throws {
+  @Test func `each entry has its transaction, its changes and whether it came late`() throws {
     let events = [
       event(1, "SUBSCRIBED", signed: Self.start),
       event(2, "DID_CHANGE_RENEWAL_STATUS", signed: Self.start + 1000, renews: false),
@@ -88,8 +90,7 @@ import Testing
     #expect(history.entries[3].changes.isEmpty)
   }
 
-  /// What passed by itself is not the next event's doing.
-  @Test func timeIsNoChange() {
+  @Test func `what changed because time passed is not a change by the next event`() {
     let events = [
       event(1, "SUBSCRIBED", signed: Self.start),
       event(2, "SOMETHING_NEW", signed: Self.start + 2 * Self.month),
@@ -98,11 +99,12 @@ import Testing
     #expect(history.entries[1].changes.isEmpty)
   }
 
-  /// Promise 9: a body that cannot be read is an entry without effect.
-  @Test func unreadableIsShownAndPassed() {
+  /// Promise 9.
+  @Test func `an event that cannot be read is shown and changes nothing`() {
     let good = event(1, "SUBSCRIBED", signed: Self.start)
     let broken = StoredEvent(
-      seq: 2, notificationUUID: "x", source: "v2", environment: "Production",
+      seq: 2, notificationUUID: NotificationUUID(high: 0, low: 2), source: "v2",
+      environment: "Production",
       bundleId: "com.example.app", notificationType: "X", subtype: nil,
       originalTransactionId: "1000", signedDate: Self.start + 1, receivedAt: Self.start + 9,
       body: Array("not a JWS".utf8), bodySHA256: [], hash: [])
@@ -113,7 +115,7 @@ import Testing
     #expect(history.json["items"]?.text.contains("not a JWS") == false)
   }
 
-  /// Of this thread's processor time: other trials run beside this one.
+  /// The least processor time of this thread in three runs: other tests run at the same time.
   private static func seconds(_ body: () -> Void) -> Double {
     func now() -> Double {
       var time = timespec()
@@ -127,8 +129,8 @@ import Testing
     }.min() ?? 0
   }
 
-  /// Four times as long: four times the work, sixteen where it is squared.
-  @Test func aLongLifeCostsNoSquare() {
+  /// Four times the events cost four times as much; a quadratic cost would be sixteen times.
+  @Test func `the cost of a history is linear in the number of events`() {
     func seconds(_ count: Int64) -> Double {
       let events = (0..<count).map { number in
         event(
@@ -140,7 +142,7 @@ import Testing
     #expect(many < 9 * few, "100 in \(few) s, 400 in \(many) s")
   }
 
-  @Test func jsonHasTheContractsMembers() throws {
+  @Test func `the JSON has the members of the contract`() throws {
     let history = History(key, [event(1, "SUBSCRIBED", signed: Self.start)], durations: [:])
     let root = try JSONDocument(parsing: history.json.bytes).root
     #expect(root["object"]?.string == "list" && root["next_page"]?.kind == .null)

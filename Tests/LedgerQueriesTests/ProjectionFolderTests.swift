@@ -1,24 +1,25 @@
+import AppStore
 import JournalStore
 import Support
 import Testing
 
 @testable import LedgerEngine
 
-/// Promise 9: an event that cannot be read marks its own row, and stops nothing else.
+/// Folding into a projection: damaged events (promise 9) and bounded memory (promise 6).
 @Suite struct ProjectionFolderTests {
-  private static let app = (environment: "Production", bundleId: TestLedger.bundleId)
+  private static let app = (environment: Environment.production, bundleId: TestLedger.bundleId)
 
   private static func key(_ id: String) -> StreamKey {
     StreamKey(
       environment: app.environment, bundleId: app.bundleId, originalTransactionId: id)
   }
 
-  @Test func whatCannotBeReadMarksItsRow() throws {
-    let trial = try TestLedger()
-    try trial.atRest {
-      let journal = try JournalReader.open(trial.folder)
-      let path = trial.folder.projection(
-        named: try #require(try ProjectionList.read(trial.folder).live))
+  @Test func `an event that cannot be read marks its own row only`() throws {
+    let testLedger = try TestLedger()
+    try testLedger.whileStopped {
+      let journal = try JournalReader.open(testLedger.folder)
+      let path = testLedger.folder.projection(
+        named: try #require(try ProjectionList.read(testLedger.folder).live))
       let fold = ProjectionFolder(try Projection.open(path))
       let steps = (Int64(1)...3).map { seq in
         ProjectionFolder.Step(stream: Self.key(seq == 2 ? "7001" : "7000"), seq: seq, event: nil)
@@ -33,24 +34,24 @@ import Testing
     }
   }
 
-  /// Whoever is let go of is read back: the same rows with room for three as for all (promise 6).
-  @Test func howManyAreKeptInMemoryChangesNothing() throws {
-    let trial = try TestLedger()
-    // Of twenty streams, now and then the same again.
+  /// States that were evicted are read back from the projection.
+  @Test func `the number of states in memory does not change the digest`() throws {
+    let testLedger = try TestLedger()
+    // 20 streams whose events are interleaved.
     for number in (0..<120).sorted(by: { $0 * $0 % 113 < $1 * $1 % 113 }) {
-      let body = try AppStoreStandIn.sign(DamagedRowTests.notification(number))
-      try trial.take(body, at: DamagedRowTests.start)
+      let body = try SharedAuthority.sign(DamagedRowTests.notification(number))
+      try testLedger.ingest(body, at: DamagedRowTests.start)
     }
-    try trial.atRest {
-      let journal = try JournalReader.open(trial.folder)
+    try testLedger.whileStopped {
+      let journal = try JournalReader.open(testLedger.folder)
       try #require(try journal.head().seq == 120)
-      let live = trial.folder.projection(
-        named: try #require(try ProjectionList.read(trial.folder).live))
+      let live = testLedger.folder.projection(
+        named: try #require(try ProjectionList.read(testLedger.folder).live))
       let expected = try Projection.open(live)
       for maximum in [1, 3, 7, 200] {
-        let other = trial.folder.path + "/kept-\(maximum)"
+        let other = testLedger.folder.path + "/folded-\(maximum)"
         let identity = FoldIdentity.of(journalId: try journal.journalId())
-        let fold = ProjectionFolder(try Projection.create(other, identity), keeping: maximum)
+        let fold = ProjectionFolder(try Projection.create(other, identity), cacheCapacity: maximum)
         for seq in 1...Int64(120) { try fold.catchUp(journal, through: seq) }
         #expect(fold.projection.digest == expected.digest, "\(maximum)")
         try fold.projection.close()

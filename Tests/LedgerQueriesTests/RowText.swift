@@ -1,17 +1,18 @@
 import LedgerQueries
 import StrictJSON
 
-/// A row in the words of the stories, read from the object that the world gets.
+/// A row in the notation of `Fixtures/README.txt`, made from the JSON that the API answers.
 enum RowText {
   static func of(_ row: RowDocument?) -> String {
     guard let json = row?.json else { return "no row" }
     var text = (flag(json["gives_access"]) ?? false) ? "✓ " : "✗ "
     text += (string(json["status"]) ?? "?").replacing("_", with: " ")
     text += " " + (string(json["product_id"]) ?? "?")
-    if let date = number(json["expires_at"]) { text += " until " + Words.text(date) }
+    if let date = number(json["expires_at"]) { text += " until " + ScenarioSyntax.text(date) }
     var parts = [renewal(json)]
-    parts.append(number(json["grace_period_expires_at"]).map { "grace to " + Words.text($0) })
-    parts.append(number(json["revoked_at"]).map { "revoked " + Words.text($0) })
+    parts.append(
+      number(json["grace_period_expires_at"]).map { "grace to " + ScenarioSyntax.text($0) })
+    parts.append(number(json["revoked_at"]).map { "revoked " + ScenarioSyntax.text($0) })
     parts.append(string(json["price_increase"]).map(price))
     parts.append(offer(json["offer"]))
     parts.append(commitment(json["commitment"]))
@@ -40,7 +41,7 @@ enum RowText {
   private static func commitment(_ commitment: JSONValue?) -> String? {
     guard let commitment, let period = number(commitment["period"]) else { return nil }
     let periods = number(commitment["periods"]) ?? 0
-    let end = number(commitment["ends_at"]).map(Words.text) ?? "?"
+    let end = number(commitment["ends_at"]).map(ScenarioSyntax.text) ?? "?"
     let renews = flag(commitment["auto_renew"]).map { $0 ? "renews" : "ends" } ?? "?"
     return "month \(period) of \(periods) to \(end), commitment \(renews)"
   }

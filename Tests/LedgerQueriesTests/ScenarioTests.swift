@@ -1,70 +1,82 @@
+import AppStore
 import Entitlements
 import JournalStore
 import LedgerEngine
 import Support
 import Testing
 
-/// The use cases of Apple's tables, told as stories: what Apple sends, and what the row then says.
+/// The use cases of Apple's tables as scenarios: what Apple sends, and the row after it.
 ///
-/// Each is told in order through the door; then its events are folded in every order, and come to a
-/// few ledgers in some orders, each of them twice: what is true in the end is the same.
+/// Each scenario is received in order. Then its events are folded in every order, and received by
+/// other ledgers in some orders and twice: the final rows must be the same.
 @Suite struct ScenarioTests {
-  @Test(arguments: try Scenario.all("v2-lifecycle")) func lifecycle(_ story: Scenario) throws {
-    try play(story)
+  @Test(arguments: try Scenario.all("v2-lifecycle"))
+  func `every lifecycle scenario gives its rows in every order of arrival`(_ scenario: Scenario)
+    throws
+  {
+    try check(scenario)
   }
 
-  @Test(arguments: try Scenario.all("v2-money")) func money(_ story: Scenario) throws {
-    try play(story)
+  @Test(arguments: try Scenario.all("v2-money"))
+  func `every money scenario gives its rows in every order of arrival`(_ scenario: Scenario) throws
+  {
+    try check(scenario)
   }
 
-  @Test(arguments: try Scenario.all("v1")) func v1(_ story: Scenario) throws { try play(story) }
+  @Test(arguments: try Scenario.all("v1"))
+  func `every V1 scenario gives its rows in every order of arrival`(_ scenario: Scenario) throws {
+    try check(scenario)
+  }
 
-  /// Products of the stories that do not renew: what is configured, and what that is.
+  /// The configured durations of non-renewing products, and the same in milliseconds.
   private static let durations = ["season.pass": "P90D"]
   private static let milliseconds = ["season.pass": Int64(90 * 86_400_000)]
 
-  private func play(_ story: Scenario) throws {
-    #expect(!story.events.isEmpty && !story.answers.isEmpty)
-    let bodies = try story.bodies()
+  private func check(_ scenario: Scenario) throws {
+    #expect(!scenario.events.isEmpty && !scenario.answers.isEmpty)
+    let bodies = try scenario.bodies()
     let ledger = try Self.ledger()
-    try tellInOrder(story, bodies, ledger)
-    // Arrival is years after what is told, and says nothing.
+    try receiveInOrder(scenario, bodies, ledger)
+    // Received years after they were signed: the receive time must not matter.
     let received = try bodies.map { try ledger.receive($0, at: 1_900_000_000_000) }
-    let orders = Orders.all(story.events.count)
-    try fold(story, received, orders)
+    let orders = ArrivalOrders.all(scenario.events.count)
+    try fold(scenario, received, orders)
     let digest = try ledger.digest()
     for order in [orders.last, orders[orders.count / 2]].compactMap({ $0 }) {
-      try deliver(story, received, order, digest)
+      try deliver(scenario, received, order, digest)
     }
   }
 
-  /// The row after each event, our clock being the newest date so far.
-  private func tellInOrder(_ story: Scenario, _ bodies: [[UInt8]], _ ledger: TestLedger) throws {
+  /// Checks the row after each event; our clock is the latest date so far.
+  private func receiveInOrder(_ scenario: Scenario, _ bodies: [[UInt8]], _ ledger: TestLedger)
+    throws
+  {
     var now = Int64.min
-    for (event, body) in zip(story.events, bodies) {
+    for (event, body) in zip(scenario.events, bodies) {
       now = max(now, event.date)
-      guard case .accepted = try ledger.take(body, at: now) else {
-        Issue.record("\(story.title), line \(event.line): not accepted")
+      guard case .accepted = try ledger.ingest(body, at: now) else {
+        Issue.record("\(scenario.title), line \(event.line): not accepted")
         return
       }
       let row = try event.originalTransactionId.flatMap { try ledger.row($0, now: now) }
-      #expect(RowText.of(row) == event.row, "\(story.title), line \(event.line)")
+      #expect(RowText.of(row) == event.row, "\(scenario.title), line \(event.line)")
     }
-    try ask(story, ledger, "told in order")
+    try expectAnswers(scenario, ledger, "in order")
   }
 
-  /// Every order, by the fold alone: the same registers to the byte, the same answers.
+  /// Folds every order without a ledger. The registers must be the same to the byte, and the
+  /// answers the same too.
   private func fold(
-    _ story: Scenario, _ received: [Receiver.Received], _ orders: [[Int]]
+    _ scenario: Scenario, _ received: [Receiver.Received], _ orders: [[Int]]
   ) throws {
     var expected: [[UInt8]]?
     for order in orders {
       let steps = order.map { received[$0] }
       let keys = Set(steps.compactMap(\.stream)).sorted()
       let states = keys.map { Self.state($0, steps, through: .max).withoutSeq.encoded() }
-      #expect(expected ?? states == states, "\(story.title), order \(order)")
+      #expect(expected ?? states == states, "\(scenario.title), order \(order)")
       expected = expected ?? states
-      for answer in story.answers {
+      for answer in scenario.answers {
         let key = keys.first { $0.originalTransactionId == answer.originalTransactionId }
         let entitlement = key.flatMap {
           Entitlement(
@@ -73,7 +85,7 @@ import Testing
         }
         #expect(
           (entitlement?.status.rawValue ?? "no row") == answer.status,
-          "\(story.title), line \(answer.line), order \(order)")
+          "\(scenario.title), line \(answer.line), order \(order)")
         #expect((entitlement?.givesAccess ?? false) == answer.givesAccess)
       }
     }
@@ -84,29 +96,31 @@ import Testing
   ) -> StreamState {
     var state = StreamState()
     for step in steps where step.stream == key {
-      if let event = step.foldEvent, event.signedDate <= date { state.evolve(event) }
+      if let event = step.foldEvent(seq: 0), event.signedDate <= date { state.evolve(event) }
     }
     return state
   }
 
-  /// A ledger of its own for one order of arrival, each event coming twice.
+  /// Delivers one order of arrival to a new ledger, each event twice.
   private func deliver(
-    _ story: Scenario, _ received: [Receiver.Received], _ order: [Int], _ digest: String
+    _ scenario: Scenario, _ received: [Receiver.Received], _ order: [Int], _ digest: String
   ) throws {
     let ledger = try Self.ledger()
-    for (count, place) in (order + order.reversed()).enumerated() {
-      let answer = ledger.submit(received[place])
+    for (count, index) in (order + order.reversed()).enumerated() {
+      let answer = ledger.submit(received[index])
       if case .duplicate = answer { continue }
-      #expect(count < order.count, "\(story.title): taken twice")
+      #expect(count < order.count, "\(scenario.title): accepted twice")
     }
-    #expect(try ledger.digest() == digest, "\(story.title), arrival \(order)")
-    if order == Array(story.events.indices.reversed()) { try ask(story, ledger, "reversed") }
+    #expect(try ledger.digest() == digest, "\(scenario.title), arrival \(order)")
+    if order == Array(scenario.events.indices.reversed()) {
+      try expectAnswers(scenario, ledger, "reversed")
+    }
   }
 
-  private func ask(_ story: Scenario, _ ledger: TestLedger, _ how: String) throws {
-    for answer in story.answers {
+  private func expectAnswers(_ scenario: Scenario, _ ledger: TestLedger, _ how: String) throws {
+    for answer in scenario.answers {
       let row = try ledger.row(answer.originalTransactionId, asOf: answer.date)
-      #expect(RowText.of(row) == answer.row, "\(story.title), line \(answer.line), \(how)")
+      #expect(RowText.of(row) == answer.row, "\(scenario.title), line \(answer.line), \(how)")
     }
   }
 
@@ -115,13 +129,14 @@ import Testing
   }
 }
 
-/// In which orders events arrive.
-enum Orders {
-  /// All orders of up to five events, sixty of more.
+/// Orders of arrival.
+enum ArrivalOrders {
+  /// All orders of up to five events; of more, sixty random ones that are the same in every run.
   static func all(_ count: Int) -> [[Int]] {
-    var dice = Dice(state: UInt64(count))
+    var generator = SplitMix64(state: UInt64(count))
     return count <= 5
-      ? permutations(Array(0..<count)) : (0..<60).map { _ in (0..<count).shuffled(using: &dice) }
+      ? permutations(Array(0..<count))
+      : (0..<60).map { _ in (0..<count).shuffled(using: &generator) }
   }
 
   private static func permutations(_ items: [Int]) -> [[Int]] {

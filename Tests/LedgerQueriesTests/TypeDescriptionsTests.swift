@@ -1,11 +1,12 @@
 import AppStore
 import JournalStore
 import LedgerQueries
+import Support
 import Testing
 
-/// Every type and subtype of Apple's has words, and what is not Apple's is shown as it is.
+/// The English descriptions of notification types and subtypes.
 @Suite struct TypeDescriptionsTests {
-  /// Subtypes by type, as Apple's pages of both name them.
+  /// Subtypes by type, from Apple's documentation of `notificationType` and `subtype`.
   private static let subtypes: [String: Set<String>] = [
     "SUBSCRIBED": ["INITIAL_BUY", "RESUBSCRIBE"], "DID_RENEW": ["BILLING_RECOVERY"],
     "DID_CHANGE_RENEWAL_PREF": ["UPGRADE", "DOWNGRADE"],
@@ -17,7 +18,7 @@ import Testing
     "EXTERNAL_PURCHASE_TOKEN": ["UNREPORTED", "CREATED", "ACTIVE_TOKEN_REMINDER"],
   ]
 
-  @Test func theTableIsComplete() {
+  @Test func `every type and subtype of Apple has a description`() {
     #expect(Set(TypeDescriptions.subtypes.keys) == NotificationTypes.v2)
     #expect(TypeDescriptions.v1Types == NotificationTypes.v1)
     for type in NotificationTypes.v2 {
@@ -25,13 +26,14 @@ import Testing
     }
   }
 
-  @Test func wordsArePlainAndDiffer() throws {
+  @Test func `descriptions are short and differ from each other`() throws {
     for type in NotificationTypes.v2 {
       var seen: Set<String> = []
       for subtype in [nil] + Array(Self.subtypes[type] ?? []).map(Optional.some) {
         let found = try #require(TypeDescriptions.of(type, subtype, isV1: false))
-        #expect(found.isWhole && seen.insert(found.words).inserted, "\(type) \(subtype ?? "")")
-        #expect((4...60).contains(found.words.count) && !found.words.contains("_"))
+        #expect(
+          found.isWhole && seen.insert(found.description).inserted, "\(type) \(subtype ?? "")")
+        #expect((4...60).contains(found.description.count) && !found.description.contains("_"))
       }
     }
     for type in NotificationTypes.v1 {
@@ -39,23 +41,26 @@ import Testing
     }
   }
 
-  private func words(_ type: String, _ subtype: String? = nil, source: String = "v2") -> String {
+  private func description(_ type: String, _ subtype: String? = nil, source: EventSource = .v2)
+    -> String
+  {
     let key = StreamKey(environment: "Sandbox", bundleId: "b", originalTransactionId: "1")
     let event = StoredEvent(
-      seq: 1, notificationUUID: "", source: source, environment: "Sandbox", bundleId: "b",
+      seq: 1, notificationUUID: NotificationUUID(high: 0, low: 1), source: source,
+      environment: "Sandbox", bundleId: "b",
       notificationType: type, subtype: subtype, originalTransactionId: "1", signedDate: 1,
       receivedAt: 1, body: [], bodySHA256: [], hash: [])
-    return History(key, [event], durations: [:]).entries[0].words
+    return History(key, [event], durations: [:]).entries[0].description
   }
 
-  @Test func whatHasNoWordsIsShownAsAppleWroteIt() {
-    #expect(words("DID_RENEW", "BILLING_RECOVERY") == "renewed after billing had failed")
-    #expect(words("DID_RECOVER", source: "v1") == "renewed after billing had failed")
-    #expect(words("DID_RENEW", "BY_MAGIC") == "renewed (BY_MAGIC)")
-    #expect(words("DID_RENEW", "A\u{202E}B") == "renewed (A<U+202E>B)")
-    #expect(words("NEW_THING") == "NEW_THING" && words("NEW", "SUB") == "NEW / SUB")
-    #expect(words("NEW\u{1B}[2J\u{2066}") == "NEW<U+1B>[2J<U+2066>")
-    // Of version 2 only, and of version 1 only.
-    #expect(words("EXPIRED", source: "v1") == "EXPIRED" && words("CANCEL") == "CANCEL")
+  @Test func `unknown types and subtypes are shown as Apple wrote them`() {
+    #expect(description("DID_RENEW", "BILLING_RECOVERY") == "renewed after billing had failed")
+    #expect(description("DID_RECOVER", source: "v1") == "renewed after billing had failed")
+    #expect(description("DID_RENEW", "BY_MAGIC") == "renewed (BY_MAGIC)")
+    #expect(description("DID_RENEW", "A\u{202E}B") == "renewed (A<U+202E>B)")
+    #expect(description("NEW_THING") == "NEW_THING" && description("NEW", "SUB") == "NEW / SUB")
+    #expect(description("NEW\u{1B}[2J\u{2066}") == "NEW<U+1B>[2J<U+2066>")
+    // EXPIRED only exists in version 2, CANCEL only in version 1.
+    #expect(description("EXPIRED", source: "v1") == "EXPIRED" && description("CANCEL") == "CANCEL")
   }
 }

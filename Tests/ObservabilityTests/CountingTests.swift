@@ -1,9 +1,9 @@
 import Observability
 import Testing
 
-/// Counters and the text they are written in.
+/// Counters, histograms, and their Prometheus text.
 @Suite struct CountingTests {
-  @Test func familiesAreBounded() {
+  @Test func `a family counts keys past its maximum under the other key`() {
     let family = CounterFamily<Int>(maximum: 100, other: -1)
     for number in 0..<5000 { family.add(number) }
     family.add(0)
@@ -12,8 +12,8 @@ import Testing
     #expect(samples[0].count == 4900 && samples[1].count == 2 && samples[2].count == 1)
   }
 
-  @Test func manyThreadsLoseNothing() async {
-    let (family, tally, histogram) = (
+  @Test func `concurrent additions are all counted`() async {
+    let (family, counter, histogram) = (
       CounterFamily<String>(maximum: 1, other: "o"), Counter(), Histogram([1])
     )
     await withTaskGroup(of: Void.self) { group in
@@ -21,23 +21,23 @@ import Testing
         group.addTask {
           for _ in 0..<1000 {
             family.add("c")
-            tally.add()
+            counter.add()
             histogram.observe(2)
           }
         }
       }
     }
-    #expect(family.samples.map(\.count) == [8000] && tally.value == 8000)
+    #expect(family.samples.map(\.count) == [8000] && counter.value == 8000)
     #expect(histogram.reading.cumulative == [0, 8000] && histogram.reading.sum == 16_000)
   }
 
-  @Test func boundsBelongToTheirBucket() {
+  @Test func `a bucket contains its upper bound`() {
     let histogram = Histogram([0.5, 1, 2])
     for value in [0, 0.5, 0.50001, 1, 2, 2.1, 1e9] { histogram.observe(value) }
     #expect(histogram.reading.cumulative == [2, 4, 5, 7])
   }
 
-  @Test func textIsAsTheFormatWantsIt() {
+  @Test func `writes counters, gauges and histograms in the text format`() {
     var page = PrometheusText()
     page.family("a_total", .counter, "Help\nwith \\ in it.")
     page.sample("a_total", [(name: "x", value: "q\"b\\n\n\u{202E}")], Int64(1))

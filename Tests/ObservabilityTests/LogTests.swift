@@ -2,7 +2,7 @@ import Observability
 import StrictJSON
 import Testing
 
-/// A log line looks like what it is on any terminal, and nobody can make it long.
+/// Text from outside cannot control the terminal and cannot make a log line long.
 @Suite struct LogTests {
   @Test(arguments: [
     ("plain text, é 😀", "plain text, é 😀"), ("a\r\nb", "a<U+D><U+A>b"),
@@ -11,11 +11,11 @@ import Testing
     ("\u{0}\u{7F}\u{85}", "<U+0><U+7F><U+85>"), ("\u{200F}\u{FEFF}", "<U+200F><U+FEFF>"),
     ("\u{2028}\u{2029}", "<U+2028><U+2029>"), ("\u{E000}", "<U+E000>"), ("", ""),
   ])
-  func showsByNumber(_ text: String, _ shown: String) {
+  func `replaces unsafe characters by their number`(_ text: String, _ shown: String) {
     #expect(Log.escaped(text) == shown)
   }
 
-  @Test func everyCharacterIsSafe() {
+  @Test func `no unsafe character is left in any text`() {
     for value in UInt32(0)...0x10FFFF where value < 0x3000 || value % 61 == 0 {
       guard let scalar = Unicode.Scalar(value) else { continue }
       for shown in Log.escaped(String(scalar)).unicodeScalars {
@@ -27,22 +27,22 @@ import Testing
     }
   }
 
-  @Test func isBounded() {
-    for piece in ["a", "\u{202E}", "😀", "\"", "\\"] {
-      let shown = Log.escaped(String(repeating: piece, count: 65_536))
+  @Test func `escaped text is cut after 256 bytes`() {
+    for character in ["a", "\u{202E}", "😀", "\"", "\\"] {
+      let shown = Log.escaped(String(repeating: character, count: 65_536))
       #expect(shown.utf8.count <= 272 && shown.hasSuffix("…"))
     }
     #expect(!Log.escaped(String(repeating: "a", count: 256)).hasSuffix("…"))
   }
 }
 
-/// One line of the log as a whole.
+/// One complete line of the log.
 @Suite struct LogLineTests {
   private func line(_ fields: [(String, JSONValue)]) -> LogLine {
     LogLine(time: 0, level: .info, event: "notification", fields: fields)
   }
 
-  @Test func isOneObject() throws {
+  @Test func `a line is one JSON object`() throws {
     let bytes = line([
       ("type", .string("DID_RENEW")), ("seq", .integer(7)), ("subtype", .null),
     ]).json
@@ -51,10 +51,10 @@ import Testing
         + #""event":"notification","type":"DID_RENEW","seq":7,"subtype":null}"# + "\n")
   }
 
-  /// Whatever is in it: one line, within its length, still an object.
-  @Test func isBounded() throws {
-    for piece in ["a", "\u{202E}", "😀", "\"", "\\", "\n", "\u{0}"] {
-      let text = String(repeating: piece, count: 100_000)
+  /// It is also one line, and one JSON object.
+  @Test func `a line has at most 2,048 bytes whatever the fields are`() throws {
+    for character in ["a", "\u{202E}", "😀", "\"", "\\", "\n", "\u{0}"] {
+      let text = String(repeating: character, count: 100_000)
       let fields = (0..<12).map { ("field\($0)", JSONValue.string(text)) }
       let bytes = line(fields + [("array", .array([.string(text)]))]).json
       #expect(bytes.count <= LogLine.maximum && bytes.last == 0x0A)
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func isPlainOnATerminal() {
+  @Test func `a line for a terminal has quotes only where needed`() {
     let bytes = line([("a", .string("x")), ("b", .string("two words")), ("c", .integer(3))]).plain
     #expect(
       String(decoding: bytes, as: UTF8.self)

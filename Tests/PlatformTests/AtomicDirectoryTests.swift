@@ -3,19 +3,20 @@ import Platform
 import Support
 import Testing
 
-/// A folder that gets its name only whole, and replaces nothing.
+/// A folder that gets its name only when it is complete, and replaces nothing.
 @Suite struct AtomicDirectoryTests {
-  @Test func itHasItsNameOnlyWhole() throws {
+  @Test func `a folder gets its name only when it is complete`() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/new"
     do {
       let folder = try AtomicDirectory(path)
       try DurableFile.create(folder.partial + "/file")
       #expect(throws: PlatformError.self) { try AtomicDirectory(path) }
-      #expect(try FileKind.of(folder.partial) == .folder, "the other one's went")
+      #expect(
+        try FileKind.of(folder.partial) == .folder, "the folder of the failed attempt was removed")
       #expect(try FileKind.of(path) == nil)
     }
-    #expect(try FolderListing.names(scratch.path).isEmpty, "not removed")
+    #expect(try FolderListing.names(scratch.path).isEmpty, "the unfinished folder was not removed")
     let folder = try AtomicDirectory(path)
     try DurableFile.create(folder.partial + "/file")
     try folder.finish()
@@ -24,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: ["file", "folder", "link"])
-  func aNameThatIsTakenMeanwhile(by kind: String) throws {
+  func `replaces nothing that got the name meanwhile`(by kind: String) throws {
     let scratch = try Scratch()
     let path = scratch.path + "/new"
     for isOwn in [true, false] {
@@ -47,7 +48,7 @@ import Testing
       }
       try FileManager.default.removeItem(atPath: path)
     }
-    // Where the file system knows no renaming without replacing.
+    // The fallback for file systems without RENAME_NOREPLACE.
     let folder = try AtomicDirectory(path)
     try DurableFile.create(folder.partial + "/file")
     try AtomicDirectory.renameOntoOwn(folder.partial, to: path)

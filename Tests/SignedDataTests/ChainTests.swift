@@ -3,13 +3,13 @@ import SignedData
 import Simulator
 import Testing
 
-/// Chains that are almost right, and how long a proven one is believed.
+/// Chains with one defect, and the cache of proven chains.
 @Suite struct ChainTests {
-  private static let moment: Int64 = 1_767_225_600_000
+  private static let signedAt: Int64 = 1_767_225_600_000
   private static let day: Int64 = 86_400_000
 
-  /// A chain under its own root, bent before it is signed.
-  private struct Bench {
+  /// A chain with a root of its own, whose certificates can be changed before they are signed.
+  private struct ChainMaker {
     let keys: [SigningKey]
     var root: CertificateMaker
     var intermediate: CertificateMaker
@@ -36,12 +36,12 @@ import Testing
   }
 
   private func failure(
-    _ bench: Bench, root: [UInt8]? = nil, at time: Int64 = moment,
+    _ maker: ChainMaker, root: [UInt8]? = nil, at time: Int64 = signedAt,
     _ change: ([[UInt8]]) -> [[UInt8]] = { $0 }
   ) throws -> ProofFailure? {
-    let chain = try bench.chain()
+    let chain = try maker.chain()
     let prover = try Prover(roots: TrustRoots(files: [root ?? chain[2]]))
-    return try failure(prover, try bench.sign(change(chain)), at: time)
+    return try failure(prover, try maker.sign(change(chain)), at: time)
   }
 
   private func failure(_ prover: Prover, _ text: [UInt8], at time: Int64) throws -> ProofFailure? {
@@ -53,118 +53,118 @@ import Testing
     }
   }
 
-  @Test func aWholeChainIsGood() throws { #expect(try failure(Bench()) == nil) }
+  @Test func `a complete chain is proven`() throws { #expect(try failure(ChainMaker()) == nil) }
 
-  @Test func markersAreDemanded() throws {
-    var bench = try Bench()
-    bench.leaf.extensions.removeAll { $0.oid == CertificateExtension.receiptSigningMarker }
-    #expect(try failure(bench) == .untrusted("leaf_marker"))
-    bench = try Bench()
-    bench.intermediate.extensions.removeAll { $0.oid == CertificateExtension.intermediateMarker }
-    #expect(try failure(bench) == .untrusted("intermediate_marker"))
+  @Test func `refuses a chain without Apple's markers`() throws {
+    var maker = try ChainMaker()
+    maker.leaf.extensions.removeAll { $0.oid == CertificateExtension.receiptSigningMarker }
+    #expect(try failure(maker) == .untrusted("leaf_marker"))
+    maker = try ChainMaker()
+    maker.intermediate.extensions.removeAll { $0.oid == CertificateExtension.intermediateMarker }
+    #expect(try failure(maker) == .untrusted("intermediate_marker"))
   }
 
-  @Test func chainsHaveThreeInOrder() throws {
-    let bench = try Bench()
-    #expect(try failure(bench) { Array($0.dropLast()) } == .untrusted("x5c_length"))
-    #expect(try failure(bench) { $0 + [$0[2]] } == .untrusted("x5c_length"))
-    #expect(try failure(bench) { [$0[1], $0[0], $0[2]] } != nil)
-    #expect(try failure(bench) { [$0[0], $0[0], $0[0]] } != nil)
-    #expect(try failure(bench) { [$0[0] + [0], $0[1], $0[2]] } == .untrusted("certificate_der"))
-    // A root configured as a file counts whatever the third entry is.
-    #expect(try failure(bench) { [$0[0], $0[1], $0[0]] } == nil)
+  @Test func `a chain has three certificates in order`() throws {
+    let maker = try ChainMaker()
+    #expect(try failure(maker) { Array($0.dropLast()) } == .untrusted("x5c_length"))
+    #expect(try failure(maker) { $0 + [$0[2]] } == .untrusted("x5c_length"))
+    #expect(try failure(maker) { [$0[1], $0[0], $0[2]] } != nil)
+    #expect(try failure(maker) { [$0[0], $0[0], $0[0]] } != nil)
+    #expect(try failure(maker) { [$0[0] + [0], $0[1], $0[2]] } == .untrusted("certificate_der"))
+    // A root configured as a file is valid with any third entry.
+    #expect(try failure(maker) { [$0[0], $0[1], $0[0]] } == nil)
   }
 
-  @Test func authorityIsWhereItBelongs() throws {
-    var bench = try Bench()
-    bench.leaf.extensions[0] = .basicConstraints(ca: true)
-    #expect(try failure(bench) == .untrusted("leaf_authority"))
-    bench = try Bench()
-    bench.intermediate.extensions[0] = .basicConstraints(ca: false)
-    #expect(try failure(bench) != nil)
+  @Test func `only the intermediate is a certificate authority`() throws {
+    var maker = try ChainMaker()
+    maker.leaf.extensions[0] = .basicConstraints(ca: true)
+    #expect(try failure(maker) == .untrusted("leaf_authority"))
+    maker = try ChainMaker()
+    maker.intermediate.extensions[0] = .basicConstraints(ca: false)
+    #expect(try failure(maker) != nil)
   }
 
-  @Test func weakSignaturesCountForNothing() throws {
-    var bench = try Bench()
-    bench.leaf.digest = .sha1
-    #expect(try failure(bench) == .untrusted("certificate_signature"))
-    bench = try Bench()
-    bench.intermediate.digest = .sha1
-    #expect(try failure(bench) == .untrusted("certificate_signature"))
+  @Test func `refuses SHA-1 signatures`() throws {
+    var maker = try ChainMaker()
+    maker.leaf.digest = .sha1
+    #expect(try failure(maker) == .untrusted("certificate_signature"))
+    maker = try ChainMaker()
+    maker.intermediate.digest = .sha1
+    #expect(try failure(maker) == .untrusted("certificate_signature"))
   }
 
-  @Test func datesAreAsOfTheSigning() throws {
-    var bench = try Bench()
-    bench.leaf.notBefore = Self.moment - Self.day
-    bench.leaf.notAfter = Self.moment + Self.day
-    #expect(try failure(bench) == nil)
-    #expect(try failure(bench, at: Self.moment - Self.day) == nil)
-    #expect(try failure(bench, at: Self.moment + Self.day - 1000) == nil)
-    for outside in [Self.moment - Self.day - 1, Self.moment + Self.day + 1000, 0, -1, .max, .min] {
-      #expect(try failure(bench, at: outside) == .untrusted("chain_dates"))
+  @Test func `a chain must be valid at the time of signing`() throws {
+    var maker = try ChainMaker()
+    maker.leaf.notBefore = Self.signedAt - Self.day
+    maker.leaf.notAfter = Self.signedAt + Self.day
+    #expect(try failure(maker) == nil)
+    #expect(try failure(maker, at: Self.signedAt - Self.day) == nil)
+    #expect(try failure(maker, at: Self.signedAt + Self.day - 1000) == nil)
+    for outside in [
+      Self.signedAt - Self.day - 1, Self.signedAt + Self.day + 1000, 0, -1, .max, .min,
+    ] {
+      #expect(try failure(maker, at: outside) == .untrusted("chain_dates"))
     }
   }
 
-  /// A chain that was proven once is no longer so when a date lies outside it.
-  @Test func rememberedChainsKeepTheirDates() throws {
-    var bench = try Bench()
-    bench.leaf.notAfter = Self.moment + Self.day
-    let chain = try bench.chain()
+  @Test func `a cached chain is refused outside its validity`() throws {
+    var maker = try ChainMaker()
+    maker.leaf.notAfter = Self.signedAt + Self.day
+    let chain = try maker.chain()
     let prover = try Prover(roots: TrustRoots(files: [chain[2]]))
-    let text = try bench.sign(chain)
-    #expect(try failure(prover, text, at: Self.moment) == nil)
-    let late = try failure(prover, text, at: Self.moment + 2 * Self.day)
+    let text = try maker.sign(chain)
+    #expect(try failure(prover, text, at: Self.signedAt) == nil)
+    let late = try failure(prover, text, at: Self.signedAt + 2 * Self.day)
     #expect(late == .untrusted("chain_dates"))
     #expect(prover.chainHits == 1 && prover.chainMisses == 1)
-    #expect(try failure(prover, text, at: Self.moment) == nil)
+    #expect(try failure(prover, text, at: Self.signedAt) == nil)
   }
 
-  /// It is the whole chain that is remembered: the same leaf under other certificates is another.
-  @Test func rememberedChainsAreWhole() throws {
-    let bench = try Bench()
-    let chain = try bench.chain()
+  @Test func `a cached leaf proves nothing under other certificates`() throws {
+    let maker = try ChainMaker()
+    let chain = try maker.chain()
     let prover = try Prover(roots: TrustRoots(files: [chain[2]]))
-    #expect(try failure(prover, bench.sign(chain), at: Self.moment) == nil)
+    #expect(try failure(prover, maker.sign(chain), at: Self.signedAt) == nil)
     for other in [[chain[0], chain[0], chain[2]], [chain[0], chain[2], chain[2]], [chain[0]]] {
-      #expect(try failure(prover, bench.sign(other), at: Self.moment) != nil)
+      #expect(try failure(prover, maker.sign(other), at: Self.signedAt) != nil)
     }
     #expect(prover.chainHits == 0)
   }
 
-  /// Only what was proven is remembered, and not without end.
-  @Test func memoryIsBounded() throws {
-    let bench = try Bench()
-    let chain = try bench.chain()
+  @Test func `the cache holds only proven chains and is bounded`() throws {
+    let maker = try ChainMaker()
+    let chain = try maker.chain()
     let prover = try Prover(roots: TrustRoots(files: [chain[2]]))
-    let text = try bench.sign(chain)
-    #expect(try failure(prover, text, at: Self.moment) == nil)
-    // Strangers push nobody out.
+    let text = try maker.sign(chain)
+    #expect(try failure(prover, text, at: Self.signedAt) == nil)
+    // A signature by another key evicts nothing.
     let stranger = try SigningKey.generate(.p256)
     let foreign = try JWSSigner(key: stranger, chain: chain).sign(Array("{}".utf8))
-    #expect(try failure(prover, foreign, at: Self.moment) == .untrusted("signature"))
-    #expect(try failure(prover, text, at: Self.moment) == nil)
-    // 40 further leaves of the same authority do.
+    #expect(try failure(prover, foreign, at: Self.signedAt) == .untrusted("signature"))
+    #expect(try failure(prover, text, at: Self.signedAt) == nil)
+    // 40 further leaves of the same authority evict the first chain.
     for _ in 0..<40 {
-      let leaf = try bench.leaf.make(for: bench.keys[0], signedBy: bench.keys[1])
-      #expect(try failure(prover, bench.sign([leaf, chain[1], chain[2]]), at: Self.moment) == nil)
+      let leaf = try maker.leaf.make(for: maker.keys[0], signedBy: maker.keys[1])
+      #expect(
+        try failure(prover, maker.sign([leaf, chain[1], chain[2]]), at: Self.signedAt) == nil)
     }
     let misses = prover.chainMisses
-    #expect(try failure(prover, text, at: Self.moment) == nil)
+    #expect(try failure(prover, text, at: Self.signedAt) == nil)
     #expect(prover.chainMisses == misses + 1)
   }
 }
 
-/// RFC 7515 appendix A.3: a signature somebody else made.
+/// RFC 7515 appendix A.3: a signature made by another implementation.
 @Suite struct VerifyingKeyTests {
   private func bytes(_ text: String) throws -> [UInt8] {
     try #require(Base64URL.decode(Array(text.utf8)[...]))
   }
 
-  @Test func exampleOfRFC7515() throws {
+  @Test func `the example of RFC 7515 verifies`() throws {
     let signing = try SigningKey.generate(.p256)
     let root = try CertificateMaker.root(signing)
     let der = try root.make(for: signing, signedBy: signing)
-    // The example has a bare key: it takes the place of the one in a certificate.
+    // The example has a bare key, which replaces the one in a certificate.
     let point = Array(try signing.publicKey().suffix(64))
     let start = try #require((0..<der.count - 64).first { Array(der[$0..<$0 + 64]) == point })
     let x = try bytes("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")

@@ -2,12 +2,8 @@ import Encoding
 import SignedData
 import Testing
 
-/// FIPS 180-4, by NIST's example texts.
+/// SHA-256 (FIPS 180-4) against NIST's examples.
 @Suite struct SHA256Tests {
-  private func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
-
   @Test(arguments: [
     ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
     ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -20,25 +16,25 @@ import Testing
       "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
     ),
   ])
-  func vectors(_ text: String, _ digest: String) {
-    #expect(hexadecimal(SHA256.hash(Array(text.utf8))) == digest)
+  func `the vectors of NIST hold, whole and incrementally`(_ text: String, _ digest: String) {
+    #expect(Hexadecimal.encode(SHA256.hash(Array(text.utf8))) == digest)
     var hash = SHA256()
     for part in stride(from: 0, to: text.utf8.count, by: 77_777) {
       hash.update(Array(Array(text.utf8)[part..<min(part + 77_777, text.utf8.count)]))
     }
     let first = hash.finish()
-    #expect(hexadecimal(first) == digest)
+    #expect(Hexadecimal.encode(first) == digest)
     hash.update(Array(text.utf8)[...])
     #expect(hash.finish() == first)
   }
 
-  @Test func partsOfAnything() {
+  @Test func `a slice is hashed without what surrounds it`() {
     let bytes = Array("xabcx".utf8)
     #expect(SHA256.hash(slice: bytes[1..<4]) == SHA256.hash(Array("abc".utf8)))
   }
 }
 
-/// X.690 section 10: one value, definite and shortest lengths, nothing after it.
+/// DER (X.690 section 10): one value, definite and shortest lengths, nothing after it.
 @Suite struct DERShapeTests {
   @Test(
     arguments: [
@@ -47,7 +43,7 @@ import Testing
       [0x04, 0x81, 0x80] + [UInt8](repeating: 0, count: 128),
       [0x04, 0x82, 0x01, 0x00] + [UInt8](repeating: 0, count: 256),
     ] as [[UInt8]])
-  func isStrict(_ bytes: [UInt8]) {
+  func `accepts one strict DER value`(_ bytes: [UInt8]) {
     #expect(DERShape.isStrict(bytes[...]))
     #expect(!DERShape.isStrict((bytes + [0])[...]))
     #expect(!DERShape.isStrict(bytes.dropLast()))
@@ -64,11 +60,11 @@ import Testing
       [0x30, 0x04, 0x02, 0x01, 0x05, 0x02],
       [0x1F, 0x81, 0x01, 0x00], [0x04, 0xFF, 0x00],
     ] as [[UInt8]])
-  func isNot(_ bytes: [UInt8]) {
+  func `refuses anything else`(_ bytes: [UInt8]) {
     #expect(!DERShape.isStrict(bytes[...]))
   }
 
-  @Test func depthIsBounded() {
+  @Test func `refuses values nested too deeply`() {
     var bytes: [UInt8] = [0x05, 0x00]
     for _ in 0..<20 { bytes = [0x30, UInt8(bytes.count)] + bytes }
     #expect(DERShape.isStrict(bytes[...]))

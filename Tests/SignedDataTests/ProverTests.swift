@@ -4,9 +4,9 @@ import Simulator
 import StrictJSON
 import Testing
 
-/// Promise 3: what is proven was signed by somebody trusted at that moment, and nothing else is.
+/// Promise 3: a JWS is proven only if a chain that was trusted at that time signed it.
 @Suite struct ProverTests {
-  private static let moment: Int64 = 1_767_225_600_000
+  private static let signedAt: Int64 = 1_767_225_600_000
   private static let authority = try? SimulatedAuthority.make()
   private static let payload = Array(#"{"a":1}"#.utf8)
 
@@ -19,7 +19,7 @@ import Testing
   private func jws(_ text: [UInt8]) throws -> CompactJWS { try CompactJWS(parsing: text[...]) }
 
   private func failure(
-    _ prover: Prover, _ text: [UInt8], at time: Int64 = moment
+    _ prover: Prover, _ text: [UInt8], at time: Int64 = signedAt
   ) -> ProofFailure? {
     do {
       try prover.prove(try CompactJWS(parsing: text[...]), at: time)
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func provesAGoodOne() throws {
+  @Test func `proves a valid JWS and caches its chain`() throws {
     let text = try authority().sign(payload: Self.payload)
     let prover = try prover(try authority().root)
     #expect(failure(prover, text) == nil)
@@ -38,21 +38,21 @@ import Testing
     #expect(prover.chainHits == 1 && prover.chainMisses == 1)
   }
 
-  @Test func readsItsRootInEitherForm() throws {
+  @Test func `reads a root in DER or PEM`() throws {
     let text = try authority().sign(payload: Self.payload)
     #expect(failure(try prover(CertificateMaker.pem(try authority().root)), text) == nil)
     #expect(throws: ProofFailure.self) { try self.prover(Array("nonsense".utf8)) }
   }
 
-  @Test func trustsNobodyElse() throws {
+  @Test func `refuses a chain to an unknown root`() throws {
     let other = try SimulatedAuthority.make()
     let text = try other.sign(payload: Self.payload)
     #expect(failure(try Prover(roots: TrustRoots()), text) == .untrusted("chain_root"))
     #expect(failure(try prover(try authority().root), text) != nil)
   }
 
-  /// X5: where only the hash of a root is known, the third entry is that root or nothing is proven.
-  @Test func pinsTheThirdEntry() throws {
+  /// X5: if only the hash of a root is configured, the third entry must be that root.
+  @Test func `X5: a pinned root must be the third entry`() throws {
     let (authority, other) = (try authority(), try SimulatedAuthority.make())
     func signed(_ third: [UInt8]) throws -> [UInt8] {
       let chain = Array(authority.chain.prefix(2)) + [third]
@@ -66,14 +66,14 @@ import Testing
     }
     let theirs = try other.sign(payload: Self.payload)
     #expect(failure(prover, theirs) == .untrusted("chain_root"))
-    // The pinned root under a chain that another root has signed.
+    // The pinned root as third entry of a chain that another root has signed.
     let mixed = Array(other.chain.prefix(2)) + [authority.root]
     let forged = try JWSSigner(key: other.leafKey, chain: mixed).sign(Self.payload)
     #expect(failure(prover, forged) == .untrusted("chain_path"))
   }
 
-  /// Every bit of the signature counts, and some of the payload's and the header's.
-  @Test func oneBitIsEnough() throws {
+  /// Every bit of the signature, and another payload.
+  @Test func `refuses a signature or payload with one bit changed`() throws {
     let text = try authority().sign(payload: Self.payload)
     let prover = try prover(try authority().root)
     let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -90,15 +90,15 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 32, 63, 65, 72, 96, 128])
-  func signaturesHave64Bytes(_ count: Int) throws {
+  func `refuses a signature that has not 64 bytes`(_ count: Int) throws {
     let text = try authority().sign(payload: Self.payload)
     let input = try jws(text).signingInput
     let forged = Array(input) + [0x2E] + Base64URL.encode([UInt8](repeating: 1, count: count))
     #expect(failure(try prover(try authority().root), forged) == .untrusted("signature"))
   }
 
-  /// CVE-2022-21449 and its kin: values no signature can have.
-  @Test func impossibleNumbersProveNothing() throws {
+  /// Values that no signature can have, as in CVE-2022-21449.
+  @Test func `refuses signatures of zero, one or the order`() throws {
     let zero = [UInt8](repeating: 0, count: 32)
     let one = zero.dropLast() + [1]
     let order: [UInt8] = [
@@ -123,7 +123,7 @@ import Testing
     ("e30=.e30.AA", "jws_base64url"), ("e30.e3 0.AA", "jws_base64url"),
     ("e30.e30.A", "jws_base64url"), ("W10.e30.AA", "jws_header"), ("eyJ9.e30.AA", "jws_header"),
   ])
-  func malformed(_ text: String, _ code: String) throws {
+  func `reports malformed text by code`(_ text: String, _ code: String) throws {
     #expect(failure(try Prover(roots: TrustRoots()), Array(text.utf8)) == .malformed(code))
   }
 
@@ -143,7 +143,7 @@ import Testing
     (#"{"alg":"ES256","x5c":X,"kid":"../../key"}"#, "jws_kid"),
     (#"{"alg":"ES256","alg":"ES256","x5c":X}"#, "jws_header"),
   ])
-  func headers(_ header: String, _ code: String) throws {
+  func `refuses an unacceptable header by code`(_ header: String, _ code: String) throws {
     let chain = try authority().chain.map { "\"\(Self.base64($0))\"" }.joined(separator: ",")
     let text = header.replacing("X", with: "[\(chain)]")
     let signer = JWSSigner(key: try authority().leafKey, header: Array(text.utf8))
@@ -151,7 +151,7 @@ import Testing
     #expect(failure(try prover(try authority().root), jws)?.code == code)
   }
 
-  @Test func orderAndSpaceInAHeaderAreFree() throws {
+  @Test func `member order and white space in a header are free`() throws {
     let chain = try authority().chain.map { "\"\(Self.base64($0))\"" }.joined(separator: " , ")
     let header = "{ \"x5c\" : [ \(chain) ],\n \"typ\":\"JWT\", \"alg\" : \"ES256\" }"
     let signer = JWSSigner(key: try authority().leafKey, header: Array(header.utf8))
@@ -159,8 +159,6 @@ import Testing
   }
 
   private static func base64(_ bytes: [UInt8]) -> String {
-    let text = String(decoding: Base64URL.encode(bytes), as: UTF8.self)
-    return text.replacing("-", with: "+").replacing("_", with: "/")
-      + String(repeating: "=", count: (3 - bytes.count % 3) % 3)
+    String(decoding: Base64.encode(bytes), as: UTF8.self)
   }
 }

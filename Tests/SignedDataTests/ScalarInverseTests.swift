@@ -3,9 +3,9 @@ import Testing
 
 @testable import SignedData
 
-/// An inverse times its scalar is 1, worked out in the plainest way: by doubling and adding.
+/// The inverse times its scalar is 1, checked with a simple multiplication: doubling and adding.
 @Suite struct ScalarInverseTests {
-  /// Below the order n of P-256, with sums modulo n.
+  /// A number modulo the order n of P-256.
   private struct Residue: Equatable {
     static let order = Residue(
       high: 0xFFFF_FFFF_0000_0000_FFFF_FFFF_FFFF_FFFF,
@@ -68,7 +68,7 @@ import Testing
     #expect(number * scalar == power, comment)
   }
 
-  @Test func thereIsNoneOfWhatIsNoScalar() {
+  @Test func `zero and numbers from the order on have no inverse`() {
     let zero = Residue(high: 0, low: 0)
     let next = Residue(high: Residue.order.high, low: Residue.order.low + 1)
     let last = Residue(high: .max, low: .max)
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func ofPowersOfTwoAndTheirNeighbours() throws {
+  @Test func `inverts powers of two and their neighbours`() throws {
     for bit in 0..<256 {
       let power = Residue(high: bit < 128 ? 0 : 1 << (bit - 128), low: bit < 128 ? 1 << bit : 0)
       try check(power, "2^\(bit)")
@@ -87,14 +87,14 @@ import Testing
     }
   }
 
-  @Test func ofAnyScalar() throws {
+  @Test func `inverts random scalars`() throws {
     let seed = UInt64.random(in: 0...9_999)
-    var dice = SeededGenerator(seed: seed)
+    var generator = SeededGenerator(seed: seed)
     for round in 0..<1_000 {
-      var bytes = (0..<32).map { _ in UInt8(dice.number(in: 0...255)) }
-      // Short ones too, and ones with long runs of nothing.
-      for place in 0..<Int(dice.number(in: 0...31)) where round % 2 == 0 { bytes[place] = 0 }
-      for place in 16..<Int(dice.number(in: 16...32)) where round % 3 == 0 { bytes[place] = 0 }
+      var bytes = (0..<32).map { _ in UInt8(generator.number(in: 0...255)) }
+      // Also short scalars, and scalars with long runs of zeros.
+      for index in 0..<Int(generator.number(in: 0...31)) where round % 2 == 0 { bytes[index] = 0 }
+      for index in 16..<Int(generator.number(in: 16...32)) where round % 3 == 0 { bytes[index] = 0 }
       let scalar = Residue(bytes)
       guard scalar.isBelowOrder, scalar != Residue(high: 0, low: 0) else { continue }
       try check(scalar, "seed \(seed), round \(round)")

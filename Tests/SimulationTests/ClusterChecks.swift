@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import JournalStore
 import LedgerEngine
@@ -5,233 +6,237 @@ import LedgerQueries
 import SignedData
 import Support
 
-/// What the checks remember of a history.
-struct Seen {
-  /// The journal, as it was last read.
+/// What the checks have observed so far.
+struct Observations {
+  /// The journal as it was last read.
   var journal: [StoredEvent] = []
-  var places: [String: Int64] = [:]
+  var seqs: [NotificationUUID: Int64] = [:]
   var folds: [StreamKey: [FoldEvent]] = [:]
-  /// Items that came through the door at least once.
+  /// Items that were received at least once.
   var sent: Set<Int> = []
-  /// Answers that were not held to the journal yet.
+  /// Answers that were not compared with the journal yet.
   var answers: [(item: Int, entry: OutcomeLog.Entry)] = []
   var accepted: [String: Int64] = [:]
-  /// How often an event was answered as one that is there.
+  /// How often each event was answered as a duplicate, by seq.
   var repeats: [Int64: Int64] = [:]
-  /// Whether the process is another one than at the last check.
+  /// Whether the process was started after the last check.
   var isFresh = true
   var reader: LedgerReader?
-  /// Streams of which something came since their rows were checked.
+  /// Streams with new events since their rows were checked.
   var changed: Set<StreamKey> = []
-  var chance = Chance(seed: 1)
+  var chance = SplitMix64(seed: 1)
 }
 
 extension SimulatedCluster {
-  /// The promises, as far as they can be told after one step.
+  /// Checks the promises that can be checked after each step.
   func check() throws {
-    guard let ledger else { throw Broken("nothing runs") }
-    if seen.isFresh || seen.reader == nil {
-      seen.reader = nil
-      seen.reader = try LedgerReader(ledger.ledger, durations: [:])
-      try checkAgain()
-      seen.isFresh = false
+    guard let ledger else { throw Violation("no ledger is running") }
+    if observed.isFresh || observed.reader == nil {
+      observed.reader = nil
+      observed.reader = try LedgerReader(ledger.ledger, durations: [:])
+      try checkPreserved()
+      observed.isFresh = false
     }
-    try readOn()
+    try checkNewEvents()
     try checkAnswers()
     try checkRows()
   }
 
   private func journal() throws -> JournalReader {
-    guard let reader = seen.reader else { throw Broken("there is no reader") }
+    guard let reader = observed.reader else { throw Violation("there is no reader") }
     return reader.journal
   }
 
-  /// After a start: what was there is there, to the bit (promises 1, 2, 5).
-  private func checkAgain() throws {
-    let found = try journal().events(after: 0, limit: seen.journal.count)
-    guard found == seen.journal else { throw Broken("a start changed what was journaled") }
-    seen.changed = Set(seen.folds.keys)
+  /// After a start: the journal has every earlier event unchanged (promises 1, 2, 5).
+  private func checkPreserved() throws {
+    let found = try journal().events(after: 0, limit: observed.journal.count)
+    guard found == observed.journal else { throw Violation("a start changed what was journaled") }
+    observed.changed = Set(observed.folds.keys)
   }
 
-  /// New events: dense, chained, ours, sent, once (promises 3, 4, 5).
-  private func readOn() throws {
-    for event in try journal().events(after: Int64(seen.journal.count), limit: 1_000) {
-      let previous = seen.journal.last
-      guard event.seq == Int64(seen.journal.count) + 1 else { throw Broken("seq \(event.seq)") }
+  /// New events are dense and chained, and each was sent and is journaled once (promises 3, 4, 5).
+  private func checkNewEvents() throws {
+    for event in try journal().events(after: Int64(observed.journal.count), limit: 1_000) {
+      let previous = observed.journal.last
+      guard event.seq == Int64(observed.journal.count) + 1 else {
+        throw Violation("seq \(event.seq)")
+      }
       guard event.hash == PlainChain.hash(after: previous?.hash, event) else {
-        throw Broken("the chain breaks at seq \(event.seq)")
+        throw Violation("the chain breaks at seq \(event.seq)")
       }
       guard event.receivedAt >= previous?.receivedAt ?? .min else {
-        throw Broken("the receive time falls at seq \(event.seq)")
+        throw Violation("the receive time falls at seq \(event.seq)")
       }
-      guard seen.places[event.notificationUUID] == nil else {
-        throw Broken("seq \(event.seq) is journaled twice")
+      guard observed.seqs[event.notificationUUID] == nil else {
+        throw Violation("seq \(event.seq) is journaled twice")
       }
       try checkOrigin(event)
-      seen.journal.append(event)
-      seen.places[event.notificationUUID] = event.seq
+      observed.journal.append(event)
+      observed.seqs[event.notificationUUID] = event.seq
     }
   }
 
   private func checkOrigin(_ event: StoredEvent) throws {
-    for place in seen.sent {
-      guard case .event(let new, let stream, let fold) = mail.items[place].kind,
+    for index in observed.sent {
+      guard case .event(let new, let received) = fixtures.items[index].kind,
         new.body == event.body
       else { continue }
       guard new.notificationUUID == event.notificationUUID, new.source == event.source,
         new.notificationType == event.notificationType, new.signedDate == event.signedDate,
         new.bodySHA256 == event.bodySHA256, SHA256.hash(event.body) == event.bodySHA256,
-        stream == event.streamKey
-      else { throw Broken("seq \(event.seq) is not as it was sent") }
-      if let stream, var fold {
-        fold.seq = event.seq
-        seen.folds[stream, default: []].append(fold)
-        seen.changed.insert(stream)
+        received.stream == event.streamKey
+      else { throw Violation("seq \(event.seq) is not as it was sent") }
+      if let stream = received.stream, let fold = received.foldEvent(seq: event.seq) {
+        observed.folds[stream, default: []].append(fold)
+        observed.changed.insert(stream)
       }
       return
     }
-    throw Broken("seq \(event.seq) was never sent")
+    throw Violation("seq \(event.seq) was never sent")
   }
 
-  /// An answer of 200 means that it is journaled, and synced (promise 1).
+  /// An answer of 200 means that the event is journaled and synced (promise 1).
   private func checkAnswers() throws {
-    for (item, entry) in seen.answers {
-      let item = mail.items[item]
+    for (item, entry) in observed.answers {
+      let item = fixtures.items[item]
       switch entry.outcome {
       case .accepted(let seq):
-        if entry.wasUnsynced { throw Broken("\(item.name) was answered before it was synced") }
+        if entry.wasUnsynced { throw Violation("\(item.name) was answered before it was synced") }
         try checkAccepted(item, seq)
-        if seen.journal[Int(seq) - 1].body != item.event?.body {
-          throw Broken("\(item.name) was taken for another")
+        if observed.journal[Int(seq) - 1].body != item.event?.body {
+          throw Violation("\(item.name) was mistaken for another")
         }
-        if seen.accepted.updateValue(seq, forKey: item.name) != nil {
-          throw Broken("\(item.name) was new twice")
+        if observed.accepted.updateValue(seq, forKey: item.name) != nil {
+          throw Violation("\(item.name) was accepted twice")
         }
       case .duplicate(let seq):
         try checkAccepted(item, seq)
-        seen.repeats[seq, default: 0] += 1
+        observed.repeats[seq, default: 0] += 1
       case .conflict(let seq):
         try checkAccepted(item, seq)
         try checkQuarantined(item)
-      case .quarantined:
-        guard case .foreign = item.kind else { throw Broken("\(item.name) is in quarantine") }
+      case .quarantined, .quarantineFull:
+        guard case .foreign = item.kind else { throw Violation("\(item.name) is in quarantine") }
         try checkQuarantined(item)
       case .unavailable: break
-      case .receiveTimeBehind, .skipped: throw Broken("\(item.name): \(entry.outcome)")
+      case .receiveTimeBehind, .skipped, .refused: throw Violation("\(item.name): \(entry.outcome)")
       }
     }
-    seen.answers.removeAll()
+    observed.answers.removeAll()
   }
 
   private func checkAccepted(_ item: Fixtures.Item, _ seq: Int64) throws {
-    guard let event = item.event, seen.places[event.notificationUUID] == seq else {
-      throw Broken("\(item.name) was answered \(seq) and is not there")
+    guard let event = item.event, observed.seqs[event.notificationUUID] == seq else {
+      throw Violation("\(item.name) was answered \(seq) and is not there")
     }
   }
 
   private func checkQuarantined(_ item: Fixtures.Item) throws {
     let digest: [UInt8]
     switch item.kind {
-    case .event(let event, _, _): digest = event.bodySHA256
-    case .foreign(let kept): digest = kept.bodySHA256
-    case .nothing: throw Broken("\(item.name) was let in")
+    case .event(let event, _): digest = event.bodySHA256
+    case .foreign(let quarantined): digest = quarantined.bodySHA256
+    case .refused: throw Violation("\(item.name) was not refused")
     }
-    let kept = try journal().quarantined(limit: 1_000).count { $0.bodySHA256 == digest }
-    guard kept == 1 else { throw Broken("\(item.name) is \(kept) times in quarantine") }
+    let count = try journal().quarantined(limit: 1_000).count { $0.bodySHA256 == digest }
+    guard count == 1 else { throw Violation("\(item.name) is \(count) times in quarantine") }
   }
 
-  // MARK: Rows
+  // MARK: Projection
 
-  /// Rows are what the journal's events come to, in any order, and are never older than an answer
-  /// (promises 6, 7). While they are not ready they say so.
+  /// The rows are the fold of the journal's events in any order, and are never older than an answer
+  /// (promises 6, 7). While the projection is not ready, reading it throws.
   private func checkRows() throws {
-    guard let reader = seen.reader else { return }
+    guard let reader = observed.reader else { return }
     let rows: ProjectionReader
     do throws(LedgerReader.Failure) {
-      rows = try reader.rows()
+      rows = try reader.projection()
     } catch {
-      guard mayLackRows else { throw Broken("rows cannot be read: \(error)") }
+      guard mayLackRows else { throw Violation("the projection cannot be read: \(error)") }
       return
     }
-    for key in seen.changed { try checkRow(key, rows, reader) }
-    seen.changed.removeAll()
+    for key in observed.changed { try checkRow(key, rows, reader) }
+    observed.changed.removeAll()
   }
 
   private func checkRow(
     _ key: StreamKey, _ rows: ProjectionReader, _ reader: LedgerReader
   ) throws {
-    let events = seen.folds[key] ?? []
+    let events = observed.folds[key] ?? []
     var state = StreamState()
-    for event in events.shuffled(using: &seen.chance) { state.evolve(event) }
-    guard let row = try rows.row(of: key) else { throw Broken("\(key) has no row") }
+    for event in events.shuffled(using: &observed.chance) { state.evolve(event) }
+    guard let row = try rows.row(of: key) else { throw Violation("\(key) has no row") }
     guard row.state == state.encoded(), row.lastSeq == state.lastEvent?.seq, row.broken == nil
-    else { throw Broken("the row of \(key) is not what its events come to") }
+    else { throw Violation("the row of \(key) is not the fold of its events") }
     var plain = PlainRow(events: events, t: 0)
     for weeks in [Int64(0), 3, 6, 40] {
       plain.t = Fixtures.start + weeks * 7 * 86_400_000
       let shown = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq)?
         .entitlement(at: plain.t, durations: [:])
-      guard shown?.words == plain.words else {
-        throw Broken(
-          "\(key) at week \(weeks)\nis    \(shown?.words ?? "-")\nplain \(plain.words ?? "-")")
+      guard shown?.summary == plain.summary else {
+        throw Violation(
+          "\(key) at week \(weeks)\nis    \(shown?.summary ?? "-")\nplain \(plain.summary ?? "-")")
       }
     }
     let question = LedgerReader.Question(now: plain.t)
     let answer = try reader.entitlement(
       key.originalTransactionId, environment: key.environment, bundleId: key.bundleId, question)
     guard answer?.eventCount == Int64(events.count) else {
-      throw Broken("\(key) is answered with \(answer?.eventCount ?? 0) of \(events.count) events")
+      throw Violation(
+        "\(key) is answered with \(answer?.eventCount ?? 0) of \(events.count) events")
     }
   }
 
   // MARK: The end
 
-  /// Whatever happened: what Apple sent is journaled, or kept where it was not for us (promise 2);
-  /// nothing else is; and deleted rows come back as they were (promise 7).
+  /// At the end everything that Apple sent is journaled or quarantined (promise 2), nothing else
+  /// is, and a deleted projection is built again with the same digest (promise 7).
   func checkEnd() throws {
-    for item in course.posts.map({ mail.items[$0.item] }) {
+    for item in schedule.posts.map({ fixtures.items[$0.item] }) {
       switch item.kind {
-      case .event(let event, _, _):
-        guard let seq = seen.places[event.notificationUUID] else {
-          throw Broken("\(item.name) is lost")
+      case .event(let event, _):
+        guard let seq = observed.seqs[event.notificationUUID] else {
+          throw Violation("\(item.name) is lost")
         }
-        if seen.journal[Int(seq) - 1].body != event.body { try checkQuarantined(item) }
+        if observed.journal[Int(seq) - 1].body != event.body { try checkQuarantined(item) }
       case .foreign: try checkQuarantined(item)
-      case .nothing: break
+      case .refused: break
       }
     }
     try checkRepeats()
-    let digest = try seen.reader?.digest()
-    if seen.chance.once(in: 8) || course.steps.count % 8 == 0 {
-      seen.reader = nil
+    let digest = try observed.reader?.digest()
+    if observed.chance.once(in: 8) || schedule.steps.count % 8 == 0 {
+      observed.reader = nil
       ledger?.stop()
       ledger = nil
-      try deleteRows(course.posts.count % 2 == 0)
+      try deleteRows(schedule.posts.count % 2 == 0)
     }
     try restart()
-    guard try seen.reader?.digest() == digest else { throw Broken("the rows came back other ones") }
+    guard try observed.reader?.digest() == digest else {
+      throw Violation("the rebuilt rows are different")
+    }
   }
 
-  /// No more is counted than came again; a crash may lose counts.
+  /// The journal counts at most as many redeliveries as there were; a crash may lose counts.
   private func checkRepeats() throws {
-    for key in seen.folds.keys {
+    for key in observed.folds.keys {
       for (seq, counted) in try journal().redeliveries(of: key) {
-        let known = seen.repeats[seq] ?? 0
+        let known = observed.repeats[seq] ?? 0
         guard counted.count <= known else {
-          throw Broken("seq \(seq) came again \(known) times, and \(counted.count) are counted")
+          throw Violation("seq \(seq) has \(known) redeliveries, and \(counted.count) are counted")
         }
       }
     }
   }
 }
 
-/// The chain, computed a second time as the contract of `journal_v1` says.
+/// A second implementation of the chain, from the contract of `journal_v1`.
 enum PlainChain {
   static func hash(after previous: [UInt8]?, _ event: StoredEvent) -> [UInt8] {
     var bytes = Array("subledger.journal.v1".utf8) + [0]
     bytes += previous ?? [UInt8](repeating: 0, count: 32)
     bytes += number(event.seq, 8) + number(event.receivedAt, 8)
-    for text in [event.notificationUUID, event.source] {
+    for text in [event.notificationUUID.description, event.source.rawValue] {
       bytes += number(Int64(text.utf8.count), 4) + Array(text.utf8)
     }
     return SHA256.hash(bytes + SHA256.hash(event.body))

@@ -1,61 +1,62 @@
 import Support
 
-/// One history before it happens: what Apple has to send, and what befalls the ledger meanwhile.
-/// Made from a seed; any part of it can be left out, and the rest still makes sense.
+/// The plan of one simulated history: what Apple sends, and which faults occur. It is made from a
+/// seed. Any part can be left out, and the rest is still a valid schedule.
 struct FaultSchedule: Sendable {
-  /// What becomes of one attempt to deliver.
+  /// The result of one delivery attempt.
   enum Fate: Equatable, Sendable {
     case arrives
-    /// The request never gets to us.
+    /// The request does not arrive.
     case isLost
-    /// We answer, and Apple does not hear it.
+    /// The request is answered, but Apple does not receive the answer.
     case answerIsLost
-    /// A proxy sends it twice: both are in flight at once.
-    case comesTwice
+    /// A proxy sends the request twice at the same time.
+    case arrivesTwice
   }
 
   struct Post: Sendable {
-    /// Which of `Fixtures.items`.
+    /// Index in `Fixtures.items`.
     var item: Int
-    /// Hours after the beginning.
-    var born: Int64
-    /// By attempt; those past the end arrive.
+    /// The first attempt, in hours after the beginning.
+    var sentAt: Int64
+    /// The results of the attempts. Later attempts arrive.
     var fates: [Fate]
   }
 
-  /// What goes wrong in a step, at the n-th write or sync of one of its files.
+  /// A fault in a step, at the n-th operation of its kind on a kind of file.
   struct Fault: Equatable, Sendable {
     enum Kind: Equatable, Sendable {
       case writeFails, syncFails
-      /// No write succeeds in this step and so many after it.
+      /// No write succeeds in this step and in this number of further steps.
       case diskIsFull(steps: Int)
-      /// The process ends right there: the files stay as they are.
+      /// The process ends at this operation, with the files as they are.
       case crash
     }
     var kind: Kind
-    var room: FaultyFiles.Room
+    var file: FaultyFiles.FileKind
+    /// Counts from 0.
     var number: Int
   }
 
   enum Action: Equatable, Sendable {
-    /// Time passes, and what is due arrives at the door.
+    /// Time passes, and due delivery attempts are made.
     case pass(hours: Int64)
-    /// The writer takes what waits.
+    /// The writer processes the waiting submissions.
     case work
-    /// What a start does about rows on a thread of its own.
-    case prepareProjection(isCutOff: Bool)
-    /// The process ends between two steps. Each fault meets a start; the last start meets none.
+    /// The projection is prepared, which a daemon does on a separate thread after a start.
+    case prepareProjection(isInterrupted: Bool)
+    /// The process ends between two steps. Each fault occurs in one start; the last start has none.
     case crash([Fault])
-    /// The daemon is asked to end, and started again.
+    /// The daemon is stopped and started again.
     case stop([Fault])
-    /// Our clock is set, by milliseconds.
+    /// Our clock is changed by a number of milliseconds.
     case setClock(Int64)
-    /// Rows are built beside the live ones; the writer may work meanwhile.
-    case build(isFromScratch: Bool, isCutOff: Bool, meanwhile: Bool)
+    /// A projection is built beside the live one; the writer may work meanwhile.
+    case build(isFromScratch: Bool, isInterrupted: Bool, meanwhile: Bool)
     case adopt, rollBack, prune
     case refold(String)
-    /// Somebody deletes the rows while nothing runs.
-    case loseRows(listToo: Bool)
+    /// The projections are deleted while no ledger runs.
+    case deleteProjection(listToo: Bool)
   }
 
   struct Step: Equatable, Sendable {
@@ -68,24 +69,26 @@ struct FaultSchedule: Sendable {
 }
 
 extension FaultSchedule {
-  // MARK: By chance
+  // MARK: Random schedules
 
-  /// Hours that the trouble lasts at most: Apple's last attempt comes after 157, V1's after 78.
+  /// The duration of faults in hours. Apple's last attempt for V2 is after 157 hours, that for V1
+  /// after 78.
   private static let length: Int64 = 140
   private static let lastOfV1: Int64 = 70
 
-  init(seed: UInt64, _ mail: Fixtures) {
-    var chance = Chance(seed: seed)
+  init(seed: UInt64, _ fixtures: Fixtures) {
+    var chance = SplitMix64(seed: seed)
     var items: Set<Int> = []
     let count = Int(chance.below(6)) + 2
-    while items.count < count { items.insert(Int(chance.below(Int64(mail.items.count)))) }
-    if chance.once(in: 6) { items.formUnion(chance.pick(mail.conflicts)) }
+    while items.count < count { items.insert(Int(chance.below(Int64(fixtures.items.count)))) }
+    if chance.once(in: 6) { items.formUnion(chance.pick(fixtures.conflicts)) }
     posts = items.sorted().map { item in
-      let born =
-        mail.items[item].isV1 ? Self.length - chance.below(Self.lastOfV1) : chance.below(60)
+      let sentAt =
+        fixtures.items[item].isV1 ? Self.length - chance.below(Self.lastOfV1) : chance.below(60)
       let fates = (0..<chance.below(5)).map { _ in Self.fate(&chance) }
-      // What is lost every time nobody can journal: the last attempt arrives.
-      return Post(item: item, born: born, fates: fates.dropLast(mail.items[item].isV1 ? 1 : 0))
+      // A notification that is lost every time cannot be journaled, so the last attempt arrives.
+      return Post(
+        item: item, sentAt: sentAt, fates: fates.dropLast(fixtures.items[item].isV1 ? 1 : 0))
     }
     steps = []
     var hours: Int64 = 0
@@ -100,16 +103,16 @@ extension FaultSchedule {
     }
   }
 
-  private static func fate(_ chance: inout Chance) -> Fate {
-    chance.pick([.arrives, .arrives, .isLost, .answerIsLost, .comesTwice])
+  private static func fate(_ chance: inout SplitMix64) -> Fate {
+    chance.pick([.arrives, .arrives, .isLost, .answerIsLost, .arrivesTwice])
   }
 
-  private static func fault(_ chance: inout Chance) -> Fault {
+  private static func fault(_ chance: inout SplitMix64) -> Fault {
     Fault(
       kind: chance.pick([
         .writeFails, .syncFails, .diskIsFull(steps: Int(chance.below(4))), .crash, .crash,
       ]),
-      room: chance.pick([.journal, .journal, .rows]),
+      file: chance.pick([.journal, .journal, .projection]),
       number: Int(chance.below(chance.pick([2, 8, 40]))))
   }
 
@@ -120,15 +123,15 @@ extension FaultSchedule {
     }
   }
 
-  private static func faults(_ chance: inout Chance) -> [Fault] {
+  private static func faults(_ chance: inout SplitMix64) -> [Fault] {
     (0..<chance.pick([0, 0, 0, 1, 2, 4])).map { _ in fault(&chance) }
   }
 
-  private static func action(_ chance: inout Chance) -> Action {
+  private static func action(_ chance: inout SplitMix64) -> Action {
     switch chance.below(100) {
     case 0..<34: return .pass(hours: chance.pick([0, 0, 1, 1, 2, 6, 12, 24, 48]))
     case 34..<64: return .work
-    case 64..<72: return .prepareProjection(isCutOff: chance.once(in: 5))
+    case 64..<72: return .prepareProjection(isInterrupted: chance.once(in: 5))
     case 72..<77: return .crash(faults(&chance))
     case 77..<80: return .stop(faults(&chance))
     case 80..<85:
@@ -136,32 +139,32 @@ extension FaultSchedule {
       return .setClock(chance.pick(spans) * (chance.once(in: 2) ? 1 : -1))
     case 85..<90:
       return .build(
-        isFromScratch: chance.once(in: 2), isCutOff: chance.once(in: 4),
+        isFromScratch: chance.once(in: 2), isInterrupted: chance.once(in: 4),
         meanwhile: chance.once(in: 2))
     case 90..<93: return .adopt
     case 93..<95: return .rollBack
     case 95..<96: return .prune
     case 96..<98: return .refold(chance.pick(["1000", "1001", "1002", "1003", "none"]))
-    default: return .loseRows(listToo: chance.once(in: 2))
+    default: return .deleteProjection(listToo: chance.once(in: 2))
     }
   }
 
-  // MARK: Less of it
+  // MARK: Shrinking
 
-  /// All courses that are a little simpler than this one.
+  /// All schedules with one part less than this one.
   var simpler: [FaultSchedule] {
     var found: [FaultSchedule] = []
-    for place in steps.indices { found.append(changed { $0.steps.remove(at: place) }) }
-    for place in posts.indices { found.append(changed { $0.posts.remove(at: place) }) }
-    for place in steps.indices where steps[place].fault != nil {
-      found.append(changed { $0.steps[place].fault = nil })
+    for index in steps.indices { found.append(changed { $0.steps.remove(at: index) }) }
+    for index in posts.indices { found.append(changed { $0.posts.remove(at: index) }) }
+    for index in steps.indices where steps[index].fault != nil {
+      found.append(changed { $0.steps[index].fault = nil })
     }
-    for place in steps.indices {
-      switch steps[place].action {
+    for index in steps.indices {
+      switch steps[index].action {
       case .crash(let faults) where !faults.isEmpty:
-        found.append(changed { $0.steps[place].action = .crash([]) })
+        found.append(changed { $0.steps[index].action = .crash([]) })
       case .stop(let faults) where !faults.isEmpty:
-        found.append(changed { $0.steps[place].action = .stop([]) })
+        found.append(changed { $0.steps[index].action = .stop([]) })
       default: break
       }
     }
@@ -174,12 +177,13 @@ extension FaultSchedule {
   }
 
   private func changed(_ change: (inout FaultSchedule) -> Void) -> FaultSchedule {
-    var course = self
-    change(&course)
-    return course
+    var copy = self
+    change(&copy)
+    return copy
   }
 
-  /// The smallest that is still broken, found by leaving out one thing at a time.
+  /// The smallest schedule for which `isBroken` returns true, found by leaving out one part at a
+  /// time.
   func shrunk(_ isBroken: (FaultSchedule) -> Bool) -> FaultSchedule {
     var smallest = self
     var shouldContinue = true
@@ -193,9 +197,9 @@ extension FaultSchedule {
     return smallest
   }
 
-  func description(_ mail: Fixtures) -> String {
+  func description(_ fixtures: Fixtures) -> String {
     let posts = posts.map { post in
-      "  Apple sends \(mail.items[post.item].name) at +\(post.born) h: \(post.fates)"
+      "  Apple sends \(fixtures.items[post.item].name) at +\(post.sentAt) h: \(post.fates)"
     }
     let steps = steps.map { step in
       "  \(step.action)" + (step.fault.map { ", with \($0)" } ?? "")

@@ -3,31 +3,32 @@ import Glibc
 import JournalStore
 import Synchronization
 
-/// SQLite's files through a layer that can fail: every write, sync and cut that SQLite makes on a
-/// watched thread is shown to its watch, which may answer it with an error. What is not watched
-/// goes through as ever, so that trials beside this one notice nothing.
+/// A VFS for SQLite that injects faults: every write, sync and truncation on an observed thread is
+/// reported to its observer, which may make it fail. Other threads use the files as usual, so that
+/// tests that run at the same time are not affected.
 ///
-/// It is the system's own layer (sqlite.org/vfs.html) with three functions of each open file
-/// replaced: the errors take SQLite's own ways.
+/// It is the system's VFS (sqlite.org/vfs.html) with three functions of each open file replaced, so
+/// that SQLite handles the errors as it handles real ones.
 enum FaultyFiles {
-  enum Deed: Sendable { case write, sync, cut }
-  enum Room: Int32, Sendable { case other, journal, rows }
+  enum Operation: Sendable { case write, sync, truncate }
+  enum FileKind: Int32, Sendable { case other, journal, projection }
 
-  /// Looks on while one thread works.
+  /// Receives the file operations of one thread.
   class Observer {
-    /// Before it is done: nil lets it be done, else this is what SQLite is told.
-    func before(_ deed: Deed, _ room: Room) -> Int32? { nil }
-    /// After it was done, whether well or not.
-    func after(_ deed: Deed, _ room: Room, isGood: Bool) {}
+    /// Called before an operation. Returns nil to perform it, or the result code for SQLite
+    /// instead.
+    func before(_ operation: Operation, _ kind: FileKind) -> Int32? { nil }
+    /// Called after an operation, whether it succeeded or not.
+    func after(_ operation: Operation, _ kind: FileKind, isGood: Bool) {}
   }
 
-  /// Runs a body on this thread with a watch.
-  static func watched<Value>(by watch: Observer, _ body: () throws -> Value) rethrows -> Value {
+  /// Runs `body` on this thread with an observer.
+  static func observed<Value>(by observer: Observer, _ body: () throws -> Value) rethrows -> Value {
     precondition(isInstalled)
-    pthread_setspecific(key, Unmanaged.passUnretained(watch).toOpaque())
+    pthread_setspecific(key, Unmanaged.passUnretained(observer).toOpaque())
     defer {
       pthread_setspecific(key, nil)
-      withExtendedLifetime(watch) {}
+      withExtendedLifetime(observer) {}
     }
     return try body()
   }
@@ -38,30 +39,30 @@ enum FaultyFiles {
     return key
   }()
 
-  private static var watch: Observer? {
+  private static var observer: Observer? {
     pthread_getspecific(key).map { Unmanaged<Observer>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  // MARK: The layer
+  // MARK: The VFS
 
-  /// The methods of an open file, ours, with what they stand before.
+  /// Our methods of an open file, and the system's methods that they call.
   private struct Methods {
     var own: sqlite3_io_methods
     let system: UnsafePointer<sqlite3_io_methods>
-    let room: Room
+    let kind: FileKind
   }
 
   private struct Known: ~Copyable {
     var tables: [String: Int] = [:]
   }
 
-  /// One table a kind of file, made once and kept.
+  /// One table of methods for each kind of file. Made once and never freed.
   private static let known = Mutex(Known())
 
   nonisolated(unsafe) private static let system = sqlite3_vfs_find(nil)
 
   private static let isInstalled: Bool = {
-    // SQLite is set up by the store before anybody else uses it.
+    // The store must configure SQLite before its first use.
     _ = try? SQLiteConnection.open("/nowhere/at/all", .read)
     guard let system else { return false }
     let layer = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
@@ -73,27 +74,27 @@ enum FaultyFiles {
       guard let code, let file else { return SQLITE_CANTOPEN }
       if code == SQLITE_OK, let methods = file.pointee.pMethods {
         let path = name.map { String(cString: $0) } ?? ""
-        file.pointee.pMethods = FaultyFiles.table(methods, FaultyFiles.room(path))
+        file.pointee.pMethods = FaultyFiles.table(methods, FaultyFiles.kind(path))
       }
       return code
     }
     return sqlite3_vfs_register(layer, 1) == SQLITE_OK
   }()
 
-  private static func room(_ path: String) -> Room {
+  private static func kind(_ path: String) -> FileKind {
     let name = path.split(separator: "/").last ?? ""
     if name.hasPrefix("journal.sqlite") { return .journal }
-    return name.hasPrefix("entitlements-") ? .rows : .other
+    return name.hasPrefix("entitlements-") ? .projection : .other
   }
 
   private static func table(
-    _ system: UnsafePointer<sqlite3_io_methods>, _ room: Room
+    _ system: UnsafePointer<sqlite3_io_methods>, _ kind: FileKind
   ) -> UnsafePointer<sqlite3_io_methods>? {
-    let name = "\(system) \(room)"
+    let name = "\(system) \(kind)"
     let address = known.withLock { known in
       if let address = known.tables[name] { return address }
       let table = UnsafeMutablePointer<Methods>.allocate(capacity: 1)
-      table.initialize(to: Methods(own: replaced(system.pointee), system: system, room: room))
+      table.initialize(to: Methods(own: replaced(system.pointee), system: system, kind: kind))
       known.tables[name] = Int(bitPattern: table)
       return Int(bitPattern: table)
     }
@@ -102,32 +103,32 @@ enum FaultyFiles {
 
   private static func replaced(_ methods: sqlite3_io_methods) -> sqlite3_io_methods {
     var methods = methods
-    methods.xWrite = { file, bytes, count, place in
-      FaultyFiles.perform(.write, file) { $0.xWrite(file, bytes, count, place) }
+    methods.xWrite = { file, bytes, count, offset in
+      FaultyFiles.perform(.write, file) { $0.xWrite(file, bytes, count, offset) }
     }
     methods.xSync = { file, flags in
       FaultyFiles.perform(.sync, file) { $0.xSync(file, flags) }
     }
     methods.xTruncate = { file, size in
-      FaultyFiles.perform(.cut, file) { $0.xTruncate(file, size) }
+      FaultyFiles.perform(.truncate, file) { $0.xTruncate(file, size) }
     }
     return methods
   }
 
   private static func perform(
-    _ deed: Deed, _ file: UnsafeMutablePointer<sqlite3_file>?,
-    _ act: (sqlite3_io_methods) -> Int32
+    _ operation: Operation, _ file: UnsafeMutablePointer<sqlite3_file>?,
+    _ call: (sqlite3_io_methods) -> Int32
   ) -> Int32 {
     guard let table = file?.pointee.pMethods else { return SQLITE_IOERR }
-    // Ours begins with SQLite's, so the one's address is the other's.
+    // `Methods` begins with SQLite's structure, so both have the same address.
     let methods = UnsafeRawPointer(table).assumingMemoryBound(to: Methods.self).pointee
-    guard let watch else { return act(methods.system.pointee) }
-    if let refusal = watch.before(deed, methods.room) {
-      watch.after(deed, methods.room, isGood: false)
+    guard let observer else { return call(methods.system.pointee) }
+    if let refusal = observer.before(operation, methods.kind) {
+      observer.after(operation, methods.kind, isGood: false)
       return refusal
     }
-    let code = act(methods.system.pointee)
-    watch.after(deed, methods.room, isGood: code == SQLITE_OK)
+    let code = call(methods.system.pointee)
+    observer.after(operation, methods.kind, isGood: code == SQLITE_OK)
     return code
   }
 }

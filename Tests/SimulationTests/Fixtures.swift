@@ -6,15 +6,16 @@ import LedgerEngine
 import StrictJSON
 import Support
 
-/// What Apple, and others, send in all histories: signed once, since that costs more than all the
-/// rest of a history. The values come from small pools, so that dates collide and nonsense happens.
+/// The notifications of all histories. They are signed once, because signing costs more than the
+/// rest of a history. The values come from small pools, so that dates collide and some contents
+/// contradict each other.
 struct Fixtures: Sendable {
   enum Kind: Sendable {
-    case event(NewEvent, StreamKey?, FoldEvent?)
-    /// Genuine, and not for us: to be kept in quarantine.
+    case event(NewEvent, Receiver.Received)
+    /// Genuine but of another app, to be quarantined.
     case foreign(NewQuarantine)
-    /// Nothing vouches for it, or it is none.
-    case nothing
+    /// Not genuine, or not a notification.
+    case refused
   }
 
   struct Item: Sendable {
@@ -24,27 +25,27 @@ struct Fixtures: Sendable {
     let isV1: Bool
 
     var event: NewEvent? {
-      if case .event(let event, _, _) = kind { return event }
+      if case .event(let event, _) = kind { return event }
       return nil
     }
   }
 
   let items: [Item]
   let configuration: Configuration
-  /// Of items by their place: those with one uuid and two contents.
+  /// Indices of pairs of items with the same UUID and different contents.
   let conflicts: [[Int]]
 
   static let secret = "the secret that V1 carries"
-  /// 2025-06-01T00:00:00Z, in milliseconds: when all histories begin.
+  /// The beginning of all histories: 2025-06-01T00:00:00Z, in milliseconds since 1970 UTC.
   static let start: Int64 = 1_748_736_000_000
   private static let day: Int64 = 86_400_000
 
   static let shared = Result { try Fixtures() }
 
   private init() throws {
-    let place = try Scratch()
-    configuration = try TestLedger.configuration(in: place, secrets: [Self.secret])
-    var chance = Chance(seed: 4711)
+    let scratch = try Scratch()
+    configuration = try TestLedger.configuration(in: scratch, secrets: [Self.secret])
+    var chance = SplitMix64(seed: 4711)
     var bodies: [(String, [UInt8], Bool)] = []
     for stream in ["1000", "1001", "1002", "1003"] {
       for number in 0..<6 {
@@ -53,48 +54,49 @@ struct Fixtures: Sendable {
       }
     }
     for number in 0..<3 { bodies.append(("V1 \(number)", Self.v1(number, &chance), true)) }
-    let twins = bodies.count..<bodies.count + 4
+    let conflicting = bodies.count..<bodies.count + 4
     for number in 0..<4 {
       let uuid = "77777777-0000-4000-8000-00000000000\(number / 2)"
       let body = try Self.v2("1001", 10 + number, uuid: uuid, &chance)
-      bodies.append(("twin \(number)", body, false))
+      bodies.append(("same uuid \(number)", body, false))
     }
     for number in 0..<3 {
       let body = try Self.v2("1000", 20 + number, uuid: nil, bundle: "com.example.alien", &chance)
-      bodies.append(("alien \(number)", body, false))
+      bodies.append(("other app \(number)", body, false))
     }
     var forged = bodies[0].1
     forged[forged.count - 12] = forged[forged.count - 12] == 0x41 ? 0x42 : 0x41
     bodies.append(("forged", forged, false))
-    bodies.append(("torn", Array(bodies[1].1.dropLast(9)), false))
-    let door = try Receiver(configuration)
+    bodies.append(("truncated", Array(bodies[1].1.dropLast(9)), false))
+    let receiver = try Receiver(configuration)
     items = bodies.map { name, body, isV1 in
-      Item(name: name, body: body, kind: Self.kind(body, door), isV1: isV1)
+      Item(name: name, body: body, kind: Self.kind(body, receiver), isV1: isV1)
     }
     conflicts = [
-      [twins.lowerBound, twins.lowerBound + 1], [twins.lowerBound + 2, twins.upperBound - 1],
+      [conflicting.lowerBound, conflicting.lowerBound + 1],
+      [conflicting.lowerBound + 2, conflicting.upperBound - 1],
     ]
   }
 
-  private static func kind(_ body: [UInt8], _ door: Receiver) -> Kind {
-    guard let received = try? door.receive(body: body, at: start) else { return .nothing }
+  private static func kind(_ body: [UInt8], _ receiver: Receiver) -> Kind {
+    guard let received = try? receiver.receive(body: body, at: start) else { return .refused }
     switch received.submission {
-    case .event(let event): return .event(event, received.stream, received.foldEvent)
+    case .event(let event): return .event(event, received)
     case .quarantine(let item): return .foreign(item)
     }
   }
 
   // MARK: Bodies
 
-  private static func moment(_ chance: inout Chance) -> Int64 {
+  private static func moment(_ chance: inout SplitMix64) -> Int64 {
     start + chance.below(8) * 7 * day + chance.pick([0, 0, 0, day, -day, 3_600_000])
   }
 
   private static func v2(
     _ stream: String, _ number: Int, uuid: String?, bundle: String = TestLedger.bundleId,
-    _ chance: inout Chance
+    _ chance: inout SplitMix64
   ) throws -> [UInt8] {
-    // The same id in the other environment is another customer.
+    // The same id in the other environment is another stream.
     let environment = stream == "1000" && number % 3 == 2 ? "Sandbox" : "Production"
     let signed = moment(&chance)
     let shared: [(String, JSONValue)] = [
@@ -110,7 +112,7 @@ struct Fixtures: Sendable {
     if !chance.once(in: 4) { data.append(("renewalInfo", renewal(shared, &chance))) }
     let low = String(chance.next() | 1 << 47, radix: 16).suffix(12)
     let name = uuid ?? "\(number % 10)0000000-0000-4000-8000-\(low)"
-    return try AppStoreStandIn.sign(
+    return try SharedAuthority.sign(
       .object([
         (
           "notificationType",
@@ -122,7 +124,7 @@ struct Fixtures: Sendable {
   }
 
   private static func transaction(
-    _ shared: [(String, JSONValue)], _ bundle: String, _ chance: inout Chance
+    _ shared: [(String, JSONValue)], _ bundle: String, _ chance: inout SplitMix64
   ) -> JSONValue {
     let bought = moment(&chance)
     var members =
@@ -139,7 +141,7 @@ struct Fixtures: Sendable {
   }
 
   private static func renewal(
-    _ shared: [(String, JSONValue)], _ chance: inout Chance
+    _ shared: [(String, JSONValue)], _ chance: inout SplitMix64
   ) -> JSONValue {
     .object(
       shared + [
@@ -149,7 +151,7 @@ struct Fixtures: Sendable {
       ])
   }
 
-  private static func v1(_ number: Int, _ chance: inout Chance) -> [UInt8] {
+  private static func v1(_ number: Int, _ chance: inout SplitMix64) -> [UInt8] {
     let bought = moment(&chance)
     let entry = JSONValue.object([
       ("transaction_id", .string("9001")), ("original_transaction_id", .string("1003")),

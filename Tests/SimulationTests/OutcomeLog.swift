@@ -3,12 +3,12 @@ import JournalStore
 import LedgerEngine
 import Synchronization
 
-/// What was answered, noted by the callbacks of submissions.
+/// The outcomes of submissions, recorded by their callbacks.
 final class OutcomeLog: Sendable {
   struct Entry: Sendable {
     let attempt: Int
-    let outcome: Ledger.Outcome
-    /// Whether something of the journal was written and not synced when the answer left.
+    let outcome: Disposition
+    /// Whether a write to the journal was not synced when the submission was answered.
     let wasUnsynced: Bool
   }
 
@@ -20,16 +20,16 @@ final class OutcomeLog: Sendable {
 
   private let state = Mutex(State())
 
-  func note(_ attempt: Int, _ outcome: Ledger.Outcome) {
+  func record(_ attempt: Int, _ outcome: Disposition) {
     state.withLock { state in
-      // What a process says that has ended nobody hears.
+      // A process that has ended cannot answer.
       guard !state.isDead else { return }
       state.entries.append(
         Entry(attempt: attempt, outcome: outcome, wasUnsynced: state.isUnsynced))
     }
   }
 
-  func take() -> [Entry] {
+  func drain() -> [Entry] {
     state.withLock { state in
       defer { state.entries.removeAll() }
       return state.entries
@@ -38,7 +38,7 @@ final class OutcomeLog: Sendable {
 
   func setUnsynced(_ isUnsynced: Bool) { state.withLock { $0.isUnsynced = isUnsynced } }
 
-  /// The process ended, or another one began, which has synced what it found.
+  /// Records that the process ended, or that another one started, which has synced the files.
   func setDead(_ isDead: Bool) {
     state.withLock { state in
       state.isDead = isDead
@@ -47,44 +47,46 @@ final class OutcomeLog: Sendable {
   }
 }
 
-/// The disk of one history: makes the step's fault happen, and knows what is synced.
+/// The disk of one history: injects the fault of a step, and tracks what is synced.
 final class Disk: FaultyFiles.Observer {
-  private let book: OutcomeLog
+  private let outcomeLog: OutcomeLog
   private var fault: FaultSchedule.Fault?
-  private var seen = 0
-  private var fullFor = 0
-  /// Called once, in the middle of what SQLite does: the process ends here.
+  private var operationCount = 0
+  private var fullSteps = 0
+  /// Called once, within an operation of SQLite: the process ends here.
   private var onCrash: () -> Void = {}
-  /// Whether the fault of the step came to pass.
+  /// Whether the fault of the step occurred.
   private(set) var hasFired = false
 
-  init(_ book: OutcomeLog) { self.book = book }
+  init(_ outcomeLog: OutcomeLog) { self.outcomeLog = outcomeLog }
 
   func begin(_ fault: FaultSchedule.Fault?, onCrash: @escaping () -> Void) {
     self.fault = fault
     self.onCrash = onCrash
-    (seen, hasFired) = (0, false)
+    (operationCount, hasFired) = (0, false)
   }
 
-  /// A step has ended; says whether anything went wrong in it.
+  /// Ends a step.
+  ///
+  /// - Returns: whether a fault occurred in it.
   func end() -> Bool {
-    defer { fullFor = max(0, fullFor - 1) }
+    defer { fullSteps = max(0, fullSteps - 1) }
     fault = nil
-    // It holds the world that holds this disk.
+    // The closure retains the cluster, which retains this disk.
     onCrash = {}
     return hasFired
   }
 
-  func makeRoom() { fullFor = 0 }
+  func freeSpace() { fullSteps = 0 }
 
-  override func before(_ deed: FaultyFiles.Deed, _ room: FaultyFiles.Room) -> Int32? {
-    if fullFor > 0, deed == .write {
+  override func before(_ operation: FaultyFiles.Operation, _ file: FaultyFiles.FileKind) -> Int32? {
+    if fullSteps > 0, operation == .write {
       hasFired = true
       return SQLITE_FULL
     }
-    guard let fault, fault.room == room, isMeant(fault.kind, deed) else { return nil }
-    defer { seen += 1 }
-    guard seen == fault.number else { return nil }
+    guard let fault, fault.file == file, applies(fault.kind, operation) else { return nil }
+    defer { operationCount += 1 }
+    guard operationCount == fault.number else { return nil }
     self.fault = nil
     hasFired = true
     // SQLITE_IOERR_WRITE and SQLITE_IOERR_FSYNC (sqlite.org/rescode.html).
@@ -92,7 +94,7 @@ final class Disk: FaultyFiles.Observer {
     case .writeFails: return SQLITE_IOERR | 3 << 8
     case .syncFails: return SQLITE_IOERR | 4 << 8
     case .diskIsFull(let steps):
-      fullFor = steps + 1
+      fullSteps = steps + 1
       return SQLITE_FULL
     case .crash:
       onCrash()
@@ -100,17 +102,20 @@ final class Disk: FaultyFiles.Observer {
     }
   }
 
-  private func isMeant(_ kind: FaultSchedule.Fault.Kind, _ deed: FaultyFiles.Deed) -> Bool {
+  private func applies(_ kind: FaultSchedule.Fault.Kind, _ operation: FaultyFiles.Operation) -> Bool
+  {
     switch kind {
-    case .writeFails, .diskIsFull: deed == .write
-    case .syncFails: deed == .sync
+    case .writeFails, .diskIsFull: operation == .write
+    case .syncFails: operation == .sync
     case .crash: true
     }
   }
 
-  override func after(_ deed: FaultyFiles.Deed, _ room: FaultyFiles.Room, isGood: Bool) {
-    guard room == .journal else { return }
-    if deed == .write { book.setUnsynced(true) }
-    if deed == .sync && isGood { book.setUnsynced(false) }
+  override func after(
+    _ operation: FaultyFiles.Operation, _ file: FaultyFiles.FileKind, isGood: Bool
+  ) {
+    guard file == .journal else { return }
+    if operation == .write { outcomeLog.setUnsynced(true) }
+    if operation == .sync && isGood { outcomeLog.setUnsynced(false) }
   }
 }

@@ -3,40 +3,43 @@ import JournalStore
 import LedgerEngine
 import Support
 
-/// What is wrong with a history.
-struct Broken: Error, CustomStringConvertible {
+/// A promise that a history broke.
+struct Violation: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
 }
 
-/// One history as it happens: Apple, the network, the disk, and the ledger of the daemon in the
-/// middle, all on one thread. After every step the promises are checked (`ClusterChecks.swift`).
+/// Runs one fault schedule: simulates Apple, the network and the disk around the daemon's ledger,
+/// all on one thread. After every step the promises are checked (`ClusterChecks.swift`).
 final class SimulatedCluster {
-  /// Hours from one of Apple's attempts to the next, V2 and V1 (developer.apple.com/documentation/
-  /// appstoreservernotifications/responding-to-app-store-server-notifications).
-  private static let patience: [Bool: [Int64]] = [false: [1, 12, 24, 48, 72], true: [6, 24, 48]]
+  /// Hours between Apple's delivery attempts, for V2 (false) and V1 (true) (developer.apple.com/
+  /// documentation/appstoreservernotifications/responding-to-app-store-server-notifications).
+  private static let retryDelays: [Bool: [Int64]] = [
+    false: [1, 12, 24, 48, 72], true: [6, 24, 48],
+  ]
   private static let hour: Int64 = 3_600_000
 
-  /// One notification on Apple's side.
+  /// A notification that Apple delivers.
   struct Sending {
     var post: FaultSchedule.Post
     var attempts = 0
-    /// Hours after the beginning; nil once Apple has heard a 200, or has given up.
+    /// When the next attempt is due, in hours after the beginning; nil while an attempt is in
+    /// flight, and after Apple received a 200 or gave up.
     var due: Int64?
   }
 
-  /// One attempt that got through the door and waits for its answer.
+  /// A delivery attempt that was received and waits for its answer.
   struct Attempt {
     let sending: Int
-    /// Whether Apple, or a proxy, still listens.
+    /// Whether Apple still waits for this answer.
     var isHeard: Bool
   }
 
-  let mail: Fixtures
-  let course: FaultSchedule
+  let fixtures: Fixtures
+  let schedule: FaultSchedule
   private let receiver: Receiver
-  let place: Scratch
-  let book = OutcomeLog()
+  let scratch: Scratch
+  let outcomeLog = OutcomeLog()
   private let disk: Disk
   var folder: DataFolder
   private var folders = 0
@@ -45,35 +48,39 @@ final class SimulatedCluster {
   private var attempts: [Attempt] = []
   private var hours: Int64 = 0
   private var clockError: Int64 = 0
-  private var crashedInto: DataFolder?
-  /// Whether rows may be missing or behind: they are not ready yet, or something befell them.
+  /// Set by `crash`: the folder on which the next process starts.
+  private var crashFolder: DataFolder?
+  /// Whether the projection may be missing or incomplete, because it is not ready yet or a fault
+  /// occurred.
   var mayLackRows = true
-  var seen = Seen()
-  /// What happened, in words; the same for the same course.
+  var observed = Observations()
+  /// The events of the run as text. The same schedule gives the same trace.
   private(set) var trace: [String] = []
 
-  init(_ course: FaultSchedule, _ mail: Fixtures, _ receiver: Receiver, template: String?) throws {
-    (self.course, self.mail, self.receiver) = (course, mail, receiver)
-    place = try Scratch()
-    folder = DataFolder(path: place.path + "/0")
-    disk = Disk(book)
-    sendings = course.posts.map { Sending(post: $0, due: $0.born) }
+  init(_ schedule: FaultSchedule, _ fixtures: Fixtures, _ receiver: Receiver, template: String?)
+    throws
+  {
+    (self.schedule, self.fixtures, self.receiver) = (schedule, fixtures, receiver)
+    scratch = try Scratch()
+    folder = DataFolder(path: scratch.path + "/0")
+    disk = Disk(outcomeLog)
+    sendings = schedule.posts.map { Sending(post: $0, due: $0.sentAt) }
     if let template { try FileManager.default.copyItem(atPath: template, toPath: folder.path) }
   }
 
-  /// Plays the whole course, then lets all troubles end and Apple send what it still has.
-  func play() throws {
+  /// Runs the whole schedule, then ends all faults and lets Apple deliver what remains.
+  func run() throws {
     try start([])
-    for step in course.steps {
-      note("\(step.action)")
+    for step in schedule.steps {
+      record("\(step.action)")
       try perform(step)
       try check()
     }
-    disk.makeRoom()
+    disk.freeSpace()
     try end()
   }
 
-  private func note(_ words: String) { trace.append(words) }
+  private func record(_ event: String) { trace.append(event) }
 
   var now: Int64 { Fixtures.start + hours * Self.hour + clockError }
 
@@ -83,78 +90,79 @@ final class SimulatedCluster {
     switch step.action {
     case .pass(let more): pass(more)
     case .work: try work(step.fault)
-    case .prepareProjection(let isCutOff):
-      try guarded(step.fault) { try self.prepareProjection(isCutOff: isCutOff) }
+    case .prepareProjection(let isInterrupted):
+      try runWithFault(step.fault) { try self.prepareProjection(isInterrupted: isInterrupted) }
     case .crash(let faults):
       ledger = nil
       try start(faults)
     case .stop(let faults):
-      try guarded(nil) { self.ledger?.stop() }
-      settle()
+      try runWithFault(nil) { self.ledger?.stop() }
+      deliverAnswers()
       ledger = nil
       try start(faults)
     case .setClock(let change): clockError += change
-    case .build(let isFromScratch, let isCutOff, let meanwhile):
-      try guarded(nil) { try self.build(isFromScratch, isCutOff, meanwhile) }
-    case .adopt: ledger?.ledger.adopt(keeping: 2) { _ in }
+    case .build(let isFromScratch, let isInterrupted, let meanwhile):
+      try runWithFault(nil) { try self.build(isFromScratch, isInterrupted, meanwhile) }
+    case .adopt: ledger?.ledger.makeLive(retaining: 2) { _ in }
     case .rollBack: ledger?.ledger.rollBack { _ in }
-    case .prune: ledger?.ledger.prune(keeping: 1) { _ in }
+    case .prune: ledger?.ledger.prune(retaining: 1) { _ in }
     case .refold(let id): ledger?.ledger.refold(only: id) { _ in }
-    case .loseRows(let listToo):
+    case .deleteProjection(let listToo):
       ledger = nil
       try deleteRows(listToo)
       try start([])
     }
   }
 
-  /// A body under the eyes of the disk. Where the fault ends the process, what comes after it is
-  /// not: the files are taken as they were.
-  private func guarded(_ fault: FaultSchedule.Fault?, _ body: () throws -> Void) throws {
+  /// Runs `body` while the disk injects a fault. If the fault ends the process, everything that
+  /// `body` does afterwards is discarded: the next process starts on the files as of the crash.
+  private func runWithFault(_ fault: FaultSchedule.Fault?, _ body: () throws -> Void) throws {
     disk.begin(fault) { self.crash() }
     var failure: (any Error)?
-    FaultyFiles.watched(by: disk) {
+    FaultyFiles.observed(by: disk) {
       do { try body() } catch { failure = error }
     }
     let hasFired = disk.end()
-    settle()
-    if let after = crashedInto {
-      (ledger, crashedInto, folder) = (nil, nil, after)
+    deliverAnswers()
+    if let after = crashFolder {
+      (ledger, crashFolder, folder) = (nil, nil, after)
       return try start([])
     }
     if let failure, !hasFired { throw failure }
     if hasFired { mayLackRows = true }
     if let found = ledger?.ledger.failure {
-      note("the journal failed: \(found)")
-      guard hasFired else { throw Broken("the journal failed by itself: \(found)") }
-      // The daemon ends itself, and is started again.
+      record("the journal failed: \(found)")
+      guard hasFired else { throw Violation("the journal failed by itself: \(found)") }
+      // A daemon whose journal failed exits and is started again.
       ledger?.stop()
-      settle()
+      deliverAnswers()
       ledger = nil
       return try start([])
     }
   }
 
-  /// The files as they are now, with another process's eyes.
+  /// Copies the files as they are now, for the process that starts after the crash.
   private func crash() {
     folders += 1
-    let after = DataFolder(path: place.path + "/\(folders)")
+    let after = DataFolder(path: scratch.path + "/\(folders)")
     try? FileManager.default.copyItem(atPath: folder.path, toPath: after.path)
-    crashedInto = after
-    book.setDead(true)
+    crashFolder = after
+    outcomeLog.setDead(true)
   }
 
-  /// Starts until it succeeds, each time with the next fault; at last with none.
+  /// Starts the ledger repeatedly, each time with the next fault and finally without one, until it
+  /// succeeds.
   private func start(_ faults: [FaultSchedule.Fault]) throws {
     var faults = faults[...]
     mayLackRows = true
-    for place in attempts.indices { hangUp(place) }
+    for index in attempts.indices { disconnect(index) }
     while ledger == nil {
       let fault = faults.popFirst()
-      if fault == nil { disk.makeRoom() }
-      book.setDead(false)
+      if fault == nil { disk.freeSpace() }
+      outcomeLog.setDead(false)
       disk.begin(fault) { self.crash() }
       var failure: StoreError?
-      FaultyFiles.watched(by: disk) {
+      FaultyFiles.observed(by: disk) {
         do throws(StoreError) {
           let clock = { [unowned self] in hours * Self.hour * 1_000_000 }
           ledger = try DeterministicLedger.open(folder, now: now, clock: clock)
@@ -163,17 +171,18 @@ final class SimulatedCluster {
         }
       }
       let hasFired = disk.end()
-      if let after = crashedInto { (ledger, crashedInto, folder) = (nil, nil, after) }
-      if let failure, !hasFired { throw Broken("it does not start: \(failure)") }
-      note("start" + (failure.map { ": \($0)" } ?? ""))
+      if let after = crashFolder { (ledger, crashFolder, folder) = (nil, nil, after) }
+      if let failure, !hasFired { throw Violation("it does not start: \(failure)") }
+      record("start" + (failure.map { ": \($0)" } ?? ""))
     }
-    book.setDead(false)
-    seen.isFresh = true
+    outcomeLog.setDead(false)
+    observed.isFresh = true
   }
 
-  /// The writer gets rows back that it had, with the next batch or when there is none.
+  /// Runs the writer twice: a writer that lost its projection opens it again in the next run, also
+  /// without a batch.
   private func work(_ fault: FaultSchedule.Fault?) throws {
-    try guarded(fault) {
+    try runWithFault(fault) {
       self.ledger?.work()
       guard !self.disk.hasFired, self.ledger?.hasProjection == true else { return }
       self.ledger?.work()
@@ -181,18 +190,18 @@ final class SimulatedCluster {
     }
   }
 
-  private func prepareProjection(isCutOff: Bool) throws {
+  private func prepareProjection(isInterrupted: Bool) throws {
     guard let ledger, !ledger.hasProjection else { return }
-    try ledger.prepareProjection { !isCutOff }
+    try ledger.prepareProjection { !isInterrupted }
     if !disk.hasFired, ledger.hasProjection { mayLackRows = false }
   }
 
-  private func build(_ isFromScratch: Bool, _ isCutOff: Bool, _ meanwhile: Bool) throws {
+  private func build(_ isFromScratch: Bool, _ isInterrupted: Bool, _ meanwhile: Bool) throws {
     var plan = Rebuild.Plan()
     (plan.threads, plan.isFromScratch) = (1, isFromScratch)
     _ = try Rebuild.build(folder, plan) { _, _ in
       if meanwhile { ledger?.work() }
-      return !isCutOff
+      return !isInterrupted
     }
   }
 
@@ -205,71 +214,72 @@ final class SimulatedCluster {
 
   // MARK: Apple
 
-  /// Time goes to every attempt that is due on the way, and then to the end of the span.
+  /// Advances the time by a number of hours and makes every delivery attempt that becomes due.
   private func pass(_ span: Int64) {
     let end = hours + span
     while let next = sendings.compactMap(\.due).min(), next <= end {
-      if next > hours { hangUp() }
+      if next > hours { disconnect() }
       hours = max(hours, next)
-      for place in sendings.indices where sendings[place].due == next { attempt(place) }
+      for index in sendings.indices where sendings[index].due == next { attempt(index) }
     }
-    if end > hours { hangUp() }
+    if end > hours { disconnect() }
     hours = end
   }
 
-  /// Nobody waits an hour for an answer; what is under way stays so.
-  private func hangUp() {
-    for place in attempts.indices { hangUp(place) }
+  /// Ends Apple's waiting for all answers, because it does not wait for an hour. Submissions that
+  /// are in progress continue.
+  private func disconnect() {
+    for index in attempts.indices { disconnect(index) }
   }
 
-  private func hangUp(_ place: Int) {
-    guard attempts[place].isHeard else { return }
-    attempts[place].isHeard = false
-    retry(attempts[place].sending)
+  private func disconnect(_ index: Int) {
+    guard attempts[index].isHeard else { return }
+    attempts[index].isHeard = false
+    retry(attempts[index].sending)
   }
 
-  private func attempt(_ place: Int) {
-    let number = sendings[place].attempts
-    let fates = sendings[place].post.fates
+  private func attempt(_ index: Int) {
+    let number = sendings[index].attempts
+    let fates = sendings[index].post.fates
     let fate = number < fates.count ? fates[number] : .arrives
-    sendings[place].attempts += 1
-    sendings[place].due = nil
-    note("\(hours) h: \(mail.items[sendings[place].post.item].name) \(fate)")
-    if fate == .isLost { return retry(place) }
-    for twin in 0..<(fate == .comesTwice ? 2 : 1) {
-      deliver(place, isHeard: fate != .answerIsLost && twin == 0)
+    sendings[index].attempts += 1
+    sendings[index].due = nil
+    record("\(hours) h: \(fixtures.items[sendings[index].post.item].name) \(fate)")
+    if fate == .isLost { return retry(index) }
+    for copy in 0..<(fate == .arrivesTwice ? 2 : 1) {
+      deliver(index, isHeard: fate != .answerIsLost && copy == 0)
     }
-    if fate == .answerIsLost { retry(place) }
+    if fate == .answerIsLost { retry(index) }
   }
 
-  private func retry(_ place: Int) {
-    let waits = Self.patience[mail.items[sendings[place].post.item].isV1] ?? []
-    let number = sendings[place].attempts
-    sendings[place].due = number <= waits.count ? hours + waits[number - 1] : nil
+  private func retry(_ index: Int) {
+    let delays = Self.retryDelays[fixtures.items[sendings[index].post.item].isV1] ?? []
+    let number = sendings[index].attempts
+    sendings[index].due = number <= delays.count ? hours + delays[number - 1] : nil
   }
 
-  private func deliver(_ place: Int, isHeard: Bool) {
-    let item = sendings[place].post.item
-    guard let received = try? receiver.receive(body: mail.items[item].body, at: now) else {
-      // Refused at the door: Apple comes again all the same.
-      if isHeard { retry(place) }
+  private func deliver(_ index: Int, isHeard: Bool) {
+    let item = sendings[index].post.item
+    guard let received = try? receiver.receive(body: fixtures.items[item].body, at: now) else {
+      // Apple also retries after a refusal.
+      if isHeard { retry(index) }
       return
     }
-    seen.sent.insert(item)
-    let (number, book) = (attempts.count, book)
-    attempts.append(Attempt(sending: place, isHeard: isHeard))
-    // Where nothing runs nobody takes it: the connection is refused.
-    guard let ledger else { return hangUp(number) }
-    ledger.ledger.submit(received) { book.note(number, $0) }
+    observed.sent.insert(item)
+    let (number, outcomeLog) = (attempts.count, outcomeLog)
+    attempts.append(Attempt(sending: index, isHeard: isHeard))
+    // Without a running ledger the connection is refused.
+    guard let ledger else { return disconnect(number) }
+    ledger.ledger.submit(received) { outcomeLog.record(number, $0) }
   }
 
-  /// Answers go out.
-  private func settle() {
-    for entry in book.take() {
+  /// Sends the answers to Apple.
+  private func deliverAnswers() {
+    for entry in outcomeLog.drain() {
       let attempt = attempts[entry.attempt]
       let item = sendings[attempt.sending].post.item
-      note("\(mail.items[item].name): \(entry.outcome)")
-      seen.answers.append((item: item, entry: entry))
+      record("\(fixtures.items[item].name): \(entry.outcome)")
+      observed.answers.append((item: item, entry: entry))
       guard attempt.isHeard else { continue }
       attempts[entry.attempt].isHeard = false
       switch entry.outcome {
@@ -281,27 +291,29 @@ final class SimulatedCluster {
 
   // MARK: The end
 
-  /// All troubles are over, and Apple has attempts left for everything.
+  /// Ends all faults and makes Apple's remaining attempts.
   private func end() throws {
-    note("the end")
+    record("the end")
     clockError = 0
     try serve()
     while let next = sendings.compactMap(\.due).min() {
       pass(max(0, next - hours))
       try serve()
     }
-    guard !mayLackRows else { throw Broken("rows are not ready though all went well") }
+    guard !mayLackRows else {
+      throw Violation("the projection is not ready although no fault occurred")
+    }
     try checkEnd()
   }
 
   private func serve() throws {
     try work(nil)
-    try guarded(nil) { try prepareProjection(isCutOff: false) }
+    try runWithFault(nil) { try prepareProjection(isInterrupted: false) }
     try work(nil)
     try check()
   }
 
-  /// A clean end, and a start that finds everything.
+  /// Stops the ledger and starts it again.
   func restart() throws {
     ledger?.stop()
     ledger = nil

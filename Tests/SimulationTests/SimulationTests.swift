@@ -4,30 +4,31 @@ import LedgerEngine
 import Support
 import Testing
 
-/// Thousands of histories of the whole ledger, each from a seed: Apple's retries, lost requests and
-/// answers, crashes in the middle of a write, failing syncs, full disks, a clock that is set, rows
-/// rebuilt meanwhile; and after every step the promises.
+/// Simulated histories of the whole ledger, each from a seed, with Apple's retries, lost requests
+/// and answers, crashes during a write, failing syncs, full disks, clock changes and rebuilds.
+/// After every step the promises are checked.
 @Suite struct SimulationTests {
-  /// `SUBLEDGER_SIMULATIONS` makes it more; `SUBLEDGER_SIMULATION_SEED` starts elsewhere.
+  /// `SUBLEDGER_SIMULATIONS` changes the number, `SUBLEDGER_SIMULATION_SEED` the first seed.
   private static let count = setting("SUBLEDGER_SIMULATIONS") ?? 150
   private static let first = UInt64(setting("SUBLEDGER_SIMULATION_SEED") ?? 20_260_101)
-  /// As many at once.
+  /// The number of histories that run at the same time.
   private static let lanes = 2
 
   private static func setting(_ name: String) -> Int? {
     ProcessInfo.processInfo.environment[name].flatMap(Int.init)
   }
 
-  /// What all histories of a lane share.
+  /// What consecutive histories share.
   private struct Lane {
-    let mail: Fixtures
+    let fixtures: Fixtures
     let receiver: Receiver
-    /// A folder as after a first start that came to nothing; every fourth history begins with none.
+    /// A folder as after a start without notifications. Every fourth history begins without a
+    /// folder.
     let template: Scratch
 
     init() throws {
-      mail = try Fixtures.shared.get()
-      receiver = try Receiver(mail.configuration)
+      fixtures = try Fixtures.shared.get()
+      receiver = try Receiver(fixtures.configuration)
       template = try Scratch()
       let ledger = try DeterministicLedger.open(folder, now: 0, clock: { 0 })
       try ledger.prepareProjection { true }
@@ -36,14 +37,15 @@ import Testing
 
     var folder: DataFolder { DataFolder(path: template.path + "/data") }
 
-    func world(_ course: FaultSchedule, _ seed: UInt64) throws -> SimulatedCluster {
-      try SimulatedCluster(course, mail, receiver, template: seed % 4 == 0 ? nil : folder.path)
+    func cluster(_ schedule: FaultSchedule, _ seed: UInt64) throws -> SimulatedCluster {
+      try SimulatedCluster(
+        schedule, fixtures, receiver, template: seed % 4 == 0 ? nil : folder.path)
     }
 
-    /// What is wrong with a course; nil where nothing is.
-    func fault(_ course: FaultSchedule, _ seed: UInt64) -> String? {
+    /// The violation that a schedule causes, or nil.
+    func violation(_ schedule: FaultSchedule, _ seed: UInt64) -> String? {
       do {
-        try world(course, seed).play()
+        try cluster(schedule, seed).run()
         return nil
       } catch {
         return "\(error)"
@@ -51,66 +53,66 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<lanes) func everyHistoryKeepsThePromises(number: Int) throws {
+  @Test(arguments: 0..<lanes) func `every history keeps the promises`(number: Int) throws {
     let lane = try Lane()
     for index in stride(from: number, to: Self.count, by: Self.lanes) {
       let seed = Self.first + UInt64(index)
-      let course = FaultSchedule(seed: seed, lane.mail)
-      guard let fault = lane.fault(course, seed) else { continue }
-      let small = course.shrunk { lane.fault($0, seed) != nil }
+      let schedule = FaultSchedule(seed: seed, lane.fixtures)
+      guard let violation = lane.violation(schedule, seed) else { continue }
+      let small = schedule.shrunk { lane.violation($0, seed) != nil }
       Issue.record(
         """
-        seed \(seed): \(fault)
-        shrunk: \(lane.fault(small, seed) ?? "it does not happen again")
-        \(small.description(lane.mail))
+        seed \(seed): \(violation)
+        shrunk: \(lane.violation(small, seed) ?? "not reproduced")
+        \(small.description(lane.fixtures))
         """)
       return
     }
   }
 
-  /// What was found by chance, shrunk, and mended: it stays so.
-  @Test(arguments: RegressionSchedules.all) func whatWasFoundOnceIsMended(
-    found: RegressionSchedules
+  /// Violations that random schedules found once, shrunk and since fixed.
+  @Test(arguments: RegressionSchedule.all) func `schedules that once broke a promise keep it`(
+    found: RegressionSchedule
   ) throws {
     let lane = try Lane()
     for seed: UInt64 in [1, 4] {
-      #expect(lane.fault(found.course, seed) == nil, "\(found.name)")
+      #expect(lane.violation(found.schedule, seed) == nil, "\(found.name)")
     }
   }
 
-  /// What a seed says happens again to the letter: a failure can be looked at twice.
-  @Test func theSameSeedIsTheSameHistory() throws {
+  /// So that a failure can be reproduced from its seed.
+  @Test func `the same seed gives the same history`() throws {
     let lane = try Lane()
     for seed in Self.first..<Self.first + 10 {
-      let course = FaultSchedule(seed: seed, lane.mail)
-      let worlds = try (0..<2).map { _ in
-        let world = try lane.world(course, seed)
-        try world.play()
-        return world
+      let schedule = FaultSchedule(seed: seed, lane.fixtures)
+      let clusters = try (0..<2).map { _ in
+        let cluster = try lane.cluster(schedule, seed)
+        try cluster.run()
+        return cluster
       }
-      #expect(worlds[0].trace == worlds[1].trace, "seed \(seed)")
-      #expect(worlds[0].seen.journal == worlds[1].seen.journal, "seed \(seed)")
+      #expect(clusters[0].trace == clusters[1].trace, "seed \(seed)")
+      #expect(clusters[0].observed.journal == clusters[1].observed.journal, "seed \(seed)")
     }
   }
 
-  /// All kinds of mail and of trouble are met; otherwise the rest says little.
-  @Test func thereIsTrouble() throws {
+  /// Otherwise the other tests would check little.
+  @Test func `all kinds of notifications and faults occur`() throws {
     let lane = try Lane()
-    var words = ""
+    var traces = ""
     for seed in Self.first..<Self.first + 120 {
-      let world = try lane.world(FaultSchedule(seed: seed, lane.mail), seed)
-      try world.play()
-      words += world.trace.joined(separator: "\n")
+      let cluster = try lane.cluster(FaultSchedule(seed: seed, lane.fixtures), seed)
+      try cluster.run()
+      traces += cluster.trace.joined(separator: "\n")
     }
     for wanted in [
       "accepted", "duplicate", "conflict", "quarantined", "unavailable(\"disk_full\")",
-      "unavailable(\"journal\")", "the journal failed", "start: ", "comesTwice", "answerIsLost",
-    ] { #expect(words.contains(wanted), "\(wanted)") }
-    let kinds = lane.mail.items.map { item in
+      "unavailable(\"journal\")", "the journal failed", "start: ", "arrivesTwice", "answerIsLost",
+    ] { #expect(traces.contains(wanted), "\(wanted)") }
+    let kinds = lane.fixtures.items.map { item in
       switch item.kind {
       case .event: "event"
       case .foreign: "foreign"
-      case .nothing: "nothing"
+      case .refused: "refused"
       }
     }
     #expect(kinds.count { $0 == "event" } == 31 && kinds.count { $0 == "foreign" } == 3)

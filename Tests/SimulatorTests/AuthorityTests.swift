@@ -6,8 +6,9 @@ import Testing
 
 @testable import Simulator
 
+/// The signing authority, judged by the openssl tool.
 @Suite struct AuthorityTests {
-  @Test func chainVerifiesWithOpenSSL() throws {
+  @Test func `OpenSSL verifies the chain, and keys are private files`() throws {
     let folder = try Scratch()
     let made = try SimulatedAuthority.create(at: folder.file("ca"))
     let output = try openssl(
@@ -25,7 +26,7 @@ import Testing
     #expect(mode[.posixPermissions] as? Int == 0o700)
   }
 
-  @Test func certificatesHaveTheMarkersOfApple() throws {
+  @Test func `certificates have the markers and keys of Apple's`() throws {
     let folder = try Scratch()
     _ = try SimulatedAuthority.create(at: folder.file("ca"))
     for (name, wanted) in [
@@ -41,7 +42,7 @@ import Testing
     }
   }
 
-  @Test func existingAuthorityIsLeftAloneAndLoads() throws {
+  @Test func `an existing authority is not replaced, and can be loaded`() throws {
     let folder = try Scratch()
     let made = try SimulatedAuthority.create(at: folder.file("ca"))
     #expect(throws: SimulatorError.self) { try SimulatedAuthority.create(at: folder.file("ca")) }
@@ -50,7 +51,7 @@ import Testing
     #expect(try loaded.leafKey.publicKey() == made.leafKey.publicKey())
   }
 
-  @Test func everySignatureVerifiesWithOpenSSL() throws {
+  @Test func `OpenSSL verifies the signatures of a notification and of its parts`() throws {
     let folder = try Scratch()
     let authority = try SimulatedAuthority.create(at: folder.file("ca"))
     let key = try openssl("x509", "-in", folder.file("ca/leaf.pem"), "-noout", "-pubkey")
@@ -78,7 +79,8 @@ import Testing
     }
   }
 
-  @Test(arguments: SigningKey.Kind.allCases) func keysSurvivePEM(_ kind: SigningKey.Kind) throws {
+  @Test(arguments: SigningKey.Kind.allCases)
+  func `a key read from PEM equals the written one`(_ kind: SigningKey.Kind) throws {
     let key = try SigningKey.generate(kind)
     let read = try SigningKey.read(pem: key.pem())
     #expect(read.kind == kind)
@@ -87,11 +89,11 @@ import Testing
     #expect(count == [.p256: 64, .p384: 96, .rsa2048: 256, .ed25519: 64][kind])
   }
 
-  @Test func otherTextsAreNoKeys() {
+  @Test func `a text that is not PEM is refused as a key`() {
     #expect(throws: SigningError.unknownKey) { try SigningKey.read(pem: Array("no key".utf8)) }
   }
 
-  @Test func wrongCertificatesCanBeMade() throws {
+  @Test func `every property of a certificate can be made wrong`() throws {
     let folder = try Scratch()
     let above = try SigningKey.generate(.p384)
     let root = try CertificateMaker.root(above)
@@ -117,10 +119,10 @@ import Testing
     #expect(text.contains("Version: 1 (0x0)"))
   }
 
-  @Test func sizesAreThoseOfTheAppStore() throws {
+  @Test func `certificates and notifications are as large as Apple's`() throws {
     let authority = try SimulatedAuthority.make()
     for (der, size) in zip(authority.chain, [1076, 794, 583]) {
-      #expect(abs(der.count - size) <= 12, "\(der.count) and not \(size)")
+      #expect(abs(der.count - size) <= 12, "\(der.count) instead of \(size)")
     }
     let renewal = try #require(
       Lifecycle.named("buy-and-renew")?.notifications(

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Simulator
 
+/// The plan of deliveries with faults, and the file of notifications.
 @Suite struct DeliveryTests {
   static let notifications = Fleet(
     app: SimulatedApp(), customers: 200, days: 400, end: RunOptions.standardEnd, seed: 5
@@ -16,11 +17,11 @@ import Testing
     return faults.plan(notifications, seed: 5)
   }
 
-  @Test func withoutFaultsEachArrivesOnceInOrder() {
+  @Test func `without faults each notification arrives once and in order`() {
     #expect(Self.plan { _ in }.map(\.notification) == Array(Self.notifications.indices))
   }
 
-  @Test func duplicatesAreRetriesOnAppleSchedule() {
+  @Test func `duplicates arrive at the times of Apple's retries`() {
     let plan = Self.plan { $0.duplicate = 0.1 }
     let byNotification = Dictionary(grouping: plan, by: \.notification)
     #expect(byNotification.count == Self.notifications.count)
@@ -31,7 +32,7 @@ import Testing
     #expect(hours.isSubset(of: [0, 1, 13, 37, 85, 157]))
   }
 
-  @Test func lateOnesLoseTheirFirstAttempt() {
+  @Test func `a late notification arrives only at a retry`() {
     let plan = Self.plan { $0.late = 0.2 }
     #expect(plan.count == Self.notifications.count)
     let share = Double(plan.count { $0.attempt > 0 }) / Double(plan.count)
@@ -39,13 +40,13 @@ import Testing
     #expect(plan.map(\.arrival) == plan.map(\.arrival).sorted())
   }
 
-  @Test func droppedOnesNeverArrive() {
+  @Test func `a dropped notification never arrives`() {
     let share = Double(Self.plan { $0.drop = 0.3 }.count) / Double(Self.notifications.count)
     #expect((0.62...0.78).contains(share))
     #expect(Self.plan { $0.drop = 1 }.isEmpty)
   }
 
-  @Test func shuffleKeepsEveryDelivery() {
+  @Test func `a shuffled plan has the same deliveries in a seeded order`() {
     let plain = Self.plan { $0.duplicate = 0.1 }
     let shuffles = (0..<2).map { _ in
       Self.plan {
@@ -61,7 +62,7 @@ import Testing
     #expect(sorted[0] == sorted[1])
   }
 
-  @Test func duplicateLinesAreTheSameBytes() throws {
+  @Test func `duplicate deliveries have equal bytes, and a file is not replaced`() throws {
     let folder = try Scratch()
     let deliveries = Self.plan {
       $0.duplicate = 0.5
@@ -79,13 +80,13 @@ import Testing
     }
   }
 
-  @Test func stoppedFileLeavesNothing() throws {
+  @Test func `a stopped run leaves no file`() throws {
     let folder = try Scratch()
     let deliveries = Self.plan { _ in }
-    let asked = Atomic(0)
+    let calls = Atomic(0)
     let written = try NotificationFile.write(
       deliveries, of: Self.notifications, authority: .make(), to: folder.file("f.ndjson"),
-      shouldStop: { asked.add(1, ordering: .relaxed).newValue > 50 })
+      shouldStop: { calls.add(1, ordering: .relaxed).newValue > 50 })
     #expect(written == 50)
     #expect(!FileManager.default.fileExists(atPath: folder.file("f.ndjson")))
     #expect(!FileManager.default.fileExists(atPath: folder.file("f.ndjson.partial")))

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Simulator
 
-/// A service on this machine that answers each request with the next of its answers, the last one
-/// for ever; an empty answer closes the connection.
+/// A service on this machine that answers each request with the next of its answers, and all
+/// further requests with the last one. An empty answer closes the connection.
 final class FakeService: Sendable {
   let port: UInt16
   let requests = Mutex<[String]>([])
@@ -53,29 +53,29 @@ final class FakeService: Sendable {
   private func serve(_ client: Int32) {
     defer { close(client) }
     var text = ""
-    var piece = [UInt8](repeating: 0, count: 65_536)
+    var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {
-      if isWhole(text) {
-        let answer = take(text)
+      if isComplete(text) {
+        let answer = nextAnswer(to: text)
         text = ""
         if answer.isEmpty { return }
         let bytes = Array(answer.utf8)
         _ = send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL))
       }
-      let count = recv(client, &piece, piece.count, 0)
+      let count = recv(client, &chunk, chunk.count, 0)
       guard count > 0 else { return }
-      text += String(decoding: piece.prefix(count), as: UTF8.self)
+      text += String(decoding: chunk.prefix(count), as: UTF8.self)
     }
   }
 
-  private func isWhole(_ text: String) -> Bool {
+  private func isComplete(_ text: String) -> Bool {
     guard let end = text.range(of: "\r\n\r\n"), let field = text.range(of: "Content-Length: "),
       let length = Int(text[field.upperBound...].prefix { $0.isNumber })
     else { return false }
     return text[end.upperBound...].utf8.count >= length
   }
 
-  private func take(_ request: String) -> String {
+  private func nextAnswer(to request: String) -> String {
     requests.withLock { requests in
       requests.append(request)
       return answers[min(requests.count, answers.count) - 1]

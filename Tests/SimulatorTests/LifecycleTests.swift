@@ -4,6 +4,7 @@ import Testing
 
 @testable import Simulator
 
+/// The lifecycles and the fleet give notifications as Apple sends them.
 @Suite struct LifecycleTests {
   static let end = RunOptions.standardEnd
 
@@ -41,12 +42,12 @@ import Testing
       "extension": [
         "SUBSCRIBED/INITIAL_BUY", "RENEWAL_EXTENDED", "RENEWAL_EXTENSION/SUMMARY", "DID_RENEW",
       ],
-    ]) func scriptsGiveTheSequencesOfApple(_ name: String, _ wanted: [String]) throws
-  {
+    ])
+  func `a script gives Apple's sequence of types`(_ name: String, _ wanted: [String]) throws {
     #expect(try Self.played(#require(Lifecycle.named(name))).map(Self.name) == wanted)
   }
 
-  /// What each type says about the state, and what its renewal information looks like.
+  /// The status and the renewal information that a notification type must have.
   struct Expected {
     var status: ClosedRange<Int64> = 1...1
     var autoRenew: Int64? = 1
@@ -113,7 +114,8 @@ import Testing
       renewal["originalTransactionId"]?.string == transaction["originalTransactionId"]?.string)
   }
 
-  @Test(arguments: Lifecycle.all.map(\.name)) func agreesWithTheTable(_ name: String) throws {
+  @Test(arguments: Lifecycle.all.map(\.name))
+  func `every notification of a lifecycle agrees with the table`(_ name: String) throws {
     let lifecycle = try #require(Lifecycle.named(name))
     for seed in UInt64(1)...5 {
       let notifications = Self.played(lifecycle, seed: seed)
@@ -124,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func fleetAgreesWithTheTable() throws {
+  @Test func `every notification of a fleet agrees with the table`() throws {
     let fleet = Fleet(app: SimulatedApp(), customers: 300, days: 400, end: Self.end, seed: 11)
     let notifications = fleet.notifications()
     for notification in notifications {
@@ -137,7 +139,7 @@ import Testing
     }
   }
 
-  @Test func sameSeedSamePayloads() {
+  @Test func `the same seed gives the same payloads`() {
     let payloads = [7, 7, 8].map { seed in
       Fleet(app: SimulatedApp(), customers: 40, days: 200, end: Self.end, seed: seed)
         .notifications().map(\.payload.text)
@@ -146,7 +148,7 @@ import Testing
     #expect(payloads[0] != payloads[2])
   }
 
-  @Test func sandboxPayloadsHaveNoAppAppleId() throws {
+  @Test func `payloads of the sandbox have no appAppleId`() throws {
     let app = SimulatedApp(environment: "Sandbox")
     let test = try #require(
       Lifecycle.named("test")?.notifications(app: app, seed: 1, endingAt: Self.end).first)
@@ -155,19 +157,19 @@ import Testing
     #expect(data["environment"]?.string == "Sandbox")
   }
 
-  @Test func monthsEndWhereTheCalendarEnds() {
+  @Test func `a month after the 31st ends on the last day of a shorter month`() {
     for (text, months, later) in [
       ("2024-01-31T10:00:00Z", 1, "2024-02-29T10:00:00Z"),
       ("2024-01-31T10:00:00Z", 2, "2024-03-31T10:00:00Z"),
       ("2024-02-29T00:00:00Z", 12, "2025-02-28T00:00:00Z"),
       ("2025-11-30T23:59:59Z", 3, "2026-02-28T23:59:59Z"),
     ] as [(String, Int64, String)] {
-      let start = CivilTime.parse(text)
+      let start = Timestamp.parse(text)
       let end = start.map { CivilTime(milliseconds: $0).adding(months: months).milliseconds }
-      #expect(end != nil && end == CivilTime.parse(later))
+      #expect(end != nil && end == Timestamp.parse(later))
     }
-    #expect(CivilTime.parse("2026-01-01T00:00:00Z") == RunOptions.standardEnd)
-    #expect(CivilTime.parse("2026-02-29T00:00:00Z") == nil)
-    #expect(CivilTime.parse("yesterday") == nil)
+    #expect(Timestamp.parse("2026-01-01T00:00:00Z") == RunOptions.standardEnd)
+    #expect(Timestamp.parse("2026-02-29T00:00:00Z") == nil)
+    #expect(Timestamp.parse("yesterday") == nil)
   }
 }

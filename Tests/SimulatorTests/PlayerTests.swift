@@ -7,6 +7,7 @@ import Testing
 private let accepted = FakeService.answer("200 OK", #"{"outcome":"accepted","seq":1}"#)
 private let busy = FakeService.answer("503 Service Unavailable")
 
+/// Deliveries to a service: retries, final answers, rates, addresses.
 @Suite struct PlayerTests {
   static let notifications = Fleet(
     app: SimulatedApp(), customers: 8, days: 200, end: RunOptions.standardEnd, seed: 9
@@ -25,7 +26,7 @@ private let busy = FakeService.answer("503 Service Unavailable")
       Self.deliveries, of: Self.notifications, authority: .make(), shouldStop: shouldStop)
   }
 
-  @Test func countsOutcomes() throws {
+  @Test func `answers are counted by outcome`() throws {
     let service = try FakeService([
       FakeService.answer("200 OK", #"{"outcome":"duplicate"}"#), accepted,
     ])
@@ -38,17 +39,17 @@ private let busy = FakeService.answer("503 Service Unavailable")
     #expect(request.contains(#"{"signedPayload":"ey"#))
   }
 
-  @Test func comesAgainWhenUnavailableOrCutOff() throws {
+  @Test func `a delivery is retried after a 503 and after a broken connection`() throws {
     let report = try play(FakeService([busy, busy, "", accepted]))
     #expect(report.isGood && report.retries >= 2)
   }
 
-  @Test func refusalsAreFinal() throws {
+  @Test func `a delivery is not retried after a refusal`() throws {
     let report = try play(FakeService([FakeService.answer("401 Unauthorized"), accepted]))
     #expect(!report.isGood && report.byStatus[401] == 1 && report.retries == 0)
   }
 
-  @Test func unreachableEndsTheRun() throws {
+  @Test func `an unreachable service ends the run after all retries`() throws {
     var player = Player(address: try #require(ServiceAddress("http://127.0.0.1:1/")))
     player.millisecondsPerHour = 0
     let report = try player.play(Self.deliveries, of: Self.notifications, authority: .make())
@@ -56,7 +57,7 @@ private let busy = FakeService.answer("503 Service Unavailable")
     #expect(report.retries == 5)
   }
 
-  @Test func stopsAndKeepsToTheRate() throws {
+  @Test func `a run stops when told to, and does not exceed its rate`() throws {
     let start = Platform.Clock.monotonicNanoseconds()
     let report = try play(FakeService([accepted]), rate: 20) {
       Platform.Clock.monotonicNanoseconds() - start > 400_000_000
@@ -65,7 +66,7 @@ private let busy = FakeService.answer("503 Service Unavailable")
     #expect((1...12).contains(report.answered))
   }
 
-  @Test func addressesAreReadStrictly() {
+  @Test func `addresses are parsed strictly`() {
     #expect(ServiceAddress("http://[::1]:8080/x")?.host == "::1")
     #expect(ServiceAddress("http://localhost")?.port == "80")
     #expect(ServiceAddress("http://localhost:8080/")?.path == "/v1/notifications")

@@ -4,7 +4,7 @@ import SignedData
 import StrictJSON
 import Testing
 
-/// A folder that goes away with the test.
+/// A temporary folder that is removed with the object.
 final class Scratch {
   private let folder: String
 
@@ -22,10 +22,10 @@ final class Scratch {
   }
 }
 
-/// Standard output of the openssl tool, an independent reader of what we sign.
+/// Standard output of the openssl tool, which reads independently what the simulator signs.
 func openssl(_ arguments: String...) throws -> String {
-  let words = (["/usr/bin/openssl"] + arguments).map { "'\($0)'" }
-  let output = try #require(popen(words.joined(separator: " "), "r"))
+  let quoted = (["/usr/bin/openssl"] + arguments).map { "'\($0)'" }
+  let output = try #require(popen(quoted.joined(separator: " "), "r"))
   var bytes: [UInt8] = []
   while case let byte = getc(output), byte != EOF { bytes.append(UInt8(byte)) }
   #expect(pclose(output) == 0)
@@ -38,7 +38,7 @@ func decoded(_ jws: String) throws -> JSONDocument {
   return try JSONDocument(parsing: #require(Base64URL.decode(Array(parts[1].utf8))))
 }
 
-/// R ‖ S as the SEQUENCE of two INTEGERs that the openssl tool reads.
+/// A signature R ‖ S as the SEQUENCE of two INTEGERs that the openssl tool reads.
 func ecdsaDER(_ raw: [UInt8]) -> [UInt8] {
   let numbers = [raw.prefix(32), raw.suffix(32)].map { half -> [UInt8] in
     let digits = Array(half.drop { $0 == 0 })

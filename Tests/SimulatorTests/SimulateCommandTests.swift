@@ -4,19 +4,20 @@ import Testing
 
 @testable import Simulator
 
+/// `subledger simulate` in process: arguments, help, exit codes, files.
 @Suite struct SimulateCommandTests {
-  private func run(_ words: [String]) -> (code: Int32, output: String, progress: String) {
-    let said = Mutex("")
+  private func run(_ arguments: [String]) -> (code: Int32, output: String, progress: String) {
+    let errors = Mutex("")
     var output = ""
     let code = SimulateCommand.run(
-      arguments: words, output: { output += $0 + "\n" },
-      progress: { line in said.withLock { $0 += line } })
-    return (code, output, said.withLock { $0 })
+      arguments: arguments, output: { output += $0 + "\n" },
+      progress: { line in errors.withLock { $0 += line } })
+    return (code, output, errors.withLock { $0 })
   }
 
   @Test(
     arguments: [
-      (["frob"], "frob"), ([], "say what"), (["run", "--fleet"], "--fleet"),
+      (["frob"], "frob"), ([], "name a subcommand"), (["run", "--fleet"], "--fleet"),
       (["run", "--fleet", "x", "--output", "-"], "'x'"),
       (["run", "--lifecycle", "nosuch", "--output", "-"], "nosuch"),
       (["run", "--fleet", "1"], "--output"), (["run", "--output", "-"], "--lifecycle"),
@@ -27,40 +28,40 @@ import Testing
       (["run", "--fleet", "1", "--output", "-", "--environment", "Xcode"], "Xcode"),
       (["run", "--wat"], "--wat"), (["ca"], "folder"), (["list", "x"], "'x'"),
     ] as [([String], String)])
-  func usageErrorsNameTheWord(_ words: [String], _ named: String) {
-    let (code, _, text) = run(words)
+  func `a usage error names the wrong argument`(_ arguments: [String], _ named: String) {
+    let (code, _, text) = run(arguments)
     #expect(code == 2)
     #expect(text.contains(named) && text.hasSuffix("see: subledger simulate --help"))
   }
 
-  @Test func everySubcommandHasHelpWithAnExample() {
-    for words in [["--help"], ["ca", "--help"], ["list", "--help"], ["run", "--help"]] {
-      let (code, output, _) = run(words)
+  @Test func `every subcommand has help with an example`() {
+    for arguments in [["--help"], ["ca", "--help"], ["list", "--help"], ["run", "--help"]] {
+      let (code, output, _) = run(arguments)
       #expect(code == 0 && output.contains("Example"))
     }
   }
 
-  @Test func listNamesEveryLifecycle() {
+  @Test func `list names every lifecycle`() {
     let (code, output, _) = run(["list"])
     #expect(code == 0)
     for lifecycle in Lifecycle.all { #expect(output.contains(lifecycle.name)) }
   }
 
-  @Test func runMakesAnAuthorityAndAFile() throws {
+  @Test func `run makes an authority and a file, and replaces a file only with --force`() throws {
     let folder = try Scratch()
-    let words = [
+    let arguments = [
       "run", "--lifecycle", "all", "--shuffle", "--duplicate", "0.1", "--authority",
       folder.file("ca"), "--output", folder.file("f.ndjson"),
     ]
-    let first = run(words)
+    let first = run(arguments)
     #expect(first.code == 0 && first.progress.contains("made an authority"))
     #expect(FileManager.default.fileExists(atPath: folder.file("f.ndjson")))
-    #expect(run(words).code == 2)
-    #expect(run(words + ["--force"]).code == 0)
+    #expect(run(arguments).code == 2)
+    #expect(run(arguments + ["--force"]).code == 0)
     #expect(run(["ca", folder.file("ca")]).code == 2)
   }
 
-  @Test func missingFolderIsUnavailable() {
+  @Test func `a missing folder gives exit code 3`() {
     let (code, _, progress) = run([
       "run", "--lifecycle", "test", "--authority", "/nonexistent/ca", "--output", "/nonexistent/f",
     ])

@@ -1,7 +1,7 @@
 import StrictJSON
 import Testing
 
-/// What is JSON (RFC 8259) is read, and means what it says.
+/// Valid JSON (RFC 8259) is accepted, and its values are read exactly.
 @Suite struct AcceptTests {
   @Test(arguments: [
     "null", "true", "false", "0", "-0", "1", "-1", "10", "1.5", "1e3", "1E+3", "1e-3", "0.1e1",
@@ -10,7 +10,7 @@ import Testing
     #"{ "a" : 1 , "b" : [ ] }"#, #""\"\\\/\b\f\n\r\t""#, #""\u0041""#, #""\ud83d\ude00""#,
     #""\uFFFF""#, "\"\u{7F}\"", "\"\u{2028}\"", "9007199254740993", "1e300",
   ])
-  func reads(_ text: String) throws {
+  func `accepts every valid text`(_ text: String) throws {
     #expect(throws: Never.self) { try JSONDocument(parsing: Array(text.utf8)) }
   }
 
@@ -22,17 +22,17 @@ import Testing
     (#""\u0000""#, "\u{0}"), (#""\ufffe\uffff""#, "\u{FFFE}\u{FFFF}"),
     ("\"gr\u{FC}n \u{20AC} \u{1F600}\"", "gr\u{FC}n \u{20AC} \u{1F600}"),
   ])
-  func unescapes(_ text: String, _ string: String) throws {
+  func `unescapes strings`(_ text: String, _ string: String) throws {
     let read = try #require(JSONDocument(parsing: Array(text.utf8)).root.string)
     #expect(Array(read.utf8) == Array(string.utf8))
   }
 
-  /// Beyond 2^53 a double would be another number.
+  /// Beyond 2^53 a double would not be exact.
   @Test(arguments: [
     "0", "-0", "9007199254740991", "9007199254740992", "9007199254740993", "-9007199254740993",
     "9223372036854775807", "-9223372036854775808", "2000000000000001",
   ])
-  func integersAreExact(_ text: String) throws {
+  func `integers are exact up to 64 bits`(_ text: String) throws {
     let root = try JSONDocument(parsing: Array(text.utf8)).root
     #expect(root.integer == Int64(text))
     #expect(root.truncatedInteger == Int64(text))
@@ -45,20 +45,20 @@ import Testing
       ("1697679936049.7297", 1_697_679_936_049), ("-1.9", -1), ("1.0", 1), ("1e3", 1000),
       ("-62135769600000", -62_135_769_600_000), ("0.9999", 0),
     ] as [(String, Int64)])
-  func fractionsAreCutOff(_ text: String, _ whole: Int64) throws {
+  func `truncatedInteger truncates towards zero`(_ text: String, _ whole: Int64) throws {
     let root = try JSONDocument(parsing: Array(text.utf8)).root
     #expect(root.truncatedInteger == whole)
     #expect(root.number == text)
   }
 
   @Test(arguments: ["9223372036854775808", "-9223372036854775809", "1e19", "1e300", "-1e300"])
-  func whatFitsNoIntegerIsNone(_ text: String) throws {
+  func `a number beyond 64 bits is no integer`(_ text: String) throws {
     let root = try JSONDocument(parsing: Array(text.utf8)).root
     #expect(root.integer == nil && root.truncatedInteger == nil)
     #expect(root.number == text)
   }
 
-  @Test func kindsAreNotConfused() throws {
+  @Test func `a value is only readable as its own kind`() throws {
     let text = #"{"n":null,"t":true,"i":1,"s":"1","a":[1],"o":{"x":2}}"#
     let root = try JSONDocument(parsing: Array(text.utf8)).root
     #expect(root["n"]?.kind == .null && root["t"]?.kind == .boolean && root["i"]?.kind == .number)
@@ -72,8 +72,8 @@ import Testing
     #expect(root["o"]?["x"]?.integer == 2)
   }
 
-  /// A nested JWS is taken from where it lies; a string with escapes lies nowhere as it is meant.
-  @Test func plainBytesAreTheDocuments() throws {
+  /// The bytes of a nested JWS are not copied; those of a string with escapes are not its value.
+  @Test func `plainBytes are nil for a string with escapes`() throws {
     let text = #"{"a":"abc","b":"a\u0062c","c":1}"#
     let root = try JSONDocument(parsing: Array(text.utf8)).root
     #expect(root["a"]?.plainBytes.map(Array.init) == Array("abc".utf8))
@@ -82,14 +82,14 @@ import Testing
   }
 
   /// Names are compared by their characters, escaped or not (RFC 8259 section 8.3).
-  @Test func escapedNamesAreFound() throws {
+  @Test func `finds a member by its unescaped name`() throws {
     let root = try JSONDocument(parsing: Array(#"{"signed\u0050ayload":1}"#.utf8)).root
     #expect(root["signedPayload"]?.integer == 1)
     #expect(root["SignedPayload"] == nil)
   }
 
-  @Test func lookalikeNamesAreDifferentNames() throws {
-    // One letter, and a letter with an accent put on it: Swift calls the two equal, JSON does not.
+  @Test func `names with equal characters but different bytes are different`() throws {
+    // A composed and a decomposed accent: equal for Swift, different for JSON.
     let (one, other) = ("caf\u{E9}", "cafe\u{301}")
     let texts = [
       "{\"\(one)\":1,\"\(other)\":2}", "{\"caf\\u00e9\":1,\"cafe\\u0301\":2}",

@@ -1,7 +1,7 @@
 import StrictJSON
 import Testing
 
-/// What two readers could disagree about is refused.
+/// Text that two parsers could read in different ways is refused.
 @Suite struct RefuseTests {
   private func reason(_ bytes: [UInt8]) -> JSONError.Reason? {
     do {
@@ -24,7 +24,7 @@ import Testing
     #""\u{41}""#, #""\"#, #""\u004"#, #""\ud800""#, #""\udc00""#, #""\ud800x""#, #""\ud800\n""#,
     #""\ud800\u0041""#, #""\ud800\ud800""#, #""\udc00\ud800""#, #""\ud800\u""#, #"{"\ud800":1}"#,
   ])
-  func refuses(_ text: String) {
+  func `refuses every invalid text`(_ text: String) {
     #expect(reason(Array(text.utf8)) != nil)
   }
 
@@ -39,14 +39,14 @@ import Testing
       ([0xFF], "never"), ([0xFE], "never"), ([0x80], "alone"), ([0xBF, 0xBF], "alone"),
       ([0xF0, 0x9F, 0x98], "cut"), ([0xF8, 0x88, 0x80, 0x80, 0x80], "five bytes"),
     ] as [([UInt8], String)])
-  func refusesBadUTF8(_ bytes: [UInt8], _ what: String) {
+  func `refuses invalid UTF-8`(_ bytes: [UInt8], _ what: String) {
     #expect(reason([0x22] + bytes + [0x22]) == .encoding, "\(what)")
     #expect(reason(Array("{\"".utf8) + bytes + Array("\":1}".utf8)) == .encoding, "\(what)")
     #expect(reason([0x22] + bytes) != nil, "\(what)")
   }
 
-  /// Every sequence of up to two bytes, and every lead with edges behind it, as Swift judges it.
-  @Test func agreesWithSwiftAboutUTF8() {
+  /// Every lead byte, followed by up to three bytes at the edges of the valid ranges.
+  @Test func `agrees with Swift's UTF-8 validation`() {
     let edges: [UInt8] = [0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0]
     for lead in UInt8(0x80)...0xFF {
       var sequences: [[UInt8]] = [[lead]]
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func refusesMarksAndOtherEncodings() {
+  @Test func `refuses byte order marks and UTF-16`() {
     #expect(reason([0xEF, 0xBB, 0xBF] + Array("{}".utf8)) != nil)
     #expect(reason([0xFF, 0xFE, 0x7B, 0, 0x7D, 0]) != nil)
     #expect(reason([0, 0x7B, 0, 0x7D]) != nil)
@@ -76,12 +76,12 @@ import Testing
     #"{"signedPayload":"x","signed\u0050ayload":"y"}"#, #"{"":1,"":2}"#, #"{"x":{"a":1,"a":2}}"#,
     #"[{"a":1,"a":2}]"#, #"{"/":1,"\/":2}"#, #"{"\ud83d\ude00":1,"😀":2}"#,
   ])
-  func refusesDuplicates(_ text: String) {
+  func `refuses duplicate members`(_ text: String) {
     #expect(reason(Array(text.utf8)) == .duplicate)
   }
 
   @Test(arguments: [2, 31, 32, 33, 34, 500])
-  func refusesDuplicatesAmongMany(_ count: Int) {
+  func `refuses a duplicate among any number of members`(_ count: Int) {
     let names = (0..<count - 1).map { "\"name\($0)\":{\"name\($0)\":1}" }
     #expect(reason(Array("{\(names.joined(separator: ","))}".utf8)) == nil)
     for double in Set([0, (count - 1) / 2, count - 2]) {
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test func depthIsBounded() {
+  @Test func `refuses more than 32 levels`() {
     func nested(_ open: String, _ inner: String, _ close: String, _ depth: Int) -> [UInt8] {
       Array(
         (String(repeating: open, count: depth) + inner
@@ -115,17 +115,17 @@ import Testing
     String(repeating: "9", count: 65), String(repeating: "9", count: 1_000_000),
     "0." + String(repeating: "1", count: 63),
   ])
-  func refusesNumbersOutOfBounds(_ text: String) {
+  func `refuses numbers out of bounds`(_ text: String) {
     #expect(reason(Array(text.utf8)) == .number)
   }
 
-  @Test func longestNumberIsRead() {
+  @Test func `accepts the longest number and the greatest exponent`() {
     #expect(reason(Array(String(repeating: "9", count: 64).utf8)) == nil)
     #expect(reason(Array("1e300".utf8)) == nil)
     #expect(reason(Array("1e-300".utf8)) == nil)
   }
 
-  @Test func errorsSayWhere() {
+  @Test func `an error has the offset of the first wrong byte`() {
     for (text, offset) in [("[1,x]", 3), ("{} {}", 3), ("[1", 2), ("", 0), ("\"\\q\"", 2)] {
       #expect(throws: JSONError.self) { try JSONDocument(parsing: Array(text.utf8)) }
       do { _ = try JSONDocument(parsing: Array(text.utf8)) } catch {
@@ -134,9 +134,9 @@ import Testing
     }
   }
 
-  /// Every prefix of a good text is refused, and every text with one byte changed is read or
-  /// refused without harm.
-  @Test func damageIsHarmless() {
+  /// Every prefix of a valid text is refused; every text with one byte changed is refused, or
+  /// written and parsed again without a difference.
+  @Test func `a damaged text is refused or read without a crash`() {
     let text = Array(#"{"a":[1,-2.5e3,true,null],"b":"x\n\ud83d\ude00é","c":{"d":{}}}"#.utf8)
     #expect(reason(text) == nil)
     for count in 0..<text.count { #expect(reason(Array(text[..<count])) != nil) }

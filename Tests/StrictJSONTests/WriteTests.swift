@@ -1,7 +1,7 @@
 import StrictJSON
 import Testing
 
-/// What is written is read again as it was, and always in the same bytes.
+/// A written value is parsed as the same value, and always has the same bytes.
 @Suite struct WriteTests {
   @Test(arguments: [
     ("a\"b\\c/d", #""a\"b\\c/d""#), ("\u{8}\u{C}\n\r\t", #""\b\f\n\r\t""#),
@@ -9,12 +9,12 @@ import Testing
     ("\u{7F}\u{2028}é😀", "\"\u{7F}\u{2028}é😀\""),
     ("", #""""#),
   ])
-  func escapesOnlyWhatItMust(_ string: String, _ text: String) {
+  func `escapes only quotes, backslashes and control characters`(_ string: String, _ text: String) {
     #expect(JSONValue.string(string).text == text)
     #expect(JSONValue.object([(string, .null)]).text == "{\(text):null}")
   }
 
-  @Test func everyCharacterComesBack() throws {
+  @Test func `parsing a written string gives the same characters`() throws {
     var string = ""
     for value in UInt32(0)...0x10FFFF where value < 0x3000 || value % 97 == 0 {
       if let scalar = Unicode.Scalar(value) { string.unicodeScalars.append(scalar) }
@@ -23,7 +23,7 @@ import Testing
     #expect(read.map { Array($0.utf8) } == Array(string.utf8))
   }
 
-  @Test func writesEveryKind() {
+  @Test func `writes every kind of value`() {
     let value = JSONValue.object([
       ("z", .integer(.min)), ("a", .array([.null, .boolean(true), .boolean(false)])),
       ("n", .number("1.50")), ("o", .object([])), ("e", .array([])),
@@ -35,15 +35,15 @@ import Testing
     #expect(value["n"]?.text == "1.50" && value["missing"] == nil)
   }
 
-  @Test func prettyTextIsTheSameValue() throws {
+  @Test func `pretty text parses to the same value`() throws {
     let value = JSONValue.object([("a", .array([.integer(1), .object([])])), ("b", .string("x"))])
     #expect(value.prettyText == "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": \"x\"\n}")
     let read = try JSONDocument(parsing: Array(value.prettyText.utf8))
     #expect(read.root.value.text == value.text)
   }
 
-  /// Random values: written, read, written again.
-  @Test func roundTrips() throws {
+  /// With random values.
+  @Test func `parsing written text gives the same bytes again`() throws {
     var chance = SystemRandomNumberGenerator()
     for _ in 0..<500 {
       let value = Self.random(depth: 0, &chance)
@@ -71,32 +71,33 @@ import Testing
   }
 }
 
-/// Texts made to be slow.
+/// Texts that take long in a parser that is not linear.
 @Suite(.serialized) struct EffortTests {
   private func milliseconds(_ work: () throws -> Void) rethrows -> Int64 {
     let clock = ContinuousClock()
-    let taken = try clock.measure(work)
-    return taken.components.seconds * 1000 + taken.components.attoseconds / 1_000_000_000_000_000
+    let duration = try clock.measure(work)
+    return duration.components.seconds * 1000 + duration.components.attoseconds
+      / 1_000_000_000_000_000
   }
 
-  /// In a debug build on a busy machine; quadratic work would take minutes.
-  @Test func manyMembers() throws {
+  /// The limit is for a debug build on a busy machine; quadratic work would take minutes.
+  @Test func `an object of 100,000 members is parsed in linear time`() throws {
     let text = "{" + (0..<100_000).map { "\"k\($0)\":\($0)" }.joined(separator: ",") + "}"
     var document: JSONDocument?
-    let taken = try milliseconds { document = try JSONDocument(parsing: Array(text.utf8)) }
-    #expect(taken < 5000)
+    let duration = try milliseconds { document = try JSONDocument(parsing: Array(text.utf8)) }
+    #expect(duration < 5000)
     #expect(document?.root["k99999"]?.integer == 99_999)
   }
 
-  @Test func longStringsAndManyElements() throws {
+  @Test func `long strings and arrays are parsed in linear time`() throws {
     let long = "\"" + String(repeating: "\\u00e9x", count: 40_000) + "\""
     let wide = "[" + String(repeating: "1,", count: 100_000) + "1]"
     var counts: [Int?] = []
-    let taken = try milliseconds {
+    let duration = try milliseconds {
       counts.append(try JSONDocument(parsing: Array(long.utf8)).root.string?.utf8.count)
       counts.append(try JSONDocument(parsing: Array(wide.utf8)).root.elements.count)
     }
     #expect(counts == [120_000, 100_001])
-    #expect(taken < 5000)
+    #expect(duration < 5000)
   }
 }

@@ -1,8 +1,8 @@
-// Customer: found by any id, told in plain words, drawn, and every event of it.
+// One customer: found by any id, with the row in a sentence, its timeline and all events.
 
-import { ago, ask, card, count, day, dot, exact, fill, h, kind, minute, money, pill, span, spoken,
+import { ago, ask, card, count, day, dot, exact, fill, h, kind, minute, longTime, money, pill, span,
   status, table, tag } from "./draw.js";
-import { extent, key, periods, picture, turns } from "./timeline.js";
+import { breakpoints, chart, extent, key, periods } from "./timeline.js";
 
 const environments = ["Production", "Sandbox"];
 const address = (row) =>
@@ -50,7 +50,7 @@ async function welcome(body) {
 }
 
 async function find(body, id, isShown) {
-  body.replaceChildren(h("p", { class: "soft", role: "status" }, "Looking…"));
+  body.replaceChildren(h("p", { class: "soft", role: "status" }, "Searching…"));
   const encoded = encodeURIComponent(id);
   const found = new Map();
   const add = (row) => { if (row) found.set(address(row), row); };
@@ -68,13 +68,14 @@ async function find(body, id, isShown) {
   body.replaceChildren(all.length
     ? card(`${all.length} rows have this id`, null, matches(all))
     : h("div", { class: "note amber", role: "status" },
-      h("h2", {}, "Nothing is known under this id"),
-      h("p", {}, "Each renewal has a transaction id of its own, which is not looked for here: ",
-        "take the ", h("b", {}, "original"), " transaction id, the same through a customer’s ",
-        "whole life. A token that is narrowed to some apps or environments finds only those.")));
+      h("h2", {}, "No customer found with this id"),
+      h("p", {}, "Each renewal has its own transaction id, which cannot be searched for here: ",
+        "use the ", h("b", {}, "original"), " transaction id, which never changes. ",
+        "A token that is restricted to some apps or environments only finds those.")));
 }
 
-/// The rows of an original transaction id: one for each app that has it, or what its history names.
+/// The rows of an original transaction id, one for each app that has it. Where there is only a
+/// history (everything is in quarantine), its key stands for the row.
 async function rows(encoded, environment) {
   const path = `/v1/entitlements/${encoded}`;
   try {
@@ -108,30 +109,30 @@ const matches = (list) => h("ul", { class: "rows" }, list.map((row) => h("li", {
 // MARK: One customer
 
 async function show(body, who, isShown, page) {
-  body.replaceChildren(h("p", { class: "soft", role: "status" }, "Reading…"));
+  body.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading…"));
   const path = `/v1/entitlements/${encodeURIComponent(who.id)}`;
   const query = `environment=${who.environment}&bundle_id=${encodeURIComponent(who.bundle)}`;
   const [row, history] = await Promise.all([ask(`${path}?${query}`), ask(
     `${path}/history?${query}&raw=true`)]);
   if (!isShown()) return;
   if (!history) return body.replaceChildren(h("p", { class: "note amber" },
-    "Nothing is known under this id in this app and environment."));
+    "No customer with this id in this app and environment."));
   const now = row?.as_of ?? Date.now();
   const view = { who, row, now, asOf: null, events: history.items, open: new Set(),
     answers: new Map(), band: [] };
   view.paid = periods(view.events);
-  view.reach = extent(view.events, view.paid, now);
+  view.range = extent(view.events, view.paid, now);
   const answer = h("section", { class: "card", "aria-labelledby": "who" });
-  const life = h("section", { class: "card", "aria-labelledby": "h-life" });
+  const timeline = h("section", { class: "card", "aria-labelledby": "h-timeline" });
   const list = h("ol", { class: "events" });
-  body.replaceChildren(answer, life,
+  body.replaceChildren(answer, timeline,
     card("Events", h("span", { class: "soft small" },
         `${count(view.events.length)}, newest first`), list,
       history.more_quarantined ? h("p", { class: "note amber small" },
-        "More is in quarantine about this customer than is shown.") : null),
-    h("p", { class: "soft small" }, "All of this is ", h("code", {}, `GET ${path}`), " with ",
+        "Quarantine holds more notifications about this customer than are shown.") : null),
+    h("p", { class: "soft small" }, "Source: ", h("code", {}, `GET ${path}`), " with ",
       h("code", {}, "as_of="), ", and ", h("code", {}, "/history?raw=true"), "."));
-  const parts = { answer, life, list };
+  const parts = { answer, timeline, list };
   view.at = async (time) => {
     if (!view.answers.has(time)) view.answers.set(time, ask(
       `${path}?${query}&as_of=${Math.round(time)}`));
@@ -139,7 +140,7 @@ async function show(body, who, isShown, page) {
   };
   drawAnswer(parts.answer, view, row);
   drawEvents(parts.list, view);
-  const slider = drawLife(parts, view);
+  const slider = drawTimeline(parts, view);
   const resized = () => slider.draw();
   window.addEventListener("resize", resized);
   page.end = () => window.removeEventListener("resize", resized);
@@ -147,9 +148,10 @@ async function show(body, who, isShown, page) {
   if (isShown()) slider.draw();
 }
 
-/// The row at every moment it may change: what it was in between follows from that.
+/// Asks for the row at every time it may change; between two of them it stays the same. With more
+/// than 160 such times, only every n-th is asked for.
 async function measure(view, isShown) {
-  const every = turns(view.events, view.paid, view.row ? [view.row] : [], view.reach);
+  const every = breakpoints(view.events, view.paid, view.row ? [view.row] : [], view.range);
   const most = 160;
   const times = every.length <= most ? every : every.filter((_, at) => at % Math.ceil(every
     .length / most) === 0);
@@ -163,7 +165,7 @@ async function measure(view, isShown) {
     }
   };
   await Promise.all([worker(), worker(), worker(), worker()]);
-  view.band = times.map((from, at) => ({ from, to: times[at + 1] ?? view.reach[1], row: answers[
+  view.band = times.map((from, at) => ({ from, to: times[at + 1] ?? view.range[1], row: answers[
         at] }))
     .reduce((band, part) => {
       const last = band.at(-1);
@@ -173,36 +175,36 @@ async function measure(view, isShown) {
     }, []);
 }
 
-// MARK: The answer in plain words
+// MARK: The row in a sentence
 
-/// - isAhead: the moment is still to come.
-function words(row, isAhead) {
+/// - isFuture: the row is evaluated at a time to come.
+function sentence(row, isFuture) {
   const isOver = row.status === "expired" || row.status === "revoked";
   const price = row.price ? money(row.price.milliunits, row.price.currency) : null;
-  const ends = row.expires_at ? spoken(row.expires_at) : null;
+  const ends = row.expires_at ? longTime(row.expires_at) : null;
   const renews = row.auto_renew === false ? ", and it will not renew" :
     row.auto_renew ?
-    `, and it renews by itself then${row.pending_product_id ? `, as ${row.pending_product_id}` : ""}` :
+    `, and then renews automatically${row.pending_product_id ? ` as ${row.pending_product_id}` : ""}` :
     "";
   const text = {
     active: ends ?
-      `Has access. The period that began on ${spoken(row.starts_at)} ends on ${ends}${renews}.` :
-      "Has access, without an end.",
-    grace_period: `Has access, though Apple could not charge the card: the grace period runs until ${row.grace_period_expires_at ? spoken(row.grace_period_expires_at) : "its end"}.`,
-    billing_retry: `No access. ${ends ? `It was paid until ${ends}; ` : ""}Apple is still trying to charge the card.`,
+      `Has access. The period that began on ${longTime(row.starts_at)} ends on ${ends}${renews}.` :
+      "Has access, with no end date.",
+    grace_period: `Has access, although Apple could not charge the customer: the grace period runs until ${row.grace_period_expires_at ? longTime(row.grace_period_expires_at) : "its end"}.`,
+    billing_retry: `No access. ${ends ? `It was paid until ${ends}; ` : ""}Apple is still trying to charge the customer.`,
     expired: `No access${ends ? `: the last period ended on ${ends}` : ""}.`,
-    revoked: `No access: Apple took it back${row.revoked_at ? ` on ${spoken(row.revoked_at)}` : ""}, by a refund or because family sharing ended.`,
+    revoked: `No access: Apple revoked the purchase${row.revoked_at ? ` on ${longTime(row.revoked_at)}` : ""}, because of a refund or because family sharing ended.`,
   } [row.status] ?? `The status is ${row.status}.`;
   const more = [
     price ? `The price ${isOver ? "was" : "is"} ${price}.` : null,
     row.ownership === "FAMILY_SHARED" ? "Shared by a family member." : null,
     row.offer ?
     `Bought with an offer${row.offer.identifier ? ` (${row.offer.identifier})` : ""}.` : null,
-    row.price_increase === "pending" ? "A higher price waits for consent." : row
-    .price_increase === "accepted" ? "The higher price was agreed to." : null,
-    row.gap ? "At least one paid period was never told of." : null,
+    row.price_increase === "pending" ? "A price increase is waiting for consent." : row
+    .price_increase === "accepted" ? "The price increase was accepted." : null,
+    row.gap ? "At least one paid period is missing: no notification about it was delivered." : null,
   ];
-  return [isAhead ? "Unless something more happens:" : null, text, ...more].filter(Boolean).join(
+  return [isFuture ? "Unless another event arrives:" : null, text, ...more].filter(Boolean).join(
     " ");
 }
 
@@ -211,14 +213,14 @@ function facts(row) {
     title: exact(ms) }, minute(ms)));
   return [
     ["Product", row.product_id ?? "–", row.product_id],
-    ["Began", time(row.starts_at), row.starts_at],
-    ["Ends", row.expires_at === null ? "never" : time(row.expires_at), row.expires_at],
+    ["Start", time(row.starts_at), row.starts_at],
+    ["Expires", row.expires_at === null ? "never" : time(row.expires_at), row.expires_at],
     ["Grace period until", time(row.grace_period_expires_at), row.grace_period_expires_at],
-    ["Taken back", time(row.revoked_at), row.revoked_at],
-    ["Renews by itself", row.auto_renew === null ? "–" : row.auto_renew ? "yes" : "no", row
+    ["Revoked", time(row.revoked_at), row.revoked_at],
+    ["Auto-renew", row.auto_renew === null ? "–" : row.auto_renew ? "yes" : "no", row
       .auto_renew
     ],
-    ["Renews as", row.pending_product_id ?? "–", row.pending_product_id],
+    ["Next product", row.pending_product_id ?? "–", row.pending_product_id],
     ["Price", row.price ? money(row.price.milliunits, row.price.currency) : "–", JSON.stringify(
       row.price)],
     ["Type", row.product_type ?? "–", row.product_type],
@@ -227,7 +229,7 @@ function facts(row) {
     ["App account token", row.app_account_token ?? "–", row.app_account_token],
     ["App transaction id", row.app_transaction_id ?? "–", row.app_transaction_id],
     ["Events", count(row.event_count), row.event_count],
-  ].filter(([name, , value]) => !["Grace period until", "Taken back", "Renews as"].includes(
+  ].filter(([name, , value]) => !["Grace period until", "Revoked", "Next product"].includes(
     name) || (value !== null && value !== undefined));
 }
 
@@ -240,9 +242,9 @@ function drawAnswer(section, view, row) {
       isNow ? null : tag("blue", `as of ${minute(view.asOf)}`)),
     h("p", { class: "soft small" }, h("span", { class: "id" }, view.who.id),
       ` · ${view.who.bundle} · ${view.who.environment}`),
-    h("p", { class: "say" }, row ? words(row, !isNow && view.asOf > view.now) : isNow ?
-      "No row: nothing that was journaled tells of a purchase." :
-      "At that time Apple had told of no purchase yet."),
+    h("p", { class: "sentence" }, row ? sentence(row, !isNow && view.asOf > view.now) : isNow ?
+      "No row: no journaled event contains a purchase." :
+      "At that time Apple had not reported a purchase yet."),
     row?.succeeded_by ? h("p", {}, "Succeeded by ", h("a", { href: address({ ...row,
         original_transaction_id: row.succeeded_by }) }, row.succeeded_by), ".") : null,
     row ? h("dl", { class: "facts" }, facts(row).map(([name, shown, value]) =>
@@ -250,18 +252,18 @@ function drawAnswer(section, view, row) {
           "changed" : null }, h("dt", {}, name), h("dd", {}, shown)))) : null);
 }
 
-// MARK: The life, and its slider
+// MARK: The timeline and its slider
 
-function drawLife(parts, view) {
-  const [first, last] = view.reach;
+function drawTimeline(parts, view) {
+  const [first, last] = view.range;
   const steps = 1000;
-  const holder = h("div", { class: "life" });
+  const holder = h("div", { class: "timeline" });
   const shown = h("output", { for: "moment", id: "moment-text" });
   const range = h("input", { type: "range", id: "moment", min: 0, max: steps,
   value: 0, "aria-label": "As of" });
   const stops = [...new Set(view.events.map((it) => it.signed_date).filter((it) => it !== null))]
     .sort((a, b) => a - b);
-  const place = (time) => Math.round(steps * (time - first) / (last - first));
+  const position = (time) => Math.round(steps * (time - first) / (last - first));
   let drawing = null;
   let waiting = 0;
   const choose = (event) => {
@@ -269,18 +271,18 @@ function drawLife(parts, view) {
     parts.list.querySelector(`[data-key="${key(event)}"] > button`)?.focus();
   };
   const draw = () => {
-    const width = Math.max(260, parts.life.clientWidth - (window.innerWidth > 760 ? 46 : 34));
-    drawing = picture({ ...view, asOf: view.asOf ?? view.now, width, choose });
+    const width = Math.max(260, parts.timeline.clientWidth - (window.innerWidth > 760 ? 46 : 34));
+    drawing = chart({ ...view, asOf: view.asOf ?? view.now, width, choose });
     holder.replaceChildren(drawing.svg);
   };
   const set = (time, isExact) => {
     view.asOf = time;
-    const moment = time ?? view.now;
-    drawing.move(moment);
-    if (!isExact) range.value = place(moment);
-    // What the row was since the last turn holds until the next: shown at once, then asked for.
-    const guess = time === null ? view.row : view.band.find((it) => it.from <= moment &&
-      moment < it.to)?.row;
+    const shownTime = time ?? view.now;
+    drawing.move(shownTime);
+    if (!isExact) range.value = position(shownTime);
+    // The row since the last breakpoint is shown at once, and then confirmed by the daemon.
+    const guess = time === null ? view.row : view.band.find((it) => it.from <= shownTime &&
+      shownTime < it.to)?.row;
     const tell = (row) => {
       const name = row ? status(row.status)[0] : "no row";
       shown.textContent = time === null ? `Now: ${name}` : `As of ${exact(time)}: ${name}`;
@@ -307,13 +309,13 @@ function drawLife(parts, view) {
   };
   range.addEventListener("input", () => set(Math.round(first + (last - first) * range
     .valueAsNumber / steps), true));
-  parts.life.replaceChildren(h("div", { class: "head" }, h("h2", { id: "h-life" }, "Life"),
+  parts.timeline.replaceChildren(h("div", { class: "head" }, h("h2", { id: "h-timeline" }, "Timeline"),
       h("span", { class: "soft small" }, `${day(Math.max(first, 0))} to ${day(last)}`)), holder,
     h("div", { class: "when" }, range, h("div", { class: "line" }, shown,
-      h("button", { type: "button", id: "earlier", "aria-label": "Event before",
-      onclick: () => step(-1) }, "← Before"),
-      h("button", { type: "button", id: "later", "aria-label": "Event after", onclick: () =>
-          step(1) }, "After →"),
+      h("button", { type: "button", id: "earlier", "aria-label": "Previous event",
+      onclick: () => step(-1) }, "← Previous"),
+      h("button", { type: "button", id: "later", "aria-label": "Next event", onclick: () =>
+          step(1) }, "Next →"),
       h("button", { type: "button", id: "now", onclick: () => set(null) }, "Now"))));
   draw();
   set(null);
@@ -324,23 +326,23 @@ function drawLife(parts, view) {
 
 function drawEvents(list, view) {
   list.replaceChildren(...[...view.events].reverse().map((event) => {
-    const isKept = event.object === "quarantined";
+    const isQuarantined = event.object === "quarantined";
     const time = event.signed_date ?? event.received_at;
-    const tone = isKept ? "amber" : kind(event.notification_type)[1];
+    const tone = isQuarantined ? "amber" : kind(event.notification_type)[1];
     return h("li", { "data-key": key(event), "data-time": time },
       h("button", { type: "button", "aria-expanded": "false", onclick: () => toggle(list,
             view, event) },
-        dot(tone, isKept ? "square" : ""), h("time", { class: "soft num time",
+        dot(tone, isQuarantined ? "square" : ""), h("time", { class: "soft num time",
           datetime: new Date(time).toISOString() }, minute(time)),
-        h("span", {}, h("b", {}, isKept ? `in quarantine: ${event.reason}` : event.words),
+        h("span", {}, h("b", {}, isQuarantined ? `in quarantine: ${event.reason}` : event.words),
           h("br"),
           h("span", { class: "code" }, [event.notification_type, event.subtype].filter(
             Boolean).join(" / "))),
         h("span", { class: "tags" }, event.late ? tag("amber",
             `late by ${span(event.late_by)}`) : null,
-          event.redeliveries ? tag("gray", `came again ${event.redeliveries.count}×`) :
+          event.redeliveries ? tag("gray", `redelivered ${event.redeliveries.count}×`) :
           null,
-          event.source === "v1" ? tag("gray", "version 1") : null, isKept ? tag("amber",
+          event.source === "v1" ? tag("gray", "version 1") : null, isQuarantined ? tag("amber",
             `id ${event.id}`) : null)));
   }));
 }
@@ -364,26 +366,26 @@ function opened(event) {
       `${exact(event.received_at)}${signed === null ? "" : `, ${span(event.received_at - signed)} later`}`
     ],
     event.late ? ["Late",
-      `something that Apple signed ${span(event.late_by)} later had come before`
+      `an event that Apple signed ${span(event.late_by)} later was received before it`
     ] : null,
-    event.redeliveries ? ["Came again",
+    event.redeliveries ? ["Redelivered",
       `${event.redeliveries.count}×, last ${exact(event.redeliveries.last_at)}`
     ] : null,
     event.transaction_id ? ["Transaction", event.transaction_id] : null, paid ? ["Price",
     paid] : null,
-    event.object === "quarantined" ? ["Admit it", `subledger quarantine admit ${event.id}`] : [
+    event.object === "quarantined" ? ["To admit it", `subledger quarantine admit ${event.id}`] : [
       "Journal", `seq ${event.seq}`
     ],
     ["Notification", event.notification_uuid ?? "–"],
   ].filter(Boolean);
   return h("div", { class: "open" },
-    event.object === "quarantined" ? null : h("div", {}, h("h3", {}, "What it changed"),
+    event.object === "quarantined" ? null : h("div", {}, h("h3", {}, "Changes"),
       fields.length ? table(["Field", "Before", "After"], fields.map(([name, it]) => [h(
       "code", {}, name), value(name, it.before), value(name, it.after)]), "diff") :
-      h("p", { class: "soft" }, "Nothing in the row.")),
+      h("p", { class: "soft" }, "The row did not change.")),
     h("dl", { class: "facts" }, lines.map(([name, text]) => h("div", {}, h("dt", {}, name), h(
       "dd", {}, text)))),
-    h("div", {}, h("h3", {}, "What Apple said"), h(
+    h("div", {}, h("h3", {}, "Decoded payload"), h(
     "pre", { tabindex: "0", "aria-label": "Decoded payload" },
       event.payload ? JSON.stringify(event.payload, null, 2) : "The body cannot be recovered."
       )));

@@ -1,40 +1,42 @@
-// What all pages draw with: elements, figures, times, and the one way to ask the daemon.
+// What all pages share: requests to the daemon, elements, numbers, times, status names.
 
 let token = "";
-export const door = { refused: () => {} };
+/// `refused` is called when the daemon does not accept the current token.
+export const session = { refused: () => {} };
 export const setToken = (text) => { token = text; };
 export const hasToken = () => token !== "";
 
-/// Asks a route. Throws { status, code, detail } for what is no answer.
+/// Reads a route: its JSON, or null for 404. Throws { status, code, detail } for any other failure;
+/// status 0 if the daemon cannot be reached.
 export async function ask(path) {
-  const mine = token;
-  // A token that cannot be in a header is none.
-  if (!/^[\x20-\x7e]*$/.test(mine)) throw refuse(mine);
+  const used = token;
+  // A header can only hold printable ASCII.
+  if (!/^[\x20-\x7e]*$/.test(used)) throw refuse(used);
   let answer;
   try {
     answer = await fetch(path, {
-      headers: { Authorization: `Bearer ${mine}` },
+      headers: { Authorization: `Bearer ${used}` },
       cache: "no-store",
       credentials: "omit",
     });
   } catch {
     throw { status: 0, detail: "The daemon does not answer." };
   }
-  if (answer.status === 401) throw refuse(mine);
+  if (answer.status === 401) throw refuse(used);
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok && answer.status !== 404) {
-    throw { status: answer.status, code: body.code, detail: body.detail || "Not now." };
+    throw { status: answer.status, code: body.code, detail: body.detail || "The daemon cannot answer now." };
   }
   return answer.ok ? body : null;
 }
 
-function refuse(asked) {
-  // Of a token that was given up for another one meanwhile it says nothing.
-  if (asked === token) door.refused();
-  return { status: 401, detail: "This token is not known here." };
+function refuse(used) {
+  // A late 401 for a token that was replaced meanwhile says nothing about the new one.
+  if (used === token) session.refused();
+  return { status: 401, detail: "This token is not valid." };
 }
 
-// MARK: Elements. Text from outside becomes text nodes, never markup.
+// MARK: Elements. Text from outside becomes text nodes and never markup.
 
 function build(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -71,7 +73,7 @@ export const table = (names, rows, kind = "") => h("div", { class: "scroll", tab
       h("td", { class: typeof cell === "number" ? "num" : null },
         typeof cell === "number" ? count(cell) : cell)))))));
 
-// MARK: Figures and times. All times are UTC: that is what Apple and the journal speak.
+// MARK: Numbers and times. All times are UTC, as in Apple’s notifications and in the journal.
 
 export const count = (number) => number.toLocaleString("en-US");
 const iso = (ms) => {
@@ -84,17 +86,18 @@ export const exact = (ms) => `${iso(ms).replace("T", " ").slice(0, 19)} UTC`;
 const months = ["January", "February", "March", "April", "May", "June", "July", "August",
   "September", "October", "November", "December"
 ];
-export const spoken = (ms) => {
+/// "31 January 2026, 10:00 UTC".
+export const longTime = (ms) => {
   const date = new Date(ms);
   return `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}, ${iso(ms).slice(11, 16)} UTC`;
 };
 
-/// The same, short: for where there is little room.
+/// A text of `ago` or `span` with short units, for narrow elements.
 const short = { second: "s", minute: "min", hour: "h" };
 export const brief = (text) => text.replace(/(second|minute|hour)s?/, (name) => short[name
   .replace(/s$/, "")]);
 
-/// "3 days", of milliseconds. Two of something say more than one of the next: 45 days, not a month.
+/// Milliseconds in words, as "3 days". Months and years are used from two on: 45 days, not 1 month.
 export function span(ms) {
   const units = [
     ["year", 31557600000, 2],
@@ -106,7 +109,7 @@ export function span(ms) {
   ];
   const size = Math.abs(ms);
   const unit = units.find(([, length, least]) => size >= length * least);
-  if (!unit) return "a moment";
+  if (!unit) return "less than a second";
   const number = Math.floor(size / unit[1]);
   return `${number} ${unit[0]}${number === 1 ? "" : "s"}`;
 }
@@ -121,7 +124,7 @@ export function money(milliunits, currency) {
   return `${amount.toFixed(milliunits % 10 ? 3 : 2)} ${currency || ""}`.trim();
 }
 
-// MARK: Words and tones
+// MARK: Names and colours
 
 export const statuses = {
   active: ["Active", "green"],
@@ -132,15 +135,15 @@ export const statuses = {
 };
 export const status = (name) => statuses[name] || [name, "gray"];
 
-/// What kinds of notification there are, to the eye.
+/// Groups of notification types with one colour each; the first pattern that matches decides.
 export const kinds = [
   ["New", "blue",
     /^(SUBSCRIBED|INITIAL_BUY|ONE_TIME_CHARGE|OFFER_REDEEMED|INTERACTIVE_RENEWAL)$/
   ],
   ["Renewed", "green", /^(DID_RENEW|DID_RECOVER|RENEWAL|RENEWAL_EXTENDED|RENEWAL_EXTENSION)$/],
   ["Changed", "violet", /^(DID_CHANGE_|PRICE_)/],
-  ["Billing trouble", "amber", /^(DID_FAIL_TO_RENEW|GRACE_PERIOD_EXPIRED)$/],
+  ["Billing problem", "amber", /^(DID_FAIL_TO_RENEW|GRACE_PERIOD_EXPIRED)$/],
   ["Ended, refunded", "red", /^(EXPIRED|REFUND|REVOKE|CANCEL|CONSUMPTION_REQUEST|REFUND_)/],
   ["Other", "gray", /./],
 ];
-export const kind = (type) => kinds.find(([, , form]) => form.test(type || "-"));
+export const kind = (type) => kinds.find(([, , pattern]) => pattern.test(type || "-"));

@@ -1,21 +1,23 @@
-// The console: signing in, and which page is shown. The token lives in this page's memory alone: it
-// is in no storage and in no address, and goes with the tab.
+// Signing in, and which page is shown. The token is held in this page's memory only: never in
+// storage or in the address, and it is lost when the tab is closed.
 
-import { ask, door, h, hasToken, setToken } from "./draw.js";
+import { ask, h, hasToken, session, setToken } from "./draw.js";
 import { overview } from "./overview.js";
 import { customer } from "./customer.js";
 import { rebuild } from "./rebuild.js";
 
 const main = document.getElementById("main");
 const nav = document.querySelector("nav");
-const leave = document.getElementById("leave");
+const signOut = document.getElementById("sign-out");
 const health = document.getElementById("health");
 const foot = document.getElementById("foot");
 const pages = { overview, customer, rebuild };
 let page = null;
+/// Grows with every page shown, so that a page knows when another one has replaced it.
 let showing = 0;
 
-function place() {
+/// The page that the address names, and its arguments.
+function route() {
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
   return { name: pages[name] ? name : "overview", rest: rest.map(decode) };
 }
@@ -28,7 +30,7 @@ function signIn(complaint) {
   page?.end?.();
   page = null;
   showing += 1;
-  nav.hidden = leave.hidden = true;
+  nav.hidden = signOut.hidden = true;
   foot.replaceChildren();
   document.title = "Sign in · Subledger";
   const field = h("input", {
@@ -40,7 +42,7 @@ function signIn(complaint) {
     "aria-describedby": complaint ? "complaint" : null,
     "aria-invalid": complaint ? "true" : null,
   });
-  const enter = async (event) => {
+  const submit = async (event) => {
     event.preventDefault();
     if (!field.value.trim()) return field.focus();
     setToken(field.value.trim());
@@ -48,34 +50,34 @@ function signIn(complaint) {
       await ask("/v1/entitlements?limit=1");
     } catch (error) {
       if (error.status === 401) return;
-      // Rows that are being built are no reason to stay outside.
+      // A projection that is still being built is no reason to refuse the token.
       if (error.status !== 503) return signIn(error.detail);
     }
     if (hasToken()) show(true);
   };
-  main.replaceChildren(h("section", { class: "door card", "aria-labelledby": "door" },
-    h("h1", { id: "door" }, "Sign in"),
+  main.replaceChildren(h("section", { class: "sign-in card", "aria-labelledby": "sign-in" },
+    h("h1", { id: "sign-in" }, "Sign in"),
     h("p", { class: "soft small" },
-      "With a read token of the configuration. It stays in this tab’s memory and is gone when you close or reload it."
+      "Use a read token of the configuration. It is held in this tab’s memory only, and is lost when you close or reload the tab."
       ),
-    h("form", { onsubmit: enter },
+    h("form", { onsubmit: submit },
       h("label", { for: "token" }, "Read token", field),
       complaint ? h("p", { id: "complaint", class: "note red small", role: "alert" },
         complaint) : null,
-      h("button", { class: "main", type: "submit" }, "Open"))));
+      h("button", { class: "main", type: "submit" }, "Sign in"))));
   field.focus();
 }
 
-door.refused = () => {
+session.refused = () => {
   if (!hasToken()) return;
   setToken("");
-  signIn("This token is not known here.");
+  signIn("This token is not valid.");
 };
 
 async function show(isMove) {
   if (!hasToken()) return signIn();
-  const { name, rest } = place();
-  nav.hidden = leave.hidden = false;
+  const { name, rest } = route();
+  nav.hidden = signOut.hidden = false;
   for (const link of nav.querySelectorAll("a")) {
     if (link.dataset.page === name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -84,15 +86,15 @@ async function show(isMove) {
   page?.end?.();
   showing += 1;
   const mine = showing;
-  // A page may put the focus elsewhere.
+  // Before the page is drawn, because a page may move the focus.
   if (isMove) main.focus({ preventScroll: true });
   page = pages[name](main, rest, () => mine === showing);
   window.scrollTo(0, 0);
-  tell();
+  showState();
 }
 
-/// How the daemon is, in the corner of every page.
-async function tell() {
+/// Shows in the corner of every page whether the daemon is ready, and its versions in the footer.
+async function showState() {
   try {
     const answer = await fetch("/readyz", { cache: "no-store", credentials: "omit" });
     const body = await answer.json();
@@ -104,7 +106,7 @@ async function tell() {
     foot.replaceChildren(
       h("span", {}, `Subledger ${version.version}`), h("span", {}, `fold ${version.fold}`),
       h("span", { title: version.digest }, version.digest ?
-        `rows ${version.digest.slice(0, 12)}` : "no rows yet"),
+        `projection ${version.digest.slice(0, 12)}` : "no projection yet"),
       h("span", {}, `SQLite ${version.sqlite}`), h("a", { href: "/openapi.json" },
         "openapi.json"));
   } catch {
@@ -113,11 +115,11 @@ async function tell() {
   }
 }
 
-leave.addEventListener("click", () => {
+signOut.addEventListener("click", () => {
   setToken("");
   signIn();
 });
 window.addEventListener("hashchange", () => show(true));
-setInterval(() => { if (!document.hidden) tell(); }, 15000);
-tell();
+setInterval(() => { if (!document.hidden) showState(); }, 15000);
+showState();
 signIn();

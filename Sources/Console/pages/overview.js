@@ -1,14 +1,15 @@
-// Overview: whether all is well, at a glance. One route, /v1/overview, and the newest of quarantine.
+// The first page: counts of notifications, customers and quarantine. Two routes: /v1/overview and
+// /v1/quarantine.
 
 import { ago, ask, brief, card, count, dot, exact, h, kind, kinds, minute, s, status, statuses,
   table, tag } from "./draw.js";
 
 const outcomes = [
   ["Accepted", "green", "accepted"],
-  ["Came again", "gray", "duplicate"],
+  ["Duplicate", "gray", "duplicate"],
   ["Quarantined", "amber", "quarantined"],
   ["Refused", "red", "refused"],
-  ["Put off", "orange", "unavailable"]
+  ["Unavailable", "orange", "unavailable"]
 ];
 const spans = [
   [24, "24 hours"],
@@ -27,7 +28,7 @@ export function overview(main, rest, isShown) {
       if (!isShown()) return;
       Object.assign(view, { data, quarantine });
       draw();
-      // What is still being counted is asked for again soon.
+      // Asks again soon while the daemon is still counting.
       if (!data.rows || data.counted_from > data.from) setTimeout(() => { if (isShown())
         load(); }, 1500);
     } catch (error) {
@@ -37,20 +38,20 @@ export function overview(main, rest, isShown) {
     }
   };
   const draw = () => {
-    // What somebody opened, or is at, stays so when new figures come.
-    const kept = document.activeElement?.id;
+    // The focus, open details and the scroll position survive a redraw.
+    const focused = document.activeElement?.id;
     const open = [...main.querySelectorAll("details[open]")].map((it) => it.id);
-    const top = window.scrollY;
+    const scrolled = window.scrollY;
     view.drawn = main.clientWidth;
     main.replaceChildren(page(view, (change) => {
-      const again = change.hours && change.hours !== view.hours;
+      const needsLoad = change.hours && change.hours !== view.hours;
       Object.assign(view, change);
       draw();
-      if (again) load();
+      if (needsLoad) load();
     }));
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    if (kept) document.getElementById(kept)?.focus({ preventScroll: true });
-    window.scrollTo(0, top);
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    window.scrollTo(0, scrolled);
   };
   main.replaceChildren(h("p", { class: "soft" }, "Counting…"));
   load();
@@ -63,19 +64,19 @@ export function overview(main, rest, isShown) {
 
 function page(view, set) {
   const { data } = view;
-  return h("div", { class: "stack" }, h("h1", { class: "gone" }, "Overview"), tiles(data),
+  return h("div", { class: "stack" }, h("h1", { class: "visually-hidden" }, "Overview"), tiles(data),
     chartCard(view, set),
     h("div", { class: "split" }, customers(data), apps(data)),
     quarantine(data, view.quarantine),
-    h("p", { class: "soft small" }, "All of this is ", h("code", {}, "GET /v1/overview"),
+    h("p", { class: "soft small" }, "Source: ", h("code", {}, "GET /v1/overview"),
       " and ", h("code", {}, "GET /v1/quarantine"), ". Times are UTC."));
 }
 
 const total = (list) => list.reduce((sum, item) => sum + item.count, 0);
 
 function tiles(data) {
-  const taken = data.notifications.filter((item) => item.outcome === "accepted");
-  const lost = data.notifications.filter((item) => item.outcome === "refused" || item.outcome ===
+  const accepted = data.notifications.filter((item) => item.outcome === "accepted");
+  const refused = data.notifications.filter((item) => item.outcome === "refused" || item.outcome ===
     "unavailable");
   const last = Math.max(...data.apps.map((app) => app.last_event?.received_at ?? 0));
   const access = total((data.rows?.by_status ?? []).filter((item) => item.gives_access));
@@ -83,12 +84,12 @@ function tiles(data) {
     `${Math.round(100 * access / data.rows.total)} % of ${count(data.rows.total)} rows` :
     "no rows yet";
   const others = data.quarantine.only_counted ?
-    `${count(data.quarantine.only_counted)} more only counted` : "genuine, not admitted";
+    `${count(data.quarantine.only_counted)} more counted, not stored` : "genuine, not admitted";
   return h("dl", { class: "tiles" },
-    tile("Notifications accepted", count(total(taken)), `in ${data.hours} hours`),
-    tile("Last arrival", last ? brief(ago(last, data.at)) : "none yet", lost.length ?
-      `${count(total(lost))} refused or put off` : last ? minute(last) :
-      "point App Store Connect here"),
+    tile("Notifications accepted", count(total(accepted)), `in ${data.hours} hours`),
+    tile("Last notification", last ? brief(ago(last, data.at)) : "none yet", refused.length ?
+      `${count(total(refused))} refused or unavailable` : last ? minute(last) :
+      "set the URL in App Store Connect"),
     tile("With access", data.rows ? count(access) : "…", data.rows ? share : "being counted"),
     tile("In quarantine", count(data.quarantine.count), others));
 }
@@ -105,7 +106,7 @@ function chartCard(view, set) {
       id: `c-${value}`, "aria-pressed": String(value === chosen), onclick: () => change(
         value) }, text)));
   const aside = h("div", { class: "who" },
-    choose("Colours", [
+    choose("Group by", [
       ["type", "By type"],
       ["outcome", "By outcome"]
     ], view.by, (by) => set({ by })),
@@ -116,13 +117,13 @@ function chartCard(view, set) {
   "span", { class: "soft num" }, count(total(items)))));
   return card("Notifications by hour", aside,
     all ? chart(data, series) : h("p", { class: "soft" },
-      `Nothing came in the last ${data.hours} hours.`),
+      `No notifications in the last ${data.hours} hours.`),
     h("ul", { class: "legend" }, parts),
     view.by === "outcome" ? h("p", { class: "soft small" },
-      `What came again, was refused or put off is counted since the daemon started, ${minute(data.started_at)}.`
+      `Duplicates, refusals and unavailability are counted since the daemon started, ${minute(data.started_at)}.`
       ) : null,
     data.counted_from > data.from ? h("p", { class: "soft small" },
-      `Still counting; back to ${minute(data.counted_from)} so far.`) : null,
+      `Counting earlier hours; complete since ${minute(data.counted_from)}.`) : null,
     h("details", { id: "hours" }, h("summary", { id: "hours-open" }, "As a table"),
       table(["Hour", "Outcome", "Type", "Count"], [...data.notifications].reverse().map((
           item) => [minute(item.hour), item.outcome, item.notification_type ?? "–", item.count]
@@ -141,7 +142,7 @@ const byOutcome = (data) => outcomes.map(([name, tone, outcome]) => [name, tone,
 
 function chart(data, series) {
   const holder = h("div", { class: "chart" });
-  // Drawn once it is in the page and its width is known.
+  // Drawn in the next frame, when it is in the page and has a width.
   requestAnimationFrame(() => drawChart(holder, data, series));
   return holder;
 }
@@ -159,7 +160,7 @@ function drawChart(holder, data, series) {
   const slot = (width - left) / hours.length;
   const gap = slot > 8 ? 2.5 : slot > 4 ? 1 : 0.5;
   const picture = s("svg", { viewBox: `0 0 ${width} ${height + 26}`, height: height + 26,
-    role: "img", "aria-label": `${count(sums.reduce((a, b) => a + b, 0))} notifications in ${data.hours} hours; the table below has every figure` });
+    role: "img", "aria-label": `${count(sums.reduce((a, b) => a + b, 0))} notifications in ${data.hours} hours; the table below has every number` });
   for (let value = 0; value <= top; value += step) {
     picture.append(s("line", { class: "grid", x1: left, x2: width, y1: y(value), y2: y(value) }),
       s("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, count(value)));
@@ -188,7 +189,7 @@ function drawChart(holder, data, series) {
       tip.replaceChildren(h("b", {}, minute(hours[at])), h("ul", {}, stack.filter((part) =>
         part[2]).map(([name, tone, value]) =>
         h("li", {}, dot(tone), name, h("span", { class: "num" }, count(value))))), sums[
-        at] ? "" : "nothing");
+        at] ? "" : "none");
       tip.hidden = false;
       const share = (x + slot / 2) / width;
       tip.style.left = share < 0.6 ? `calc(${100 * share}% + 14px)` : "auto";
@@ -201,7 +202,7 @@ function drawChart(holder, data, series) {
   holder.replaceChildren(picture, tip);
 }
 
-/// The top of an axis and the step of its lines: 1, 2 or 5 times a power of ten, whole.
+/// The top of an axis and the step of its grid lines: whole numbers, 1, 2 or 5 times a power of ten.
 function scale(most) {
   const rough = most / 4;
   const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
@@ -213,14 +214,14 @@ function scale(most) {
 
 function customers(data) {
   if (!data.rows) return card("Customers by status", null, h("p", { class: "soft" },
-    "Rows are being counted, or built for the first time."));
+    "Rows are being counted, or the projection is being built for the first time."));
   const rows = Object.keys(statuses).map((name) => [name, total(data.rows.by_status.filter((
     item) => item.status === name))]);
   const most = Math.max(1, ...rows.map(([, number]) => number));
   return card("Customers by status", h("span", { class: "soft small", title: exact(data.rows
         .counted_at) }, `counted ${ago(data.rows.counted_at, data.at)}`),
     data.rows.broken ? h("p", { class: "note red small" },
-      `${count(data.rows.broken)} rows could not be folded whole: subledger verify names them.`
+      `${count(data.rows.broken)} rows could not be folded completely; subledger verify lists them.`
       ) : null,
     h("ul", { class: "bars" }, rows.map(([name, number]) => {
       const [text, tone] = status(name);
@@ -232,7 +233,7 @@ function customers(data) {
 }
 
 function apps(data) {
-  return card("Last arrival per app", null, data.apps.length ?
+  return card("Last notification per app", null, data.apps.length ?
     h("ul", { class: "rows" }, data.apps.map((app) => {
       const last = app.last_event;
       return h("li", {}, h("span", {}, h("b", {}, app.bundle_id), " ", tag(app
@@ -252,15 +253,15 @@ const reasons = {
   other_environment: "of an environment that is not configured",
   other_app_apple_id: "with another appAppleId",
   conflict: "with a known UUID and other content",
-  payload_json: "whose payload is no JSON"
+  payload_json: "whose payload is not JSON"
 };
 
 function quarantine(data, list) {
   const { by_reason: groups } = data.quarantine;
   if (!groups.length) return card("Quarantine", null, h("p", { class: "soft" },
-    "Empty. What is genuine and not admitted would be kept here."));
+    "Empty. Genuine notifications that are not admitted are stored here."));
   return card("Quarantine", h("span", { class: "soft small" }, h("code", {},
-      "subledger quarantine admit ID"), " once the configuration is mended"),
+      "subledger quarantine admit ID"), " after the configuration is corrected"),
     h("ul", { class: "rows" }, groups.map((group) => h("li", {}, h("span", {}, h(
         "b", { class: "num" }, count(group.count)),
         ` ${reasons[group.reason] ?? group.reason}`,
@@ -269,7 +270,7 @@ function quarantine(data, list) {
       h("span", { class: "end soft small" }, `last ${ago(group.last_received_at, data.at)}`)
       ))),
     h("details", { id: "newest" },
-      h("summary", { id: "newest-open" }, `The newest ${list.items.length}`),
+      h("summary", { id: "newest-open" }, `The ${list.items.length} newest`),
       table(["ID", "Received", "Reason", "Type", "App"], list.items.map((item) => [
         String(item.id), minute(item.received_at), item.reason, item.notification_type ?? "–",
         item.bundle_id ?? "–",

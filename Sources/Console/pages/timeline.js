@@ -1,7 +1,7 @@
-// The picture of one customer's life: what access there was, what was paid for, what Apple told
-// of, and what came late. Drawn from the timeline's own payloads and from the row at past moments.
+// The chart of one customer's timeline: access, paid periods, notifications, late arrivals. Drawn
+// from the payloads in the history and from the row at past times.
 
-import { ago, day, kind, money, s, span, spoken, status } from "./draw.js";
+import { ago, day, kind, longTime, money, s, span, status } from "./draw.js";
 
 const far = 2 * 31557600000;
 const number = (value) => {
@@ -10,10 +10,10 @@ const number = (value) => {
     it;
 };
 
-/// What was paid for, by transaction: of each what Apple said of it last.
+/// The paid periods, by transaction; of several notifications about one, the one signed last.
 export function periods(events) {
   const found = new Map();
-  const note = (id, signed, period) => {
+  const add = (id, signed, period) => {
     if (!id || period.from === null) return;
     const known = found.get(id);
     if (!known || known.signed <= signed) found.set(id, { ...period, id, signed });
@@ -21,7 +21,7 @@ export function periods(events) {
   for (const event of events) {
     const paid = event.payload?.data?.signedTransactionInfo;
     if (paid && typeof paid === "object") {
-      note(paid.transactionId, event.signed_date, {
+      add(paid.transactionId, event.signed_date, {
         from: number(paid.purchaseDate),
         to: number(paid.expiresDate),
         product: paid.productId,
@@ -32,7 +32,7 @@ export function periods(events) {
     }
     const receipts = event.payload?.unified_receipt?.latest_receipt_info;
     for (const paid of Array.isArray(receipts) ? receipts : []) {
-      note(paid.transaction_id, event.signed_date, {
+      add(paid.transaction_id, event.signed_date, {
         from: number(paid.purchase_date_ms),
         to: number(paid.expires_date_ms),
         product: paid.product_id,
@@ -45,22 +45,22 @@ export function periods(events) {
   return [...found.values()].sort((a, b) => a.from - b.from);
 }
 
-/// When the picture begins and ends.
+/// When the chart begins and ends, milliseconds since 1970.
 export function extent(events, paid, now) {
   const times = [...events.flatMap((it) => [it.signed_date ?? it.received_at, it.received_at]),
       ...paid.flatMap((it) => [it.from, it.to ?? it.from])
     ]
     .filter((time) => time > 1199145600000 && time < now + far);
   const first = Math.min(now - 86400000, ...times);
-  // What is to come gets a third of the picture at most: a year that was paid for yesterday is long.
+  // The future gets at most a third of the chart: a year paid for yesterday would fill it.
   const last = Math.min(Math.max(now, ...times), now + Math.max(35 * 86400000, (now - first) /
   2));
-  const room = (last - first) * 0.02;
-  return [first - room, last + room];
+  const margin = (last - first) * 0.02;
+  return [first - margin, last + margin];
 }
 
-/// Moments at which the row may change: something was signed, began or ended.
-export function turns(events, paid, rows, [first, last]) {
+/// Times at which the row may change: when something was signed, began or ended.
+export function breakpoints(events, paid, rows, [first, last]) {
   const times = new Set();
   for (const event of events) {
     times.add(event.signed_date);
@@ -77,9 +77,11 @@ export function turns(events, paid, rows, [first, last]) {
 
 const tones = ["blue", "violet", "green", "amber", "gray"];
 
-/// - band: [{ from, to, row }], the answers between turns.
-export function picture({ events, paid, band, reach, now, asOf, width, choose }) {
-  const [first, last] = reach;
+/// Draws the chart, and returns a function that moves the line of the chosen time.
+/// - band: [{ from, to, row }], the rows between breakpoints.
+/// - choose: called with the event that was clicked.
+export function chart({ events, paid, band, range, now, asOf, width, choose }) {
+  const [first, last] = range;
   const x = (time) => {
     const share = (Math.max(first, Math.min(last, time)) - first) / (last - first);
     return Math.round(10 * width * share) / 10;
@@ -118,7 +120,7 @@ export function picture({ events, paid, band, reach, now, asOf, width, choose })
       const label = it.price && wide > it.price.length * 6.3 + 10 ? it.price : null;
       svg.append(s("g", { class: tones[at % tones.length] },
         s("title", {},
-          `${product}, ${day(it.from)}${it.to ? ` to ${day(it.to)}` : ""}${it.price ? `, ${it.price}` : ""}${it.offer ? ", with an offer" : ""}${it.revoked !== null ? `, taken back ${day(it.revoked)}` : ""}`
+          `${product}, ${day(it.from)}${it.to ? ` to ${day(it.to)}` : ""}${it.price ? `, ${it.price}` : ""}${it.offer ? ", with an offer" : ""}${it.revoked !== null ? `, revoked ${day(it.revoked)}` : ""}`
           ),
         s("rect", { class: "bar", x: x(it.from), y: row, width: wide, height: 18,
         rx: 3 }),
@@ -129,24 +131,24 @@ export function picture({ events, paid, band, reach, now, asOf, width, choose })
     }
   });
 
-  // Marks that would cover each other stand on top of each other.
+  // Marks that would overlap are stacked, up to four high.
   const ends = [];
   const level = new Map();
-  for (const event of [...events].sort((a, b) => moment(a) - moment(b))) {
-    const at = x(moment(event));
+  for (const event of [...events].sort((a, b) => drawnAt(a) - drawnAt(b))) {
+    const at = x(drawnAt(event));
     let free = ends.findIndex((end) => end + 11 < at);
     if (free < 0) free = ends.length < 4 ? ends.length : 3;
     ends[free] = at;
     level.set(event, free);
   }
-  const marks = lane("What Apple told of", 34 + 12 * Math.max(0, ends.length - 1));
+  const marks = lane("Notifications", 34 + 12 * Math.max(0, ends.length - 1));
   const middle = marks + 22 + 12 * Math.max(0, ends.length - 1);
   svg.append(s("line", { class: "grid", x1: 0, x2: width, y1: middle, y2: middle }));
   for (const event of events) {
-    const signed = moment(event);
+    const signed = drawnAt(event);
     const mark = middle - 12 * level.get(event);
     const title = s("title", {},
-      `${event.words ?? `In quarantine: ${event.reason}`}, ${spoken(signed)}${event.late ? `; came ${span(event.received_at - signed)} later, ${spoken(event.received_at)}` : ""}`
+      `${event.words ?? `In quarantine: ${event.reason}`}, ${longTime(signed)}${event.late ? `; received ${span(event.received_at - signed)} later, ${longTime(event.received_at)}` : ""}`
       );
     const
   attributes = { class: `dot fill ${event.object === "quarantined" ? "amber" : kind(event.notification_type)[1]}`, "data-key": key(
@@ -154,10 +156,10 @@ export function picture({ events, paid, band, reach, now, asOf, width, choose })
     if (event.late) {
       const [from, to] = [x(signed), x(event.received_at)];
       svg.append(s("g", {}, s("title", {},
-          `Signed ${spoken(signed)}, came ${spoken(event.received_at)}`),
+          `Signed ${longTime(signed)}, received ${longTime(event.received_at)}`),
         s("path", { class: "late",
           d: `M${from} ${mark - 5}C${from} ${mark - 24} ${to} ${mark - 24} ${to} ${middle - 5}` }),
-        s("circle", { class: "ring amber", cx: to, cy: middle, r: 4 })));
+        s("circle", { class: "arrival amber", cx: to, cy: middle, r: 4 })));
     }
     svg.append(event.object === "quarantined" ?
       s("rect", { ...attributes, x: x(signed) - 5, y: mark - 5, width: 10, height: 10,
@@ -179,7 +181,9 @@ export function picture({ events, paid, band, reach, now, asOf, width, choose })
   return { svg, move };
 }
 
-const moment = (event) => event.signed_date ?? event.received_at;
+/// The time at which an event is drawn.
+const drawnAt = (event) => event.signed_date ?? event.received_at;
+/// Identifies an event in the chart and in the list.
 export const key = (event) => (event.object === "quarantined" ? `q${event.id}` : `e${event.seq}`);
 
 function summary(events, paid, band, now) {
@@ -191,15 +195,15 @@ function summary(events, paid, band, now) {
     `; the last ${ago(Math.max(...events.map((it) => it.received_at)), now)}`;
 }
 
-/// Beginnings of days, months or years, as many as there is room for.
+/// Beginnings of days, months or years: as many as fit into the width.
 function ticks(first, last, width) {
-  const room = Math.max(2, Math.floor(width / 78));
+  const most = Math.max(2, Math.floor(width / 78));
   const days = (last - first) / 86400000;
   const found = [];
   const date = new Date(first);
-  const months = [1, 2, 3, 6, 12, 24, 60].find((it) => days / 30.4 / it <= room) ?? 120;
-  if (days / room < 20) {
-    const step = [1, 2, 7, 14].find((it) => days / it <= room) ?? 14;
+  const months = [1, 2, 3, 6, 12, 24, 60].find((it) => days / 30.4 / it <= most) ?? 120;
+  if (days / most < 20) {
+    const step = [1, 2, 7, 14].find((it) => days / it <= most) ?? 14;
     for (let time = Math.ceil(first / 86400000) * 86400000; time < last; time += step * 86400000)
       found.push([time, day(time).slice(5)]);
     return found;

@@ -1,9 +1,12 @@
-/// The fields of a head that decide where its body ends and whether the connection goes on.
+/// The fields of a head that decide where its body ends and whether the connection stays open.
 ///
-/// Every rule is the strictest reading: two ways to frame one request are how requests are smuggled
-/// past a proxy (RFC 9112 section 11.2).
+/// Every rule is read strictly, because requests are smuggled past a proxy by framing that proxy
+/// and server read differently (RFC 9112 section 11.2).
 enum Framing {
-  /// Exactly one Host, of the characters a name, an address and a port have (RFC 9112 section 3.2).
+  /// Requires exactly one Host, made of characters of a name, an address or a port (RFC 9112
+  /// section 3.2).
+  ///
+  /// - Throws: `HTTPParseError.malformed` otherwise.
   static func checkHost(_ headers: HTTPHeaders) throws(HTTPParseError) {
     let hosts = headers.all("host")
     guard hosts.count == 1, let host = hosts.first, !host.isEmpty,
@@ -11,20 +14,22 @@ enum Framing {
     else { throw .malformed }
   }
 
-  /// RFC 9112 section 6: one Content-Length, or one Transfer-Encoding that says `chunked` and
-  /// nothing else, or neither.
+  /// Reads the framing of the body (RFC 9112 section 6): one Content-Length, or one
+  /// Transfer-Encoding that is exactly `chunked`, or neither.
+  ///
+  /// - Throws: `HTTPParseError.malformed` for anything else.
   static func framing(
     _ headers: HTTPHeaders, isVersion10: Bool
   ) throws(HTTPParseError) -> RequestHead.Framing {
-    // Equal twins are refused like different ones: RFC 9110 section 8.6 allows repairing them, and
-    // a proxy that joins what we would count shows two readings.
+    // Two equal lengths are refused like two different ones. RFC 9110 section 8.6 allows merging
+    // them, but a proxy might not merge them, and then there are two readings.
     let lengths = headers.all("content-length")
     let codings = headers.all("transfer-encoding")
     switch (lengths.count, codings.count) {
     case (0, 0): return .none
     case (1, 0): return .length(try length(lengths[0]))
     case (0, 1):
-      // RFC 9112 section 6.1: HTTP/1.0 knows no Transfer-Encoding; its framing is faulty.
+      // RFC 9112 section 6.1: HTTP/1.0 has no Transfer-Encoding; its framing is faulty.
       // ASCII case folding: Unicode's would equate the Kelvin sign with k, and a proxy does not.
       let coding = codings[0].utf8.map(Octet.lowercased)
       guard !isVersion10, coding.elementsEqual("chunked".utf8) else { throw .malformed }
@@ -33,7 +38,7 @@ enum Framing {
     }
   }
 
-  /// 1 to 18 digits and nothing else, so that no number overflows.
+  /// Accepts 1 to 18 digits and nothing else, so that no number overflows.
   private static func length(_ text: String) throws(HTTPParseError) -> Int {
     guard (1...18).contains(text.utf8.count) else { throw .malformed }
     var length = 0
@@ -47,7 +52,7 @@ enum Framing {
   static func expectation(_ headers: HTTPHeaders) -> RequestHead.Expectation {
     let expectations = headers.all("expect")
     if expectations.isEmpty { return .none }
-    // The one expectation that HTTP defines; matched without case (RFC 9110 section 10.1.1).
+    // The only expectation that HTTP defines, compared without case (RFC 9110 section 10.1.1).
     return expectations.count == 1 && expectations[0].lowercased() == "100-continue"
       ? .continuing : .unknown
   }

@@ -1,7 +1,7 @@
-/// What is wrong with the bytes of a request, as the status that says so.
+/// Why the bytes of a request are refused; each reason has its HTTP status.
 enum HTTPParseError: Error {
   case malformed
-  /// A chunked body passes the limit.
+  /// A chunked body exceeds the limit.
   case tooLarge
   case longTarget
   case largeHeader

@@ -1,13 +1,13 @@
 /// Who sent a request.
 public enum Peer: Sendable, Hashable {
-  /// The IP address of the other end of the TCP connection, in canonical form and without a port;
-  /// what headers say about addresses plays no part in it.
+  /// The IP address of the other end of the TCP connection, in canonical form and without a port.
+  /// Headers that claim an address are not considered.
   case address(String)
-  /// The unix socket: a process of a user whom the file mode lets in.
+  /// The unix socket: a process of a user whom the file mode permits to connect.
   case local
 }
 
-/// A request before its body: what is known when it is decided whether to read on.
+/// The head of a request: what is known when the handler decides whether to read the body.
 public struct RequestHead: Sendable {
   /// How the body is delimited (RFC 9112 section 6).
   package enum Framing: Sendable, Equatable {
@@ -22,17 +22,16 @@ public struct RequestHead: Sendable {
   }
 
   public let method: String
-  /// The path exactly as received: never decoded, never normalised, so that one spelling is one
-  /// path.
+  /// The path exactly as received: never decoded or normalised, so that a path has one spelling.
   public let path: String
-  /// What follows the first `?`, as received; nil where there is none.
+  /// The part after the first `?`, as received; nil if there is no `?`.
   public let query: String?
   public let headers: HTTPHeaders
   public let peer: Peer
 
   package var framing = Framing.none
   package var expectation = Expectation.none
-  /// Whether the client wants the connection closed after the answer.
+  /// Whether the client wants the connection closed after the response.
   package var closes = false
 
   public init(
@@ -50,7 +49,7 @@ public struct RequestHead: Sendable {
   package var hasBody: Bool { framing != .none && framing != .length(0) }
 }
 
-/// A whole request, its body decoded from the transfer coding.
+/// A whole request; its body is decoded from the transfer coding.
 public struct HTTPRequest: Sendable {
   public let head: RequestHead
   public let body: [UInt8]

@@ -2,14 +2,14 @@ import Glibc
 
 /// Collects the lines of a head and reads them (RFC 9112 sections 2 to 6, RFC 9110 section 5).
 ///
-/// The bytes of a head are copied here once; lines, names and values are places in them. A line is
-/// judged when it is complete, or as soon as it is too long to become a good one.
+/// The bytes of a head are copied here once; lines, names and values are ranges in them. A line is
+/// checked when it is complete, and refused as soon as it is too long.
 struct HeadReader: Sendable {
   private let limits: ServerLimits
-  /// The head so far, at most one line longer than judged.
+  /// The head so far: the lines that are checked, and at most one that is not.
   private var text: [UInt8] = []
   private var lineStart = 0
-  /// Where the header block begins, behind the request line: what `limits.headerBlock` counts from.
+  /// Where the header block begins, after the request line; `limits.headerBlock` counts from here.
   private var blockStart = 0
   private var fields: [HTTPHeaders.Field] = []
   private var trailerCount = 0
@@ -21,13 +21,13 @@ struct HeadReader: Sendable {
 
   var isEmpty: Bool { text.isEmpty }
 
-  /// Forgets the line; the next piece of the same request follows.
+  /// Removes the line; the next part of the same request follows.
   mutating func nextPart() {
     text.removeAll(keepingCapacity: true)
     lineStart = 0
   }
 
-  /// Forgets all, and gives the memory back: the connection may now be idle for long.
+  /// Removes everything and releases the memory, because the connection may now be idle for long.
   mutating func restart() {
     text = []
     lineStart = 0
@@ -39,35 +39,41 @@ struct HeadReader: Sendable {
 // MARK: - Lines
 
 extension HeadReader {
-  /// The longest method that is worth telling from a long target.
-  private static let methodRoom = 64
+  /// The longest method that the request line has space for beside its target.
+  private static let maximumMethod = 64
 
-  /// The request line; one that is too long is called a long target, as it nearly always is.
+  /// Returns the range of the request line, or nil until it is complete.
+  ///
+  /// - Throws: `HTTPParseError.longTarget` when the line is too long, because the target nearly
+  ///   always is the reason; `malformed` for a line end other than CRLF.
   mutating func requestLine(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(HTTPParseError) -> Range<Int>? {
-    try line(input, &cursor, limits.requestTarget + Self.methodRoom, .longTarget)
+    try line(input, &cursor, limits.requestTarget + Self.maximumMethod, .longTarget)
   }
 
-  /// A header or trailer line, counted against the block with its CRLF, so that a client cannot
-  /// send empty-looking lines for ever.
+  /// Returns the range of a header or trailer line, or nil until it is complete. The line counts
+  /// against the block with its CRLF, so that a client cannot send short lines without end.
   ///
-  /// `Authorization` may fill the block: a token of any length that fits is one that is known or is
-  /// not, and 401 says so.
+  /// `Authorization` may fill the block, because a long token that is unknown should get 401.
+  ///
+  /// - Throws: `HTTPParseError.largeHeader` when the line or the block is too long; `malformed` for
+  ///   a line end other than CRLF.
   mutating func fieldLine(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(HTTPParseError) -> Range<Int>? {
     try line(input, &cursor, limits.headerField, .largeHeader, block: limits.headerBlock)
   }
 
-  /// A line with the size of a chunk.
+  /// Returns the range of a line with the size of a chunk, or nil until it is complete.
   mutating func chunkLine(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(HTTPParseError) -> Range<Int>? {
     try line(input, &cursor, limits.chunkLine, .malformed)
   }
 
-  /// The line end behind a chunk: a line with nothing in it.
+  /// Returns the range of the line end after a chunk, which is an empty line, or nil until it is
+  /// complete.
   mutating func chunkEnd(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(HTTPParseError) -> Range<Int>? {
@@ -76,21 +82,21 @@ extension HeadReader {
 
   private static let credentials = Array("authorization:".utf8)
 
-  /// Whether the line under way is an Authorization field, as far as it has come.
+  /// Whether the current line starts as an Authorization field.
   private var holdsCredentials: Bool {
     let name = text[lineStart...].prefix(Self.credentials.count)
     return name.elementsEqual(Self.credentials) { Octet.lowercased($0) == $1 }
   }
 
-  /// The place of the next line without its CRLF, or nil while its end has not come.
+  /// Returns the range of the next line without its CRLF, or nil until its end has been received.
   ///
-  /// - Parameter block: the limit of the whole header block, and of the one field that may fill it.
+  /// - Parameter block: the limit of the whole header block, and of the field that may fill it.
   private mutating func line(
     _ input: Span<UInt8>, _ cursor: inout Int, _ limit: Int, _ tooLong: HTTPParseError,
     block: Int? = nil
   ) throws(HTTPParseError) -> Range<Int>? {
-    // memchr rather than a loop: the search is the only thing done for each byte of a long line,
-    // and it must be quick without optimisation as well.
+    // memchr rather than a loop: nothing else is done for each byte of a long line, and it must be
+    // fast in debug builds too.
     let complete = input.withUnsafeBufferPointer { bytes in
       let rest = UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[cursor...]))
       guard let start = rest.baseAddress else { return false }
@@ -100,7 +106,8 @@ extension HeadReader {
       cursor += used
       return end != nil
     }
-    // Before the line is judged, or bytes that come in pieces would be judged otherwise than whole.
+    // Checked before the line is, because otherwise the result would depend on how the bytes are
+    // split.
     if let block, text.count - blockStart > block { throw tooLong }
     let isLong = text.count - lineStart > limit
     let limit = isLong && block != nil && holdsCredentials ? block ?? limit : limit
@@ -111,7 +118,7 @@ extension HeadReader {
     }
     let line = lineStart..<max(lineStart, text.count - 2)
     guard line.count <= limit else { throw tooLong }
-    // A bare LF is not a line end (RFC 9112 section 2.2 lets us choose).
+    // A bare LF is not a line end (RFC 9112 section 2.2 permits both readings).
     guard text.count - lineStart >= 2, text[text.count - 2] == Octet.carriageReturn
     else { throw .malformed }
     lineStart = text.count
@@ -122,31 +129,30 @@ extension HeadReader {
 // MARK: - The request line
 
 extension HeadReader {
-  /// A request starts with a method, or with the CR of one empty line.
+  /// Requires that a request starts with a method, or with the CR of one empty line.
   static func checkFirst(_ byte: UInt8) throws(HTTPParseError) {
     guard Octet.token.contains(byte) || byte == Octet.carriageReturn else { throw .malformed }
   }
 
-  /// Reads `method SP target SP HTTP/1.x`, with single spaces and nothing else.
+  /// Reads `method SP target SP HTTP/1.x` with exactly these two spaces.
   mutating func splitRequestLine(_ line: Range<Int>) throws(HTTPParseError) {
-    // First and last space: a space in between is then a character of the target, where no space
-    // may be, and so a second one anywhere is refused.
+    // The first and the last space: any other space is then in the target, which is refused there.
     guard let first = text[line].firstIndex(of: Octet.space),
       let last = text[line].lastIndex(of: Octet.space), first < last
     else { throw .malformed }
     method = line.lowerBound..<first
     target = first + 1..<last
     guard !method.isEmpty, text[method].allSatisfy(Octet.token.contains) else { throw .malformed }
-    // The version before the target: what HTTP/2 sends first (`PRI *`) deserves 505.
+    // The version before the target, so that the preface of HTTP/2 (`PRI *`) gets 505.
     try readVersion(last + 1..<line.upperBound)
     try checkTarget()
     blockStart = lineStart
   }
 
-  /// HTTP/1.1, and HTTP/1.0 because nginx speaks it to what it proxies unless told otherwise; such
-  /// a request gets no chunked body, no interim answer, and its connection closes.
-  private mutating func readVersion(_ place: Range<Int>) throws(HTTPParseError) {
-    let version = text[place]
+  /// Accepts HTTP/1.1, and HTTP/1.0 because nginx uses it for its upstreams by default. A request
+  /// of HTTP/1.0 has no chunked body and no interim response, and its connection is closed.
+  private mutating func readVersion(_ range: Range<Int>) throws(HTTPParseError) {
+    let version = text[range]
     if version.elementsEqual("HTTP/1.1".utf8) {
       isVersion10 = false
     } else if version.elementsEqual("HTTP/1.0".utf8) {
@@ -156,7 +162,7 @@ extension HeadReader {
     }
   }
 
-  /// HTTP-version of RFC 9112 section 2.3.
+  /// Whether this is an HTTP-version (RFC 9112 section 2.3).
   private func isVersion(_ version: ArraySlice<UInt8>) -> Bool {
     let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     let start = version.startIndex
@@ -165,9 +171,8 @@ extension HeadReader {
       && digits.contains(version[start + 7])
   }
 
-  /// Only origin-form. RFC 9112 section 3.2.2 wants servers to take absolute-form too, for a day
-  /// when clients use it; they do not, and a second place for the host is a second answer to who is
-  /// asked.
+  /// Accepts origin-form only. RFC 9112 section 3.2.2 requires servers to accept absolute-form too,
+  /// for future clients; none uses it, and a host in the target could contradict the Host header.
   private func checkTarget() throws(HTTPParseError) {
     guard target.count <= limits.requestTarget else { throw .longTarget }
     guard !target.isEmpty, text[target.lowerBound] == UInt8(ascii: "/"),
@@ -179,8 +184,9 @@ extension HeadReader {
 // MARK: - Fields
 
 extension HeadReader {
-  mutating func takeField(_ line: Range<Int>) throws(HTTPParseError) {
-    // Before it is read: a field too many is not worth the work.
+  /// Checks a header line and adds it to the fields.
+  mutating func addField(_ line: Range<Int>) throws(HTTPParseError) {
+    // Checked before the line is read: a field over the limit is not worth the work.
     guard fields.count < limits.headerFields else { throw .largeHeader }
     let (name, value) = try splitField(line)
     fields.append(
@@ -189,9 +195,9 @@ extension HeadReader {
         value: UInt16(clamping: value.lowerBound)..<UInt16(clamping: value.upperBound)))
   }
 
-  /// A trailer is checked and forgotten. One that would have framed, routed or allowed something in
-  /// the head shows that somebody tries (RFC 9110 section 6.5.1).
-  mutating func takeTrailer(_ line: Range<Int>) throws(HTTPParseError) {
+  /// Checks a trailer line and drops it. A trailer that would frame, route or authorize the request
+  /// if it were in the head is an attack and is refused (RFC 9110 section 6.5.1).
+  mutating func checkTrailer(_ line: Range<Int>) throws(HTTPParseError) {
     trailerCount += 1
     guard trailerCount <= limits.headerFields else { throw .largeHeader }
     let (name, _) = try splitField(line)
@@ -206,8 +212,8 @@ extension HeadReader {
     "host", "te", "trailer", "transfer-encoding", "upgrade",
   ]
 
-  /// `name ":" OWS value OWS`; a line that starts with white space (obs-fold), has none of a name,
-  /// or white space in or after it, fails because its name is no token.
+  /// Splits `name ":" OWS value OWS`. A line that starts with white space (obs-fold), has no name,
+  /// or has white space in or after its name is refused, because its name is not a token.
   private func splitField(
     _ line: Range<Int>
   ) throws(HTTPParseError) -> (name: Range<Int>, value: Range<Int>) {
@@ -228,8 +234,8 @@ extension HeadReader {
 // MARK: - The whole head
 
 extension HeadReader {
-  /// Hands the finished head over and starts anew.
-  mutating func takeHead(from peer: Peer) throws(HTTPParseError) -> RequestHead {
+  /// Returns the complete head, and prepares for the next one.
+  mutating func finishHead(from peer: Peer) throws(HTTPParseError) -> RequestHead {
     let headers = HTTPHeaders(text: text, fields: fields)
     // The first `?` ends the path (RFC 3986 section 3.4); later ones belong to the query.
     let question = text[target].firstIndex(of: UInt8(ascii: "?")) ?? target.upperBound
@@ -246,14 +252,14 @@ extension HeadReader {
     return head
   }
 
-  private func string(_ place: Range<Int>) -> String {
-    String(decoding: text[place], as: UTF8.self)
+  private func string(_ range: Range<Int>) -> String {
+    String(decoding: text[range], as: UTF8.self)
   }
 
-  /// The size on a chunk line: hexadecimal, optionally an extension, no white space anywhere.
+  /// The size on a chunk line: hexadecimal, with an optional extension and no white space.
   ///
-  /// Extensions are ignored as RFC 9112 section 7.1.1 demands; they cannot hide a line end, because
-  /// nothing but visible ASCII passes, and `limits.chunkLine` bounds them.
+  /// Extensions are ignored, as RFC 9112 section 7.1.1 requires. They cannot hide a line end,
+  /// because only visible ASCII is accepted, and `limits.chunkLine` limits their length.
   func chunkSize(_ line: Range<Int>) throws(HTTPParseError) -> Int {
     let digits = text[line].prefix { $0 != UInt8(ascii: ";") }
     let rest = text[line].dropFirst(digits.count)

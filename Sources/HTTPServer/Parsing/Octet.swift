@@ -1,13 +1,13 @@
 /// Classes of bytes in HTTP.
 ///
-/// Bit tables rather than switches: they are consulted for every byte of every head.
+/// Bit tables rather than switches, because they are used for every byte of every head.
 enum Octet {
   static let tab: UInt8 = 0x09
   static let lineFeed: UInt8 = 0x0a
   static let carriageReturn: UInt8 = 0x0d
   static let space: UInt8 = 0x20
 
-  /// 256 bits, of which only those of ASCII can be set.
+  /// A set of ASCII bytes; bytes from 128 on are never in it.
   struct Set {
     private var low: UInt64 = 0
     private var high: UInt64 = 0
@@ -34,12 +34,13 @@ enum Octet {
 
   /// tchar of RFC 9110 section 5.6.2.
   static let token = Set("!#$%&'*+-.^_`|~")
-  /// What a path and a query may hold (RFC 3986 sections 3.3 and 3.4), `%` unread.
+  /// Characters of a path and a query (RFC 3986 sections 3.3 and 3.4); `%` is not decoded.
   static let target = Set("-._~:/?@!$&'()*+,;=%")
-  /// What a Host may hold: a name or an address, and a port (RFC 9110 section 7.2).
+  /// Characters of a Host: a name or an address, and a port (RFC 9110 section 7.2).
   static let host = Set("-._~:[]")
 
-  /// Visible ASCII, space and tab; RFC 9110 section 5.5 also has obs-text, which nobody needs here.
+  /// Visible ASCII, space and tab. RFC 9110 section 5.5 also permits obs-text, which no client of
+  /// this server needs.
   @inline(__always)
   static func isFieldValue(_ byte: UInt8) -> Bool {
     (byte >= 0x20 && byte < 0x7f) || byte == tab

@@ -1,41 +1,41 @@
-/// Strict HTTP/1.1 as a value: bytes in, actions out, no socket and no clock.
+/// A strict HTTP/1.1 parser as a value: bytes in, actions out, no socket and no clock.
 ///
 /// What it guarantees:
-/// - The same bytes give the same actions however they are cut into pieces.
-/// - Where RFC 9112 leaves a choice between repairing and refusing, it refuses, and every refusal
-///   ends the connection: after bytes that two readers could frame differently nothing is trusted.
-/// - Every byte is looked at a bounded number of times; a body is copied once, in runs.
-/// - It holds at most one head (bounded by the limits) and one body (bounded by the caller).
+/// - The same bytes give the same actions, however they are split.
+/// - Where RFC 9112 permits both repairing and refusing, it refuses. Every refusal ends the
+///   connection, because nothing is trusted after bytes that two readers could frame differently.
+/// - Every byte is examined a bounded number of times; a body is copied once, in runs.
+/// - It stores at most one head (bounded by the limits) and one body (bounded by the caller).
 ///
-/// The caller feeds pieces to `consume`, obeys the action, and after `.head` says `admit` or
-/// `decline` before it calls again.
+/// The caller passes input to `consume`, performs the action, and after `.head` calls `admit` or
+/// `decline` before it calls `consume` again.
 package struct RequestParser: Sendable {
   package enum Action: Sendable {
-    /// All bytes are used up; nothing is to be done until there are more.
+    /// All bytes are used; call again when there are more.
     case needMore
     /// A head is complete and well-formed: `admit` or `decline` it.
     case head(RequestHead)
-    /// Send `100 Continue` (RFC 9110 section 10.1.1), then go on.
+    /// Send `100 Continue` (RFC 9110 section 10.1.1), then call again.
     case sendContinue
     /// A whole request; the bytes after it belong to the next one.
     case request(HTTPRequest)
-    /// Answer with this status and close. Nothing more comes.
+    /// Answer with this status and close the connection. No other action follows.
     case refuse(status: Int)
   }
 
-  /// How far the current request has come, for deadlines.
+  /// Which part of a request is being read, for deadlines.
   package enum Progress: Sendable {
     case idle, head, body
   }
 
-  /// Where the parser stands; what a state still misses is in the properties below.
+  /// The part of a request that is read next. The properties below hold the data of each state.
   ///
   ///     requestLine ► fields ► admission ─┬► [interim] ► body ─────────────────► next request
   ///                                       └► [interim] ► chunkLine ► chunk ► chunkEnd ┐
   ///                                                        ▲──────────────────────────┤
   ///                                                        size 0 ► trailers ► next request
   ///
-  /// Every state can go to `refused`, and nothing leaves it.
+  /// Every state can change to `refused`, which is final.
   private enum State {
     case requestLine, fields, admission, interim
     case body, chunkLine, chunk, chunkEnd, trailers
@@ -49,16 +49,18 @@ package struct RequestParser: Sendable {
   private var head: RequestHead?
   private var body: [UInt8] = []
   private var bodyLimit = 0
-  /// Bytes still missing of the body or of the current chunk.
+  /// The number of missing bytes of the body or of the current chunk.
   private var remaining = 0
-  /// One empty line before a request is an old habit of clients; two are somebody probing.
+  /// Old clients send one empty line before a request; two are refused.
   private var sawBlankLine = false
 
+  /// A parser for one connection, from its first byte.
   package init(limits: ServerLimits, peer: Peer) {
     reader = HeadReader(limits: limits)
     self.peer = peer
   }
 
+  /// The part of the current request that is being read.
   package var progress: Progress {
     switch state {
     case .requestLine: reader.isEmpty ? .idle : .head
@@ -67,7 +69,8 @@ package struct RequestParser: Sendable {
     }
   }
 
-  /// Uses bytes of `input` from `cursor` on, moves `cursor` past them, and says what to do.
+  /// Consumes bytes of `input` from `cursor` on, moves `cursor` past them, and returns the action
+  /// to perform.
   package mutating func consume(_ input: Span<UInt8>, at cursor: inout Int) -> Action {
     while true {
       do throws(HTTPParseError) {
@@ -78,9 +81,9 @@ package struct RequestParser: Sendable {
     }
   }
 
-  /// Reads the body of the head just given, of at most `bodyLimit` bytes.
+  /// Accepts the head just returned: its body of at most `bodyLimit` bytes is read next.
   package mutating func admit(bodyLimit: Int) {
-    // Called out of turn it does nothing: the state alone decides what is legal.
+    // In any other state the call has no effect.
     guard case .admission = state, let head else { return }
     self.bodyLimit = bodyLimit
     if let status = Self.objection(to: head, bodyLimit) {
@@ -90,22 +93,23 @@ package struct RequestParser: Sendable {
     }
   }
 
-  /// Gives up the head just given: the caller answers it by itself.
+  /// Declines the head just returned: the caller answers it without its body.
   ///
-  /// - Returns: whether the next request can be read; not where a body follows.
+  /// - Returns: whether the next request can be read; false if the request has a body.
   package mutating func decline() -> Bool {
     guard case .admission = state, let head, !head.hasBody else { return false }
     restart()
     return true
   }
 
-  /// Why an admitted head cannot be read on. Only here, so that 404 and 405 come first.
+  /// The status for an admitted head whose body cannot be read; nil if it can. Checked after
+  /// admission, so that 404 and 405 take precedence.
   private static func objection(to head: RequestHead, _ bodyLimit: Int) -> Int? {
-    // RFC 9110 section 10.1.1: an expectation that cannot be met is refused, not ignored.
+    // RFC 9110 section 10.1.1: an unknown expectation is refused, not ignored.
     if head.expectation == .unknown { return 417 }
     switch head.framing {
-    // A POST without a length has an empty body by RFC 9112 section 6.3; its sender more likely
-    // forgot the length, and the bytes behind the head would be read as a request.
+    // By RFC 9112 section 6.3 a POST without a length has an empty body. More likely the sender
+    // forgot the length, and its body would be read as the next request.
     case .none: return head.method == "POST" ? 411 : nil
     case .length(let length): return length > bodyLimit ? 413 : nil
     case .chunked: return nil
@@ -118,12 +122,12 @@ package struct RequestParser: Sendable {
     case .length(let length): remaining = length
     case .chunked: return .chunkLine
     }
-    // A length is only a claim: no more than a usual body is set aside before its bytes come.
+    // The length is only a claim: no more than a usual body is reserved before its bytes arrive.
     body.reserveCapacity(min(remaining, 32 * 1024))
     return .body
   }
 
-  /// Forgets the request; what is idle keeps no memory.
+  /// Prepares for the next request. An idle parser holds no memory.
   private mutating func restart() {
     state = .requestLine
     reader.restart()
@@ -137,7 +141,7 @@ package struct RequestParser: Sendable {
 // MARK: - One step
 
 extension RequestParser {
-  /// Goes one state further; nil means: call again.
+  /// Performs one state transition; nil means that the caller must call again.
   private mutating func step(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(HTTPParseError) -> Action? {
@@ -161,11 +165,11 @@ extension RequestParser {
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(HTTPParseError) -> Action? {
     guard cursor < input.count else { return .needMore }
-    // A TLS hello or a byte order mark has no line end to wait for: the first byte tells.
+    // A TLS hello or a byte order mark may have no line end: the first byte is checked at once.
     if reader.isEmpty { try HeadReader.checkFirst(input[cursor]) }
     guard let line = try reader.requestLine(input, &cursor) else { return .needMore }
     if line.isEmpty {
-      // One empty line before a request is let pass (RFC 9112 section 2.2).
+      // One empty line before a request is ignored (RFC 9112 section 2.2).
       guard !sawBlankLine else { throw .malformed }
       sawBlankLine = true
       reader.restart()
@@ -181,22 +185,22 @@ extension RequestParser {
   ) throws(HTTPParseError) -> Action? {
     guard let line = try reader.fieldLine(input, &cursor) else { return .needMore }
     guard line.isEmpty else {
-      try reader.takeField(line)
+      try reader.addField(line)
       return nil
     }
-    let head = try reader.takeHead(from: peer)
+    let head = try reader.finishHead(from: peer)
     self.head = head
     state = .admission
     return .head(head)
   }
 
   private mutating func readBody(_ input: Span<UInt8>, _ cursor: inout Int) -> Action? {
-    takeBytes(input, &cursor)
+    readBytes(input, &cursor)
     return remaining == 0 ? finish() : .needMore
   }
 
   private mutating func readChunk(_ input: Span<UInt8>, _ cursor: inout Int) -> Action? {
-    takeBytes(input, &cursor)
+    readBytes(input, &cursor)
     guard remaining == 0 else { return .needMore }
     state = .chunkEnd
     return nil
@@ -208,7 +212,7 @@ extension RequestParser {
     guard let line = try reader.chunkLine(input, &cursor) else { return .needMore }
     let size = try reader.chunkSize(line)
     reader.nextPart()
-    // Judged by the announcement: the bytes of a chunk too many are never read.
+    // Judged by the announced size: the bytes of a chunk over the limit are never read.
     guard size <= bodyLimit - body.count else { throw .tooLarge }
     remaining = size
     state = size == 0 ? .trailers : .chunk
@@ -228,15 +232,15 @@ extension RequestParser {
   private mutating func readTrailer(
     _ input: Span<UInt8>, _ cursor: inout Int
   ) throws(HTTPParseError) -> Action? {
-    // The limits of a header block hold for trailers too.
+    // The limits of a header block apply to trailers too.
     guard let line = try reader.fieldLine(input, &cursor) else { return .needMore }
     if line.isEmpty { return finish() }
-    try reader.takeTrailer(line)
+    try reader.checkTrailer(line)
     return nil
   }
 
-  /// Copies a run of the body in one piece, never byte by byte.
-  private mutating func takeBytes(_ input: Span<UInt8>, _ cursor: inout Int) {
+  /// Copies the available bytes of the body at once, not byte by byte.
+  private mutating func readBytes(_ input: Span<UInt8>, _ cursor: inout Int) {
     let count = min(remaining, input.count - cursor)
     guard count > 0 else { return }
     input.withUnsafeBufferPointer { bytes in
@@ -248,7 +252,7 @@ extension RequestParser {
 
   private mutating func finish() -> Action? {
     guard let head else { return nil }
-    // The body moves out: `restart` drops this reference before the caller gets the other.
+    // The body is moved: `restart` drops this reference before the caller uses the other.
     let request = HTTPRequest(head: head, body: body)
     restart()
     return .request(request)

@@ -1,75 +1,88 @@
-/// What is read and waits for its work, oldest first, and who is told at once to come again.
+/// Requests that wait for their work, oldest first, with admission control.
 ///
-/// A reactor works in its own thread, so whoever comes waits for all before it. Without a bound a
-/// load above what the machine bears would make every client wait for minutes, and the answer of
-/// most would come when nobody listens any more. So there are two, both of time, since a count says
-/// nothing on a machine that is slower today than yesterday:
+/// A reactor works on its own thread, so a request waits for all requests before it. Without a
+/// bound, a load above what the machine can do would make every client wait for minutes, and most
+/// responses would come after the client has given up. The two bounds are times, as in CoDel,
+/// because a number of requests says nothing about a machine that is slower today than yesterday:
 ///
-/// - at the end of the line: one is not let in where those before it will take longer than
-///   `patience`, going by how fast the line moved lately. It learns so at once;
-/// - at the head: one that has waited twice as long is not begun where many wait behind it. That is
-///   for when the guess was wrong, because the processor was taken away meanwhile; a short line is
-///   worked off all the same.
+/// - At the tail: a request is not admitted if the requests before it are expected to take longer
+///   than `targetDelay`, judged by how fast the queue moved lately. Its client learns so at once.
+/// - At the head: a request that has waited twice as long is not started if many wait behind it.
+///   This is for a wrong estimate, after the processor was taken away; a short queue is still
+///   processed in full.
 ///
-/// A line is never closed to the first few: so many are answered within a second on any machine
-/// that can be called one, and the guess may have been made while it had other things to do.
+/// The first `minimumDepth` requests are always admitted: any machine that this is made for answers
+/// that many within a second, and the estimate may date from a time when it was busy with other
+/// work.
 package struct AdmissionQueue<Item> {
-  /// What waits may take, in nanoseconds, as far as one can tell.
-  package let patience: Int64
-  /// So many may wait however long that is expected to take.
-  package let few: Int
-  /// What waits may hold, in bytes: bodies are kept in memory.
-  package let room: Int
-  private var items: [(item: Item, bytes: Int, since: Int64)] = []
-  /// Those before it are gone; the array is cut once they are the greater part.
-  private var first = 0
-  private var bytes = 0
-  /// What one takes, in nanoseconds: a mean in which the newest turn counts for a quarter, and no
-  /// single one for more than four times the mean. The guess before the first is a slow machine's.
-  private var cost: Int64 = 1_000_000
-
-  package init(patience: Int64, few: Int = 1, room: Int) {
-    self.patience = patience
-    self.few = few
-    self.room = room
+  private struct Entry {
+    let item: Item
+    let bytes: Int
+    let enqueuedAt: Int64
   }
 
-  package var count: Int { items.count - first }
+  /// As many items are admitted however long they are expected to wait.
+  package let minimumDepth: Int
+  /// What the waiting items may hold in all, in bytes, because bodies stay in memory.
+  package let byteCapacity: Int
+  /// The longest time, in nanoseconds, that an item may be expected to wait.
+  package let targetDelay: Int64
+  private var entries: [Entry] = []
+  /// The index of the oldest entry. Entries before it are gone; the array is shortened when they
+  /// are the greater part.
+  private var first = 0
+  private var bytes = 0
+  /// The time one item takes, in nanoseconds: a moving average in which the newest batch counts for
+  /// a quarter, limited to four times the average so far. It starts with the time of a slow
+  /// machine.
+  private var serviceTime: Int64 = 1_000_000
+
+  package init(minimumDepth: Int = 1, byteCapacity: Int, targetDelay: Int64) {
+    self.minimumDepth = minimumDepth
+    self.byteCapacity = byteCapacity
+    self.targetDelay = targetDelay
+  }
+
+  package var count: Int { entries.count - first }
   package var isEmpty: Bool { count == 0 }
 
-  /// Lets one in at the end; false where it would wait too long, or has no room.
+  /// Adds an item at the tail.
   ///
   /// - Parameter now: monotonic nanoseconds.
-  package mutating func join(_ item: Item, bytes size: Int, at now: Int64) -> Bool {
-    guard isEmpty || (size <= room - bytes && (count < few || expected <= patience)) else {
-      return false
-    }
-    items.append((item, size, now))
+  /// - Returns: false if the item would wait too long or exceed the byte capacity; it is then not
+  ///   added.
+  package mutating func enqueue(_ item: Item, bytes size: Int, at now: Int64) -> Bool {
+    let isShort = count < minimumDepth || expectedDelay <= targetDelay
+    guard isEmpty || (size <= byteCapacity - bytes && isShort) else { return false }
+    entries.append(Entry(item: item, bytes: size, enqueuedAt: now))
     bytes += size
     return true
   }
 
-  /// What those that wait will take, in nanoseconds, as far as one can tell.
-  private var expected: Int64 { Int64(count) * cost }
+  /// The expected time, in nanoseconds, to process all that wait.
+  private var expectedDelay: Int64 { Int64(count) * serviceTime }
 
-  /// The one at the head, and whether it waited too long to be begun.
-  package mutating func next(at now: Int64) -> (item: Item, isLate: Bool)? {
-    guard first < items.count else { return nil }
-    let (item, size, since) = items[first]
+  /// Removes the item at the head, and says whether it waited too long to be started.
+  package mutating func dequeue(at now: Int64) -> (item: Item, isLate: Bool)? {
+    guard first < entries.count else { return nil }
+    let entry = entries[first]
     first += 1
-    bytes -= size
-    if first * 2 >= items.count {
-      items.removeFirst(first)
+    bytes -= entry.bytes
+    if first * 2 >= entries.count {
+      entries.removeFirst(first)
       first = 0
     }
-    let isLate = now - since > 2 * patience && count >= few && expected > patience / 4
-    return (item, isLate)
+    let isLate =
+      now - entry.enqueuedAt > 2 * targetDelay && count >= minimumDepth
+      && expectedDelay > targetDelay / 4
+    return (entry.item, isLate)
   }
 
-  /// Learns that the line moved on by so many in so many nanoseconds, whatever else was done then.
-  package mutating func note(_ count: Int, took nanoseconds: Int64) {
+  /// Updates the estimate: the queue moved on by `count` items in `nanoseconds`, including whatever
+  /// else the thread did meanwhile.
+  package mutating func recordService(count: Int, nanoseconds: Int64) {
     guard count > 0 else { return }
-    cost += (min(nanoseconds / Int64(count), 4 * cost) - cost) / 4
-    cost = max(cost, 1_000)
+    serviceTime += (min(nanoseconds / Int64(count), 4 * serviceTime) - serviceTime) / 4
+    serviceTime = max(serviceTime, 1_000)
   }
 }

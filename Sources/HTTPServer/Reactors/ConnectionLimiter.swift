@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Counts the open connections, all together and by address, and says when there are enough.
+/// Counts the open connections, in all and by address, and refuses those over a limit.
 final class ConnectionLimiter: Sendable {
-  /// One lock for both: they are asked together, and only when connections come and go.
+  /// Under one lock: both are needed together, and only when a connection opens or closes.
   private struct Counts {
     var total = 0
     var byAddress: [String: Int] = [:]
@@ -13,14 +13,16 @@ final class ConnectionLimiter: Sendable {
   private let limitPerAddress: Int
   private let trusted: Set<String>
 
-  /// - Parameter trusted: canonical addresses that the limit per address does not hold for.
+  /// - Parameter trusted: canonical addresses that are exempt from the limit per address.
   init(limits: ServerLimits, trusted: Set<String>) {
     limit = limits.connections
     limitPerAddress = limits.connectionsPerAddress
     self.trusted = trusted
   }
 
-  /// Counts a connection in; false, and nothing is counted, where it would be one too many.
+  /// Counts a new connection.
+  ///
+  /// - Returns: false if it would exceed a limit; it is then not counted.
   func enter(_ peer: Peer) -> Bool {
     counts.withLock { counts in
       guard counts.total < limit else { return false }
@@ -34,19 +36,19 @@ final class ConnectionLimiter: Sendable {
     }
   }
 
-  /// Counts out what `enter` counted in.
+  /// Removes a connection that `enter` counted.
   func leave(_ peer: Peer) {
     counts.withLock { counts in
       counts.total -= 1
       guard let address = limitedAddress(peer) else { return }
       let known = counts.byAddress[address, default: 0]
-      // Forgotten at zero, so that the table is bounded by the open connections.
+      // Removed at zero, so that the table is bounded by the open connections.
       counts.byAddress[address] = known > 1 ? known - 1 : nil
     }
   }
 
-  /// The address to count by; nil for those who speak for many (a proxy) or are on this machine
-  /// with the right to write to the socket file.
+  /// The address to count by; nil for a trusted proxy, which speaks for many clients, and for the
+  /// unix socket, whose file mode already decides who may connect.
   private func limitedAddress(_ peer: Peer) -> String? {
     guard case .address(let address) = peer, !trusted.contains(address) else { return nil }
     return address

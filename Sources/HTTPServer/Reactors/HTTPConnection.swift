@@ -1,49 +1,52 @@
 import Platform
 
-/// One connection and where it stands. Belongs to one reactor; passive: the reactor acts on it.
+/// One connection and its state. It belongs to one reactor, which calls it; it does nothing by
+/// itself.
 ///
-/// An idle connection holds no buffer at all: what is read goes through the reactor's, what is
-/// written is given back once it is out.
-final class HTTPConnection {
+/// An idle connection holds no buffer: input goes through the reactor's buffer, and the memory of
+/// output is released when all of it is sent.
+final class HTTPConnection<Context> {
   enum Stage: Equatable {
-    /// Taking in requests.
+    /// Reading requests.
     case reading
-    /// One request is with the handler; nothing more is read until its answer is there.
+    /// One request is with the handler; nothing more is read until it is answered.
     case answering(ticket: UInt64)
-    /// The last answer is on its way out.
+    /// The last response is being sent.
     case finishing
-    /// All is sent, the other end may still be sending: its bytes are dropped for a moment, because
-    /// closing over unread bytes resets the connection and may take the answer with it
-    /// (RFC 9112 section 9.6).
+    /// Everything is sent. What the client still sends is read and dropped for a moment, because
+    /// closing a socket with unread bytes resets the connection, and the client may then lose the
+    /// response (RFC 9112 section 9.6).
     case lingering
   }
 
   let socket: Socket
   let peer: Peer
-  /// Counted by the census; one that is turned away is not.
+  /// Whether the connection limiter counts it; a rejected connection is not counted.
   let isCounted: Bool
   let slot: Int
-  /// Tells this connection from an earlier one in the same slot.
+  /// Distinguishes this connection from an earlier one in the same slot.
   let token: UInt64
 
   var stage = Stage.reading
   var parser: RequestParser
-  /// Bytes read and not yet parsed: requests behind one that is being answered. At most one read.
+  /// Bytes read and not yet parsed: requests behind the one being answered. At most one read.
   var backlog: [UInt8] = []
   private var output: [UInt8] = []
   private var sent = 0
   var interest = Epoll.Interest.read
-  /// Bytes did not fit into the socket; epoll tells when there is room.
+  /// Whether output is left that did not fit into the socket; epoll reports when more fits.
   var isBlocked = false
   /// In the reactor's milliseconds.
   var deadline: Int64
-  /// The progress that `deadline` was set for; nil: set it anew.
-  var watched: RequestParser.Progress?
-  /// Of the request being answered.
+  /// The progress that `deadline` was set for; nil if it must be set again.
+  var timedProgress: RequestParser.Progress?
+  /// Whether the request being answered is a HEAD request.
   var answersHead = false
   var closesAfterAnswer = false
   /// Bytes dropped while lingering.
   var dropped = 0
+  /// What the handler found when it admitted the request; nil between requests.
+  var context: Context?
 
   init(
     socket: consuming Socket, peer: Peer, isCounted: Bool, slot: Int, serial: UInt32,
@@ -58,26 +61,27 @@ final class HTTPConnection {
     self.deadline = deadline
   }
 
-  /// How much waits to be sent.
+  /// The number of bytes that wait to be sent.
   var unsent: Int { output.count - sent }
 
-  /// Puts an answer behind what waits to be sent, and settles what comes after it.
+  /// Appends a response to the output, and sets the stage that follows it.
   func enqueue(_ response: HTTPResponse, closing: Bool) {
     let closes = closing || closesAfterAnswer || response.closes
     response.serialise(into: &output, toHead: answersHead, closing: closes)
     stage = closes ? .finishing : .reading
+    context = nil
     answersHead = false
     closesAfterAnswer = false
-    watched = nil
+    timedProgress = nil
   }
 
   func enqueueContinue() {
     output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
   }
 
-  /// Sends what waits.
+  /// Sends as much of the output as the socket takes.
   ///
-  /// - Returns: false when the connection is gone.
+  /// - Returns: false if the connection is broken.
   func flush() -> Bool {
     while unsent > 0 {
       switch socket.send(output, from: sent) {

@@ -1,9 +1,9 @@
-/// An answer: what the handler decides; framing and connection headers are the serialiser's.
+/// A response of the handler. `serialise` adds the framing and the headers of the connection.
 public struct HTTPResponse: Sendable {
   public var status: Int
   public var headers: [(name: String, value: String)]
   public var body: [UInt8]
-  /// Close the connection after this answer.
+  /// Whether the connection is closed after this response.
   public var closes: Bool
   /// The reason code of a refusal, for counters and logs.
   public var code: String?
@@ -18,18 +18,18 @@ public struct HTTPResponse: Sendable {
     self.closes = closes
   }
 
-  /// Whether a header of this name is set, without case.
+  /// Whether a header of this name is set; names are compared without case.
   func has(_ name: String) -> Bool {
     headers.contains { $0.name.lowercased() == name.lowercased() }
   }
 
-  /// Writes the answer (RFC 9112 section 4) behind what `output` holds.
+  /// Appends the response (RFC 9112 section 4) to `output`.
   ///
-  /// `Date` is left out (RFC 9110 section 6.6.1 asks for it of origin servers with a clock; no
-  /// client of ours uses it, and the proxy in front adds its own). A header with a control
-  /// character is left out too: nothing that an answer carries may start a line of its own.
+  /// `Date` is omitted: RFC 9110 section 6.6.1 requires it of origin servers with a clock, but no
+  /// client of this server uses it, and a reverse proxy adds its own. A header with a control
+  /// character is omitted too, because it could start a new line.
   ///
-  /// - Parameter toHead: the request was HEAD; the length is told, the body is not sent.
+  /// - Parameter toHead: the request was HEAD: Content-Length is sent, the body is not.
   package func serialise(into output: inout [UInt8], toHead: Bool, closing: Bool) {
     output.reserveCapacity(output.count + body.count + 256)
     output.append(contentsOf: "HTTP/1.1 \(status) \(Self.reason(of: status))\r\n".utf8)
@@ -39,22 +39,22 @@ public struct HTTPResponse: Sendable {
       output.append(contentsOf: header.value.utf8)
       output.append(contentsOf: "\r\n".utf8)
     }
-    // RFC 9110 section 8.6: no Content-Length in an answer that cannot have content.
+    // RFC 9110 section 8.6: no Content-Length in a response that cannot have content.
     if status != 204 { output.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8) }
     if closing || closes { output.append(contentsOf: "Connection: close\r\n".utf8) }
-    // Nothing of ours is to be guessed at or kept: entitlements change, and a proxy that stores one
-    // would grant access that has ended (promise 8).
+    // No type sniffing and no caching: entitlements change, and a cached one would grant access
+    // that has ended (promise 8).
     output.append(
       contentsOf: "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n\r\n".utf8)
     if !toHead && status != 204 && status != 304 { output.append(contentsOf: body) }
   }
 
-  /// No control characters: CR and LF would end the line (RFC 9110 section 5.5).
+  /// Whether there is no control character: CR and LF would end the line (RFC 9110 section 5.5).
   private static func isSafe(_ part: String) -> Bool {
     part.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
   }
 
-  /// The reason phrases of RFC 9110 section 15 for the statuses we give.
+  /// The reason phrase (RFC 9110 section 15) of each status that this server sends.
   package static func reason(of status: Int) -> String {
     switch status {
     case 200: "OK"

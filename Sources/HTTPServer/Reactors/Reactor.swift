@@ -1,131 +1,136 @@
 import Platform
 import Synchronization
 
-/// One thread's share of the connections: waits for events, reads, lets the handler answer, writes.
+/// What the reactors of one server share.
+struct ReactorGroup: Sendable {
+  let listeners: [Listener]
+  /// One per reactor.
+  let queues: [ReactorQueue]
+  let limiter: ConnectionLimiter
+  let limits: ServerLimits
+  let shutdown: Shutdown
+}
+
+/// The event loop of one thread: waits for events, reads, lets the handler answer, writes.
 ///
 /// Every reactor watches the same listening sockets (EPOLLEXCLUSIVE: one is woken), and the one
-/// that accepts a connection gives it to the reactor that has the fewest. Neither way of sharing
-/// that the kernel offers balances connections that live long: EPOLLEXCLUSIVE alone favours the
-/// reactor that slept last, SO_REUSEPORT deals by hash (a proxy's few connections may all land on
-/// one), loses what waits in a closing listener's queue, and lets a second daemon take half of the
-/// port unnoticed.
-final class Reactor {
-  /// What the reactors of one server have in common.
-  struct Shared: Sendable {
-    let listeners: [Listener]
-    let inboxes: [ReactorQueue]
-    let census: ConnectionLimiter
-    let limits: ServerLimits
-    let shutdown: Shutdown
-  }
+/// that accepts a connection gives it to the reactor that has the fewest. The kernel's own ways of
+/// sharing do not balance long-lived connections: EPOLLEXCLUSIVE alone favours the reactor that
+/// slept last, and SO_REUSEPORT assigns by hash (a proxy's few connections may all go to one
+/// reactor), loses the connections that wait in a closing listener's queue, and lets a second
+/// daemon take half of the port unnoticed.
+///
+/// Generic over the handler, so that what `admit` found is stored in the connection without an
+/// allocation.
+final class Reactor<Handler: RequestHandler> {
+  typealias Connection = HTTPConnection<Handler.Context>
 
-  let shared: Shared
-  let inbox: ReactorQueue
-  let handler: any RequestHandler
-  /// Its own; only the listening sockets are in those of the others as well.
+  let group: ReactorGroup
+  let queue: ReactorQueue
+  let handler: Handler
+  /// Its own; only the listening sockets are watched by other reactors too.
   var epoll: Epoll
-  /// By slot; slots are used again, tokens are not.
-  var connections: [HTTPConnection?] = []
+  /// By slot; slots are reused, tokens are not.
+  var connections: [Connection?] = []
   var freeSlots: [Int] = []
-  var open = 0
-  /// Open connections that were over a limit and only get their 503.
-  var turnedAway = 0
+  var openCount = 0
+  /// Open connections that exceeded a limit and only get their 503.
+  var rejectedCount = 0
   var isListening = false
   var isDraining = false
-  /// Monotonic milliseconds, read once a round.
+  /// Monotonic milliseconds, read once per iteration of the event loop.
   var now: Int64 = 0
-  private var nextTick: Int64 = 0
-  private var serial: UInt32 = 0
+  private var nextDeadlineCheck: Int64 = 0
+  var serial: UInt32 = 0
   private var ticket: UInt64 = 0
-  /// All connections read through this one buffer; nothing of it survives the round.
+  /// All connections read through this one buffer; its content does not outlive the read.
   var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-  /// Requests whose work takes long; each one's connection is answering under that ticket.
-  var line: AdmissionQueue<Waiting>
-  /// When the last turn ended and left some waiting, in monotonic nanoseconds.
-  var pause: Int64?
+  /// Requests that wait for their work. Their connections are at stage `answering`.
+  var workQueue: AdmissionQueue<QueuedRequest>
+  /// When the last batch of queued work ended and left some waiting, in monotonic nanoseconds.
+  var workPausedAt: Int64?
 
-  /// How exact deadlines are, in milliseconds. A scan of some thousand deadlines takes
-  /// microseconds.
-  private static let tick: Int64 = 250
-  /// How long, in nanoseconds, a round works at what waits: whoever comes meanwhile is read after.
-  private static let turn: Int64 = 5_000_000
-  /// What the requests that wait may hold in all: a few thousand of the usual size.
-  private static let lineBytes = 64 * 1024 * 1024
-  /// Above every token of a connection, whose upper half is below 2^31.
-  private static let wakeupToken = UInt64.max
-  private static let firstListenerToken = UInt64.max - 16
+  /// How exact deadlines are, in milliseconds. Checking some thousand deadlines takes microseconds.
+  private static var deadlineInterval: Int64 { 250 }
+  /// How long, in nanoseconds, one iteration processes queued work before it reads again.
+  private static var workSlice: Int64 { 5_000_000 }
+  /// The bodies of queued requests, in bytes: a few thousand of the usual size.
+  private static var workQueueBytes: Int { 64 * 1024 * 1024 }
+  /// Greater than every token of a connection, whose upper half is below 2^31.
+  private static var wakeupToken: UInt64 { .max }
+  static var firstListenerToken: UInt64 { .max - 16 }
 
-  init(
-    _ shared: Shared, inbox: ReactorQueue, handler: any RequestHandler
-  ) throws(PlatformError) {
-    self.shared = shared
-    self.inbox = inbox
+  /// - Throws: `PlatformError` when the kernel refuses the epoll instance or a descriptor in it.
+  init(_ group: ReactorGroup, queue: ReactorQueue, handler: Handler) throws(PlatformError) {
+    self.group = group
+    self.queue = queue
     self.handler = handler
     epoll = try .open()
-    line = AdmissionQueue(
-      patience: Int64(shared.limits.waitSeconds * 1e9), few: shared.limits.freeWaiters,
-      room: Self.lineBytes)
-    try epoll.add(inbox.bell.descriptor, token: Self.wakeupToken, .read)
+    workQueue = AdmissionQueue(
+      minimumDepth: group.limits.minimumQueueDepth, byteCapacity: Self.workQueueBytes,
+      targetDelay: Int64(group.limits.queueDelaySeconds * 1e9))
+    try epoll.add(queue.wakeup.descriptor, token: Self.wakeupToken, .read)
     try listen()
   }
 
   /// Runs until the server is drained.
   func run() {
     now = Self.milliseconds()
-    while !(isDraining && (open == 0 || now >= shared.shutdown.deadline)) {
-      let count = epoll.wait(milliseconds: patience())
-      // One reading of the clock a round: all that happened in it happened at this time.
+    while !(isDraining && (openCount == 0 || now >= group.shutdown.deadline)) {
+      let count = epoll.wait(milliseconds: pollTimeout())
+      // The clock is read once: everything in this iteration happens at this time.
       now = Self.milliseconds()
-      for place in 0..<count { react(to: epoll.event(at: place)) }
+      for index in 0..<count { handle(epoll.event(at: index)) }
       handler.eventLoopIterationEnded()
-      work(forAtLeast: Self.turn)
-      if now >= nextTick { scan() }
-      if !isDraining, shared.shutdown.isRequested { beginDraining() }
+      processQueue(forAtLeast: Self.workSlice)
+      if now >= nextDeadlineCheck { checkDeadlines() }
+      if !isDraining, group.shutdown.isRequested { beginDraining() }
     }
-    // What is still open was given its time. Connections that were handed over too late are closed
-    // here, or their descriptors would leak.
+    // The connections that are still open have used up their time. Those that were posted too late
+    // are closed here, because otherwise their descriptors would leak.
     connections.removeAll()
-    for case .connection(let descriptor, _) in inbox.close() {
+    for case .connection(let descriptor, _) in queue.close() {
       _ = Socket(adopting: descriptor)
     }
   }
 
   private static func milliseconds() -> Int64 { Clock.monotonicNanoseconds() / 1_000_000 }
 
-  /// How long to wait for events; for ever while there is no deadline to watch.
-  private func patience() -> Int32 {
-    if !line.isEmpty { return 0 }
-    if open == 0 && isListening && !isDraining { return -1 }
-    return Int32(clamping: max(0, min(nextTick - now, Self.tick)))
+  /// How long to wait for events, in milliseconds; without limit while there is no deadline.
+  private func pollTimeout() -> Int32 {
+    if !workQueue.isEmpty { return 0 }
+    if openCount == 0 && isListening && !isDraining { return -1 }
+    return Int32(clamping: max(0, min(nextDeadlineCheck - now, Self.deadlineInterval)))
   }
 
-  private func react(to event: Epoll.Event) {
+  private func handle(_ event: Epoll.Event) {
     if event.token == Self.wakeupToken {
-      // In this order: a letter after `takeAll` rings again.
-      inbox.bell.silence()
-      for letter in inbox.takeAll() { take(letter) }
+      // In this order: a message posted after `takeAll` signals again.
+      queue.wakeup.clear()
+      for message in queue.takeAll() { handle(message) }
     } else if event.token >= Self.firstListenerToken {
-      accept(from: shared.listeners[Int(event.token - Self.firstListenerToken)])
+      accept(from: group.listeners[Int(event.token - Self.firstListenerToken)])
     } else if let connection = connection(event.token) {
       serve(connection, event)
     }
   }
 
-  private func connection(_ token: UInt64) -> HTTPConnection? {
-    // An event of a connection that was closed earlier in the same batch fits no token any more.
+  private func connection(_ token: UInt64) -> Connection? {
+    // If the connection was closed earlier in the same batch of events, its token fits no longer.
     let slot = Int(token & 0xffff_ffff)
     guard slot < connections.count, let connection = connections[slot], connection.token == token
     else { return nil }
     return connection
   }
 
-  private func take(_ letter: ReactorQueue.ReactorMessage) {
-    switch letter {
+  private func handle(_ message: ReactorMessage) {
+    switch message {
     case .connection(let descriptor, let peer):
-      // Counted by the sender, so that its next choice knew; `adopt` counts again.
-      inbox.load.subtract(1, ordering: .relaxed)
+      // The sender added it to the load, so that its next choice took it into account; `adopt` adds
+      // it again.
+      queue.load.subtract(1, ordering: .relaxed)
       adopt(Socket(adopting: descriptor), peer, isCounted: true)
-    case .answer(let slot, let ticket, let response):
+    case .response(let slot, let ticket, let response):
       guard let connection = connection(in: slot, answering: ticket) else { return }
       deliver(response, to: connection)
     }
@@ -136,157 +141,17 @@ final class Reactor {
     return ticket
   }
 
-  /// Looks at every deadline.
-  private func scan() {
-    nextTick = now + Self.tick
+  func after(_ seconds: Double) -> Int64 { now + Int64(seconds * 1000) }
+
+  private func checkDeadlines() {
+    nextDeadlineCheck = now + Self.deadlineInterval
     if !isListening && !isDraining {
-      // Half of an earlier try may have worked.
+      // An earlier attempt may have added some of the listeners.
       stopListening()
       try? listen()
     }
     for case .some(let connection) in connections where connection.deadline <= now {
       expire(connection)
-    }
-  }
-}
-
-// MARK: - Coming and going
-
-extension Reactor {
-  private func listen() throws(PlatformError) {
-    for (place, listener) in shared.listeners.enumerated() {
-      try epoll.add(
-        listener.descriptor, token: Self.firstListenerToken + UInt64(place), .exclusiveRead)
-    }
-    isListening = true
-  }
-
-  private func stopListening() {
-    for listener in shared.listeners { epoll.remove(listener.descriptor) }
-    isListening = false
-  }
-
-  private func accept(from listener: Listener) {
-    while true {
-      switch listener.accept() {
-      case .nothing: return
-      case .exhausted:
-        // Level-triggered epoll would report it again at once: look away until the next tick.
-        stopListening()
-        return
-      case .connection(let descriptor, let address):
-        place(Socket(adopting: descriptor), address.map { Peer.address($0) } ?? .local)
-      }
-    }
-  }
-
-  /// Gives a new connection to the reactor that has the fewest, or turns it away.
-  private func place(_ socket: consuming Socket, _ peer: Peer) {
-    // Counted here and not by the reactor that gets it, so that no two places are given twice.
-    guard shared.census.enter(peer) else { return turnAway(socket, peer) }
-    let chosen = isDraining ? inbox : leastLoaded()
-    guard chosen !== inbox else {
-      adopt(socket, peer, isCounted: true)
-      return
-    }
-    chosen.load.add(1, ordering: .relaxed)
-    let descriptor = socket.release()
-    if !chosen.post(.connection(descriptor: descriptor, peer)) {
-      // That reactor has already finished draining.
-      adopt(Socket(adopting: descriptor), peer, isCounted: true)
-    }
-  }
-
-  private func leastLoaded() -> ReactorQueue {
-    var chosen = (inbox: inbox, load: inbox.load.load(ordering: .relaxed))
-    for other in shared.inboxes {
-      let load = other.load.load(ordering: .relaxed)
-      if load < chosen.load { chosen = (other, load) }
-    }
-    return chosen.inbox
-  }
-
-  /// One too many: 503, as long as not too many of these are open themselves.
-  private func turnAway(_ socket: consuming Socket, _ peer: Peer) {
-    handler.note(refusal: 503)
-    guard turnedAway < 64 else { return dismiss(socket) }
-    guard let connection = adopt(socket, peer, isCounted: false) else { return }
-    refuse(connection, 503)
-    proceed(connection)
-  }
-
-  /// Of more than that the answer goes out in one piece, and the connection at once: a client that
-  /// is still sending may see a reset instead.
-  private func dismiss(_ socket: consuming Socket) {
-    var answer: [UInt8] = []
-    refusal(503).serialise(into: &answer, toHead: false, closing: true)
-    // What is left unread when it closes makes the reset.
-    _ = socket.receive(into: &buffer)
-    _ = socket.send(answer, from: 0)
-  }
-
-  @discardableResult
-  private func adopt(
-    _ socket: consuming Socket, _ peer: Peer, isCounted: Bool
-  ) -> HTTPConnection? {
-    // The last slot that became free first: the table stays as short as the busiest moment.
-    let slot = freeSlots.popLast() ?? connections.count
-    serial = serial == UInt32.max >> 1 ? 0 : serial + 1
-    let connection = HTTPConnection(
-      socket: socket, peer: peer, isCounted: isCounted, slot: slot, serial: serial,
-      limits: shared.limits, deadline: after(shared.limits.headerSeconds))
-    if slot == connections.count {
-      connections.append(connection)
-    } else {
-      connections[slot] = connection
-    }
-    count(connection, 1)
-    // Fails when the user may watch no more descriptors; then the connection cannot be served.
-    do {
-      try epoll.add(connection.socket.descriptor, token: connection.token, .read)
-    } catch {
-      close(connection)
-      return nil
-    }
-    return connection
-  }
-
-  /// Forgets the connection; the socket closes with the last reference to it.
-  func close(_ connection: HTTPConnection) {
-    guard connections[connection.slot] === connection else { return }
-    epoll.remove(connection.socket.descriptor)
-    connections[connection.slot] = nil
-    freeSlots.append(connection.slot)
-    count(connection, -1)
-    if connection.isCounted { shared.census.leave(connection.peer) }
-  }
-
-  private func count(_ connection: HTTPConnection, _ change: Int) {
-    open += change
-    if connection.isCounted {
-      inbox.load.add(change, ordering: .relaxed)
-    } else {
-      turnedAway += change
-    }
-    handler.note(connection: change > 0 ? .opened : .closed)
-  }
-
-  func after(_ seconds: Double) -> Int64 { now + Int64(seconds * 1000) }
-
-  /// Takes what still waits to be accepted, then listens no more; closes what is idle.
-  private func beginDraining() {
-    isDraining = true
-    if isListening {
-      for listener in shared.listeners { accept(from: listener) }
-    }
-    stopListening()
-    for listener in shared.listeners { listener.stop() }
-    for case .some(let connection) in connections where connection.stage == .reading {
-      // A request may have come in since; it is served like one in flight.
-      if !connection.isBlocked { receive(connection) }
-      if connection.stage == .reading, connection.parser.progress == .idle, !connection.isBlocked {
-        close(connection)
-      }
     }
   }
 }

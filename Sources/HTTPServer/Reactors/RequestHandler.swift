@@ -1,74 +1,85 @@
-/// What a handler says to a request head.
-public enum Admission: Sendable {
-  /// Read the body, of at most `limit` bytes: more is answered with 413.
-  case body(limit: Int)
-  /// Answer now. The connection closes where the request has a body, because nobody will read it.
+/// What a handler decides about a request whose head is complete.
+public enum Admission<Context> {
+  /// Read the body, of at most `limit` bytes; a longer one is answered with 413. The context comes
+  /// back with the whole request.
+  case body(limit: Int, Context)
+  /// Answer now. The connection closes if the request has a body, because the body is not read.
   case refuse(HTTPResponse)
 }
 
-/// What became of a connection, for counting.
+/// What happened to a connection, for counting.
 public enum ConnectionChange: Sendable {
   case opened, closed
 }
 
-/// Decides what requests get. One instance a reactor thread, made and called on that thread only,
-/// so it may own things that are not `Sendable` (a read-only SQL connection, a cache).
+/// Decides how requests are answered. Each reactor thread has one instance, made and called on that
+/// thread only, so it may own things that are not `Sendable` (a read-only SQL connection, a cache).
 ///
-/// Nothing here may block: a handler that waits stops every connection of its thread.
-public protocol RequestHandler: AnyObject {
-  /// Called once a head is complete and well-formed, before anything of its body is read.
-  func admit(_ head: RequestHead) -> Admission
+/// No method may block: a handler that waits stops every connection of its thread.
+///
+/// `SendableMetatype`: the closure that runs on the reactor's thread refers to the handler's type.
+public protocol RequestHandler: AnyObject, SendableMetatype {
+  /// What `admit` found out about a request, such as the matched route and who sent it. It is
+  /// stored with the connection until the request is answered, so nothing is looked up twice.
+  associatedtype Context
 
-  /// Called with the whole request. Returns the answer, or nil and promises to call `answer.send`
-  /// exactly once, later, from any thread.
-  func respond(to request: HTTPRequest, through answer: Answer) -> HTTPResponse?
+  /// Called once when a head is complete and well-formed, before any byte of its body is read.
+  func admit(_ head: RequestHead) -> Admission<Context>
 
-  /// Whether the work of such a request takes so long that others must not wait for it: it is done
-  /// in turn, once all that came in has been read, and what would wait too long gets `overload`.
-  func isQueued(_ head: RequestHead) -> Bool
+  /// Called with the whole request and with what `admit` found. Returns the response, or returns
+  /// nil and promises to call `sender.send` exactly once, later, from any thread.
+  func respond(
+    to request: HTTPRequest, _ context: Context, through sender: ResponseSender
+  ) -> HTTPResponse?
 
-  /// Called when all that came in a round was read and answered, but for such requests, before
-  /// these are done or anything is waited for.
+  /// Whether the request is so much work that other requests must not wait for it. It is then
+  /// queued and processed in order, after all available input has been read; a request that would
+  /// wait too long in the queue gets `overload`.
+  func isQueued(_ context: Context) -> Bool
+
+  /// Called once per iteration of the event loop: all input that was ready has been read, all
+  /// requests that are not queued have been answered, and no queued request has been started.
   func eventLoopIterationEnded()
 
-  /// Called after some of such requests, before anything is waited for: what they left to be handed
-  /// on together goes on now.
+  /// Called after a batch of queued requests, before the reactor waits for events: work that they
+  /// left to be submitted together must be submitted now.
   func flush()
 
-  /// The answer to a request that would wait too long, or did: 503, and the connection stays.
+  /// The response to a request that would wait too long in the queue, or did: 503, and the
+  /// connection stays open.
   func overload() -> HTTPResponse
 
-  /// The answer to what the transport refuses by itself (400, 408, 411, 413, 414, 417, 431, 503,
-  /// 505), so that all errors have one body format.
+  /// The response to a request that the transport refuses by itself (400, 408, 411, 413, 414, 417,
+  /// 431, 503, 505). The handler writes it so that all errors have one body format.
   func refuse(status: Int) -> HTTPResponse
 
-  /// Counts and logs a refusal of the transport; called once for each.
-  func note(refusal status: Int)
+  /// Counts and logs a refusal by the transport; called once for each.
+  func recordRefusal(status: Int)
 
   /// Counts connections.
-  func note(connection change: ConnectionChange)
+  func recordConnection(_ change: ConnectionChange)
 }
 
 extension RequestHandler {
-  public func isQueued(_ head: RequestHead) -> Bool { false }
+  public func isQueued(_ context: Context) -> Bool { false }
   public func eventLoopIterationEnded() {}
   public func flush() {}
   public func overload() -> HTTPResponse { refuse(status: 503) }
-  public func note(refusal status: Int) {}
-  public func note(connection change: ConnectionChange) {}
+  public func recordRefusal(status: Int) {}
+  public func recordConnection(_ change: ConnectionChange) {}
 }
 
-/// Where a later answer goes: back to the reactor that owns the connection.
+/// Sends a response that comes later, through the reactor that owns the connection.
 ///
-/// An answer that comes twice, or after the connection has gone, is dropped. One that never comes
-/// is replaced by 503 after `ServerLimits.answerSeconds`.
-public struct Answer: Sendable {
-  let inbox: ReactorQueue
+/// A second response, and one that comes after the connection has closed, is dropped. If none comes
+/// within `ServerLimits.answerSeconds`, the reactor answers 503.
+public struct ResponseSender: Sendable {
+  let queue: ReactorQueue
   let slot: Int
   let ticket: UInt64
 
-  /// From any thread; never blocks for longer than a short lock.
+  /// May be called from any thread; blocks no longer than a short lock takes.
   public func send(_ response: HTTPResponse) {
-    _ = inbox.post(.answer(slot: slot, ticket: ticket, response))
+    _ = queue.post(.response(slot: slot, ticket: ticket, response))
   }
 }

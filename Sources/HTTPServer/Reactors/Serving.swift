@@ -1,229 +1,180 @@
 import Platform
 
-/// How a reactor moves one connection on: from bytes to requests, answers and deadlines.
+/// How a reactor moves one connection on: from bytes to requests, responses and deadlines.
 ///
-///     reading ──request──► answering ──answer──► reading …
-///        │ refusal             │ answer that closes
+///     reading ──request──► answering ──response──► reading …
+///        │ refusal             │ response that closes
 ///        └──────► finishing ◄──┘ ──sent──► closed, or lingering ──end or deadline──► closed
 extension Reactor {
-  /// Answers to pipelined requests are gathered up to this many bytes before they are sent.
-  private static let gathered = 64 * 1024
-  /// How long, in seconds, and how much, in bytes, is dropped before a connection is closed.
-  private static let lingerSeconds = 2.0
-  private static let lingerBytes = 4 * 1024 * 1024
-  /// What Retry-After says with a 503 of the transport, in seconds.
-  private static let retryAfter = "5"
+  /// Responses to pipelined requests are collected up to this many bytes before they are sent.
+  private static var maximumUnsent: Int { 64 * 1024 }
+  /// How long, in seconds, and how much, in bytes, input is dropped before a connection is closed.
+  private static var lingerSeconds: Double { 2 }
+  private static var lingerBytes: Int { 4 * 1024 * 1024 }
 
-  func serve(_ connection: HTTPConnection, _ event: Epoll.Event) {
-    // Reported whatever was asked for; left alone it would be reported in every round.
+  func serve(_ connection: Connection, _ event: Epoll.Event) {
+    // Epoll reports this whatever the interest, and again in every iteration until it is handled.
     if event.broken { return close(connection) }
     if event.writable && connection.isBlocked { return proceed(connection) }
     guard event.readable else { return }
     switch connection.stage {
     case .reading: receive(connection)
     case .lingering: drop(connection)
-    // Backpressure: what comes meanwhile stays in the kernel, and its window closes.
-    case .answering, .finishing: watch(connection, .none)
+    // Backpressure: input stays in the kernel, and the TCP window closes.
+    case .answering, .finishing: setInterest(connection, .none)
     }
   }
 
-  /// Reads once; level-triggered epoll comes again for the rest, after the other connections.
-  func receive(_ connection: HTTPConnection) {
+  /// Reads once; level-triggered epoll reports the rest again, after the other connections.
+  func receive(_ connection: Connection) {
     switch connection.socket.receive(into: &buffer) {
     case .moved(let count):
-      advance(connection, buffer.span.extracting(0..<count))
+      parse(connection, buffer.span.extracting(0..<count))
       proceed(connection)
     case .wouldBlock: break
-    // A request that stays incomplete gets no answer (RFC 9112 section 8).
+    // An incomplete request gets no response (RFC 9112 section 8).
     case .ended, .broken: close(connection)
     }
   }
 
-  /// Lets the parser at bytes and obeys it, until they are used up or the connection must wait.
-  private func advance(_ connection: HTTPConnection, _ input: Span<UInt8>) {
+  /// Parses input and acts on it, until it is used up or the connection must wait.
+  private func parse(_ connection: Connection, _ input: Span<UInt8>) {
     var cursor = 0
-    // The stage ends the loop when a request goes to the handler, or an answer is the last.
-    while connection.stage == .reading && connection.unsent < Self.gathered {
+    // The stage ends the loop when a request goes to the handler, or a response is the last one.
+    while connection.stage == .reading && connection.unsent < Self.maximumUnsent {
       switch connection.parser.consume(input, at: &cursor) {
       case .needMore: return
       case .head(let head): admit(head, connection)
       case .sendContinue: connection.enqueueContinue()
       case .request(let request): respond(to: request, connection)
       case .refuse(let status):
-        handler.note(refusal: status)
+        handler.recordRefusal(status: status)
         refuse(connection, status)
       }
     }
-    // Kept for later, at most one read; until it is used up nothing more is read.
+    // Stored for later, at most one read; nothing more is read until it is used up.
     guard cursor < input.count else { return }
     connection.backlog = input.extracting(cursor..<input.count).withUnsafeBufferPointer {
       Array($0)
     }
   }
 
-  private func admit(_ head: RequestHead, _ connection: HTTPConnection) {
+  private func admit(_ head: RequestHead, _ connection: Connection) {
     connection.answersHead = head.method == "HEAD"
-    // Set before the handler speaks, so that its refusal closes too where it should, and that an
-    // answer which comes later finds it.
+    // Set before the handler is called, because it holds for a refusal too, and for a response that
+    // comes later.
     connection.closesAfterAnswer = head.closes || isDraining
     switch handler.admit(head) {
-    case .body(let limit): connection.parser.admit(bodyLimit: limit)
+    case .body(let limit, let context):
+      connection.context = context
+      connection.parser.admit(bodyLimit: limit)
     case .refuse(let response):
       connection.enqueue(response, closing: !connection.parser.decline())
     }
   }
 
-  private func respond(to request: HTTPRequest, _ connection: HTTPConnection) {
-    // A fresh ticket for every request: an answer that comes late or twice fits no later request
-    // of the connection, nor a new connection in its slot.
-    let ticket = newTicket()
-    let answer = Answer(inbox: inbox, slot: connection.slot, ticket: ticket)
-    if handler.isQueued(request.head) {
-      lineUp(Waiting(request: request, answer: answer), connection)
-    } else if let response = handler.respond(to: request, through: answer) {
+  private func respond(to request: HTTPRequest, _ connection: Connection) {
+    // The parser yields a request only after its head was admitted.
+    guard let context = connection.context else { return close(connection) }
+    // A new ticket per request: a late or second response fits neither a later request of the
+    // connection nor a new connection in its slot.
+    let sender = ResponseSender(queue: queue, slot: connection.slot, ticket: newTicket())
+    if handler.isQueued(context) {
+      enqueueWork(QueuedRequest(request: request, sender: sender), connection)
+    } else if let response = handler.respond(to: request, context, through: sender) {
       connection.enqueue(response, closing: isDraining)
     } else {
-      promise(answer, connection)
+      awaitResponse(sender, connection)
     }
   }
 
-  private func promise(_ answer: Answer, _ connection: HTTPConnection) {
-    connection.stage = .answering(ticket: answer.ticket)
-    connection.deadline = after(shared.limits.answerSeconds)
+  func awaitResponse(_ sender: ResponseSender, _ connection: Connection) {
+    connection.stage = .answering(ticket: sender.ticket)
+    connection.deadline = after(group.limits.answerSeconds)
   }
 
-  /// A request whose work is done in turn.
-  struct Waiting {
-    let request: HTTPRequest
-    let answer: Answer
-  }
-
-  private func lineUp(_ waiting: Waiting, _ connection: HTTPConnection) {
-    let isIn = line.join(
-      waiting, bytes: waiting.request.body.count, at: Clock.monotonicNanoseconds())
-    guard isIn else {
-      return connection.enqueue(Self.sayingWhen(handler.overload()), closing: isDraining)
-    }
-    promise(waiting.answer, connection)
-  }
-
-  /// Works at what waits, for as long as the round has read and refused, and at least so many
-  /// nanoseconds: however much comes in, half of the time goes to what was let in.
-  func work(forAtLeast turn: Int64) {
-    guard !line.isEmpty else { return }
-    let start = Clock.monotonicNanoseconds()
-    var time = start
-    let end = start + max(turn, start - now * 1_000_000)
-    var count = 0
-    while time < end, let (waiting, isLate) = line.next(at: time) {
-      // Closed meanwhile: nobody waits for the answer, and whoever sent it sends it again.
-      let answer = waiting.answer
-      guard let connection = connection(in: answer.slot, answering: answer.ticket) else { continue }
-      let response =
-        isLate
-        ? Self.sayingWhen(handler.overload())
-        : handler.respond(to: waiting.request, through: answer)
-      if let response { deliver(response, to: connection) }
-      time = Clock.monotonicNanoseconds()
-      if !isLate { count += 1 }
-    }
-    handler.flush()
-    // What is read between two turns is part of what waiting takes.
-    line.note(count, took: time - (pause ?? start))
-    pause = line.isEmpty ? nil : time
-  }
-
-  /// The connection that still waits for this answer.
-  func connection(in slot: Int, answering ticket: UInt64) -> HTTPConnection? {
+  /// The connection that still waits for this response.
+  func connection(in slot: Int, answering ticket: UInt64) -> Connection? {
     guard slot < connections.count, let connection = connections[slot],
       connection.stage == .answering(ticket: ticket)
     else { return nil }
     return connection
   }
 
-  /// The answer to a request that went through `Answer`.
-  func deliver(_ response: HTTPResponse, to connection: HTTPConnection) {
+  /// Sends the response to a request at stage `answering`.
+  func deliver(_ response: HTTPResponse, to connection: Connection) {
     connection.enqueue(response, closing: isDraining)
     proceed(connection)
   }
 
   /// Answers with an error of the transport and closes.
-  func refuse(_ connection: HTTPConnection, _ status: Int) {
+  func refuse(_ connection: Connection, _ status: Int) {
     connection.enqueue(refusal(status), closing: true)
   }
 
-  func refusal(_ status: Int) -> HTTPResponse {
-    Self.sayingWhen(handler.refuse(status: status))
-  }
+  func refusal(_ status: Int) -> HTTPResponse { handler.refuse(status: status).withRetryAfter }
 
-  private static func sayingWhen(_ response: HTTPResponse) -> HTTPResponse {
-    var response = response
-    // RFC 9110 section 10.2.3. Apple repeats by its own schedule; proxies and our reads obey.
-    if response.status == 503 && !response.has("Retry-After") {
-      response.headers.append((name: "Retry-After", value: retryAfter))
-    }
-    return response
-  }
-
-  /// Sends what there is, goes on with what was read before, and sets the next deadline.
-  func proceed(_ connection: HTTPConnection) {
+  /// Sends what there is, continues with input read earlier, and sets the next deadline.
+  func proceed(_ connection: Connection) {
     while true {
       let wasBlocked = connection.isBlocked
       guard connection.flush() else { return close(connection) }
       if connection.isBlocked {
-        // From the first byte that did not fit: a trickle of reads does not extend it.
-        if !wasBlocked { connection.deadline = after(shared.limits.writeSeconds) }
-        return watch(connection, .write)
+        // Counted from the first byte that did not fit: a client that reads slowly does not extend
+        // it.
+        if !wasBlocked { connection.deadline = after(group.limits.writeSeconds) }
+        return setInterest(connection, .write)
       }
       guard connection.stage == .reading, !connection.backlog.isEmpty else { break }
       let backlog = connection.backlog
-      // Emptied first: `advance` puts back what it cannot use yet.
+      // Emptied first: `parse` stores again what it cannot use yet.
       connection.backlog = []
-      advance(connection, backlog.span)
+      parse(connection, backlog.span)
     }
     switch connection.stage {
     case .reading:
-      watch(connection, .read)
+      setInterest(connection, .read)
       setDeadline(connection)
     case .answering:
-      // Write interest must go; read interest goes when something comes.
-      if connection.interest == .write { watch(connection, .read) }
+      // Write interest must end now; read interest ends when input arrives.
+      if connection.interest == .write { setInterest(connection, .read) }
     case .finishing: finish(connection)
     case .lingering: break
     }
   }
 
-  private func watch(_ connection: HTTPConnection, _ interest: Epoll.Interest) {
+  private func setInterest(_ connection: Connection, _ interest: Epoll.Interest) {
     guard connection.interest != interest else { return }
     connection.interest = interest
     epoll.change(connection.socket.descriptor, token: connection.token, interest)
   }
 
-  /// Total times, not times between bytes: a client that drips gets no more than any other.
-  private func setDeadline(_ connection: HTTPConnection) {
+  /// Limits the total time, not the time between bytes, so that a client that sends slowly gets no
+  /// more time than any other.
+  private func setDeadline(_ connection: Connection) {
     let progress = connection.parser.progress
-    guard connection.watched != progress else { return }
-    connection.watched = progress
+    guard connection.timedProgress != progress else { return }
+    connection.timedProgress = progress
     connection.deadline =
       switch progress {
-      case .idle: after(shared.limits.idleSeconds)
-      case .head: after(shared.limits.headerSeconds)
-      case .body: after(shared.limits.bodySeconds)
+      case .idle: after(group.limits.idleSeconds)
+      case .head: after(group.limits.headerSeconds)
+      case .body: after(group.limits.bodySeconds)
       }
   }
 
-  /// The last answer is out.
-  private func finish(_ connection: HTTPConnection) {
-    // The end of the answer is visible to the client at once; the reset, if any, comes later.
+  /// Called when the last response has been sent.
+  private func finish(_ connection: Connection) {
+    // The client sees the end of the response at once; the reset, if any, comes later.
     connection.socket.shutdownSending()
     connection.stage = .lingering
     connection.backlog = []
     connection.deadline = after(Self.lingerSeconds)
-    watch(connection, .read)
+    setInterest(connection, .read)
     drop(connection)
   }
 
-  private func drop(_ connection: HTTPConnection) {
+  private func drop(_ connection: Connection) {
     switch connection.socket.receive(into: &buffer) {
     case .wouldBlock: return
     case .ended, .broken: close(connection)
@@ -233,21 +184,21 @@ extension Reactor {
     }
   }
 
-  /// A deadline has passed.
-  func expire(_ connection: HTTPConnection) {
-    // Whoever does not read its answer gets no other one.
+  /// Called when the deadline of a connection has passed.
+  func expire(_ connection: Connection) {
+    // A client that does not read its response gets no other one.
     guard !connection.isBlocked else { return close(connection) }
     switch connection.stage {
     case .lingering, .finishing: close(connection)
     case .answering:
-      handler.note(refusal: 503)
+      handler.recordRefusal(status: 503)
       refuse(connection, 503)
       proceed(connection)
-    // Between requests nothing was asked, so nothing is answered: a 408 here could be taken for the
-    // answer to a request that is just under way.
+    // Between requests there is nothing to answer: the client could take a 408 for the response to
+    // a request that it is just sending.
     case .reading where connection.parser.progress == .idle: close(connection)
     case .reading:
-      handler.note(refusal: 408)
+      handler.recordRefusal(status: 408)
       connection.answersHead = false
       refuse(connection, 408)
       proceed(connection)

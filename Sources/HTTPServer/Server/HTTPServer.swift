@@ -3,100 +3,100 @@ import Platform
 
 /// The HTTP server: listening sockets and the reactor threads that share them.
 public final class HTTPServer: Sendable {
-  /// The TCP port, also where the configuration said 0.
+  /// The TCP port in use, also if the configuration says 0.
   public let port: UInt16
-  private let inboxes: [ReactorQueue]
+  private let queues: [ReactorQueue]
   private let shutdown: Shutdown
-  /// One a reactor, in the order of the inboxes.
+  /// One per reactor, in the order of the queues.
   private let threads: [Thread]
 
-  private init(_ shared: Reactor.Shared, _ threads: [Thread]) {
-    port = shared.listeners[0].port
-    inboxes = shared.inboxes
-    shutdown = shared.shutdown
+  private init(_ group: ReactorGroup, _ threads: [Thread]) {
+    port = group.listeners[0].port
+    queues = group.queues
+    shutdown = group.shutdown
     self.threads = threads
   }
 
-  /// Listens, starts the reactors and returns once every one of them has its handler.
+  /// Listens, starts the reactors, and returns when each of them has its handler.
   ///
-  /// - Parameter handler: called once on each reactor thread; what it throws ends the start.
-  public static func start(
-    _ configuration: ServerConfiguration,
-    handler: @escaping @Sendable () throws -> any RequestHandler
-  ) throws(HTTPFrontError) -> HTTPServer {
+  /// - Parameter handler: called once on each reactor thread.
+  /// - Throws: `HTTPServerError` when an address is malformed, in use or refused, when the kernel
+  ///   refuses a thread or a descriptor, or when `handler` throws.
+  public static func start<Handler: RequestHandler>(
+    _ configuration: ServerConfiguration, handler: @escaping @Sendable () throws -> Handler
+  ) throws(HTTPServerError) -> HTTPServer {
     let limits = configuration.limits
-    // Beside the connections: listeners, epoll instances, and what the rest of the process opens.
+    // In addition to connections: listeners, epoll instances, and files of the rest of the process.
     Descriptors.allow(limits.connections + 512)
-    // More threads than processors only take turns: a reactor never blocks but in epoll.
+    // More threads than processors gain nothing: a reactor blocks only in epoll_wait.
     let count = configuration.reactors > 0 ? configuration.reactors : processors()
-    let shared = Reactor.Shared(
-      listeners: try listeners(configuration), inboxes: (0..<count).map { _ in ReactorQueue() },
-      census: ConnectionLimiter(limits: limits, trusted: try trusted(configuration)),
-      limits: limits,
-      shutdown: Shutdown())
-    // Every thread reports exactly once, so the start can wait for all and still not hang.
-    let starts = BoundedQueue<HTTPFrontError?>(capacity: count)
+    let group = ReactorGroup(
+      listeners: try listeners(configuration), queues: (0..<count).map { _ in ReactorQueue() },
+      limiter: ConnectionLimiter(limits: limits, trusted: try trusted(configuration)),
+      limits: limits, shutdown: Shutdown())
+    // Every thread reports exactly once, so waiting for all reports cannot hang.
+    let starts = BoundedQueue<HTTPServerError?>(capacity: count)
     var threads: [Thread] = []
-    var failure: HTTPFrontError?
-    for (place, inbox) in shared.inboxes.enumerated() {
+    var failure: HTTPServerError?
+    for (index, queue) in group.queues.enumerated() {
       do throws(PlatformError) {
         threads.append(
-          try Thread.start("http-\(place)") { runReactor(shared, inbox, handler, starts) })
+          try Thread.start("http-\(index)") { runReactor(group, queue, handler, starts) })
       } catch {
         failure = .resources(error)
         break
       }
     }
     failure = firstFailure(of: threads.count, starts) ?? failure
-    let server = HTTPServer(shared, threads)
+    let server = HTTPServer(group, threads)
     guard let failure else { return server }
-    // Those that did start must end, or the port would stay taken behind an error.
+    // The threads that did start must end, because otherwise the port would stay in use.
     server.drain(within: 0)
     throw failure
   }
 
-  /// The life of a reactor thread: its handler and its reactor are made, used and freed on it.
-  private static func runReactor(
-    _ shared: Reactor.Shared, _ inbox: ReactorQueue, _ handler: () throws -> any RequestHandler,
-    _ starts: BoundedQueue<HTTPFrontError?>
+  /// The body of a reactor thread: its handler and its reactor are made, used and freed on it.
+  private static func runReactor<Handler: RequestHandler>(
+    _ group: ReactorGroup, _ queue: ReactorQueue, _ makeHandler: () throws -> Handler,
+    _ starts: BoundedQueue<HTTPServerError?>
   ) {
-    ProcessLimits.yield(.toTheWriter)
-    let made: any RequestHandler
-    do { made = try handler() } catch {
-      _ = starts.put(.handler(error))
+    Niceness.reactor.apply()
+    let handler: Handler
+    do { handler = try makeHandler() } catch {
+      _ = starts.enqueue(.handler(error))
       return
     }
     do throws(PlatformError) {
-      let reactor = try Reactor(shared, inbox: inbox, handler: made)
-      _ = starts.put(nil)
+      let reactor = try Reactor(group, queue: queue, handler: handler)
+      _ = starts.enqueue(nil)
       reactor.run()
     } catch {
-      _ = starts.put(.resources(error))
+      _ = starts.enqueue(.resources(error))
     }
   }
 
-  /// Waits until every thread has said how its start went.
+  /// Waits until every thread has reported its start, and returns an error of one that failed.
   private static func firstFailure(
-    of count: Int, _ starts: BoundedQueue<HTTPFrontError?>
-  ) -> HTTPFrontError? {
-    var failure: HTTPFrontError?
+    of count: Int, _ starts: BoundedQueue<HTTPServerError?>
+  ) -> HTTPServerError? {
+    var failure: HTTPServerError?
     var reports = 0
-    while reports < count, let batch = starts.takeAll() {
+    while reports < count, let batch = starts.dequeueAll() {
       reports += batch.count
       for case .some(let error) in batch { failure = error }
     }
     return failure
   }
 
-  /// Processors that are online; at least one.
+  /// The number of processors that are online; at least 1.
   private static func processors() -> Int {
     max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
   }
 
-  /// The trusted proxies in canonical form, as peers are written.
+  /// The addresses of the trusted proxies in the canonical form that `Peer` has.
   private static func trusted(
     _ configuration: ServerConfiguration
-  ) throws(HTTPFrontError) -> Set<String> {
+  ) throws(HTTPServerError) -> Set<String> {
     var trusted: Set<String> = []
     for text in configuration.trustedProxies {
       guard let address = IPAddress.canonical(text) else { throw .trustedProxy(text) }
@@ -105,10 +105,11 @@ public final class HTTPServer: Sendable {
     return trusted
   }
 
-  /// TCP first: its port is the server's. What was opened before an error closes by itself.
+  /// The TCP listener first, because its port is the server's. Listeners opened before an error are
+  /// closed by their `deinit`.
   private static func listeners(
     _ configuration: ServerConfiguration
-  ) throws(HTTPFrontError) -> [Listener] {
+  ) throws(HTTPServerError) -> [Listener] {
     let text = configuration.listen
     guard let address = ListenAddress(text) else { throw .listenAddress(text) }
     var listeners: [Listener] = []
@@ -126,11 +127,12 @@ public final class HTTPServer: Sendable {
     return listeners
   }
 
-  /// Stops accepting, finishes the requests in flight with `Connection: close`, and returns when
-  /// all is quiet or after `seconds`, whichever is first. Safe from any thread but a reactor's.
+  /// Stops accepting, answers the requests in flight with `Connection: close`, and returns when all
+  /// connections are closed or after `seconds`, whichever is first. May be called from any thread
+  /// except a reactor's.
   public func drain(within seconds: Double) {
     shutdown.request(within: seconds)
-    for inbox in inboxes { inbox.bell.ring() }
+    for queue in queues { queue.wakeup.signal() }
     join()
   }
 

@@ -1,12 +1,13 @@
 import Platform
 
-/// `HOST:PORT` taken apart.
+/// A parsed `HOST:PORT`.
 struct ListenAddress {
   let host: String
   let port: UInt16
 
-  /// An IPv4 address, `[IPv6]` or `localhost`, and a port from 0 to 65535; nil for anything else.
-  /// Names are not looked up: what a daemon listens on should not depend on a resolver.
+  /// Takes an IPv4 address, `[IPv6]` or `localhost`, and a port from 0 to 65535; returns nil for
+  /// anything else. Names are not looked up, because where a daemon listens should not depend on a
+  /// resolver.
   init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
     else { return nil }

@@ -1,18 +1,18 @@
 import Platform
 import Synchronization
 
-/// The one signal to all reactors: finish by then.
+/// Tells all reactors to finish, and by when.
 final class Shutdown: Sendable {
-  private let moment = Atomic<Int64>(Int64.max)
+  private let requestedDeadline = Atomic<Int64>(Int64.max)
 
   var isRequested: Bool { deadline != Int64.max }
 
-  /// In milliseconds of the monotonic clock.
-  var deadline: Int64 { moment.load(ordering: .acquiring) }
+  /// In milliseconds of the monotonic clock; `Int64.max` until a shutdown is requested.
+  var deadline: Int64 { requestedDeadline.load(ordering: .acquiring) }
 
-  /// Asks for the end within `seconds`; asked twice, the earlier end holds.
+  /// Requests that all reactors finish within `seconds`. Of several requests the earliest holds.
   func request(within seconds: Double) {
     let end = Clock.monotonicNanoseconds() / 1_000_000 + Int64(max(0, min(seconds, 1e6)) * 1000)
-    _ = moment.min(end, ordering: .acquiringAndReleasing)
+    _ = requestedDeadline.min(end, ordering: .acquiringAndReleasing)
   }
 }

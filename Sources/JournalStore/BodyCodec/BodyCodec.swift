@@ -1,14 +1,17 @@
+import AppStore
 import Encoding
 import SignedData
 
-/// Stores a body small, and gives it back byte for byte (promise 5).
+/// Compresses bodies for storage and recovers them byte for byte (promise 5).
 ///
-/// The first stored byte says how: 0 as it is; 1 a size and a zstd frame; 2 an unfolded JWS, its
-/// text in a zstd frame made against the dictionary the row names. Nothing is stored that was not
-/// decoded and compared first.
+/// The first stored byte is the form: 0 the body itself; 1 a size and a zstd frame; 2 a JWS as
+/// `JWSParts`, with its text in a zstd frame made with the dictionary that the row names. Before a
+/// compressed form is stored, it is decoded and compared with the body.
 package final class BodyCodec {
+  /// A body in its stored form.
   package struct Stored: Equatable, Sendable {
     package let bytes: [UInt8]
+    /// The id of the dictionary that decoding needs.
     package let dictionary: Int64?
   }
 
@@ -20,34 +23,39 @@ package final class BodyCodec {
 
   private let zstd: Zstd
   private let packing: JWSPacking
-  private let shelf: DictionaryStore
-  /// The one `JournaledPayload` last looked at: Apple signs with one certificate for months.
+  private let dictionaries: DictionaryStore
+  /// The header that `JournaledPayload` checked last. Apple signs with one certificate for months.
   private var plainHeader: [UInt8] = []
 
-  package init(shelf: DictionaryStore) {
-    self.shelf = shelf
+  package init(dictionaries: DictionaryStore) {
+    self.dictionaries = dictionaries
     zstd = Zstd()
     packing = JWSPacking(zstd)
   }
 
-  /// What bodies may be packed against ahead of the writer; nil while that may still change.
-  var settled: DictionaryStore.Entry? { shelf.settled }
+  /// The dictionary with which a `BodyPacker` may pack bodies; nil while it may still change.
+  var trainedEntry: DictionaryStore.Entry? { dictionaries.trainedEntry }
 
-  /// - Parameter mayLearn: whether a header seen for the first time becomes a dictionary.
-  package func encode(_ body: [UInt8], mayLearn: Bool) throws(StoreError) -> Stored {
+  /// The stored form of a body.
+  ///
+  /// - Parameter trainsDictionary: whether a new header may add a dictionary to the journal.
+  /// - Throws: what SQLite reports.
+  package func encode(_ body: [UInt8], trainsDictionary: Bool) throws(StoreError) -> Stored {
     if let jws = try? CompactJWS(parsing: body[...]),
-      let stored = try encode(jws, mayLearn: mayLearn)
+      let stored = try encode(jws, trainsDictionary: trainsDictionary)
     {
       return stored
     }
     return try encode(whole: body)
   }
 
-  /// As `encode`, of what somebody may have taken apart or packed already.
-  func encode(_ body: NewEvent.Body, mayLearn: Bool) throws(StoreError) -> Stored {
+  /// The same for a body that may already be parsed or packed.
+  func encode(_ body: NewEvent.Body, trainsDictionary: Bool) throws(StoreError) -> Stored {
     if let packed = body.packed { return packed }
-    guard let jws = body.jws else { return try encode(body.bytes, mayLearn: mayLearn) }
-    if let stored = try encode(jws, mayLearn: mayLearn) { return stored }
+    guard let jws = body.jws else {
+      return try encode(body.bytes, trainsDictionary: trainsDictionary)
+    }
+    if let stored = try encode(jws, trainsDictionary: trainsDictionary) { return stored }
     return try encode(whole: Array(jws.text))
   }
 
@@ -61,55 +69,57 @@ package final class BodyCodec {
     return Stored(bytes: [Form.plain] + body, dictionary: nil)
   }
 
-  private func encode(_ jws: CompactJWS, mayLearn: Bool) throws(StoreError) -> Stored? {
-    let unfolded = JWSParts(jws)
-    guard unfolded.textCount ?? 0 > 0 else { return nil }
-    let entry = try shelf.entry(for: unfolded, mayLearn: mayLearn)
-    return packing.pack(jws, unfolded, against: entry)
+  private func encode(_ jws: CompactJWS, trainsDictionary: Bool) throws(StoreError) -> Stored? {
+    let parts = JWSParts(jws)
+    guard parts.textCount ?? 0 > 0 else { return nil }
+    let entry = try dictionaries.entry(for: parts, trainsDictionary: trainsDictionary)
+    return packing.pack(jws, parts, against: entry)
   }
 
-  /// The body, nil where the stored bytes are not what any writer would have stored.
+  /// The body. Returns nil if the stored bytes are damaged or the dictionary is missing.
   ///
-  /// - Throws: only what reading a dictionary may throw.
+  /// - Throws: what SQLite reports when a dictionary is read.
   package func decode(_ stored: [UInt8], dictionary: Int64?) throws(StoreError) -> [UInt8]? {
     switch stored.first {
     case Form.plain:
       return Array(stored.dropFirst())
     case Form.zstd:
       var rest = stored.dropFirst()
-      guard let size = VarInt.take(&rest), size <= JWSParts.maximumText else { return nil }
+      guard let size = VarInt.read(&rest), size <= JWSParts.maximumText else { return nil }
       return zstd.decompress(rest, size: size, with: nil)
     case Form.jws:
-      return try unfolded(stored, dictionary)?.folded()
+      return try parts(stored, dictionary)?.reassembled()
     default:
       return nil
     }
   }
 
-  /// nil too where a dictionary is named and not there.
-  private func unfolded(
+  /// Returns nil if the stored bytes are damaged or the dictionary is missing.
+  private func parts(
     _ stored: [UInt8], _ dictionary: Int64?
   ) throws(StoreError) -> JWSParts? {
     guard let dictionary else { return packing.unpack(stored[1...], nil) }
-    guard let known = try shelf.dictionary(dictionary) else { return nil }
+    guard let known = try dictionaries.dictionary(dictionary) else { return nil }
     return packing.unpack(stored[1...], known)
   }
 
-  /// As `decode` in `source`'s words, with no more work than the fold needs; what cannot be
-  /// recovered is unreadable.
+  /// Decodes what the fold needs of a body, without reassembling a JWS. The content is `unreadable`
+  /// if the body cannot be recovered.
   ///
-  /// - Throws: only what reading a dictionary may throw.
+  /// - Parameter source: the event's source, which says how to read the body.
+  /// - Throws: what SQLite reports when a dictionary is read.
   func payload(
-    _ stored: [UInt8], dictionary: Int64?, source: String
-  ) throws(StoreError) -> (content: JournaledPayload.Content, unfolded: JWSParts?) {
-    guard source != JournaledPayload.Content.v1, stored.first == Form.jws else {
+    _ stored: [UInt8], dictionary: Int64?, source: EventSource
+  ) throws(StoreError) -> (content: JournaledPayload.Content, parts: JWSParts?) {
+    guard source != .v1, stored.first == Form.jws else {
       let body = try decode(stored, dictionary: dictionary)
       return (body.map { .init(body: $0, source: source) } ?? .unreadable, nil)
     }
-    guard let jws = try unfolded(stored, dictionary) else { return (.unreadable, nil) }
+    guard let jws = try parts(stored, dictionary) else { return (.unreadable, nil) }
     return (.init(jws, &plainHeader), jws)
   }
 
-  /// Forgets what an undone transaction may have added.
-  package func forget() { shelf.forget() }
+  /// Discards cached dictionaries, because an SQL transaction that was rolled back may have added
+  /// them.
+  package func forget() { dictionaries.forget() }
 }

@@ -1,10 +1,11 @@
 import Encoding
 import SignedData
 
-/// The SHA-256 of one body after the other.
+/// Computes the SHA-256 of consecutive bodies.
 ///
-/// Apple signs with one certificate for months, and the header that carries it is a third of a
-/// body: what the last one began with is hashed once, and the next goes on from behind it.
+/// Apple signs with one certificate for months, and the header that contains it is a third of a
+/// body. The hash state after the header is cached, so that a body with the same header only needs
+/// the rest to be hashed.
 public final class BodyHash {
   private var header: [UInt8] = []
   private var start = SHA256()
@@ -17,7 +18,7 @@ public final class BodyHash {
   /// The 32 bytes of the digest.
   public func hash(_ body: [UInt8]) -> [UInt8] {
     if header.isEmpty || !ByteSearch.areEqual(body.prefix(header.count), header[...]) {
-      // A V1 body is JSON, and shares nothing.
+      // A V1 body is JSON and has no shared header.
       guard body.first != Self.brace, let dot = ByteSearch.first(Self.dot, in: body[...]) else {
         return SHA256.hash(body)
       }

@@ -1,50 +1,57 @@
 import Encoding
 import SignedData
 
-/// The dictionaries of one journal, read when first needed.
+/// The zstd dictionaries of one journal, read when first needed.
 ///
-/// A header holds the certificate chain and repeats until Apple renews a certificate. The first
-/// notification under one becomes the dictionary of the next thousand, and they together the one
-/// of all that follow: a third smaller than against the first alone, and in half the time. At most
-/// `maximumCount` are made, so that no sender can fill the file with them.
+/// A header contains the certificate chain and repeats until Apple renews a certificate. The first
+/// notification with a header becomes the dictionary for the next thousand. These are the samples
+/// from which the dictionary for all further ones is trained: bodies become a third smaller than
+/// with the first dictionary, in half the time. At most `maximumCount` dictionaries are made, so
+/// that no sender can fill the file with them.
 package final class DictionaryStore {
   static let maximumCount = 256
   private static let maximumBytes = 64 << 10
-  /// How many texts teach the second dictionary, at about 1.3 KB each, in about 80 ms.
-  private static let lessons = 1_000
+  /// The number of texts that train the second dictionary. They have about 1.3 KB each, and
+  /// training takes about 80 ms.
+  private static let sampleCount = 1_000
 
+  /// A dictionary with its id in the journal.
   struct Entry: Sendable {
     let id: Int64
     let dictionary: BodyDictionary
     fileprivate let generation: Generation
   }
 
-  /// Whether a dictionary was made of one notification or of many.
+  /// Whether a dictionary was made from one notification or trained on many. The raw values are
+  /// part of the stored keys and must not change.
   fileprivate enum Generation: String, CaseIterable {
-    case first, taught
+    case first
+    case trained = "taught"
   }
 
   private let connection: SQLiteConnection
   private var known: [Int64: BodyDictionary] = [:]
   private var latest: (header: [UInt8], entry: Entry)?
-  /// Texts under the latest header, while its dictionary is of the first generation.
-  private var texts: [[UInt8]]?
+  /// Texts with the latest header, while its dictionary is of the first generation.
+  private var trainingSamples: [[UInt8]]?
 
   package init(_ connection: SQLiteConnection) { self.connection = connection }
 
+  /// Discards everything cached.
   func forget() {
     known.removeAll()
     latest = nil
-    texts = nil
+    trainingSamples = nil
   }
 
-  /// The latest header's, where no better one will come: to learn, the shelf has to see the texts.
-  var settled: Entry? {
-    guard let entry = latest?.entry, entry.generation == .taught else { return nil }
+  /// The latest header's dictionary if it is trained. Before that, every text must pass through
+  /// `entry(for:trainsDictionary:)` as a training sample.
+  var trainedEntry: Entry? {
+    guard let entry = latest?.entry, entry.generation == .trained else { return nil }
     return entry
   }
 
-  /// nil where there is no such dictionary, or its bytes are not what was stored.
+  /// Returns nil if there is no such dictionary or its bytes do not have the stored hash.
   func dictionary(_ id: Int64) throws(StoreError) -> BodyDictionary? {
     if let dictionary = known[id] { return dictionary }
     let row = try connection.statement("SELECT bytes, sha256 FROM dictionary WHERE id = ?")
@@ -56,46 +63,48 @@ package final class DictionaryStore {
     return dictionary
   }
 
-  /// The dictionary for a JWS's header; made from this JWS where it is new and there is room.
-  func entry(for jws: JWSParts, mayLearn: Bool) throws(StoreError) -> Entry? {
+  /// The dictionary for a JWS's header. If `trainsDictionary` is set, a new header adds a
+  /// dictionary made from this JWS while there are fewer than `maximumCount`, and the JWS is a
+  /// training sample.
+  func entry(for jws: JWSParts, trainsDictionary: Bool) throws(StoreError) -> Entry? {
     if let latest, ByteSearch.areEqual(jws.header, latest.header[...]) {
-      if mayLearn { try study(jws) }
+      if trainsDictionary { try train(on: jws) }
       return self.latest?.entry
     }
     let header = Array(jws.header)
-    // What is only looked for leaves alone what is being learned.
-    guard mayLearn else { return try entry(header) }
-    texts = nil
+    // A look-up alone must not discard the training samples of the latest header.
+    guard trainsDictionary else { return try entry(header) }
+    trainingSamples = nil
     var found = try entry(header)
     if found == nil { found = try add(header, jws.text, .first) }
     latest = found.map { (header, $0) }
     if found?.generation == .first {
-      texts = []
-      try study(jws)
+      trainingSamples = []
+      try train(on: jws)
     }
     return latest?.entry
   }
 
-  /// The better one of a header.
+  /// The trained dictionary of a header, otherwise the first one.
   private func entry(_ header: [UInt8]) throws(StoreError) -> Entry? {
-    if let entry = try entry(header, .taught) { return entry }
+    if let entry = try entry(header, .trained) { return entry }
     return try entry(header, .first)
   }
 
-  /// Keeps the text, and makes the second dictionary when there are enough.
-  private func study(_ jws: JWSParts) throws(StoreError) {
-    guard texts != nil, let header = latest?.header else { return }
-    texts?.append(jws.text)
-    guard let texts, texts.count >= Self.lessons else { return }
-    self.texts = nil
-    if let content = ZstdDictionary.train(on: texts),
-      let entry = try add(header, content, .taught)
+  /// Adds a training sample, and trains the second dictionary when there are enough.
+  private func train(on jws: JWSParts) throws(StoreError) {
+    guard trainingSamples != nil, let header = latest?.header else { return }
+    trainingSamples?.append(jws.text)
+    guard let samples = trainingSamples, samples.count >= Self.sampleCount else { return }
+    trainingSamples = nil
+    if let content = ZstdDictionary.train(on: samples),
+      let entry = try add(header, content, .trained)
     {
       latest = (header, entry)
     }
   }
 
-  /// What finds a dictionary.
+  /// The stored key of a dictionary, in the column `header_sha256`.
   private static func key(_ header: [UInt8], _ generation: Generation) -> [UInt8] {
     SHA256.hash(Array("subledger.dictionary.\(generation.rawValue)".utf8) + [0] + header)
   }

@@ -1,30 +1,30 @@
 import SignedData
 
-/// `BodyCodec`'s form of a JWS, against a dictionary that is at hand.
+/// Makes and reads `BodyCodec`'s form of a JWS with a given dictionary.
 struct JWSPacking {
   private let zstd: Zstd
 
   init(_ zstd: Zstd) { self.zstd = zstd }
 
-  /// nil where that would not be smaller, or does not give back the same bytes.
+  /// Returns nil if the stored form is not smaller or does not reassemble to the same bytes.
   func pack(
-    _ jws: CompactJWS, _ unfolded: JWSParts, against entry: DictionaryStore.Entry?
+    _ jws: CompactJWS, _ parts: JWSParts, against entry: DictionaryStore.Entry?
   ) -> BodyCodec.Stored? {
-    // Without a dictionary that has it the header goes along.
-    let own = entry == nil ? unfolded.header : []
-    let text = own.isEmpty ? unfolded.text : own + unfolded.text
+    // Without a dictionary the text begins with the header.
+    let own = entry == nil ? parts.header : []
+    let text = own.isEmpty ? parts.text : own + parts.text
     guard let frame = zstd.compress(text, with: entry?.dictionary.zstd) else { return nil }
     var bytes = [BodyCodec.Form.jws]
     bytes.reserveCapacity(frame.count + 256)
-    unfolded.appendFrame(to: &bytes, headerCount: own.count)
+    parts.appendFrame(to: &bytes, headerCount: own.count)
     bytes += frame
-    guard bytes.count < jws.text.count, let again = unpack(bytes[1...], entry?.dictionary),
-      again.folds(to: jws)
+    guard bytes.count < jws.text.count, let unpacked = unpack(bytes[1...], entry?.dictionary),
+      unpacked.reassembles(to: jws)
     else { return nil }
     return BodyCodec.Stored(bytes: bytes, dictionary: entry?.id)
   }
 
-  /// nil where the bytes behind the form's are not what `pack` would have made.
+  /// Reads the stored bytes after the form's byte. Returns nil if they are damaged.
   func unpack(_ stored: ArraySlice<UInt8>, _ dictionary: BodyDictionary?) -> JWSParts? {
     var rest = stored
     var headerCount = 0

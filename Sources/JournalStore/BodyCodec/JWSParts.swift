@@ -3,29 +3,29 @@ import SignedData
 
 /// A compact JWS (RFC 7515 section 7.1) taken apart so that it compresses well.
 ///
-/// Base64url hides repetition and a signature has none. So the payload and the payloads of the JWS
-/// strings in it are decoded, the signatures are kept apart, and a nested JWS that was signed under
-/// the outer one's header, as all of Apple's are, is kept without it. Base64url is strict, so
-/// folding gives back the same bytes.
+/// Base64url hides repetition, and a signature has none. Therefore the payload and the payloads of
+/// the JWS strings in it are decoded, the signatures are stored separately, and a nested JWS with
+/// the same header as the outer one, as all of Apple's have, is stored without it. Strict base64url
+/// is a bijection, so reassembling gives the same bytes.
 struct JWSParts: Sendable {
-  /// The outer header segment as it is.
+  /// The outer header segment, still encoded.
   var header: ArraySlice<UInt8>
-  /// For each nested JWS what comes before it, its header segment where that is another one than
-  /// the outer, and its payload; then the rest.
+  /// For each nested JWS: the bytes before it (the gap), its header segment if it differs from the
+  /// outer one, and its decoded payload. After them the rest of the outer payload (the tail).
   var text: [UInt8] = []
-  /// Nested ones first, in their order; the outer one last.
+  /// The signatures of the nested JWS in their order, then that of the outer one.
   var signatures: [ArraySlice<UInt8>] = []
   var nested: [Nested] = []
   var tailCount = 0
 
   struct Nested: Equatable, Sendable {
     var gapCount: Int
-    /// 0 where the header is the outer one.
+    /// 0 if the header is the same as the outer one.
     var headerCount: Int
     var payloadCount: Int
   }
 
-  /// Bounds what a tampered file can make a reader do.
+  /// In bytes. Bounds the memory that a tampered file can make a reader use.
   static let maximumText = 8 << 20
   private static let maximumNested = 8
   private static let dot = UInt8(ascii: ".")
@@ -38,18 +38,18 @@ extension JWSParts {
     header = jws.header
     text.reserveCapacity(4_096)
     let payload = jws.payload
-    var taken = 0
+    var splitEnd = 0
     var searched = 0
     while nested.count < Self.maximumNested,
       let start = Self.nextHeader(in: payload, from: searched)
     {
       let end = ByteSearch.first(Self.quote, in: payload[start...]) ?? payload.count
       searched = end
-      guard unfold(payload[start..<end], after: payload[taken..<start]) else { continue }
-      taken = end
+      guard addNested(payload[start..<end], after: payload[splitEnd..<start]) else { continue }
+      splitEnd = end
     }
-    tailCount = payload.count - taken
-    text += payload[taken...]
+    tailCount = payload.count - splitEnd
+    text += payload[splitEnd...]
     signatures.append(jws.signature[...])
   }
 
@@ -67,7 +67,8 @@ extension JWSParts {
     return nil
   }
 
-  private mutating func unfold(_ jws: ArraySlice<UInt8>, after gap: ArraySlice<UInt8>) -> Bool {
+  /// Adds a nested JWS. Returns false and changes nothing if the string is not a compact JWS.
+  private mutating func addNested(_ jws: ArraySlice<UInt8>, after gap: ArraySlice<UInt8>) -> Bool {
     guard let inner = Segments(jws), let signature = Base64URL.decode(inner.signature) else {
       return false
     }
@@ -88,8 +89,8 @@ extension JWSParts {
     return true
   }
 
-  /// The body again, nil where the counts do not fit the text.
-  func folded() -> [UInt8]? {
+  /// The body. Returns nil if the counts do not match the text.
+  func reassembled() -> [UInt8]? {
     guard let payload = payload() else { return nil }
     var body: [UInt8] = []
     body.reserveCapacity(header.count + payload.count * 4 / 3 + 128)
@@ -101,13 +102,13 @@ extension JWSParts {
     return body
   }
 
-  /// The outer payload again, nil where the counts do not fit the text.
+  /// The decoded outer payload. Returns nil if the counts do not match the text.
   func payload() -> [UInt8]? {
     guard isWhole else { return nil }
     var payload: [UInt8] = []
     payload.reserveCapacity(text.count * 2 + nested.count * (header.count + 128))
     var at = 0
-    for (place, part) in nested.enumerated() {
+    for (index, part) in nested.enumerated() {
       let gapEnd = at + part.gapCount
       payload += text[at..<gapEnd]
       payload += headerOf(part, at: gapEnd)
@@ -116,30 +117,30 @@ extension JWSParts {
       at = start + part.payloadCount
       Base64URL.append(encoding: text[start..<at], to: &payload)
       payload.append(Self.dot)
-      Base64URL.append(encoding: signatures[place], to: &payload)
+      Base64URL.append(encoding: signatures[index], to: &payload)
     }
     payload += text[at...]
     return payload
   }
 
-  /// The header of a nested one, whose place in the text is behind its gap.
-  func headerOf(_ part: Nested, at place: Int) -> ArraySlice<UInt8> {
-    part.headerCount == 0 ? header : text[place..<place + part.headerCount]
+  /// The header of a nested JWS. `offset` is the end of its gap in the text.
+  func headerOf(_ part: Nested, at offset: Int) -> ArraySlice<UInt8> {
+    part.headerCount == 0 ? header : text[offset..<offset + part.headerCount]
   }
 
-  /// Whether it is `jws` taken apart: folding then gives back its text, since strict base64url has
-  /// one text for the same bytes.
-  func folds(to jws: CompactJWS) -> Bool {
+  /// Whether `reassembled()` would return the text of `jws`. Compares decoded bytes, because strict
+  /// base64url has exactly one text for them.
+  func reassembles(to jws: CompactJWS) -> Bool {
     guard let payload = payload(), let signature = signatures.last else { return false }
     return ByteSearch.areEqual(header, jws.header)
       && ByteSearch.areEqual(payload[...], jws.payload[...])
       && ByteSearch.areEqual(signature, jws.signature[...])
   }
 
-  /// Whether counts, text and signatures belong together.
+  /// Whether the counts match the text and the signatures.
   var isWhole: Bool { signatures.count == nested.count + 1 && textCount == text.count }
 
-  /// What the counts add up to; nil where that is absurd.
+  /// The sum of the counts, or nil if it exceeds `maximumText`.
   var textCount: Int? {
     guard var sum = Self.sum(tailCount, 0) else { return nil }
     for part in nested {
@@ -161,9 +162,10 @@ extension JWSParts {
 // MARK: - The frame
 
 extension JWSParts {
-  /// Counts and signatures as stored before the compressed text.
+  /// Appends the counts and signatures, which are stored before the compressed text.
   ///
-  /// - Parameter headerCount: of the outer header, where the text begins with it; else 0.
+  /// - Parameter headerCount: the length of the outer header if the text begins with it, otherwise
+  ///   0.
   func appendFrame(to bytes: inout [UInt8], headerCount: Int) {
     VarInt.append(nested.count, to: &bytes)
     VarInt.append(headerCount, to: &bytes)
@@ -179,34 +181,34 @@ extension JWSParts {
     }
   }
 
-  /// Reads what `appendFrame` wrote, up to the text; `bytes` is left with what follows.
+  /// Reads what `appendFrame` wrote and removes it from `bytes`. Returns nil if it is damaged.
   ///
   /// - Parameters:
-  ///   - header: the outer one, where the frame says that the text does not begin with it.
-  ///   - headerCount: how much of the text that follows is the outer header.
+  ///   - header: the outer header, for a frame that says that the text does not begin with it.
+  ///   - headerCount: set to the length of the outer header at the beginning of the text.
   init?(frame bytes: inout ArraySlice<UInt8>, header: [UInt8], headerCount: inout Int) {
-    guard let count = VarInt.take(&bytes), count <= Self.maximumNested,
-      let own = VarInt.take(&bytes), own > 0 || !header.isEmpty
+    guard let count = VarInt.read(&bytes), count <= Self.maximumNested,
+      let own = VarInt.read(&bytes), own > 0 || !header.isEmpty
     else { return nil }
     self.header = header[...]
     headerCount = own
     for _ in 0..<count {
-      guard let gap = VarInt.take(&bytes), let header = VarInt.take(&bytes),
-        let payload = VarInt.take(&bytes)
+      guard let gap = VarInt.read(&bytes), let header = VarInt.read(&bytes),
+        let payload = VarInt.read(&bytes)
       else { return nil }
       nested.append(Nested(gapCount: gap, headerCount: header, payloadCount: payload))
     }
-    guard let tail = VarInt.take(&bytes) else { return nil }
+    guard let tail = VarInt.read(&bytes) else { return nil }
     tailCount = tail
     for _ in 0...count {
-      guard let size = VarInt.take(&bytes), size <= bytes.count else { return nil }
+      guard let size = VarInt.read(&bytes), size <= bytes.count else { return nil }
       signatures.append(bytes.prefix(size))
       bytes = bytes.dropFirst(size)
     }
   }
 }
 
-/// The three parts of a compact JWS, undecoded.
+/// The three segments of a compact JWS, not decoded.
 private struct Segments {
   let header: ArraySlice<UInt8>
   let payload: ArraySlice<UInt8>

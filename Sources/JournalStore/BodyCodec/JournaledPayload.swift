@@ -1,77 +1,76 @@
+public import AppStore
 import Encoding
 import SignedData
 
-/// What of an event's body the fold reads: the signed payloads, without the signatures around them.
+/// The part of an event's body that the fold reads: the signed payloads without their signatures.
 ///
-/// The journal stores a JWS with its payloads decoded, and kept it only after the stored form was
-/// decoded again and compared with the body. Strict base64url is a bijection, so those bytes are
-/// what decoding the body gives, and whoever only folds need not encode 18 KB to decode them again.
-/// What the bytes were signed with is `verify`'s affair, which reads exact bodies.
+/// The journal stores a JWS with its payloads decoded, after the stored form was decoded again and
+/// compared with the body. Strict base64url is a bijection, so these bytes are what decoding the
+/// body gives. The fold therefore need not encode 18 KB only to decode them again. `verify` reads
+/// exact bodies and checks the signatures.
 public struct JournaledPayload: Sendable {
+  /// The payloads in decoded form.
   public enum Content: Sendable, Equatable {
-    /// The outer payload of a JWS. Each nested JWS in it that the journal keeps decoded is replaced
-    /// by its number, one digit counting from 0; all others stand there as they were signed.
+    /// The outer payload of a JWS. Each nested JWS that the journal stores decoded is replaced by
+    /// its number, one digit counting from 0; any other nested JWS is unchanged.
     case jws(payload: [UInt8], nested: [Nested])
-    /// V1: the body itself.
+    /// The body of a V1 event.
     case json([UInt8])
-    /// It cannot be recovered, or is no compact JWS.
+    /// The body cannot be recovered, or is not a compact JWS.
     case unreadable
   }
 
   /// A JWS inside the outer payload.
   public struct Nested: Sendable, Equatable {
-    /// Where its number stands in the outer payload. Whatever stands elsewhere is no number of
-    /// ours, whatever it looks like.
-    public let place: Int
+    /// The offset of its number in the outer payload. A digit at any other offset is part of the
+    /// payload itself.
+    public let offset: Int
     /// Its decoded payload.
     public let payload: [UInt8]
   }
 
   public let seq: Int64
-  public let source: String
-  /// The 16 bytes as two big-endian numbers; nil where the column has another length.
-  public let uuid: (high: UInt64, low: UInt64)?
+  public let source: EventSource
+  /// Nil where the column is damaged and has another length.
+  public let uuid: NotificationUUID?
   public let content: Content
-  /// What `content` was made of, where that has nested ones.
-  private let unfolded: JWSParts?
+  /// The source of `content`, if it has nested JWS.
+  private let parts: JWSParts?
 
-  /// The outer payload exactly as it was signed: where a nested JWS is no whole value of a member
-  /// that is opened, its number must not be taken for what was signed.
+  /// The outer payload exactly as it was signed. Needed when a nested JWS is not the whole value of
+  /// a member that the fold reads: its number must not be mistaken for signed content.
   public var exactPayload: [UInt8]? {
     if case .unreadable = content { return nil }
-    guard let unfolded else {
+    guard let parts else {
       guard case .jws(let payload, _) = content else { return nil }
       return payload
     }
-    return unfolded.payload()
+    return parts.payload()
   }
 
   init(
-    seq: Int64, source: String, uuid: (high: UInt64, low: UInt64)?, content: Content,
-    unfolded: JWSParts?
+    seq: Int64, source: EventSource, uuid: NotificationUUID?, content: Content,
+    parts: JWSParts?
   ) {
     self.seq = seq
     self.source = source
     self.uuid = uuid
     self.content = content
-    self.unfolded = unfolded
+    self.parts = parts
   }
 
-  /// The same of an event whose body is at hand already.
+  /// The payload of an event whose body has been read.
   public init(_ event: StoredEvent) {
-    let uuid = NotificationUUID.bytes(event.notificationUUID).flatMap(NotificationUUID.halves)
     self.init(
-      seq: event.seq, source: event.source, uuid: uuid,
-      content: Content(body: event.body, source: event.source), unfolded: nil)
+      seq: event.seq, source: event.source, uuid: event.notificationUUID,
+      content: Content(body: event.body, source: event.source), parts: nil)
   }
 }
 
 extension JournaledPayload.Content {
-  static let v1 = "v1"
-
-  /// Of an exact body.
-  init(body: [UInt8], source: String) {
-    if source == Self.v1 {
+  /// Makes the content from an exact body.
+  init(body: [UInt8], source: EventSource) {
+    if source == .v1 {
       self = .json(body)
     } else if let jws = try? CompactJWS(parsing: body[...]) {
       self = .jws(payload: jws.payload, nested: [])
@@ -80,10 +79,10 @@ extension JournaledPayload.Content {
     }
   }
 
-  /// Of a JWS the journal keeps apart. Answers as reading the body it folds to would answer, also
-  /// where the file was tampered with: only where the two could differ the body is made.
+  /// Makes the content from a stored JWS. The result is the same as from the exact body, even if
+  /// the file was tampered with: where the two could differ, the payload is reassembled.
   ///
-  /// - Parameter plain: a header that was found to be plain; the next one is mostly the same.
+  /// - Parameter plain: the last header that `isPlain` accepted, as a cache.
   init(_ jws: JWSParts, _ plain: inout [UInt8]) {
     guard jws.isWhole, jws.header.count <= CompactJWS.maximumHeaderBytes, !jws.header.isEmpty,
       ByteSearch.first(UInt8(ascii: "."), in: jws.header) == nil
@@ -106,15 +105,15 @@ extension JournaledPayload.Content {
       let start = header + part.headerCount
       at = start + part.payloadCount
       nested.append(
-        JournaledPayload.Nested(place: payload.count, payload: Array(jws.text[start..<at])))
+        JournaledPayload.Nested(offset: payload.count, payload: Array(jws.text[start..<at])))
       payload.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: nested.count - 1))
     }
     payload += jws.text[at...]
     self = .jws(payload: payload, nested: nested)
   }
 
-  /// Whether a JSON string may hold this header as it is, and a compact JWS be cut behind it: what
-  /// was proven has base64url there and nothing else.
+  /// Whether a header can stand in a JSON string without escapes and contains no dot that would end
+  /// the segment. A proven header is base64url and always passes.
   private static func isPlain(_ header: ArraySlice<UInt8>, _ known: inout [UInt8]) -> Bool {
     if ByteSearch.areEqual(header, known[...]), !known.isEmpty { return true }
     guard isPlain(header) else { return false }
@@ -124,8 +123,9 @@ extension JournaledPayload.Content {
 
   private static func isPlain(_ header: ArraySlice<UInt8>) -> Bool {
     guard !header.isEmpty, header.count <= CompactJWS.maximumHeaderBytes else { return false }
-    // No early exit, and one bit for all questions: so the loop looks at sixteen bytes at once.
-    // What is 0 before 1 is subtracted, or below 0x21, gets the high bit.
+    // All conditions are combined in one bit without an early exit, so that the compiler can
+    // process sixteen bytes at once. Subtracting sets the high bit of a value that was 0 or below
+    // 0x21.
     var found: UInt8 = 0
     header.withUnsafeBufferPointer { bytes in
       for byte in bytes {

@@ -1,8 +1,8 @@
 import CZstd
 
-/// Zstandard for one thread: contexts are made once and used again (facebook.github.io/zstd).
+/// Zstandard for one thread, with reused contexts (facebook.github.io/zstd).
 ///
-/// Level 3, no checksum: the chain's SHA-256 covers the body already.
+/// Level 3, without a checksum, because the chain's SHA-256 covers the body.
 final class Zstd {
   static let level: Int32 = 3
 
@@ -22,7 +22,7 @@ final class Zstd {
     ZSTD_freeDCtx(decompressor)
   }
 
-  /// One frame; nil where zstd cannot, and the caller stores the bytes as they are.
+  /// One frame. Returns nil if zstd fails; the caller then stores the bytes uncompressed.
   func compress(_ bytes: [UInt8], with dictionary: ZstdDictionary?) -> [UInt8]? {
     var size = 0
     let frame = [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(bytes.count)) {
@@ -42,8 +42,8 @@ final class Zstd {
     return ZSTD_isError(size) == 0 ? frame : nil
   }
 
-  /// What a frame holds, nil unless that is exactly `size` bytes. The file may have been tampered
-  /// with: no more than `size` bytes are ever written, whatever the frame says.
+  /// The content of a frame, or nil unless it has exactly `size` bytes. A file may be tampered
+  /// with, so at most `size` bytes are written whatever the frame declares.
   func decompress(
     _ frame: ArraySlice<UInt8>, size: Int, with dictionary: ZstdDictionary?
   ) -> [UInt8]? {
@@ -61,52 +61,5 @@ final class Zstd {
       count = ZSTD_isError(found) == 0 ? found : 0
     }
     return found == size ? bytes : nil
-  }
-}
-
-/// Bytes to compress against, digested once for both ways.
-///
-/// `nonisolated(unsafe)` because using one only reads it, from several threads too (zstd.h).
-final class ZstdDictionary: Sendable {
-  nonisolated(unsafe) fileprivate let compression: OpaquePointer
-  nonisolated(unsafe) fileprivate let decompression: OpaquePointer
-
-  init(_ bytes: [UInt8]) {
-    let made = bytes.withUnsafeBytes {
-      (
-        ZSTD_createCDict($0.baseAddress, $0.count, Zstd.level),
-        ZSTD_createDDict($0.baseAddress, $0.count)
-      )
-    }
-    guard let compression = made.0, let decompression = made.1 else {
-      preconditionFailure("zstd has no memory for a dictionary")
-    }
-    self.compression = compression
-    self.decompression = decompression
-  }
-
-  /// How much of what repeats is kept: more found no more in a thousand notifications.
-  private static let taughtBytes = 16 << 10
-
-  /// Bytes for a dictionary of texts that are alike, with the statistics of their symbols, which
-  /// each frame would have to bring along otherwise (zdict.h); nil where there is too little to
-  /// learn.
-  static func train(on texts: [[UInt8]]) -> [UInt8]? {
-    let all = texts.flatMap { $0 }
-    let sizes = texts.map(\.count)
-    var size = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: taughtBytes) { target, count in
-      size = all.withUnsafeBytes { source in
-        ZDICT_trainFromBuffer(
-          target.baseAddress, target.count, source.baseAddress, sizes, UInt32(sizes.count))
-      }
-      count = ZDICT_isError(size) == 0 ? size : 0
-    }
-    return ZDICT_isError(size) == 0 ? bytes : nil
-  }
-
-  deinit {
-    ZSTD_freeCDict(compression)
-    ZSTD_freeDDict(decompression)
   }
 }

@@ -1,17 +1,17 @@
 import CZstd
 
-/// Zstandard files (RFC 8878), for what leaves the folder and comes back.
+/// Zstandard files (RFC 8878), for compressed exports and their import.
 public enum ZstdFile {
-  /// The first four bytes of every frame (section 3.1.1).
+  /// The first four bytes of every frame (RFC 8878, section 3.1.1).
   public static let magic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
 
-  /// One whole frame; frames behind each other make a file that any zstd reads. A piece that does
-  /// not become smaller is still a frame.
+  /// One complete frame, also if that is not smaller. Concatenated frames are a file that any zstd
+  /// reads. Returns nil if zstd fails.
   public static func frame(_ bytes: [UInt8]) -> [UInt8]? {
     Zstd().compress(bytes, with: nil)
   }
 
-  /// Unpacks a file that comes in pieces, whoever wrote it.
+  /// Decompresses a file that is read in chunks. The file may come from any program.
   public final class Reader {
     private let context: OpaquePointer
     private var isBroken = false
@@ -26,16 +26,16 @@ public enum ZstdFile {
 
     deinit { ZSTD_freeDCtx(context) }
 
-    /// What a piece of the file holds; nil where it is damaged. An empty piece is the file's end,
-    /// which must be a frame's.
+    /// The content of the next chunk of the file, or nil if the file is damaged. Pass an empty
+    /// chunk at the end of the file: the result is nil if the last frame is incomplete.
     public func unpack(_ bytes: [UInt8]) -> [UInt8]? {
       guard !isBroken, !(bytes.isEmpty && isInFrame) else { return nil }
       guard !bytes.isEmpty else { return [] }
       var unpacked: [UInt8] = []
-      var room = [UInt8](repeating: 0, count: ZSTD_DStreamOutSize())
+      var buffer = [UInt8](repeating: 0, count: ZSTD_DStreamOutSize())
       let isGood = bytes.withUnsafeBytes { source in
         var input = ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
-        return room.withUnsafeMutableBytes { target in
+        return buffer.withUnsafeMutableBytes { target in
           var isFull = true
           while input.pos < input.size || isFull {
             var output = ZSTD_outBuffer(dst: target.baseAddress, size: target.count, pos: 0)
@@ -43,7 +43,7 @@ public enum ZstdFile {
             if ZSTD_isError(left) != 0 { return false }
             isInFrame = left != 0
             unpacked += target[..<output.pos]
-            // A full room may leave more behind.
+            // After a full buffer zstd may hold more output.
             isFull = output.pos == output.size
           }
           return true

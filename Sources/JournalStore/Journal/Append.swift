@@ -1,12 +1,16 @@
+import AppStore
+
 extension Journal {
-  /// The most submissions one call takes.
+  /// The largest number of submissions in one call of `append`.
   public static let batchLimit = 1_000
 
-  /// Keeps a batch in one SQL transaction, synced when this returns (promise 1): all or nothing.
+  /// Writes a batch in one SQL transaction, which is synced when this returns (promise 1). Either
+  /// the whole batch is written or nothing.
   ///
-  /// - Returns: an outcome for each submission, in order.
-  /// - Throws: `full` (nothing was written, may be tried again); a fatal error ends the journal and
-  ///   every later call throws it again.
+  /// - Returns: one outcome for each submission, in the same order.
+  /// - Throws: `StoreError.full` when the disk is full: nothing was written, and the call may be
+  ///   repeated. `StoreError.sql` when a UUID or a hash has the wrong form. A fatal error
+  ///   (`StoreError.isFatal`) ends the journal: every later call throws it again.
   public func append(_ batch: [Submission]) throws(StoreError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
     let outcomes = try write { (connection) throws(StoreError) in
@@ -18,7 +22,7 @@ extension Journal {
         case .quarantine(let item): outcomes.append(try quarantine(item, connection))
         }
       }
-      // Counts that wait go along with what is synced anyway.
+      // This SQL transaction is synced anyway, so waiting counts cost no sync of their own.
       if Self.isWriting(outcomes) { try write(redeliveries, connection) }
       return outcomes
     }
@@ -31,11 +35,10 @@ extension Journal {
   private func append(
     _ event: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome {
-    guard let uuid = NotificationUUID.bytes(event.notificationUUID),
-      event.bodySHA256.count == 32
-    else { throw .sql("an event's uuid or hash is not in its one form") }
+    guard event.bodySHA256.count == 32 else { throw .sql("an event's hash has not 32 bytes") }
+    let uuid = event.notificationUUID.bytes
     if let run = event.run, run.isEnded { return .skipped }
-    if let twin = try twin(of: event, uuid, connection) { return twin }
+    if let outcome = try existingEvent(of: event, uuid, connection) { return outcome }
     var receivedAt = event.receivedAt
     if let last = head.receivedAt, receivedAt < last {
       if event.preservesReceivedAt {
@@ -56,42 +59,45 @@ extension Journal {
   }
 
   private func insert(
-    _ event: NewEvent, _ uuid: [UInt8], _ place: Head, _ receivedAt: Int64,
+    _ event: NewEvent, _ uuid: [UInt8], _ next: Head, _ receivedAt: Int64,
     _ connection: SQLiteConnection
   ) throws(StoreError) {
-    let stored = try codec.encode(event.content, mayLearn: true)
+    let stored = try codec.encode(event.content, trainsDictionary: true)
     let statement = try connection.statement(
       """
       INSERT INTO event (seq, notification_uuid, source, stream_id, kind_id, dictionary_id,
         signed_date_ms, received_at_ms, body_sha256, hash, body)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """)
-    statement.bind(1, place.seq).bind(2, uuid).bind(3, event.source)
+    statement.bind(1, next.seq).bind(2, uuid).bind(3, event.source.rawValue)
       .bind(4, try streamId(of: event, connection)).bind(5, try kindId(of: event, connection))
       .bind(6, stored.dictionary).bind(7, event.signedDate).bind(8, receivedAt)
-      .bind(9, event.bodySHA256).bind(10, place.hash).bind(11, stored.bytes)
+      .bind(9, event.bodySHA256).bind(10, next.hash).bind(11, stored.bytes)
     try statement.run()
   }
 
-  /// Promise 4. What the journal already has under this uuid: the same notification, or another,
-  /// which then goes to quarantine. The first one stays whatever comes.
-  private func twin(
+  /// Promise 4: compares the event with the one already journaled under its UUID, which never
+  /// changes. An event with other content goes to quarantine.
+  ///
+  /// - Returns: nil if the journal has no event with this UUID.
+  private func existingEvent(
     of event: NewEvent, _ uuid: [UInt8], _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome? {
     let found = try connection.statement(
       "SELECT seq, body_sha256, source, body, dictionary_id FROM event WHERE notification_uuid = ?"
     ).bind(1, uuid).first { row in
       (
-        seq: row.int(0), isSame: row.bytes(1) == event.bodySHA256, source: row.text(2),
+        seq: row.int(0), isSame: row.bytes(1) == event.bodySHA256,
+        source: EventSource(rawValue: row.text(2)),
         body: row.bytes(3), dictionary: row.optionalInt(4)
       )
     }
     guard let found else { return nil }
     if found.isSame { return .duplicate(seq: found.seq) }
     if found.source == event.source {
-      // A V1 uuid is made from the content, so the rest (a newer receipt) is no other content.
-      if event.source == "v1" { return .duplicate(seq: found.seq) }
-      // ECDSA has two signatures for everything signed: the same input signed again is a duplicate.
+      // A V1 UUID is derived from the content without the receipt, so only the receipt differs.
+      if event.source == .v1 { return .duplicate(seq: found.seq) }
+      // ECDSA signatures are not unique: the same input signed again is a duplicate.
       if let body = try codec.decode(found.body, dictionary: found.dictionary),
         Self.signingInput(body) == Self.signingInput(event.body)
       {
@@ -108,14 +114,14 @@ extension Journal {
 
   private func appId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError) -> Int64
   {
-    let key = [event.environment, event.bundleId]
+    let key = AppKey(environment: event.environment, bundleId: event.bundleId)
     if let id = apps[key] { return id }
     let known = try connection.statement(
       "SELECT id FROM app WHERE environment = ? AND bundle_id = ?"
-    ).bind(1, event.environment).bind(2, event.bundleId).first { $0.int(0) }
+    ).bind(1, event.environment.rawValue).bind(2, event.bundleId).first { $0.int(0) }
     if known == nil {
       try connection.statement("INSERT INTO app (environment, bundle_id) VALUES (?, ?)")
-        .bind(1, event.environment).bind(2, event.bundleId).run()
+        .bind(1, event.environment.rawValue).bind(2, event.bundleId).run()
     }
     let id = known ?? connection.lastRowId
     apps[key] = id
@@ -138,7 +144,7 @@ extension Journal {
   private func kindId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError)
     -> Int64
   {
-    let key = [event.notificationType, event.subtype]
+    let key = Kind(notificationType: event.notificationType, subtype: event.subtype)
     if let id = kinds[key] { return id }
     let known = try connection.statement(
       "SELECT id FROM kind WHERE notification_type = ? AND subtype IS ?"

@@ -1,3 +1,4 @@
+public import AppStore
 import SignedData
 
 /// The chain that makes any change to a journaled event visible (promise 5).
@@ -13,10 +14,16 @@ public enum ChainHash {
 
   private static let label = Array("subledger.journal.v1".utf8) + [0]
 
-  /// hash[seq]. `notificationUUID` is the lower-case text, hashes are 32 bytes, times milliseconds.
+  /// hash[seq].
+  ///
+  /// - Parameters:
+  ///   - previous: hash[seq-1], 32 bytes.
+  ///   - receivedAt: milliseconds since 1970 UTC.
+  ///   - notificationUUID: lower-case text with hyphens.
+  ///   - bodySHA256: SHA-256 of the exact body, 32 bytes.
   public static func next(
-    after previous: [UInt8], seq: Int64, receivedAt: Int64, notificationUUID: String,
-    source: String, bodySHA256: [UInt8]
+    after previous: [UInt8], seq: Int64, receivedAt: Int64, notificationUUID: NotificationUUID,
+    source: EventSource, bodySHA256: [UInt8]
   ) -> [UInt8] {
     var message: [UInt8] = []
     message.reserveCapacity(192)
@@ -24,8 +31,8 @@ public enum ChainHash {
     message += previous
     append(seq, to: &message)
     append(receivedAt, to: &message)
-    append(notificationUUID, to: &message)
-    append(source, to: &message)
+    append(notificationUUID.description, to: &message)
+    append(source.rawValue, to: &message)
     message += bodySHA256
     return SHA256.hash(message)
   }

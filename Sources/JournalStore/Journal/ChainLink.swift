@@ -1,14 +1,17 @@
-/// What the chain needs to know of an event, without its body.
+public import AppStore
+
+/// The part of an event that its chain hash covers, with the body replaced by its hash.
 public struct ChainLink: Sendable, Equatable {
   public let seq: Int64
-  public let notificationUUID: String
-  public let source: String
+  public let notificationUUID: NotificationUUID
+  public let source: EventSource
   /// Milliseconds since 1970 UTC.
   public let receivedAt: Int64
   public let bodySHA256: [UInt8]
 
   public init(
-    seq: Int64, notificationUUID: String, source: String, receivedAt: Int64, bodySHA256: [UInt8]
+    seq: Int64, notificationUUID: NotificationUUID, source: EventSource, receivedAt: Int64,
+    bodySHA256: [UInt8]
   ) {
     self.seq = seq
     self.notificationUUID = notificationUUID
@@ -17,7 +20,7 @@ public struct ChainLink: Sendable, Equatable {
     self.bodySHA256 = bodySHA256
   }
 
-  /// hash[seq], `previous` being hash[seq-1] (promise 5).
+  /// hash[seq], where `previous` is hash[seq-1] (promise 5).
   public func hash(after previous: [UInt8]) -> [UInt8] {
     ChainHash.next(
       after: previous, seq: seq, receivedAt: receivedAt, notificationUUID: notificationUUID,
@@ -26,27 +29,30 @@ public struct ChainLink: Sendable, Equatable {
 }
 
 extension JournalReader {
-  /// The links of a range, in order, while `body` answers true. Between pieces no read transaction
-  /// is kept.
+  /// Calls `body` with the links of a range in order of seq, until it returns false. No read
+  /// transaction stays open between batches.
+  ///
+  /// - Throws: `StoreError.corrupt` when the file returns rows out of order, other errors of
+  ///   SQLite, and what `body` throws.
   public func forEachLink(
     from first: Int64, through last: Int64, _ body: (ChainLink) throws(StoreError) -> Bool
   ) throws(StoreError) {
     var next = first
     while next <= last {
-      let piece = try connection.statement(
+      let batch = try connection.statement(
         """
         SELECT seq, notification_uuid, source, received_at_ms, body_sha256 FROM event
-        WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT \(Self.pieceCount)
+        WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT \(Self.batchSize)
         """
       ).bind(1, next).bind(2, last).all {
         ChainLink(
-          seq: $0.int(0), notificationUUID: NotificationUUID.text($0.bytes(1)),
-          source: $0.text(2), receivedAt: $0.int(3), bodySHA256: $0.bytes(4))
-      }.inOrder(after: next - 1) { $0.seq }
-      for link in piece {
+          seq: $0.int(0), notificationUUID: EventRow.uuid($0.bytes(1)),
+          source: EventSource(rawValue: $0.text(2)), receivedAt: $0.int(3), bodySHA256: $0.bytes(4))
+      }.ascending(after: next - 1) { $0.seq }
+      for link in batch {
         guard try body(link) else { return }
       }
-      guard let end = piece.last else { return }
+      guard let end = batch.last else { return }
       next = end.seq + 1
     }
   }

@@ -1,9 +1,9 @@
 import Glibc
 public import Platform
 
-/// The data folder: one journal, its projections, one lock, one control socket. Mode 0700.
+/// The data folder: one journal, its projections, one lock and one control socket. Mode 0700.
 public struct DataFolder: Sendable, Hashable {
-  /// Without a slash at the end.
+  /// The path without a trailing slash.
   public let path: String
 
   public init(path: String) {
@@ -16,91 +16,99 @@ public struct DataFolder: Sendable, Hashable {
   public var journalWAL: String { journal + "-wal" }
   public var lockFile: String { path + "/lock" }
   public var controlSocket: String { path + "/control.sock" }
-  /// The private key that anchors are signed with.
+  /// The private key that signs anchors.
   public var anchorKey: String { path + "/anchor.key" }
-  /// Says what a backup is of; in no data folder.
+  /// Describes a backup. A data folder has no such file.
   public var backupManifest: String { path + "/" + Self.backupManifestName }
   public static let backupManifestName = "backup.json"
 
-  /// A projection of this folder, by its file's name.
+  /// The path of a projection in this folder, given its file name.
   public func projection(named name: String) -> String { "\(path)/\(name)" }
 
-  /// Where this fold version's rows are built, beside the live ones.
+  /// The path at which a new projection of this fold version is built, beside the live one.
   public func buildingProjection(_ foldVersion: Int) -> String {
     "\(path)/entitlements-\(foldVersion).sqlite.building"
   }
 
-  /// Says which projection is live: `ProjectionList`.
+  /// The file that names the live projection: `ProjectionList`.
   public var projectionList: String { path + "/projections" }
 
-  /// What the last comparison of built rows with live ones said.
+  /// The result of the last comparison of a built projection with the live one.
   public var comparison: String { path + "/comparison.json" }
 
-  /// Makes the folder with mode 0700 where there is none, durably.
+  /// Makes the folder with mode 0700 unless it exists, and syncs its parent.
+  ///
+  /// - Throws: `StoreError.platform` when the folder cannot be made or synced, `StoreError.full`
+  ///   when the disk is full.
   public func create() throws(StoreError) {
     guard mkdir(path, 0o700) != 0 else {
-      try platform { () throws(PlatformError) in try DurableFile.syncFolder(of: path) }
+      try mapError(StoreError.init, try DurableFile.syncFolder(of: path))
       return
     }
     guard errno == EEXIST else { throw StoreError(.last("make the folder \(path)")) }
   }
 
+  /// - Throws: what the file system reports, other than that nothing has this name.
   public func exists() throws(StoreError) -> Bool {
-    try platform { () throws(PlatformError) in try DurableFile.size(path) } != nil
+    try mapError(StoreError.init, try DurableFile.size(path)) != nil
   }
 
-  /// Whether there is a journal in it.
+  /// Whether the folder holds a journal.
   ///
-  /// - Throws: `foreign` where something else than a file has its name: SQLite would open a pipe,
-  ///   and wait for who writes to it.
+  /// - Throws: `StoreError.foreign` when `journal.sqlite` is not a plain file: SQLite would open a
+  ///   pipe and wait for a writer. Otherwise what the file system reports.
   public func hasJournal() throws(StoreError) -> Bool {
-    let isFile = try platform { () throws(PlatformError) in try DurableFile.isPlain(journal) }
+    let isFile = try mapError(StoreError.init, try DurableFile.isPlain(journal))
     guard let isFile else { return false }
-    guard isFile else { throw .foreign("\(journal) is no plain file") }
+    guard isFile else { throw .foreign("\(journal) is not a plain file") }
     return true
   }
 
-  /// Takes the folder for this process, until the value ends (promise 10).
+  /// Locks the folder for this process for as long as the returned value exists (promise 10).
   ///
-  /// - Throws: `locked` when another process has it, `foreign` for a backup, which stays as it was
-  ///   made; nothing was touched then.
+  /// - Throws: `StoreError.locked` when another process holds the folder, `StoreError.foreign` for
+  ///   a backup, which must not change. No file was changed then.
   public func lock() throws(StoreError) -> FolderLock {
     try requireNoBackup()
-    let lock = try platform { () throws(PlatformError) in try FolderLock.take(lockFile) }
+    let lock = try mapError(StoreError.init, try FolderLock.acquire(lockFile))
     guard let lock else { throw .locked }
     return lock
   }
 
-  /// Takes the right to build rows beside the live ones, until the value ends.
+  /// Reserves the building of a projection for this process for as long as the returned value
+  /// exists.
   ///
-  /// - Throws: `locked` when another process is building, `foreign` for a backup.
+  /// - Throws: `StoreError.locked` when another process is building, `StoreError.foreign` for a
+  ///   backup.
   public func lockRebuild() throws(StoreError) -> FolderLock {
     try requireNoBackup()
-    let lock = try platform { () throws(PlatformError) in
-      try FolderLock.take(path + "/rebuild.lock")
-    }
+    let lock = try mapError(StoreError.init, try FolderLock.acquire(path + "/rebuild.lock"))
     guard let lock else { throw .locked }
     return lock
   }
 
-  /// - Throws: `foreign` for a backup.
+  /// Refuses a folder that is a backup.
+  ///
+  /// - Throws: `StoreError.foreign` for a backup, otherwise what the file system reports.
   public func requireNoBackup() throws(StoreError) {
-    let kind = try platform { () throws(PlatformError) in try FileKind.of(backupManifest) }
+    let kind = try mapError(StoreError.init, try FileKind.of(backupManifest))
     guard kind == nil else {
       throw .foreign("\(path) is a backup, to be restored: `subledger restore \(path) --data NEW`")
     }
   }
 
-  /// Whether a process holds the folder now. Creates nothing.
+  /// Whether a process holds the folder's lock now. Creates no file.
+  ///
+  /// - Throws: what the file system reports.
   public func isLocked() throws(StoreError) -> Bool {
-    try platform { () throws(PlatformError) in try FolderLock.isHeld(lockFile) }
+    try mapError(StoreError.init, try FolderLock.isHeld(lockFile))
   }
 
-  /// How to open a file of this folder for reading without creating anything beside it: while a
-  /// daemon runs, or a crash left a -wal, through the -wal; otherwise as a file at rest.
+  /// The mode that reads a file of this folder without creating files beside it: through the -wal
+  /// while a daemon runs or after a crash left a -wal, otherwise as a file at rest.
   func readingMode(_ file: String) throws(StoreError) -> SQLiteConnection.Mode {
     if try isLocked() { return .read }
-    let wal = try platform { () throws(PlatformError) in try DurableFile.size(file + "-wal") }
+    let wal = try mapError(StoreError.init, try DurableFile.size(file + "-wal"))
     return (wal ?? 0) > 0 ? .read : .immutable
   }
 }

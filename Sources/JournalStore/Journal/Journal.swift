@@ -1,39 +1,51 @@
+import AppStore
 public import Platform
 
 /// The journal's writer: one per folder, on one thread.
 ///
-/// Promises kept here and in `Append`:
+/// It guarantees, together with `Append`:
 /// 1. `append` returns after its SQL transaction is synced (`synchronous=FULL` in WAL mode).
 /// 4. `notification_uuid` is unique for ever.
-/// 5. Rows never change (triggers), and `ChainHash` makes any change visible.
-/// 10. It opens only under the folder's lock.
+/// 5. Events never change (triggers), and `ChainHash` makes any change detectable.
+/// 10. A journal is only opened under the folder's lock.
 public final class Journal {
-  /// 16 random bytes made with the journal; projections name the journal they came from by them.
+  /// 16 random bytes made with the journal. A projection names its journal by them.
   public let journalId: [UInt8]
-  /// The newest event. Kept in memory, read again after any error.
+  /// The newest event. Cached, and read again after any error.
   public internal(set) var head: Head
 
   let codec: BodyCodec
   private let dictionary: SharedDictionary
-  var apps: [[String]: Int64] = [:]
-  var kinds: [[String?]: Int64] = [:]
+  /// Ids of rows in `app` and `kind`, as far as they were used since the start.
+  var apps: [AppKey: Int64] = [:]
+  var kinds: [Kind: Int64] = [:]
+
+  struct Kind: Hashable {
+    let notificationType: String
+    let subtype: String?
+  }
+
   var foreignCount = 0
-  /// What came again since counts were last written, by seq.
+  /// Redeliveries by seq that are counted but not written yet.
   var redeliveries: [Int64: Redeliveries] = [:]
   private let live: SQLiteConnection
-  private var ending: StoreError?
+  /// Set once a failure or `close` has ended this journal.
+  private var closingError: StoreError?
 
-  /// Pages in the -wal past which `checkpointIfNeeded` copies them into the file, 16 MB. A page of
-  /// an index is written again and again meanwhile, and copied once.
+  /// The size of the -wal, in pages, above which `checkpointIfNeeded` copies it into the file:
+  /// 16 MB. An index page that changed many times since the last checkpoint is copied only once.
   package static let checkpointPages = 4_000
 
-  /// Opens the folder's journal, or makes one where there is none. See `StartUp` for the order of
-  /// checks; a refusal leaves every byte of every file as it was.
+  /// Opens the folder's journal, or makes one if there is none. `StartUp` lists the checks in
+  /// order.
   ///
   /// - Parameters:
-  ///   - lock: this folder's lock; the caller keeps it as long as the journal lives.
-  ///   - now: milliseconds since 1970 UTC, for the record of migrations.
-  ///   - dictionary: where those find it who pack bodies ahead of this writer.
+  ///   - lock: this folder's lock, which must outlive the journal.
+  ///   - now: milliseconds since 1970 UTC, recorded with each applied migration.
+  ///   - dictionary: receives the dictionary with which a `BodyPacker` may pack bodies.
+  /// - Throws: `StoreError.foreign`, `.newer`, `.missingWAL`, `.brokenTail` or `.frozenMigration`
+  ///   when a check of `StartUp` fails: every byte of every file is then unchanged. Otherwise what
+  ///   SQLite or the file system reports.
   public static func open(
     _ folder: DataFolder, lock: borrowing FolderLock, now: Int64,
     sharing dictionary: SharedDictionary = SharedDictionary()
@@ -41,13 +53,13 @@ public final class Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now)
     let connection = try SQLiteConnection.open(folder.journal, .write)
-    // From here on, also in a failure: only `close` closes it, since a file that is marked as open
-    // is refused without its -wal (`StartUp`, 3).
+    // From here on only `close` may close the connection, also after a failure: closing removes the
+    // -wal, and a file that is marked as open is refused without its -wal (`StartUp`, 3).
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try Migrator.apply(connection, now: now)
     let journal = try Journal(connection, dictionary)
     try journal.markOpen()
-    try platform { () throws(PlatformError) in try DurableFile.syncFolder(of: folder.journal) }
+    try mapError(StoreError.init, try DurableFile.syncFolder(of: folder.journal))
     return journal
   }
 
@@ -57,40 +69,42 @@ public final class Journal {
     live = connection
     self.dictionary = dictionary
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []
-    codec = BodyCodec(shelf: DictionaryStore(connection))
+    codec = BodyCodec(dictionaries: DictionaryStore(connection))
     head = try Self.readHead(connection)
     foreignCount = try Self.readForeignCount(connection)
   }
 
-  /// From here on a file without its -wal is a torn copy: the flag is in the file itself, and the
-  /// -wal stays non-empty, since a passive checkpoint never shortens it.
+  /// Sets the open flag. From then on a file without its -wal is recognized as an incomplete copy:
+  /// the flag is in the file itself, and a passive checkpoint never shortens the -wal.
   private func markOpen() throws(StoreError) {
     try live.atomically { () throws(StoreError) in
       try Meta(connection: live).set(.open, 1)
-      try sign(live)
+      try writeGeneration(live)
     }
     try live.checkpointPassive()
   }
 
-  /// Puts the page with the journal's id and a growing number into the -wal. Done in the first SQL
-  /// transaction of each -wal, so that one of another journal, or an older one of this, is known.
-  private func sign(_ connection: SQLiteConnection) throws(StoreError) {
+  /// Increments the generation, which puts the page with it and the journal's id into the -wal.
+  /// Done in the first SQL transaction of each -wal, so that a -wal of another journal or an older
+  /// -wal of this journal can be recognized.
+  private func writeGeneration(_ connection: SQLiteConnection) throws(StoreError) {
     let meta = Meta(connection: connection)
     try meta.set(.generation, (try meta.int(.generation) ?? 0) + 1)
   }
 
-  /// Tells who packs ahead what is on the disk now.
-  func shareDictionary() { dictionary.publish(codec.settled) }
+  /// Publishes the trained dictionary. Only called after it was committed.
+  func shareDictionary() { dictionary.publish(codec.trainedEntry) }
 
-  /// Every write: one SQL transaction, synced when this returns, or nothing and the error.
+  /// Runs `body` in one SQL transaction that is synced when this returns. Every write of this type
+  /// goes through here. After an error nothing was written.
   func write<Result>(
     _ body: (SQLiteConnection) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     let connection = try connection()
     do {
       return try connection.atomically { () throws(StoreError) in
-        // SQLite starts the -wal over in the first commit after everything in it was copied.
-        if connection.walPages == 0 { try sign(connection) }
+        // After a complete checkpoint SQLite begins a new -wal in the next commit.
+        if connection.walPages == 0 { try writeGeneration(connection) }
         return try body(connection)
       }
     } catch {
@@ -101,29 +115,31 @@ public final class Journal {
 
   /// The connection, unless a failure or `close` has ended this journal.
   func connection() throws(StoreError) -> SQLiteConnection {
-    if let ending { throw ending }
+    if let closingError { throw closingError }
     return live
   }
 
-  /// After an error nothing in memory is trusted. A failing disk ends the journal: after a failed
-  /// fsync the kernel may drop pages and answer success the next time, so no later commit could
-  /// keep promise 1.
+  /// Discards everything cached, and ends the journal after a fatal error: after a failed fsync the
+  /// kernel may drop pages and report success the next time, so no later commit could keep
+  /// promise 1.
   private func recover(from error: StoreError) {
-    if error.isFatal { ending = error }
+    if error.isFatal { closingError = error }
     apps.removeAll()
     kinds.removeAll()
     codec.forget()
-    guard ending == nil else { return }
+    guard closingError == nil else { return }
     do throws(StoreError) {
       head = try Self.readHead(live)
       foreignCount = try Self.readForeignCount(live)
     } catch {
-      ending = error
+      closingError = error
     }
   }
 
-  /// Copies the -wal into the file once it has grown, without waiting for readers. Call between
-  /// batches; it syncs the file.
+  /// Copies the -wal into the file if it has grown beyond `checkpointPages`, without waiting for
+  /// readers, and syncs the file. Call between batches.
+  ///
+  /// - Throws: what SQLite reports. A fatal error ends the journal.
   public func checkpointIfNeeded() throws(StoreError) {
     let connection = try connection()
     guard connection.walPages > Self.checkpointPages else { return }
@@ -135,12 +151,13 @@ public final class Journal {
     }
   }
 
-  /// Ends well: the flag is cleared, the -wal is copied and removed. Later calls throw.
+  /// Clears the open flag, copies the -wal into the file, removes it and closes. Later calls throw.
+  /// If readers still use the -wal, it remains for the next start; this is no error.
   ///
-  /// Readers that still look at the -wal are no error; it then stays for the next start.
+  /// - Throws: the error that has already ended the journal, or what SQLite reports.
   public func close() throws(StoreError) {
     let connection = try connection()
-    ending = .sql("the journal is closed")
+    closingError = .sql("the journal is closed")
     try connection.atomically { () throws(StoreError) in
       try write(redeliveries, connection)
       try Meta(connection: connection).set(.open, 0)
@@ -153,7 +170,9 @@ public final class Journal {
     connection.close()
   }
 
-  /// hash[seq]; nil past the head.
+  /// hash[seq], or nil if seq is past the head.
+  ///
+  /// - Throws: the error that has ended the journal, or what SQLite reports.
   public func hash(at seq: Int64) throws(StoreError) -> [UInt8]? {
     if seq == 0 { return ChainHash.origin }
     return try connection().statement("SELECT hash FROM event WHERE seq = ?").bind(1, seq)
@@ -165,8 +184,8 @@ public final class Journal {
       try connection.statement(
         "SELECT seq, hash, received_at_ms FROM event ORDER BY seq DESC LIMIT 1"
       ).first { Head(seq: $0.int(0), hash: $0.bytes(1), receivedAt: $0.int(2)) } ?? .empty
-    // Dense from 1, no journal gets there; and from here on a place has a next one.
-    guard head.seq < 1 << 60 else { throw .corrupt("the last event's seq is beyond all bounds") }
+    // seq is dense from 1, so only a damaged file has this one. Below, seq + 1 cannot overflow.
+    guard head.seq < 1 << 60 else { throw .corrupt("the last event's seq is impossibly large") }
     return head
   }
 

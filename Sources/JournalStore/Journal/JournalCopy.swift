@@ -1,32 +1,32 @@
 import Platform
 
-/// A journal in a file of its own, as it was at one moment: no -wal beside it, and not marked as
-/// open, so that it can be read, and later be started on, as it lies there.
+/// A copy of a journal as of one moment, in one file without a -wal and not marked as open. It can
+/// be read as it is, and a daemon can start on it.
 public struct JournalCopy: Sendable {
   public let journalId: [UInt8]
   public let head: Head
-  /// The schema's number.
+  /// The number of the schema.
   public let schema: Int
-  /// How many notifications are in quarantine, which is a part of the journal.
+  /// The number of notifications in quarantine, which is part of the journal.
   public let quarantined: Int64
 
-  /// Pages copied between two looks at whether to go on: a MiB.
+  /// The number of pages copied between two calls of `progress`: 1 MiB.
   private static let stepPages: Int32 = 256
 
-  /// Copies a folder's journal, whether a daemon runs on it or not, and syncs the copy.
+  /// Copies a folder's journal, with or without a running daemon, and syncs the copy.
   ///
-  /// Beside a daemon it reads through the -wal like any reader: what was answered before this was
-  /// called is in it (promise 1), whole SQL transactions of the daemon and nothing else. The daemon
-  /// goes on writing; its -wal grows until the snapshot ends, since no checkpoint passes a reader.
-  /// Where no daemon runs, the files must be such that one would start on them, and nothing is
-  /// created beside them.
+  /// While a daemon runs, the copy is read through the -wal. It holds whole SQL transactions only,
+  /// and everything that was answered before the call (promise 1). The daemon continues to write;
+  /// its -wal grows until the copy is complete, because a checkpoint cannot pass a reader. Without
+  /// a daemon, the files must pass the checks of a start, and no file is created beside them.
   ///
   /// - Parameters:
-  ///   - path: a file that is not there; it is made with mode 0600.
-  ///   - progress: MiB copied and in all; false stops.
-  /// - Returns: nil where it was stopped.
-  /// - Throws: also what a start would throw: `missingWAL`, `brokenTail`, `newer`, `foreign`;
-  ///   `busy` where daemons come and go meanwhile.
+  ///   - path: a file that does not exist yet; it is made with mode 0600.
+  ///   - progress: called with the MiB copied and the MiB in total. It returns false to stop.
+  /// - Returns: nil if `progress` stopped the copy.
+  /// - Throws: what a start would throw: `StoreError.missingWAL`, `.brokenTail`, `.newer`,
+  ///   `.foreign`, `.frozenMigration`; `.busy` when daemons start and stop during three attempts;
+  ///   `.full` or another error of the disk when the copy cannot be written.
   public static func make(
     of folder: DataFolder, at path: String, progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> JournalCopy? {
@@ -35,13 +35,13 @@ public struct JournalCopy: Sendable {
     }
     for _ in 0..<3 {
       if try folder.isLocked() { return try copy(folder, .read, path, progress) }
-      let stamp = try stamp(folder)
+      let identity = try identity(folder)
       do throws(StoreError) {
         let hasWAL = try StartUp.examine(folder)
         let copy = try copy(folder, hasWAL ? .inspection : .immutable, path, progress)
-        // No lock kept a daemon from starting. One that did has written the file by now: it marks
-        // the journal as open.
-        if try !folder.isLocked(), try self.stamp(folder) == stamp { return copy }
+        // No lock prevents a daemon from starting during the copy. Such a daemon has changed the
+        // file: it marks the journal as open.
+        if try !folder.isLocked(), try self.identity(folder) == identity { return copy }
       } catch {
         guard try folder.isLocked() else { throw error }
       }
@@ -49,41 +49,41 @@ public struct JournalCopy: Sendable {
     throw .busy
   }
 
-  private static func stamp(_ folder: DataFolder) throws(StoreError) -> FileIdentity {
-    try platform { () throws(PlatformError) in try FileIdentity.of(folder.journal) }
+  private static func identity(_ folder: DataFolder) throws(StoreError) -> FileIdentity {
+    try mapError(StoreError.init, try FileIdentity.of(folder.journal))
   }
 
   private static func copy(
     _ folder: DataFolder, _ mode: SQLiteConnection.Mode, _ path: String,
     _ progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> JournalCopy? {
-    try platform { () throws(PlatformError) in
+    try mapError(StoreError.init) { () throws(PlatformError) in
       for suffix in ["", "-journal", "-wal"] { try DurableFile.remove(path + suffix) }
       try DurableFile.create(path)
     }
     let source = try SQLiteConnection.open(folder.journal, mode)
     defer { source.close() }
     let schema = try source.requireOurs(
-      folder.journal, mark: StartUp.journalMark, known: Migrator.known)
+      folder.journal, applicationId: StartUp.journalApplicationId, known: Migrator.known)
     try source.beginSnapshot()
     defer { source.endSnapshot() }
     let reader = JournalReader(source)
     let copied = JournalCopy(
       journalId: try reader.journalId(), head: try reader.head(), schema: schema,
-      quarantined: try reader.quarantineCounts().kept)
+      quarantined: try reader.quarantineCounts().stored)
     let target = try SQLiteConnection.open(path, .copy)
     defer { target.close() }
     guard try fill(target, from: source, progress) else { return nil }
-    try settle(target)
+    try leaveWALMode(target)
     target.close()
-    try platform { () throws(PlatformError) in try DurableFile.sync(path) }
+    try mapError(StoreError.init, try DurableFile.sync(path))
     return copied
   }
 
   private static func fill(
     _ target: SQLiteConnection, from source: SQLiteConnection, _ progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> Bool {
-    // The file is synced once, at the end; until then it is nobody's.
+    // Nothing uses the file before the copy is complete, so it is synced once, at the end.
     try target.execute("PRAGMA synchronous=OFF")
     let pageSize = try source.statement("PRAGMA page_size").first { $0.int(0) } ?? 4096
     var copy = try PageCopy.begin(from: source, to: target)
@@ -94,30 +94,12 @@ public struct JournalCopy: Sendable {
     return true
   }
 
-  /// Out of WAL mode, and closed in good order (`Journal.close` does no more than that).
-  private static func settle(_ target: SQLiteConnection) throws(StoreError) {
+  /// Leaves WAL mode and clears the open flag, so that the file is like one that was closed.
+  private static func leaveWALMode(_ target: SQLiteConnection) throws(StoreError) {
     let mode = try target.statement("PRAGMA journal_mode=DELETE").first { $0.text(0) }
     guard mode == "delete" else { throw .sql("the copy stays in WAL mode") }
     try target.atomically { () throws(StoreError) in
       try Meta(connection: target).set(.open, 0)
     }
-  }
-}
-
-extension JournalReader {
-  /// How many events there are, whatever their places.
-  public func eventCount() throws(StoreError) -> Int64 {
-    try connection.statement("SELECT count(*) FROM event").first { $0.int(0) } ?? 0
-  }
-
-  /// Places past one, lowest first.
-  public func places(after seq: Int64, limit: Int) throws(StoreError) -> [Int64] {
-    try connection.statement("SELECT seq FROM event WHERE seq > ? ORDER BY seq LIMIT ?")
-      .bind(1, seq).bind(2, Int64(limit)).all { $0.int(0) }
-  }
-
-  /// The schema's number.
-  public func schema() throws(StoreError) -> Int {
-    try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
   }
 }

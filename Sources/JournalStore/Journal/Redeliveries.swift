@@ -1,5 +1,7 @@
-/// How often a notification came again once it was journaled. Times are milliseconds since 1970
-/// UTC, by our clock.
+public import AppStore
+
+/// The deliveries of a notification after the one that was journaled. Times are milliseconds since
+/// 1970 UTC by our clock.
 public struct Redeliveries: Sendable, Equatable {
   public var count: Int64
   public var firstAt: Int64
@@ -18,29 +20,30 @@ public struct Redeliveries: Sendable, Equatable {
   }
 }
 
-/// Duplicates are refused (promise 4), and counted: beside the chain, since a count says nothing
-/// about a customer.
+/// Duplicates are not journaled (promise 4) but counted, outside the hash chain because a count
+/// says nothing about a customer.
 ///
-/// A duplicate is answered without a sync of its own, so counts wait in memory for the next append
-/// that is synced anyway, for `writeRedeliveries`, or for `close`. A crash loses those that wait.
+/// A duplicate is answered without a sync of its own. Its count waits in memory for the next append
+/// that is synced anyway, for `writeRedeliveries` or for `close`. A crash loses the waiting counts.
 extension Journal {
-  /// Different notifications that counts wait for at most: past it, while nothing can be written,
-  /// others are not counted.
+  /// The largest number of notifications with a waiting count. While nothing can be written,
+  /// further notifications are not counted.
   static let redeliveryLimit = 10_000
 
-  /// Different notifications that have a count which is not written yet.
+  /// The number of notifications with a count that is not written yet.
   public var waitingRedeliveries: Int { redeliveries.count }
 
-  /// Writes the counts that wait, in an SQL transaction of their own.
+  /// Writes the waiting counts in an SQL transaction of their own.
   ///
-  /// - Throws: as `append`; what was not written goes on waiting.
+  /// - Throws: what SQLite reports, as `append` does. Counts that were not written continue to
+  ///   wait.
   public func writeRedeliveries() throws(StoreError) {
     guard !redeliveries.isEmpty else { return }
     try write { (connection) throws(StoreError) in try write(redeliveries, connection) }
     redeliveries.removeAll()
   }
 
-  /// Notes the duplicates of a batch that was taken.
+  /// Counts the duplicates of a batch after it was written.
   func count(_ batch: [Submission], _ outcomes: [AppendOutcome]) {
     for (submission, outcome) in zip(batch, outcomes) {
       guard case .duplicate(let seq) = outcome, case .event(let event) = submission,
@@ -51,7 +54,7 @@ extension Journal {
     }
   }
 
-  /// Whether a batch with these outcomes is synced for its own sake.
+  /// Whether a batch with these outcomes wrote events or quarantine, so that it was synced.
   static func isWriting(_ outcomes: [AppendOutcome]) -> Bool {
     outcomes.contains { outcome in
       switch outcome {
@@ -74,5 +77,28 @@ extension Journal {
         """
       ).bind(1, seq).bind(2, found.count).bind(3, found.firstAt).bind(4, found.lastAt).run()
     }
+  }
+}
+
+extension JournalReader {
+  /// The redeliveries of a stream's events, by seq. Counts that the writer has not written yet are
+  /// missing.
+  ///
+  /// - Throws: what SQLite reports.
+  public func redeliveries(of key: StreamKey) throws(StoreError) -> [Int64: Redeliveries] {
+    guard try hasHistory() else { return [:] }
+    let found = try connection.statement(
+      """
+      SELECT r.seq, r.count, r.first_at_ms, r.last_at_ms
+      FROM event e INDEXED BY event_stream CROSS JOIN redelivery r ON r.seq = e.seq
+      WHERE e.stream_id = \(Self.streamId)
+      """
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .all { row in
+        (
+          row.int(0), Redeliveries(count: row.int(1), firstAt: row.int(2), lastAt: row.int(3))
+        )
+      }
+    return Dictionary(found, uniquingKeysWith: { $1 })
   }
 }

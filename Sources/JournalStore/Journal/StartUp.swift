@@ -1,56 +1,62 @@
 import Platform
 import SignedData
 
-/// What is asked of the files before a writer touches them, in this order:
+/// The checks of the files before a writer changes them, in this order:
 ///
-/// 1. The file's first 100 bytes (sqlite.org/fileformat.html): ours, and no newer schema.
-/// 2. The journal's id and the open flag, from the file alone.
-/// 3. Open, and no -wal: a torn copy.
-/// 4. The -wal is copied to a fresh inode, since its pages in memory may not be those on the disk.
-/// 5. Through the -wal: the same journal, no older -wal, the same migrations, a tail that chains.
+/// 1. The file's first 100 bytes (sqlite.org/fileformat.html): it is a journal, and its schema is
+///    not newer.
+/// 2. The journal's id and the open flag, read from the file without its -wal.
+/// 3. If the open flag is set and there is no -wal, the file is an incomplete copy: refused.
+/// 4. The -wal is copied to a fresh inode, because its cached pages may differ from the disk.
+/// 5. Read through the -wal: the same journal, no older -wal, the same migrations, a tail whose
+///    hashes chain.
 ///
-/// Everything up to the end of 5 only reads (the copy has the same bytes), and no file appears.
+/// Up to the end of step 5 the files are only read, except that the copy has the same bytes, and no
+/// further file appears.
 enum StartUp {
-  /// `SUBJ`: says in the file's header that it is a journal.
-  static let journalMark: UInt32 = 0x5355_424A
-  /// How many of the last events are checked at each start.
+  /// `SUBJ`: the application_id of a journal.
+  static let journalApplicationId: UInt32 = 0x5355_424A
+  /// The number of last events that each start checks.
   static let tailLength: Int64 = 1_000
 
+  /// Checks the journal for a writer, or makes one if there is none.
+  ///
+  /// - Parameter now: milliseconds since 1970 UTC.
   static func prepare(_ folder: DataFolder, now: Int64) throws(StoreError) {
     guard try folder.hasJournal() else { return try create(folder, now: now) }
-    let (hasWAL, identity) = try look(folder)
+    let (hasWAL, identity) = try readFile(folder)
     if hasWAL {
-      try platform { () throws(PlatformError) in
-        try DurableFile.copyToFreshInode(folder.journalWAL)
-      }
+      try mapError(StoreError.init, try DurableFile.copyToFreshInode(folder.journalWAL))
     }
-    try inspect(folder, hasWAL: hasWAL, identity)
+    try checkThroughWAL(folder, hasWAL: hasWAL, identity)
   }
 
-  /// The same questions for who only reads, and while no daemon holds the folder.
+  /// The same checks for a reader, while no daemon holds the folder. Changes no file.
   ///
-  /// - Returns: whether there is a -wal that the file is to be read with.
+  /// - Returns: whether the file must be read together with its -wal.
   static func examine(_ folder: DataFolder) throws(StoreError) -> Bool {
-    let (hasWAL, identity) = try look(folder)
-    try inspect(folder, hasWAL: hasWAL, identity)
+    let (hasWAL, identity) = try readFile(folder)
+    try checkThroughWAL(folder, hasWAL: hasWAL, identity)
     return hasWAL
   }
 
-  private static func look(
+  /// Steps 1 to 3.
+  private static func readFile(
     _ folder: DataFolder
   ) throws(StoreError) -> (hasWAL: Bool, identity: Identity?) {
     let header = try FileHeader.read(folder.journal)
-    try header.check(mark: journalMark, known: Migrator.known)
+    try header.check(applicationId: journalApplicationId, known: Migrator.known)
     let hasWAL = try checkWAL(folder, header)
     return (hasWAL, try readIdentity(folder, hasWAL: hasWAL))
   }
 
-  /// Whether there is a -wal with something in it.
+  /// Whether there is a -wal with contents. Throws `StoreError.foreign` for one with another format
+  /// or page size.
   private static func checkWAL(_ folder: DataFolder, _ header: FileHeader) throws(StoreError)
     -> Bool
   {
-    let bytes = try readFile(folder.journalWAL, limit: WALHeader.size)
-    // Zeros: a loss of power left the file its length and not its bytes. Nothing in it was synced.
+    let bytes = try firstBytes(folder.journalWAL, limit: WALHeader.size)
+    // A loss of power may leave the file its length but only zeros: nothing in it was synced.
     guard bytes.count == WALHeader.size, bytes.contains(where: { $0 != 0 }) else { return false }
     guard header.isWAL, WALHeader(bytes)?.pageSize == header.pageSize else {
       throw .foreign("journal.sqlite-wal does not belong to journal.sqlite")
@@ -58,13 +64,14 @@ enum StartUp {
     return true
   }
 
-  private static func readFile(_ path: String, limit: Int) throws(StoreError) -> [UInt8] {
-    try platform { () throws(PlatformError) in
-      try DurableFile.size(path) == nil ? [] : DurableFile.read(path, limit: limit)
-    }
+  /// Empty if there is no such file.
+  private static func firstBytes(_ path: String, limit: Int) throws(StoreError) -> [UInt8] {
+    try mapError(
+      StoreError.init, try DurableFile.size(path) == nil ? [] : DurableFile.read(path, limit: limit)
+    )
   }
 
-  /// Which journal a file is, and how many times its -wal was started.
+  /// Which journal a file is, and the number of -wal files it has had.
   private struct Identity {
     let journalId: [UInt8]?
     let generation: Int64
@@ -76,8 +83,8 @@ enum StartUp {
     }
   }
 
-  /// By the file alone; nil where only the -wal makes the file whole, as after a crash in the
-  /// middle of a checkpoint.
+  /// The identity in the file without its -wal. Returns nil if the file can only be read through
+  /// its -wal, as after a crash during a checkpoint.
   private static func readIdentity(
     _ folder: DataFolder, hasWAL: Bool
   ) throws(StoreError) -> Identity? {
@@ -92,7 +99,8 @@ enum StartUp {
     }
   }
 
-  private static func inspect(
+  /// Step 5.
+  private static func checkThroughWAL(
     _ folder: DataFolder, hasWAL: Bool, _ alone: Identity?
   ) throws(StoreError) {
     let connection = try SQLiteConnection.open(folder.journal, hasWAL ? .inspection : .immutable)
@@ -110,7 +118,7 @@ enum StartUp {
     try checkTail(JournalReader(connection))
   }
 
-  /// Promise 5, for what changed last: bodies, their hashes, and the chain.
+  /// Checks bodies, their hashes and the chain of the last events, which changed last (promise 5).
   static func checkTail(_ reader: JournalReader) throws(StoreError) {
     let head = try reader.head()
     let first = max(1, head.seq - tailLength + 1)
@@ -126,26 +134,24 @@ enum StartUp {
     guard next == head.seq + 1 else { throw .brokenTail(seq: next) }
   }
 
-  /// Makes a journal beside its name and gives it the name once it is whole and synced.
+  /// Makes a journal under another name and renames it when it is complete and synced.
   private static func create(_ folder: DataFolder, now: Int64) throws(StoreError) {
-    guard try readFile(folder.journalWAL, limit: 1).isEmpty else {
+    guard try firstBytes(folder.journalWAL, limit: 1).isEmpty else {
       throw .foreign("journal.sqlite is missing and its -wal is there")
     }
-    // What is restored has this name until all of it is there.
-    let partial = try platform { () throws(PlatformError) in
-      try FileKind.of(folder.journal + ".partial")
-    }
+    // `restore` uses this name until the journal is complete.
+    let partial = try mapError(StoreError.init, try FileKind.of(folder.journal + ".partial"))
     guard partial == nil else {
       throw .foreign(
-        "a restore into \(folder.path) was cut off: empty the folder and restore again")
+        "a restore into \(folder.path) was interrupted: empty the folder and restore again")
     }
     let building = folder.journal + ".building"
-    try platform { () throws(PlatformError) in
+    try mapError(StoreError.init) { () throws(PlatformError) in
       for suffix in ["", "-wal", "-shm", "-journal"] { try DurableFile.remove(building + suffix) }
       try DurableFile.create(building)
     }
     let connection = try SQLiteConnection.open(building, .write)
-    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA application_id=\(journalMark)")
+    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA application_id=\(journalApplicationId)")
     try Migrator.apply(connection, now: now)
     try connection.atomically { () throws(StoreError) in
       let meta = Meta(connection: connection)
@@ -154,11 +160,9 @@ enum StartUp {
       try meta.set(.open, 0)
       try meta.set(.foreignOverflow, 0)
     }
-    // Syncs the file: synchronous is FULL where nothing else was asked for.
+    // Syncs the file, because `synchronous` is FULL by default.
     try connection.checkpointTruncate()
     connection.close()
-    try platform { () throws(PlatformError) in
-      try DurableFile.rename(building, to: folder.journal)
-    }
+    try mapError(StoreError.init, try DurableFile.rename(building, to: folder.journal))
   }
 }

@@ -1,17 +1,18 @@
+public import AppStore
 import Encoding
 
-/// One entitlement on its way into a projection.
+/// One row of a projection: the entitlement of one stream.
 public struct ProjectedRow: Sendable, Equatable {
   public var key: StreamKey
-  /// The fold's own bytes, the same in every order of arrival.
+  /// The state as the fold encodes it, which is the same for any order of arrival (promise 6).
   public var state: [UInt8]
-  /// The place in the journal of the event that the state calls the last.
+  /// The seq of the event that the state names as the last one.
   public var lastSeq: Int64?
   public var appAccountTokens: [String]
   public var appTransactionIds: [String]
-  /// The ids this one ever said to succeed.
+  /// The original transaction ids that this subscription has named as its predecessors.
   public var previousOriginalTransactionIds: [String]
-  /// Why a fold failed, where one did (promise 9).
+  /// Why the fold failed, or nil if it did not (promise 9).
   public var broken: String?
 
   public init(
@@ -28,17 +29,17 @@ public struct ProjectedRow: Sendable, Equatable {
     self.broken = broken
   }
 
-  /// What a row is found by, in the order of the token table's kinds.
+  /// The ids by which the row can be found, in the order of the kinds of the table `token`.
   public var lists: [[String]] {
     [appAccountTokens, appTransactionIds, previousOriginalTransactionIds]
   }
 
-  /// Whether it is found by the same ids, and broken or not alike.
+  /// Whether the rows can be found by the same ids and are broken for the same reason.
   public func isFound(as other: ProjectedRow) -> Bool {
     lists == other.lists && broken == other.broken
   }
 
-  /// The lists, each text with its length before it.
+  /// The encoded `lists`: each list with its count, each text with its length before it.
   var tokens: [UInt8] {
     var bytes: [UInt8] = []
     for list in lists {
@@ -51,15 +52,15 @@ public struct ProjectedRow: Sendable, Equatable {
     return bytes
   }
 
-  /// Reads what `tokens` wrote; nil for anything else.
+  /// Decodes `tokens`. Returns nil if the bytes are damaged.
   static func lists(_ tokens: [UInt8]) -> [[String]]? {
     var rest = tokens[...]
     var lists: [[String]] = []
     for _ in 0..<3 {
-      guard let count = VarInt.take(&rest), count <= rest.count else { return nil }
+      guard let count = VarInt.read(&rest), count <= rest.count else { return nil }
       var list: [String] = []
       for _ in 0..<count {
-        guard let size = VarInt.take(&rest), size <= rest.count else { return nil }
+        guard let size = VarInt.read(&rest), size <= rest.count else { return nil }
         list.append(String(decoding: rest.prefix(size), as: UTF8.self))
         rest = rest.dropFirst(size)
       }

@@ -1,24 +1,28 @@
 import Platform
 
 extension Projection {
-  /// What is being built into a projection, stream by stream, and how far that has come. It commits
-  /// with the rows, so a build that was cut off goes on where it was.
+  /// The progress of building a projection stream by stream. It is committed with the rows, so that
+  /// an interrupted build can be continued.
   public struct Build: Sendable, Equatable {
-    /// The last seq that is folded, and its hash by the journal.
+    /// The last seq to be folded, and its hash in the journal.
     public let through: Int64
     public let hash: [UInt8]
-    /// The next stream, by its number in the journal.
+    /// The id of the next stream in the journal.
     public internal(set) var nextStream: Int64
-    /// How many events are in the rows so far.
+    /// The number of events folded so far.
     public internal(set) var events: Int64
-    /// What is built is not synced before it is whole: of another boot, it is not to be trusted.
+    /// The id of the system's boot. Nothing is synced before the build is complete, so an
+    /// unfinished build of an earlier boot must not be used.
     public let boot: [UInt8]
 
-    /// All streams up to a seq, none of them yet.
+    /// A build of all streams up to a seq that has not begun.
+    ///
+    /// - Parameter hash: hash[through] of the journal.
+    /// - Throws: what the system reports when it is asked for the boot id.
     public init(through: Int64, hash: [UInt8]) throws(StoreError) {
       self.init(
         through: through, hash: hash,
-        boot: try platform { () throws(PlatformError) in try Boot.id() })
+        boot: try mapError(StoreError.init, try Boot.id()))
     }
 
     private init(through: Int64, hash: [UInt8], boot: [UInt8]) {
@@ -29,6 +33,7 @@ extension Projection {
       events = 0
     }
 
+    /// Returns nil for a complete projection.
     init?(_ meta: Meta) throws(StoreError) {
       guard let through = try meta.int(.buildThrough), let hash = try meta.bytes(.buildHash),
         let next = try meta.int(.buildNext), let events = try meta.int(.buildEvents),
@@ -48,9 +53,13 @@ extension Projection {
     }
   }
 
-  /// Adds the rows of all streams before one, in one SQL transaction with how far that is.
+  /// Adds the rows of streams and stores the progress, in one SQL transaction.
   ///
-  /// - Parameter events: how many events are in these rows.
+  /// - Parameters:
+  ///   - nextStream: the first stream that is still to be built.
+  ///   - events: the number of events that are folded into these rows.
+  /// - Throws: `StoreError.sql` when the projection is not being built, otherwise what SQLite
+  ///   reports. Nothing was written then.
   public func add(
     built rows: [ProjectedRow], before nextStream: Int64, events: Int64
   ) throws(StoreError) {
@@ -58,7 +67,7 @@ extension Projection {
     build.nextStream = nextStream
     build.events += events
     try atomically { (_, meta) throws(StoreError) in
-      // A build meets each stream once, and the key's index would refuse a second row.
+      // A build writes each stream once, and the index of the key would refuse a second row.
       for row in rows { try write(row, over: nil) }
       try meta.set(.buildNext, build.nextStream)
       try meta.set(.buildEvents, build.events)
@@ -66,15 +75,16 @@ extension Projection {
     self.build = build
   }
 
-  /// All streams are in: from here on it is like any other, and synced as one.
+  /// Ends the build after the last stream and syncs the file. From then on the projection is like
+  /// any other.
   ///
-  /// - Throws: what went wrong; after a failed sync the file is gone, since a second one would sync
-  ///   only what was written since.
+  /// - Throws: what SQLite or the file system reports. After a failed sync the file is removed,
+  ///   because a second sync might not write the pages of the first one.
   public func finishBuilding() throws(StoreError) {
     guard let build else { return }
     let connection = try connection()
-    // What was copied into the file so far was never synced, and a checkpoint that a reader keeps
-    // from copying more would not sync it either.
+    // Pages that earlier checkpoints copied into the file were never synced. The checkpoint below
+    // does not sync them either if a reader prevents it from copying.
     try ProjectionFile.sync(path)
     try connection.execute("PRAGMA synchronous=FULL")
     try atomically { (_, meta) throws(StoreError) in

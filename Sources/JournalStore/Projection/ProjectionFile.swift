@@ -2,58 +2,30 @@ import CSQLite
 import Glibc
 import Platform
 
-/// What a projection was folded by, and from what. Two that differ here are not comparable.
-public struct ProjectionIdentity: Sendable, Equatable {
-  public let foldVersion: Int
-  /// Whatever else the rows depend on, as a text of the fold's own.
-  public let fingerprint: String
-  /// The journal's id, 16 bytes.
-  public let journalId: [UInt8]
-
-  public init(foldVersion: Int, fingerprint: String, journalId: [UInt8]) {
-    self.foldVersion = foldVersion
-    self.fingerprint = fingerprint
-    self.journalId = journalId
-  }
-}
-
-/// Whether a projection's file can be gone on with. Rows are never trusted over the journal: what
-/// is neither usable nor another fold's is put aside and folded again.
-public enum ProjectionCondition: Sendable, Equatable {
-  case absent
-  /// Complete up to this seq; catch up from there.
-  case usable(foldedThrough: Int64)
-  /// Complete, and not to be gone on with: another fold's rows, to be read until others are live.
-  case otherFold(foldedThrough: Int64)
-  /// Of this fold and journal, and cut off while it was built.
-  case unfinished
-  /// Not readable as a projection.
-  case damaged
-  case otherJournal
-  /// Folded further than the journal goes, as after a restore.
-  case ahead(foldedThrough: Int64)
-  /// Folded from another history of the same journal.
-  case diverged(foldedThrough: Int64)
-}
-
-/// The files of projections, as files. What changes them is called only under the folder's lock, or
-/// on one that is being built under that lock.
+/// Operations on the files of projections. Functions that change files are only called under the
+/// folder's lock, or on a file that is being built under that lock.
 public enum ProjectionFile {
-  /// `SUBE`: says in the file's header that it is a projection.
-  static let mark: UInt32 = 0x5355_4245
+  /// `SUBE`: the application_id of a projection.
+  static let applicationId: UInt32 = 0x5355_4245
   static let schema = 2
-  /// A -journal is there where a crash cut off the making of the file: before anything is in it, it
-  /// is no write-ahead log that SQLite writes. Left behind, it would be rolled back into the next.
-  private static let companions = ["", "-wal", "-shm", "-journal"]
+  /// The suffixes of SQLite's files. A -journal exists after a crash while the file was made,
+  /// because SQLite writes the first pages before the file is in WAL mode. If it remained, SQLite
+  /// would roll it back into the next file of that name.
+  private static let suffixes = ["", "-wal", "-shm", "-journal"]
 
+  /// Compares a projection with the fold and the journal that it must belong to.
+  ///
   /// - Parameters:
-  ///   - folder: for who only looks at a folder's live rows, and leaves no file beside them.
-  ///   - hashAt: hash[seq] by the journal, nil past its head.
+  ///   - folder: set by a caller that only reads the live projection: no file is then created
+  ///     beside it.
+  ///   - hashAt: hash[seq] of the journal, nil past its head.
+  /// - Throws: `StoreError.busy`, `.locked`, `.full`, `.io` and `.platform` for a temporary error,
+  ///   which says nothing about the file; and what `hashAt` throws.
   public static func examine(
-    _ path: String, _ identity: ProjectionIdentity, onlyLookingAt folder: DataFolder? = nil,
+    _ path: String, _ identity: ProjectionIdentity, readOnlyIn folder: DataFolder? = nil,
     hashAt: (Int64) throws(StoreError) -> [UInt8]?
   ) throws(StoreError) -> ProjectionCondition {
-    guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
+    guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else {
       return .absent
     }
     let found: Facts?
@@ -61,10 +33,12 @@ public enum ProjectionFile {
       found = try Facts(path, try folder?.readingMode(path) ?? .read)
     } catch {
       switch error {
-      // SQLITE_READONLY_ROLLBACK: its making was cut off, and who only reads cannot take it back.
+      // SQLITE_READONLY_ROLLBACK: making the file was interrupted, and a reader cannot roll it
+      // back.
       case .io(SQLITE_READONLY | 3 << 8): found = nil
       case .busy, .locked, .full, .io: throw error
-      // What the system could not do now says nothing about the file; that it is a folder does.
+      // A temporary error of the system says nothing about the file. EISDIR means that it is a
+      // folder, so it is no projection.
       case .platform(_, let code) where code != EISDIR: throw error
       default: found = nil
       }
@@ -72,7 +46,7 @@ public enum ProjectionFile {
     guard let found else { return .damaged }
     guard found.identity.journalId == identity.journalId else { return .otherJournal }
     if let build = found.build {
-      let boot = try platform { () throws(PlatformError) in try Boot.id() }
+      let boot = try mapError(StoreError.init, try Boot.id())
       guard build.boot == boot else { return .damaged }
       guard let expected = try hashAt(build.through) else {
         return .ahead(foldedThrough: build.through)
@@ -88,17 +62,18 @@ public enum ProjectionFile {
       ? .usable(foldedThrough: found.foldedThrough) : .otherFold(foldedThrough: found.foldedThrough)
   }
 
-  /// What a projection says of itself.
+  /// What a projection's table `meta` says.
   private struct Facts {
     let identity: ProjectionIdentity
     let foldedThrough: Int64
     let hash: [UInt8]
     let build: Projection.Build?
 
-    /// Nil where something of it is missing, or the layout is another.
+    /// Returns nil if a member is missing or the schema is another one.
     init?(_ path: String, _ mode: SQLiteConnection.Mode) throws(StoreError) {
       let connection = try SQLiteConnection.open(path, mode)
-      guard try connection.requireOurs(path, mark: mark, known: schema) == schema else {
+      guard try connection.requireOurs(path, applicationId: applicationId, known: schema) == schema
+      else {
         return nil
       }
       let meta = Meta(connection: connection)
@@ -112,7 +87,7 @@ public enum ProjectionFile {
     }
   }
 
-  /// Syncs what was built; where that fails, the file is removed, to be built anew.
+  /// Syncs a projection that was built. If this fails, the file is removed and must be built again.
   static func sync(_ path: String) throws(StoreError) {
     do throws(PlatformError) {
       try DurableFile.sync(path)
@@ -122,19 +97,24 @@ public enum ProjectionFile {
     }
   }
 
-  /// Removes a projection and its companions; a missing one is no error.
+  /// Removes a projection with its -wal and -shm. A missing file is no error.
+  ///
+  /// - Throws: what the file system reports.
   public static func remove(_ path: String) throws(StoreError) {
-    try platform { () throws(PlatformError) in
-      for suffix in companions { try DurableFile.remove(path + suffix) }
+    try mapError(StoreError.init) { () throws(PlatformError) in
+      for suffix in suffixes { try DurableFile.remove(path + suffix) }
     }
   }
 
-  /// Renames a projection and its companions to `<path>.aside`, over an older one put aside. The
-  /// -wal goes first: a file without its -wal is only older, a -wal without its file is nothing.
+  /// Renames a projection and its -wal to `<path>.aside`, which replaces an older one put aside.
+  /// The -wal is renamed first, because a file without its -wal is still an older projection, while
+  /// a -wal without its file is useless.
+  ///
+  /// - Throws: what the file system reports.
   public static func putAside(_ path: String) throws(StoreError) {
     let aside = path + ".aside"
     try remove(aside)
-    try platform { () throws(PlatformError) in
+    try mapError(StoreError.init) { () throws(PlatformError) in
       try DurableFile.remove(path + "-shm")
       for suffix in ["-wal", ""] where try DurableFile.size(path + suffix) != nil {
         try DurableFile.rename(path + suffix, to: aside + suffix)
@@ -142,46 +122,50 @@ public enum ProjectionFile {
     }
   }
 
-  /// Makes a built projection the live one: first its name, then the list that says so, each by one
-  /// atomic rename; the second decides. The one that was live is kept as it is, and readers of it
-  /// keep reading it until they open anew. Closed before by everyone who writes.
+  /// Makes a built projection the live one: it is renamed, then the list is replaced, each by one
+  /// atomic rename. The second rename decides. The previous live projection is retained unchanged,
+  /// and its readers continue to read it until they open the live one. The writers of both must
+  /// have closed them.
   ///
-  /// - Parameter kept: how many of those that were live stay for a rollback.
-  /// - Returns: the path of what is live now.
+  /// - Parameter count: the number of previous live projections to retain for a rollback.
+  /// - Returns: the path of the live projection.
+  /// - Throws: `StoreError.platform` when the built projection is not closed, otherwise what the
+  ///   file system reports.
   @discardableResult
   public static func goLive(
-    _ building: String, in folder: DataFolder, foldVersion: Int, keeping kept: Int
+    _ building: String, in folder: DataFolder, foldVersion: Int, keeping count: Int
   ) throws(StoreError) -> String {
     let list = try ProjectionList.read(folder)
     let name = list.freshName(foldVersion: foldVersion)
     let path = folder.projection(named: name)
-    try platform { () throws(PlatformError) in
+    try mapError(StoreError.init) { () throws(PlatformError) in
       if let left = try DurableFile.size(building + "-wal"), left > 0 {
         throw .system("make \(building) live before it was closed", 16)
       }
     }
     try sync(building)
-    try platform { () throws(PlatformError) in
-      // No list names what lies here; its -wal would be taken for the new file's.
-      for suffix in companions.dropFirst() {
+    try mapError(StoreError.init) { () throws(PlatformError) in
+      // A file left under the new name is in no list. SQLite would use its -wal with the new file.
+      for suffix in suffixes.dropFirst() {
         try DurableFile.remove(building + suffix)
         try DurableFile.remove(path + suffix)
       }
       try DurableFile.rename(building, to: path)
     }
     try list.with(live: name).write(folder)
-    try prune(folder, keeping: kept)
+    try prune(folder, keeping: count)
     return path
   }
 
-  /// Makes the one live again that was before, and keeps the one that was live.
+  /// Makes the previous live projection live again and retains the current one.
   ///
-  /// - Returns: its path; nil where none is kept.
+  /// - Returns: the path of the live projection, or nil if none is retained.
+  /// - Throws: what the file system reports.
   public static func rollBack(_ folder: DataFolder) throws(StoreError) -> String? {
     let list = try ProjectionList.read(folder)
-    guard let before = list.kept.first else { return nil }
+    guard let before = list.retained.first else { return nil }
     let path = folder.projection(named: before)
-    guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
+    guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else {
       try list.without(before).write(folder)
       return try rollBack(folder)
     }
@@ -189,18 +173,19 @@ public enum ProjectionFile {
     return path
   }
 
-  /// Removes the kept ones past the first so many, the oldest.
+  /// Removes the oldest retained projections beyond the first `count`.
   ///
-  /// - Returns: the names of what was removed.
+  /// - Returns: the names of the removed projections.
+  /// - Throws: what the file system reports.
   @discardableResult
   public static func prune(
-    _ folder: DataFolder, keeping kept: Int
+    _ folder: DataFolder, keeping count: Int
   ) throws(StoreError) -> [String] {
     let list = try ProjectionList.read(folder)
-    let removed = Array(list.kept.dropFirst(kept))
+    let removed = Array(list.retained.dropFirst(count))
     guard !removed.isEmpty else { return [] }
-    // Named no longer, then gone: a name in the list is a file that is there.
-    try list.keeping(kept).write(folder)
+    // The list is written first, so that every name in it is an existing file.
+    try list.retaining(count).write(folder)
     for name in removed { try remove(folder.projection(named: name)) }
     return removed
   }

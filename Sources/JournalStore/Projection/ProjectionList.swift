@@ -1,16 +1,15 @@
 import Platform
 
-/// Which projections a folder keeps: the live one first, then those that were live before it, the
-/// latest first.
+/// The projections of a folder: the live one first, then the previous ones, latest first.
 ///
-/// One small file that one atomic rename replaces whole, so there is always one answer to which
-/// rows are live, and one to what a rollback returns to. Without it nothing is live, and rows are
+/// The list is one small file that is replaced by an atomic rename, so that it always names exactly
+/// one live projection and one for a rollback. Without the file no projection is live, and one is
 /// built from the journal (promise 7). Written only under the folder's lock.
 public struct ProjectionList: Sendable, Equatable {
-  /// Names of files in the folder.
+  /// File names in the folder.
   public private(set) var names: [String]
 
-  /// Whether somebody went back to what is live: no start may leave it by itself.
+  /// Whether the live projection is the result of a rollback, so that a start must not replace it.
   public private(set) var isHeld: Bool
 
   public init(names: [String] = [], isHeld: Bool = false) {
@@ -20,12 +19,15 @@ public struct ProjectionList: Sendable, Equatable {
 
   private static let held = "held"
 
+  /// The largest part of the file that is read.
   private static let maximumBytes = 4096
 
-  /// What is not the name of a projection is passed over, and so is a name that was there before:
-  /// one that is kept must never be the one that is live.
+  /// Reads the list. Ignores lines that are not the name of a projection, and repeated names,
+  /// because a retained projection must not be the live one. Without a file the list is empty.
+  ///
+  /// - Throws: what the file system reports.
   public static func read(_ folder: DataFolder) throws(StoreError) -> ProjectionList {
-    try platform { () throws(PlatformError) in
+    try mapError(StoreError.init) { () throws(PlatformError) in
       guard try DurableFile.size(folder.projectionList) != nil else { return ProjectionList() }
       let bytes = try DurableFile.read(folder.projectionList, limit: maximumBytes)
       let lines = bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
@@ -35,34 +37,38 @@ public struct ProjectionList: Sendable, Equatable {
     }
   }
 
+  /// Replaces the folder's list.
+  ///
+  /// - Throws: what the file system reports.
   public func write(_ folder: DataFolder) throws(StoreError) {
     let text = ((isHeld ? [Self.held] : []) + names).map { $0 + "\n" }.joined()
-    try platform { () throws(PlatformError) in
-      try DurableFile.write(Array(text.utf8), to: folder.projectionList)
-    }
+    try mapError(
+      StoreError.init, try DurableFile.write(Array(text.utf8), to: folder.projectionList))
   }
 
+  /// The name of the live projection.
   public var live: String? { names.first }
 
-  /// The ones that are kept for a rollback.
-  public var kept: ArraySlice<String> { names.dropFirst() }
+  /// The names of the projections that are retained for a rollback.
+  public var retained: ArraySlice<String> { names.dropFirst() }
 
-  /// With one made live, and the live one kept behind it.
+  /// A list in which `name` is live and the current live projection is retained.
   public func with(live name: String, isHeld: Bool = false) -> ProjectionList {
     ProjectionList(names: [name] + names.filter { $0 != name }, isHeld: isHeld)
   }
 
+  /// A list without `name`.
   public func without(_ name: String) -> ProjectionList {
     ProjectionList(names: names.filter { $0 != name }, isHeld: isHeld && name != live)
   }
 
-  /// With no more than so many kept.
-  func keeping(_ count: Int) -> ProjectionList {
+  /// A list with at most `count` retained projections.
+  func retaining(_ count: Int) -> ProjectionList {
     ProjectionList(names: Array(names.prefix(1 + count)), isHeld: isHeld)
   }
 
-  /// A name no kept projection has: `entitlements-<fold version>.sqlite`, where several of one
-  /// version are kept `entitlements-<fold version>.<2, 3, …>.sqlite`.
+  /// A name that is not in the list: `entitlements-<fold version>.sqlite`, or
+  /// `entitlements-<fold version>.<2, 3, …>.sqlite` if projections of that version are retained.
   public func freshName(foldVersion: Int) -> String {
     let first = "entitlements-\(foldVersion).sqlite"
     var name = first

@@ -1,37 +1,42 @@
+public import AppStore
 import Platform
 
-/// Reads one projection through a connection that cannot write; one per thread.
+/// Reads one projection through a read-only connection. Use one per thread.
 ///
-/// After a swap of the live file a reader sees the old one until it is opened anew.
+/// After another projection was made live, a reader still reads the old one until it is replaced by
+/// a new reader.
 public final class ProjectionReader {
   let connection: SQLiteConnection
 
   /// Opens the live projection.
   ///
-  /// - Throws: `foreign` where none is.
+  /// - Throws: `StoreError.foreign` when no projection is live, otherwise as `open(_:path:)`.
   public static func open(_ folder: DataFolder) throws(StoreError) -> ProjectionReader {
     while true {
       guard let name = try ProjectionList.read(folder).live else {
-        throw .foreign("there are no rows in \(folder.path); run `subledger rebuild --apply`")
+        throw .foreign("there is no projection in \(folder.path); run `subledger rebuild --apply`")
       }
       do throws(StoreError) {
         return try open(folder, path: folder.projection(named: name))
       } catch {
-        // Removed since the list was read: then it names another one.
+        // If the projection was removed after the list was read, the list names another one now.
         if try ProjectionList.read(folder).live == name { throw error }
       }
     }
   }
 
-  /// Opens any projection of the folder, such as one that was built and is not live.
+  /// Opens any projection of the folder, for example one that was built and is not live.
+  ///
+  /// - Throws: `StoreError.foreign` when there is no such projection or its schema is older,
+  ///   `.newer` when its schema is newer, otherwise what SQLite or the file system reports.
   public static func open(_ folder: DataFolder, path: String) throws(StoreError) -> ProjectionReader
   {
-    guard try platform({ () throws(PlatformError) in try DurableFile.size(path) }) != nil else {
+    guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else {
       throw .foreign("there is no \(path); run `subledger rebuild --apply`")
     }
     let connection = try SQLiteConnection.open(path, try folder.readingMode(path))
     let schema = try connection.requireOurs(
-      path, mark: ProjectionFile.mark, known: ProjectionFile.schema)
+      path, applicationId: ProjectionFile.applicationId, known: ProjectionFile.schema)
     guard schema == ProjectionFile.schema else {
       throw .foreign("\(path) has an older layout; run `subledger rebuild --apply`")
     }
@@ -40,8 +45,10 @@ public final class ProjectionReader {
 
   private init(_ connection: SQLiteConnection) { self.connection = connection }
 
-  /// Every id that rows are found by, as the index of them has it: its kind, counted from 0, and
-  /// the row's key, nil where it leads to no row.
+  /// Calls `body` with every entry of the table `token`: its kind counted from 0, the id, and the
+  /// key of its row, or nil if the row is missing.
+  ///
+  /// - Throws: what SQLite reports.
   public func forEachToken(
     _ body: (_ kind: Int, _ value: String, _ key: StreamKey?) -> Void
   ) throws(StoreError) {
@@ -53,85 +60,117 @@ public final class ProjectionReader {
       """
     ).forEach { (row) throws(StoreError) in
       let key = row.optionalText(2).map {
-        StreamKey(environment: $0, bundleId: row.text(3), originalTransactionId: row.text(4))
+        StreamKey(
+          environment: Environment(rawValue: $0), bundleId: row.text(3),
+          originalTransactionId: row.text(4))
       }
       body(Int(row.int(0)) - 1, row.text(1), key)
       return true
     }
   }
 
-  /// Reads that follow see one state of the rows, until `endSnapshot`.
+  /// Makes the reads that follow see one commit, until `endSnapshot`.
+  ///
+  /// - Throws: what SQLite reports.
   public func beginSnapshot() throws(StoreError) { try connection.beginSnapshot() }
 
   public func endSnapshot() { connection.endSnapshot() }
 
-  /// The last seq in the rows.
+  /// The last seq that is folded into the rows.
+  ///
+  /// - Throws: what SQLite reports.
   public func foldedThrough() throws(StoreError) -> Int64 {
     try Meta(connection: connection).int(.foldedThrough) ?? 0
   }
 
-  /// hash[foldedThrough] by the journal the rows came from.
+  /// hash[foldedThrough] of the journal that was folded.
+  ///
+  /// - Throws: what SQLite reports.
   public func foldedHash() throws(StoreError) -> [UInt8] {
     try Meta(connection: connection).bytes(.hash) ?? []
   }
 
+  /// The fold and the journal of the projection.
+  ///
+  /// - Throws: what SQLite reports.
   public func identity() throws(StoreError) -> ProjectionIdentity {
     try Meta(connection: connection).identity()
   }
 
-  /// What the writer of the rows says of all of them; nil where that is not there.
+  /// The digest of all rows as the writer stored it, or nil if it is missing.
+  ///
+  /// - Throws: what SQLite reports.
   public func digest() throws(StoreError) -> SetDigest? {
     SetDigest(try Meta(connection: connection).bytes(.digest) ?? [])
   }
 
-  /// Whether nothing is left to build into it.
+  /// Whether the projection is completely built.
+  ///
+  /// - Throws: what SQLite reports.
   public func isWhole() throws(StoreError) -> Bool {
     try Projection.Build(Meta(connection: connection)) == nil
   }
 
+  /// The number of rows.
+  ///
+  /// - Throws: what SQLite reports.
   public func count() throws(StoreError) -> Int64 {
     try connection.statement("SELECT count(*) FROM entitlement").first { $0.int(0) } ?? 0
   }
 
-  /// Rows whose fold failed, in key order (promise 9).
+  /// Up to `limit` rows whose fold failed, in key order (promise 9).
+  ///
+  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
   public func broken(limit: Int) throws(StoreError) -> [ProjectedRow] {
     try rows("WHERE e.broken IS NOT NULL ORDER BY \(Self.keyOrder) LIMIT ?", limit: limit)
   }
 
+  /// The row of a stream, or nil if there is none.
+  ///
+  /// - Throws: `StoreError.corrupt` when its tokens are damaged, otherwise what SQLite reports.
   public func row(of key: StreamKey) throws(StoreError) -> ProjectedRow? {
     try connection.statement(
       Self.select + "WHERE original_transaction_id = ? AND environment = ? AND bundle_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, key.environment).bind(3, key.bundleId)
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .first(Self.row)
   }
 
-  /// The rows of this id in key order: one for each app and environment that has it.
+  /// The rows with this id, in key order: one for each app and environment.
+  ///
+  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
   public func rows(
     withOriginalTransactionId id: String
   ) throws(StoreError) -> [ProjectedRow] {
-    // Nearly always one: a sorter of SQLite's, made for each question, costs more than it does.
+    // Nearly always one row. Sorting it in SQL would cost more than the query itself.
     try rows("WHERE original_transaction_id = ?", id).sorted { $0.key < $1.key }
   }
 
-  /// The rows that ever named this id as the one they succeed, in key order.
+  /// Up to 100 rows that have named this id as their predecessor, in key order.
+  ///
+  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
   public func rows(
     withPreviousOriginalTransactionId id: String
   ) throws(StoreError) -> [ProjectedRow] {
-    // Asked with every row that is read, and nearly nobody was moved: a look into the index first.
+    // Called for every row that is read, and nearly no row has a successor: so the index is checked
+    // first.
     let isNamed = try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
       .bind(1, id).first { _ in true }
     guard isNamed == true else { return [] }
     return try rows(kind: 3, id, after: nil, Self.maximumSuccessors)
   }
 
-  /// The rows of an app account, in key order, past a key.
+  /// Up to `limit` rows of an app account after a key, in key order.
+  ///
+  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
   public func rows(
     withAppAccountToken token: String, after key: StreamKey? = nil, limit: Int
   ) throws(StoreError) -> [ProjectedRow] {
     try rows(kind: 1, token, after: key, limit)
   }
 
-  /// The rows of an app download, in key order, past a key.
+  /// Up to `limit` rows of an app download after a key, in key order.
+  ///
+  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
   public func rows(
     withAppTransactionId id: String, after key: StreamKey? = nil, limit: Int
   ) throws(StoreError) -> [ProjectedRow] {
@@ -147,44 +186,49 @@ public final class ProjectionReader {
         AND (original_transaction_id, environment, bundle_id) > (?1, ?2, ?3)
         ORDER BY \(Self.keyOrder) LIMIT ?6
         """
-    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment ?? "")
+    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
       .bind(3, key?.bundleId ?? "").bind(4, kind).bind(5, value).bind(6, Int64(limit))
       .all(Self.row)
   }
 
-  /// Up to `limit` rows in key order, past a key.
+  /// Up to `limit` rows after a key, in key order.
+  ///
+  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged or the file returns rows out of
+  ///   order, otherwise what SQLite reports.
   public func rows(after key: StreamKey?, limit: Int) throws(StoreError) -> [ProjectedRow] {
-    let piece = try connection.statement(
+    let page = try connection.statement(
       Self.select + """
         WHERE original_transaction_id >= ?1
         AND (original_transaction_id, environment, bundle_id) > (?1, ?2, ?3)
         ORDER BY \(Self.keyOrder) LIMIT ?4
         """
-    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment ?? "")
+    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
       .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(Self.row)
     var last = key
-    for row in piece {
+    for row in page {
       if let last, !(last < row.key) { throw .corrupt("the order of rows") }
       last = row.key
     }
-    return piece
+    return page
   }
 
-  /// Every row in key order, while `body` answers true. In pieces: beside a writer, rows may be of
-  /// several states unless a snapshot was begun.
+  /// Calls `body` with every row in key order, until it returns false. The rows are read in pages:
+  /// beside a writer they may be of several commits, unless a snapshot was begun.
+  ///
+  /// - Throws: as `rows(after:limit:)`.
   public func forEach(_ body: (ProjectedRow) -> Bool) throws(StoreError) {
     var last: StreamKey?
     while true {
-      let piece = try rows(after: last, limit: 1_000)
-      for row in piece {
+      let page = try rows(after: last, limit: 1_000)
+      for row in page {
         guard body(row) else { return }
       }
-      guard let end = piece.last else { return }
+      guard let end = page.last else { return }
       last = end.key
     }
   }
 
-  /// Apple moves a customer once or twice.
+  /// Far more than Apple makes: it moves a subscription to another id once or twice.
   private static let maximumSuccessors = 100
 
   private static let keyOrder = "original_transaction_id, environment, bundle_id"
@@ -210,7 +254,8 @@ public final class ProjectionReader {
     }
     return ProjectedRow(
       key: StreamKey(
-        environment: row.text(0), bundleId: row.text(1), originalTransactionId: row.text(2)),
+        environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
+        originalTransactionId: row.text(2)),
       state: row.bytes(5), lastSeq: row.optionalInt(6), appAccountTokens: lists[0],
       appTransactionIds: lists[1],
       previousOriginalTransactionIds: lists[2], broken: row.optionalText(3))

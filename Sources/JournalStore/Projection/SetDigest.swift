@@ -1,45 +1,51 @@
+import AppStore
 import SignedData
 
-/// One number for all rows of a projection: equal for the same events in any order of arrival
-/// (promise 6), and kept up row by row, so that it is there when asked for.
+/// A digest of the set of all rows of a projection. It is equal for the same events in any order of
+/// arrival (promise 6), and is updated with each row, so that it need not be computed when asked
+/// for.
 ///
 ///     the sum, modulo 2^256 and big-endian, over all rows of
 ///     SHA-256( lp(original transaction id) ‖ lp(environment) ‖ lp(bundle id) ‖ lp(state) ),
 ///     lp(x) = be32(bytes of x) ‖ x
 ///
-/// It compares rows that honest programs made. It is no seal: rows are held to the journal by
-/// folding it again, and the journal by its chain.
+/// It compares rows of honest programs and does not protect against forgery: rows are verified by
+/// folding the journal again, and the journal by its chain.
 public struct SetDigest: Sendable, Equatable {
-  /// The most significant first.
-  private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+  /// Four limbs of 64 bits, the most significant first.
+  private var limbs: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
   public init() {}
 
-  public static func == (one: SetDigest, other: SetDigest) -> Bool { one.words == other.words }
+  public static func == (one: SetDigest, other: SetDigest) -> Bool { one.limbs == other.limbs }
 
-  /// Nil unless there are 32 bytes.
+  /// Returns nil unless there are 32 bytes.
   init?(_ bytes: [UInt8]) {
     guard bytes.count == 32 else { return nil }
-    words = Self.words(bytes)
+    limbs = Self.limbs(bytes)
   }
 
-  /// 32 bytes.
+  /// The digest as 32 bytes, big-endian.
   public var bytes: [UInt8] {
-    [words.0, words.1, words.2, words.3].flatMap { word in
-      stride(from: UInt64(56), through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> $0) }
+    [limbs.0, limbs.1, limbs.2, limbs.3].flatMap { limb in
+      stride(from: UInt64(56), through: 0, by: -8).map { UInt8(truncatingIfNeeded: limb >> $0) }
     }
   }
 
   /// The share of one row.
-  init(key: StreamKey, state: [UInt8]) { words = Self.words(Self.hash(key, state)) }
+  init(key: StreamKey, state: [UInt8]) { limbs = Self.limbs(Self.hash(key, state)) }
 
+  /// Adds a row.
   public mutating func add(_ row: ProjectedRow) { add(Self(key: row.key, state: row.state)) }
 
-  mutating func add(_ share: SetDigest) { add(share.words) }
+  /// Adds an element that is given as bytes, for sets of other things than rows.
+  package mutating func add(element bytes: [UInt8]) { add(Self.limbs(SHA256.hash(bytes))) }
+
+  mutating func add(_ share: SetDigest) { add(share.limbs) }
 
   mutating func remove(_ share: SetDigest) {
-    // What is added to it gives 2^256.
-    add((~share.words.0, ~share.words.1, ~share.words.2, ~share.words.3))
+    // Adds the two's complement: the complement, then 1.
+    add((~share.limbs.0, ~share.limbs.1, ~share.limbs.2, ~share.limbs.3))
     add((0, 0, 0, 1))
   }
 
@@ -51,23 +57,23 @@ public struct SetDigest: Sendable, Equatable {
       carry = isOver || isOverAgain
       return second
     }
-    words.3 = sum(words.3, other.3)
-    words.2 = sum(words.2, other.2)
-    words.1 = sum(words.1, other.1)
-    words.0 = sum(words.0, other.0)
+    limbs.3 = sum(limbs.3, other.3)
+    limbs.2 = sum(limbs.2, other.2)
+    limbs.1 = sum(limbs.1, other.1)
+    limbs.0 = sum(limbs.0, other.0)
   }
 
-  private static func words(_ bytes: [UInt8]) -> (UInt64, UInt64, UInt64, UInt64) {
-    func word(_ place: Int) -> UInt64 {
-      bytes[place * 8..<place * 8 + 8].reduce(0) { $0 << 8 | UInt64($1) }
+  private static func limbs(_ bytes: [UInt8]) -> (UInt64, UInt64, UInt64, UInt64) {
+    func limb(_ index: Int) -> UInt64 {
+      bytes[index * 8..<index * 8 + 8].reduce(0) { $0 << 8 | UInt64($1) }
     }
-    return (word(0), word(1), word(2), word(3))
+    return (limb(0), limb(1), limb(2), limb(3))
   }
 
   private static func hash(_ key: StreamKey, _ state: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity(state.count + 128)
-    for part in [key.originalTransactionId, key.environment, key.bundleId] {
+    for part in [key.originalTransactionId, key.environment.rawValue, key.bundleId] {
       append(part.utf8, to: &text)
     }
     append(state, to: &text)

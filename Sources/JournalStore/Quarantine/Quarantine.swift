@@ -1,9 +1,12 @@
-/// Where genuine notifications that are not admitted are kept (promise 2).
+import AppStore
+
+/// Writes the quarantine: genuine notifications that are not admitted (promise 2).
 extension Journal {
-  /// Other apps' notifications kept; past it they are only counted, since any developer's genuine
-  /// notifications get this far.
+  /// The largest number of stored notifications of apps that are not configured. Further ones are
+  /// only counted, because any developer can send genuine notifications of their own apps.
   public static let foreignLimit = 10_000
 
+  /// Stores a notification unless it is there or the limit is reached. Called within `write`.
   func quarantine(
     _ item: NewQuarantine, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome {
@@ -13,7 +16,7 @@ extension Journal {
         .run()
       return .quarantineFull
     }
-    let stored = try codec.encode(item.body, mayLearn: false)
+    let stored = try codec.encode(item.body, trainsDictionary: false)
     let statement = try connection.statement(
       """
       INSERT INTO quarantine (reason, is_foreign, source, notification_uuid, environment, bundle_id,
@@ -21,8 +24,10 @@ extension Journal {
         original_transaction_id)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """)
-    statement.bind(1, item.reason).bind(2, item.isForeign ? 1 : 0).bind(3, item.source)
-      .bind(4, item.notificationUUID).bind(5, item.environment).bind(6, item.bundleId)
+    statement.bind(1, item.reason).bind(2, item.isForeign ? 1 : 0).bind(3, item.source.rawValue)
+      .bind(4, item.notificationUUID?.description).bind(5, item.environment?.rawValue).bind(
+        6, item.bundleId
+      )
       .bind(7, item.notificationType).bind(8, item.signedDate).bind(9, item.receivedAt)
       .bind(10, item.bodySHA256).bind(11, stored.dictionary).bind(12, stored.bytes)
       .bind(13, item.originalTransactionId)
@@ -31,14 +36,14 @@ extension Journal {
     return .quarantined(id: connection.lastRowId)
   }
 
-  /// Once per uuid, per body where there is none.
+  /// A notification is stored once per UUID, or once per body if it has no UUID.
   private func isQuarantined(
     _ item: NewQuarantine, _ connection: SQLiteConnection
   ) throws(StoreError) -> Bool {
     let found: Bool?
     if let uuid = item.notificationUUID {
       found = try connection.statement("SELECT 1 FROM quarantine WHERE notification_uuid = ?")
-        .bind(1, uuid).first { _ in true }
+        .bind(1, uuid.description).first { _ in true }
     } else {
       found = try connection.statement(
         "SELECT 1 FROM quarantine WHERE notification_uuid IS NULL AND body_sha256 = ?"
@@ -47,14 +52,14 @@ extension Journal {
     return found ?? false
   }
 
-  /// An event that was journaled after all, with the same body, leaves quarantine.
+  /// Removes a notification from quarantine when an event with the same body is journaled.
   func release(_ event: NewEvent, _ connection: SQLiteConnection) throws(StoreError) {
     try connection.statement(
       """
       DELETE FROM quarantine WHERE body_sha256 = ?2
         AND (notification_uuid = ?1 OR notification_uuid IS NULL)
       """
-    ).bind(1, event.notificationUUID).bind(2, event.bodySHA256).run()
+    ).bind(1, event.notificationUUID.description).bind(2, event.bodySHA256).run()
     if connection.changes > 0 && foreignCount > 0 {
       foreignCount =
         try connection.statement("SELECT count(*) FROM quarantine WHERE is_foreign = 1")
@@ -62,7 +67,10 @@ extension Journal {
     }
   }
 
-  /// Drops one; false where there is none of this id.
+  /// Removes one notification.
+  ///
+  /// - Returns: whether there was one with this id.
+  /// - Throws: what SQLite reports. A fatal error ends the journal.
   public func removeQuarantined(_ id: Int64) throws(StoreError) -> Bool {
     try write { (connection) throws(StoreError) in
       let isForeign = try connection.statement("SELECT is_foreign FROM quarantine WHERE id = ?")
@@ -74,14 +82,16 @@ extension Journal {
     }
   }
 
-  /// Other apps' notifications that were only counted.
+  /// The number of other apps' notifications that were only counted.
+  ///
+  /// - Throws: the error that has ended the journal, or what SQLite reports.
   public func foreignOverflow() throws(StoreError) -> Int64 {
     try Meta(connection: connection()).int(.foreignOverflow) ?? 0
   }
 }
 
 extension NewQuarantine {
-  /// A genuine notification under the uuid of another one that was journaled first.
+  /// A genuine notification whose UUID was journaled first with other content.
   init(conflict event: NewEvent) {
     self.init(
       reason: "conflict", isForeign: false, source: event.source,

@@ -1,4 +1,4 @@
-/// The small facts a file keeps about itself.
+/// The table `meta`, in which a journal or a projection describes itself.
 struct Meta {
   enum Key: String {
     case journalId = "journal_id"
@@ -51,7 +51,7 @@ struct Meta {
     ).bind(1, key.rawValue)
   }
 
-  /// Of a projection: what its rows were folded by.
+  /// What the rows of a projection were folded by. Only for a projection.
   func identity() throws(StoreError) -> ProjectionIdentity {
     ProjectionIdentity(
       foldVersion: Int(try int(.foldVersion) ?? 0),

@@ -1,28 +1,31 @@
 import Migrations
 import SignedData
 
-/// Brings a journal to the schema of this program, forward only.
+/// Migrates a journal to the schema of this program. Migrations only go forward.
 enum Migrator {
-  /// The newest schema this program knows; `PRAGMA user_version` of a journal it wrote.
+  /// The newest schema that this program knows, and `PRAGMA user_version` of a journal it wrote.
   static var known: Int { Migrations.journal.last?.number ?? 0 }
 
-  /// Reads and compares; writes nothing.
+  /// Compares the applied migrations with those of this program. Writes nothing.
   ///
-  /// - Throws: `newer`, or `frozenMigration` for an applied one that differs from ours.
+  /// - Throws: `StoreError.newer` for a newer schema, `.frozenMigration` when an applied migration
+  ///   differs from that of this program.
   static func check(_ connection: SQLiteConnection) throws(StoreError) {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
     guard version <= known else { throw .newer(found: version, known: known) }
     let applied = try connection.statement("SELECT number, sha256 FROM migration ORDER BY number")
       .all { (number: Int($0.int(0)), sha256: $0.bytes(1)) }
-    for (place, row) in applied.enumerated() {
-      guard place < Migrations.journal.count, Migrations.journal[place].number == row.number,
-        SHA256.hash(Migrations.journal[place].sql) == row.sha256
+    for (index, row) in applied.enumerated() {
+      guard index < Migrations.journal.count, Migrations.journal[index].number == row.number,
+        SHA256.hash(Migrations.journal[index].sql) == row.sha256
       else { throw .frozenMigration(number: row.number) }
     }
     guard applied.count == version else { throw .frozenMigration(number: applied.count + 1) }
   }
 
-  /// Applies what is missing up to a number, each in one SQL transaction.
+  /// Applies the missing migrations up to number `last`, each in one SQL transaction.
+  ///
+  /// - Parameter now: milliseconds since 1970 UTC.
   static func apply(
     _ connection: SQLiteConnection, through last: Int = known, now: Int64
   ) throws(StoreError) {

@@ -1,16 +1,16 @@
 import CSQLite
 
-/// The pages of one SQLite file on their way into another (sqlite.org/c3ref/backup_finish.html).
+/// An online copy of the pages of one SQLite file to another (sqlite.org/c3ref/backup_finish.html).
 ///
-/// SQLite begins such a copy anew whenever somebody else writes between two steps, unless the
-/// source's connection keeps a read transaction of its own: its pages are then those of one moment,
-/// however many commits come meanwhile. So a snapshot is begun first and ended last.
+/// SQLite restarts such a copy when another connection writes between two steps, unless the source
+/// connection has an open read transaction: then the copy has the pages of that snapshot. So the
+/// caller begins a snapshot before the copy and ends it afterwards.
 struct PageCopy: ~Copyable {
   private let handle: OpaquePointer
 
   /// - Parameters:
-  ///   - source: in a snapshot that has read something.
-  ///   - target: of an empty file, and in no transaction.
+  ///   - source: has an open snapshot from which something was read.
+  ///   - target: has an empty file and no open transaction.
   static func begin(
     from source: SQLiteConnection, to target: SQLiteConnection
   ) throws(StoreError) -> PageCopy {
@@ -22,12 +22,12 @@ struct PageCopy: ~Copyable {
 
   private init(handle: OpaquePointer) { self.handle = handle }
 
-  /// What was not copied to its end is rolled back in the target.
+  /// SQLite rolls an incomplete copy back in the target.
   deinit { sqlite3_backup_finish(handle) }
 
-  /// Copies so many pages more.
+  /// Copies up to `pages` further pages.
   ///
-  /// - Returns: whether pages are left.
+  /// - Returns: whether pages remain to be copied.
   mutating func step(_ pages: Int32) throws(StoreError) -> Bool {
     let code = sqlite3_backup_step(handle, pages)
     guard code == SQLITE_OK || code == SQLITE_DONE else {
@@ -36,7 +36,7 @@ struct PageCopy: ~Copyable {
     return code == SQLITE_OK
   }
 
-  /// Pages copied, and pages in all; known after the first step.
+  /// The number of pages copied and the total. Zero before the first step.
   var progress: (done: Int64, all: Int64) {
     let all = Int64(sqlite3_backup_pagecount(handle))
     return (all - Int64(sqlite3_backup_remaining(handle)), all)

@@ -1,22 +1,26 @@
-/// Rows are read in pieces, each behind the last row of the one before. A damaged file may hand
-/// them out in another order than it was asked for: whoever believed it would go round for ever.
+/// Checks that rows come in ascending order of their ids.
+///
+/// Rows are read in batches, each after the last id of the batch before. A damaged file may return
+/// rows in another order than the query asks for, and such a reader would then never finish.
 enum RowOrder {
-  /// The number behind `number`, which must not lie before `start`.
-  static func next(_ number: Int64, from start: Int64) throws(StoreError) -> Int64 {
-    guard (start..<Int64.max).contains(number) else { throw .corrupt("the order of rows") }
-    return number + 1
+  /// Returns `id` + 1.
+  ///
+  /// - Throws: `StoreError.corrupt` when `id` is less than `start`.
+  static func successor(of id: Int64, atLeast start: Int64) throws(StoreError) -> Int64 {
+    guard (start..<Int64.max).contains(id) else { throw .corrupt("the order of rows") }
+    return id + 1
   }
 }
 
 extension Array {
-  /// Itself, where its numbers rise.
+  /// The array itself, if its ids are strictly ascending and greater than `start`.
   ///
-  /// - Throws: `corrupt` where one is not greater than the one before, the first not than `start`.
-  func inOrder(
-    after start: Int64, _ number: (Element) -> Int64
+  /// - Throws: `StoreError.corrupt` when they are not.
+  func ascending(
+    after start: Int64, _ id: (Element) -> Int64
   ) throws(StoreError) -> [Element] {
     var next = start == .max ? start : start + 1
-    for element in self { next = try RowOrder.next(number(element), from: next) }
+    for element in self { next = try RowOrder.successor(of: id(element), atLeast: next) }
     return self
   }
 }

@@ -4,20 +4,23 @@ import CSQLite
 ///
 /// - One connection writes and checkpoints; all others only read. SQLite before 3.51.3 can damage a
 ///   file when a second connection checkpoints during a commit (sqlite.org/wal.html, "the WAL-reset
-///   bug"), so automatic checkpoints are off and readers never checkpoint, not even at close.
-/// - `mmap_size` is 0: an I/O error is then a result code and not a signal.
+///   bug"). Therefore automatic checkpoints are off, and readers do not checkpoint, not even when
+///   they close.
+/// - `mmap_size` is 0, so that an I/O error is a result code and not a signal.
 package final class SQLiteConnection {
+  /// How a file is opened.
   package enum Mode: Sendable {
-    /// Reads, writes and checkpoints. Only under the folder's lock, and only one per file.
+    /// Reads, writes and checkpoints. Requires the folder's lock; one connection per file.
     case write
     /// Reads beside a writer.
     case read
-    /// Reads a file nobody writes, without its -wal. Creates nothing.
+    /// Reads a file that no process writes, without its -wal. Creates no file.
     case immutable
-    /// Reads a file and its -wal that nobody else may touch meanwhile. Creates nothing: without
-    /// locks and in exclusive mode the index of the -wal is kept in memory, not in a -shm file.
+    /// Reads a file and its -wal that no other process may use meanwhile. Creates no file: without
+    /// locks and in exclusive mode SQLite holds the index of the -wal in memory, not in a -shm
+    /// file.
     case inspection
-    /// Fills and reads a new file that nobody else knows yet. Asks the file system for no locks.
+    /// Writes and reads a new file that no other process uses yet. Takes no file locks.
     case copy
 
     var isWriting: Bool { self == .write || self == .copy }
@@ -26,14 +29,17 @@ package final class SQLiteConnection {
   let handle: OpaquePointer
   private let isWriting: Bool
   private var isClosed = false
-  /// By the length of their text: hashing the text costs as much as some statements do.
+  /// Prepared statements in buckets by the length of their text: hashing the text would cost as
+  /// much as some statements do.
   private var statements = [[(sql: String, statement: Statement)]](repeating: [], count: 256)
   private let pagesInWAL: UnsafeMutablePointer<Int32>
 
-  /// Once, before SQLite is first used (sqlite.org/c3ref/config.html).
+  /// Evaluated once, before SQLite is first used (sqlite.org/c3ref/config.html).
   private static let isSetUp = subledger_sqlite_count_no_memory() == SQLITE_OK
 
-  /// Opens a file that exists.
+  /// Opens an existing file.
+  ///
+  /// - Throws: `StoreError.io` when the file cannot be opened, otherwise what SQLite reports.
   package static func open(_ path: String, _ mode: Mode) throws(StoreError) -> SQLiteConnection {
     guard Self.isSetUp else { throw .sql("SQLite was used before it was set up") }
     var handle: OpaquePointer?
@@ -59,14 +65,14 @@ package final class SQLiteConnection {
     pagesInWAL.initialize(to: 0)
   }
 
-  /// What was not closed, as after a failure, leaves the -wal where it is.
+  /// A connection that was not closed explicitly, as after a failure, does not remove the -wal.
   deinit {
     end()
     pagesInWAL.deallocate()
   }
 
-  /// Closes the file now, in good order: the last one that writes copies the -wal into the file and
-  /// removes it. Nothing may be asked of this connection afterwards.
+  /// Closes the file. If this is a writing connection and the last one, SQLite copies the -wal into
+  /// the file and removes it. The connection must not be used afterwards.
   package func close() {
     guard !isClosed else { return }
     if isWriting { _ = subledger_sqlite_configure(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0) }
@@ -123,26 +129,32 @@ package final class SQLiteConnection {
     }
   }
 
-  /// Runs SQL that answers nothing of interest: pragmas, schemas.
+  /// Runs SQL and ignores the rows it returns: pragmas and schemas.
+  ///
+  /// - Throws: what SQLite reports.
   package func execute(_ sql: String) throws(StoreError) {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw error(code) }
   }
 
-  /// The prepared statement for this text, prepared once and kept.
+  /// The prepared statement for this text. It is prepared once and cached.
+  ///
+  /// - Throws: what SQLite reports.
   package func statement(_ sql: String) throws(StoreError) -> Statement {
-    let place = sql.utf8.count & 255
-    // The text of a literal is known by its address alone.
-    for known in statements[place] where known.sql == sql { return known.statement }
+    let bucket = sql.utf8.count & 255
+    // Comparing a literal with itself only compares the address.
+    for known in statements[bucket] where known.sql == sql { return known.statement }
     var raw: OpaquePointer?
     let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &raw, nil)
     guard code == SQLITE_OK, let raw else { throw error(code) }
     let statement = Statement(raw)
-    statements[place].append((sql, statement))
+    statements[bucket].append((sql, statement))
     return statement
   }
 
-  /// Runs `body` in one SQL transaction: all of it, or none of it and the error.
+  /// Runs `body` in one SQL transaction. After an error all of it is rolled back.
+  ///
+  /// - Throws: what SQLite reports, and what `body` throws.
   package func atomically<Result>(
     _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
@@ -157,14 +169,17 @@ package final class SQLiteConnection {
     }
   }
 
-  /// SQLite rolls back by itself after some errors (sqlite.org/lang_transaction.html).
+  /// Rolls back, unless SQLite has already done so, as after some errors
+  /// (sqlite.org/lang_transaction.html).
   private func rollBack() {
     if sqlite3_get_autocommit(handle) == 0 { try? statement("ROLLBACK").run() }
   }
 
-  /// Reads that follow see one state of the file, until `endSnapshot`.
+  /// Makes the reads that follow see one commit, until `endSnapshot`.
+  ///
+  /// - Throws: what SQLite reports.
   package func beginSnapshot() throws(StoreError) {
-    // Made ready before it is needed: what ends the snapshot must not fail for want of memory.
+    // Prepared in advance, so that `endSnapshot` cannot fail for lack of memory.
     _ = try statement("ROLLBACK")
     try statement("BEGIN").run()
   }
@@ -173,26 +188,31 @@ package final class SQLiteConnection {
 
   package var lastRowId: Int64 { sqlite3_last_insert_rowid(handle) }
 
-  /// Rows changed by the statement before.
+  /// The number of rows that the last statement changed.
   package var changes: Int { Int(sqlite3_changes64(handle)) }
 
-  /// Pages in the -wal after the last commit of this connection.
+  /// The number of pages in the -wal after the last commit of this connection.
   package var walPages: Int { Int(pagesInWAL.pointee) }
 
-  /// Copies what it can from the -wal into the file without waiting for readers.
+  /// Copies as much of the -wal into the file as possible without waiting for readers.
+  ///
+  /// - Throws: what SQLite reports.
   package func checkpointPassive() throws(StoreError) { try checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
 
-  /// Copies the -wal into the file and empties it; `busy` while somebody reads the -wal.
+  /// Copies the -wal into the file and truncates it.
+  ///
+  /// - Throws: `StoreError.busy` when a reader still uses the -wal after the busy timeout (10 s),
+  ///   otherwise what SQLite reports.
   package func checkpointTruncate() throws(StoreError) {
     try checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
   }
 
   private func checkpoint(_ kind: Int32) throws(StoreError) {
-    var left: Int32 = 0
-    var done: Int32 = 0
-    let code = sqlite3_wal_checkpoint_v2(handle, nil, kind, &left, &done)
+    var total: Int32 = 0
+    var copied: Int32 = 0
+    let code = sqlite3_wal_checkpoint_v2(handle, nil, kind, &total, &copied)
     guard code == SQLITE_OK else { throw error(code) }
-    if left == done { pagesInWAL.pointee = 0 }
+    if total == copied { pagesInWAL.pointee = 0 }
   }
 
   private func error(_ code: Int32) -> StoreError {

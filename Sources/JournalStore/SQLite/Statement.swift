@@ -2,7 +2,7 @@ import CSQLite
 
 /// One prepared statement. Parameters count from 1, columns from 0, as in SQLite.
 ///
-/// Every value from outside is a bound parameter, never a part of the SQL text.
+/// Every value from outside is a bound parameter, never part of the SQL text.
 package final class Statement {
   private let raw: OpaquePointer
   private var bindFailure: Int32 = SQLITE_OK
@@ -13,13 +13,13 @@ package final class Statement {
 
   @discardableResult
   package func bind(_ index: Int32, _ value: Int64?) -> Statement {
-    note(value.map { sqlite3_bind_int64(raw, index, $0) } ?? sqlite3_bind_null(raw, index))
+    recordFailure(value.map { sqlite3_bind_int64(raw, index, $0) } ?? sqlite3_bind_null(raw, index))
   }
 
   @discardableResult
   package func bind(_ index: Int32, _ value: String?) -> Statement {
-    guard var value else { return note(sqlite3_bind_null(raw, index)) }
-    return note(
+    guard var value else { return recordFailure(sqlite3_bind_null(raw, index)) }
+    return recordFailure(
       value.withUTF8 { utf8 in
         utf8.withMemoryRebound(to: CChar.self) {
           sqlite3_bind_text64(
@@ -31,34 +31,39 @@ package final class Statement {
 
   @discardableResult
   package func bind(_ index: Int32, _ value: [UInt8]?) -> Statement {
-    guard let value else { return note(sqlite3_bind_null(raw, index)) }
-    guard !value.isEmpty else { return note(sqlite3_bind_zeroblob(raw, index, 0)) }
-    return note(
+    guard let value else { return recordFailure(sqlite3_bind_null(raw, index)) }
+    guard !value.isEmpty else { return recordFailure(sqlite3_bind_zeroblob(raw, index, 0)) }
+    return recordFailure(
       value.withUnsafeBytes {
         sqlite3_bind_blob64(
           raw, index, $0.baseAddress, UInt64($0.count), subledger_sqlite_transient())
       })
   }
 
-  /// A null pointer would bind NULL; an empty text needs an address.
+  /// The address of an empty text, because a null pointer would bind NULL.
   nonisolated(unsafe) private static let nothing: UnsafePointer<CChar> = {
     let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
     byte.initialize(to: 0)
     return UnsafePointer(byte)
   }()
 
-  private func note(_ code: Int32) -> Statement {
+  /// Keeps the result code of a binding, which the next step throws.
+  private func recordFailure(_ code: Int32) -> Statement {
     if code != SQLITE_OK { bindFailure = code }
     return self
   }
 
-  /// Runs to the end, whatever rows come.
+  /// Runs to the end and ignores the rows.
+  ///
+  /// - Throws: what SQLite reports.
   package func run() throws(StoreError) {
     defer { reset() }
     while try step() {}
   }
 
-  /// Reads the first row, if there is one.
+  /// Reads the first row. Returns nil if there is none.
+  ///
+  /// - Throws: what SQLite reports, and what `read` throws.
   package func first<Result>(
     _ read: (Statement) throws(StoreError) -> Result
   ) throws(StoreError) -> Result? {
@@ -66,7 +71,9 @@ package final class Statement {
     return try step() ? try read(self) : nil
   }
 
-  /// Reads every row while `read` answers true.
+  /// Reads rows until `read` returns false.
+  ///
+  /// - Throws: what SQLite reports, and what `read` throws.
   package func forEach(_ read: (Statement) throws(StoreError) -> Bool) throws(StoreError) {
     defer { reset() }
     while try step() {
@@ -74,7 +81,9 @@ package final class Statement {
     }
   }
 
-  /// Reads every row.
+  /// Reads all rows.
+  ///
+  /// - Throws: what SQLite reports, and what `read` throws.
   package func all<Element>(
     _ read: (Statement) throws(StoreError) -> Element
   ) throws(StoreError) -> [Element] {
@@ -94,7 +103,7 @@ package final class Statement {
     }
   }
 
-  /// Ends the read transaction of a statement that still had rows.
+  /// Also ends the read transaction of a statement that has rows left.
   private func reset() {
     sqlite3_reset(raw)
     bindFailure = SQLITE_OK

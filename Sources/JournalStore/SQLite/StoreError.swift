@@ -2,7 +2,7 @@ import CSQLite
 import Glibc
 package import Platform
 
-/// Everything that can go wrong with the data files. The description carries the next step.
+/// Every error of the data files. The description says what the operator can do next.
 public enum StoreError: Error, Sendable, Equatable {
   /// Another process holds the data folder (promise 10).
   case locked
@@ -10,11 +10,11 @@ public enum StoreError: Error, Sendable, Equatable {
   case newer(found: Int, known: Int)
   /// The file is not one of ours, or belongs to another journal.
   case foreign(String)
-  /// The journal was open when it was last written, and its write-ahead log is gone.
+  /// The journal is marked as open, and its write-ahead log is missing.
   case missingWAL
-  /// The last events do not chain; the first that does not is at this seq (promise 5).
+  /// The chain is broken among the last events, first at this seq (promise 5).
   case brokenTail(seq: Int64)
-  /// A migration that was applied differs from the one of that number in this program.
+  /// An applied migration differs from the one with that number in this program.
   case frozenMigration(number: Int)
   /// The disk is full. Nothing was written; the same call may succeed later.
   case full
@@ -22,9 +22,9 @@ public enum StoreError: Error, Sendable, Equatable {
   case io(code: Int32)
   /// The file is damaged.
   case corrupt(String)
-  /// Another connection kept the file for too long.
+  /// Another connection used the file for too long.
   case busy
-  /// A mistake in this program; no data in the text.
+  /// A defect of this program. The text contains no data.
   case sql(String)
   /// A system call failed.
   case platform(attempt: String, code: Int32)
@@ -36,8 +36,8 @@ public enum StoreError: Error, Sendable, Equatable {
     }
   }
 
-  /// The error for a result code of SQLite. `message` is sqlite3_errmsg's, which names tables and
-  /// columns and never holds a value.
+  /// The error for a result code of SQLite. `message` is that of sqlite3_errmsg, which names tables
+  /// and columns but never contains a value.
   static func of(_ code: Int32, _ message: @autoclosure () -> String) -> StoreError {
     switch code & 0xFF {
     case SQLITE_FULL: .full
@@ -48,8 +48,8 @@ public enum StoreError: Error, Sendable, Equatable {
     }
   }
 
-  /// Whether the journal may no longer be trusted to keep what it acknowledges: the daemon stops
-  /// answering 200 and exits, and the next start copies the write-ahead log.
+  /// Whether the journal may lose what it acknowledges from now on. The daemon then stops answering
+  /// 200 and exits, and the next start copies the write-ahead log.
   public var isFatal: Bool {
     switch self {
     case .io, .corrupt, .platform: true
@@ -75,7 +75,7 @@ extension StoreError: CustomStringConvertible {
     case .frozenMigration(let number):
       "migration \(number) differs from the one applied; run the program that wrote the data"
     case .full:
-      "the disk is full; make room, nothing was lost"
+      "the disk is full; free space, nothing was lost"
     case .io(let code):
       "the disk failed (SQLite \(code)); check the disk and the mount, then start again"
     case .corrupt(let detail):
@@ -83,16 +83,9 @@ extension StoreError: CustomStringConvertible {
     case .busy:
       "the file was busy for too long; try again"
     case .sql(let detail):
-      "a fault in this program: \(detail); please report it"
+      "a defect of this program: \(detail); please report it"
     case .platform(let attempt, let code):
       "\(PlatformError.system(attempt, code)); check the folder's owner, mode and disk"
     }
   }
-}
-
-/// Runs a system step and gives its error this room's name.
-func platform<Result: ~Copyable>(
-  _ step: () throws(PlatformError) -> Result
-) throws(StoreError) -> Result {
-  do { return try step() } catch { throw StoreError(error) }
 }

@@ -1,7 +1,7 @@
 import CSQLite
 import CZstd
 
-/// The libraries the data files are written with, as loaded at run time.
+/// The versions of the libraries that write the data files, as loaded at run time.
 public enum StoreLibraries {
   public static var sqlite: String { String(cString: sqlite3_libversion()) }
   public static var zstd: String { String(cString: ZSTD_versionString()) }

@@ -1,9 +1,11 @@
 import SignedData
 
-/// What lies beneath the events: the schema, and tables and indexes that say the same.
+/// Checks what the events are stored in: the schema, pages, indexes and dictionaries.
 extension JournalReader {
-  /// Where the schema is not as the migrations made it: triggers that are gone, columns that are
-  /// called something else. In words for an operator.
+  /// The differences between the schema and what the migrations made, such as missing triggers or
+  /// renamed columns, as sentences for an operator.
+  ///
+  /// - Throws: what SQLite reports.
   public func schemaFaults() throws(StoreError) -> [String] {
     let version = try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
     let fresh = try SQLiteConnection.open(":memory:", .write)
@@ -11,7 +13,7 @@ extension JournalReader {
     try Migrator.apply(fresh, through: version, now: 0)
     let expected = try fresh.schema()
     let found = try connection.schema()
-    var faults = expected.keys.filter { found[$0] == nil }.sorted().map { "\($0) is gone" }
+    var faults = expected.keys.filter { found[$0] == nil }.sorted().map { "\($0) is missing" }
     faults += expected.filter { found[$0.key] != nil && found[$0.key] != $0.value }
       .keys.sorted().map { "\($0) was changed" }
     if found.keys.contains(where: { expected[$0] == nil }) {
@@ -26,11 +28,13 @@ extension JournalReader {
     return faults
   }
 
-  /// Where pages, tables and indexes do not agree (sqlite.org/pragma.html#pragma_integrity_check),
-  /// and dictionaries that are not what their hashes say, or not made from the header of the bodies
-  /// that need them. In words for an operator. Reads the whole file.
+  /// Contradictions between pages, tables and indexes
+  /// (sqlite.org/pragma.html#pragma_integrity_check), and dictionaries that do not have their
+  /// stored hash or do not belong to the header of the bodies that need them, as sentences for an
+  /// operator. Reads the whole file.
   ///
-  /// - Throws: `corrupt` where not even that can be asked.
+  /// - Throws: `StoreError.corrupt` when the damage prevents the check itself, otherwise what
+  ///   SQLite reports.
   public func pageFaults() throws(StoreError) -> [String] {
     try dictionaryFaults() + connection.integrityFaults()
   }
@@ -55,8 +59,8 @@ extension JournalReader {
     return faults
   }
 
-  /// Of an older dictionary: the hash of the signing header of a body that was made against it; nil
-  /// where there is none.
+  /// The hash of the signing header of a body that is compressed against a dictionary of the older
+  /// format. Returns nil if there is no such body.
   private func bodyHeader(_ dictionary: Int64) throws(StoreError) -> [UInt8]? {
     let stored = try connection.statement("SELECT body FROM event WHERE dictionary_id = ? LIMIT 1")
       .bind(1, dictionary).first { $0.bytes(0) }
@@ -68,14 +72,14 @@ extension JournalReader {
 }
 
 extension SQLiteConnection {
-  /// The SQL of each table, index, trigger and view, by kind and name.
+  /// The SQL of each table, index, trigger and view, by type and name.
   fileprivate func schema() throws(StoreError) -> [String: String] {
     let all = try statement("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")
       .all { ($0.text(0), $0.text(1)) }
     return Dictionary(all, uniquingKeysWith: { "\($0)\n\($1)" })
   }
 
-  /// What SQLite itself finds, at most 100.
+  /// The findings of SQLite's own check, at most 100.
   fileprivate func integrityFaults() throws(StoreError) -> [String] {
     try statement("PRAGMA integrity_check").all { $0.text(0) }.filter { $0 != "ok" }
   }

@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import HTTPServer
 import LedgerEngine
@@ -5,22 +6,23 @@ import LedgerQueries
 import Platform
 import StrictJSON
 
-/// The routes about the whole: overview, quarantine, the last comparison.
+/// The routes about the whole ledger: overview, quarantine, the stored comparison.
 extension LedgerHandler {
-  func look(_ route: Route, _ request: HTTPRequest, through answer: Answer) -> HTTPResponse? {
-    guard let token = access.token(authorization: request.headers.all("Authorization")) else {
-      return Problem.unauthorized()
-    }
-    guard let query = QueryString(request.query, of: route) else {
-      return EntitlementRoutes.badQuery
-    }
+  /// Answers a read that covers the whole ledger, limited to what the token may read.
+  func inspect(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    let route = admitted.route
+    guard let query = QueryString(request.query, of: route) else { return Problem.badQuery }
     switch route.name {
     case .overview:
       let question = Overview.Question(
         hours: query.integer("hours", of: route), now: Clock.now(),
-        environment: query["environment"], bundleId: query["bundle_id"], token: token)
+        environment: query["environment"].map(Environment.init(rawValue:)),
+        bundleId: query["bundle_id"], token: token)
       service.overview.ask(question, service.configuration) { found in
-        answer.send(found.map { Self.json($0) } ?? Problem.response(.unavailable("overview")))
+        sender.send(found.map { .json($0) } ?? Problem.response(.unavailable("overview")))
       }
       return nil
     case .comparison: return comparison(token)
@@ -28,26 +30,28 @@ extension LedgerHandler {
     }
   }
 
+  /// The stored result of `rebuild --diff`.
   private func comparison(_ token: Configuration.ReadToken) -> HTTPResponse {
     do {
-      let kept = try StoredDiff.kept(service.ledger.folder, for: token)
-      return kept.map { Self.json($0) } ?? Problem.notFound
+      let stored = try StoredDiff.read(service.ledger.folder, for: token)
+      return stored.map { .json($0) } ?? Problem.notFound
     } catch {
       return Self.problem(.store(error))
     }
   }
 
+  /// A page of the quarantine, newest first. The cursor is the id of the last item shown.
   private func quarantine(
     _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken
   ) -> HTTPResponse {
-    // Ids count from 1, newest last; a page goes on below the last one it showed.
+    // Ids count from 1, the newest is the greatest; the next page continues below the last id.
     let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
-    if case .some(.none) = start { return EntitlementRoutes.badQuery }
+    if case .some(.none) = start { return Problem.badQuery }
     do throws(LedgerReader.Failure) {
       let page = try ledgerReader().quarantine(
         through: (start ?? nil).map { $0 - 1 } ?? .max,
         limit: Int(query.integer("limit", of: route)), for: token)
-      return Self.json([
+      return .json([
         ("object", .string("list")), ("items", .array(page.items.map(\.json))),
         ("next_page", .optional(page.next.map(String.init))),
       ])

@@ -1,16 +1,16 @@
 import Console
 import HTTPServer
 
-/// The console's pages, open to everybody: they hold no data, and ask for it with the token that
-/// somebody enters.
+/// The console's pages. They need no token, because they contain no data; they request it with the
+/// token that the user enters.
 enum ConsolePages {
   static let routes = Console.pages.map {
-    Route(.page, "GET", $0.path, .everybody, "A page of the console.")
+    Route(.page, "GET", $0.path, .anyone, "A page of the console.")
   }
 
-  /// Nothing but these pages' own files and this origin's answers; no frame, no form, no script or
-  /// style in the markup (www.w3.org/TR/CSP3). A browser that is shown somebody's text as markup
-  /// still runs none of it.
+  /// Permits only files of these pages and responses of this origin: no frame, no form, no script
+  /// or style in the markup (www.w3.org/TR/CSP3). If foreign text were shown as markup, a browser
+  /// would still not run it.
   private static let policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     + "img-src 'self' data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'; "

@@ -3,48 +3,53 @@ import LedgerEngine
 import Platform
 import StrictJSON
 
-/// What a command hands to the daemon that holds its data folder, over the folder's unix socket.
+/// The routes for commands, which hand work to the daemon over the unix socket of its data folder.
 extension LedgerHandler {
+  /// Answers a control request. `admit` has checked that it came over the unix socket.
   func control(
-    _ found: MatchedRoute, _ request: HTTPRequest, through answer: Answer
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
-    switch found.route.name {
-    case .controlIngest: ingest(request, through: answer)
-    case .controlProjection(let order): return rows(order, request, through: answer)
+    switch admitted.route.name {
+    case .controlIngest: ingest(request, through: sender)
+    case .controlProjection(let order): return manage(order, request, through: sender)
     case .controlAdmit, .controlDrop:
-      guard let id = Int64(found.id) else { return Problem.notFound }
-      let isAdmission = found.route.name == .controlAdmit
-      if isAdmission { admitQuarantined(id, through: answer) } else { drop(id, through: answer) }
+      guard let id = Int64(admitted.id) else { return Problem.notFound }
+      let isAdmission = admitted.route.name == .controlAdmit
+      if isAdmission { admitQuarantined(id, through: sender) } else { drop(id, through: sender) }
     default: return Problem.notFound
     }
     return nil
   }
 
-  private func ingest(_ request: HTTPRequest, through answer: Answer) {
+  /// Proves and submits the lines of a batch. `skip_bad` in the query continues after a refused
+  /// line. The response has one outcome per line and is sent when the writer has processed them
+  /// all.
+  private func ingest(_ request: HTTPRequest, through sender: ResponseSender) {
     let lines = request.body.split(separator: 0x0A, omittingEmptySubsequences: false)
     guard lines.count <= BatchReceive.maximumLines else {
-      return answer.send(Problem.response(.malformed("too_many_lines")))
+      return sender.send(Problem.response(.malformed("too_many_lines")))
     }
-    let (service, began) = (service, Clock.monotonicNanoseconds())
+    let (service, start) = (service, Clock.monotonicNanoseconds())
     BatchReceive.receive(
-      lines, skipsBad: request.query == "skip_bad", receiver: receiver, ledger: service.ledger,
-      at: Clock.now(), limit: bodyLimit, note: { service.note($0, $1) }
-    ) { outcomes in
-      service.note(batch: outcomes, began: began)
-      answer.send(Self.json([("outcomes", BatchReceive.json(outcomes))]))
+      lines, skipsRefused: request.query == "skip_bad", receiver: receiver, ledger: service.ledger,
+      at: Clock.now(), limit: bodyLimit, onDisposition: { service.record($0, $1) }
+    ) { dispositions in
+      service.record(batch: dispositions, since: start)
+      sender.send(.json([("outcomes", BatchReceive.json(dispositions))]))
     }
-    countChains()
+    recordChainCache()
   }
 
-  private func rows(
-    _ order: Route.ProjectionOrder, _ request: HTTPRequest, through answer: Answer
+  /// Adopts, rolls back, folds again or prunes projections.
+  private func manage(
+    _ order: Route.ProjectionOrder, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
     let allowed: Set<String> = ["fingerprint", "keep", "id"]
     guard let query = QueryString(request.query, allowed: allowed) else {
       return Problem.response(.malformed("query"))
     }
-    let kept = query["keep"].map { Int($0) } ?? Rebuild.retainedByDefault
-    guard let kept, (0...100).contains(kept) else {
+    let retained = query["keep"].map { Int($0) } ?? Rebuild.retainedByDefault
+    guard let retained, (0...100).contains(retained) else {
       return Problem.response(.malformed("query"))
     }
     switch order {
@@ -52,52 +57,54 @@ extension LedgerHandler {
       guard query["fingerprint"] == FoldIdentity.fingerprint else {
         return Problem.response(409, "other_fold", "This daemon has another fold.")
       }
-      service.ledger.adopt(keeping: kept) { answer.send(Self.answer(to: $0)) }
+      service.ledger.makeLive(retaining: retained) { sender.send(Self.response(to: $0)) }
     case .rollback:
-      service.ledger.rollBack { answer.send(Self.answer(to: $0)) }
+      service.ledger.rollBack { sender.send(Self.response(to: $0)) }
     case .refold:
       service.ledger.refold(only: query["id"] ?? "") { counts in
-        let members = counts.map { counts in
+        let members = counts.map { counts -> [(String, JSONValue)] in
           [
-            ("streams", JSONValue.integer(Int64(counts.streams))),
+            ("streams", .integer(Int64(counts.streams))),
             ("changed", .integer(Int64(counts.changed))),
           ]
         }
         let others = Problem.response(409, "other_fold", "The live rows are of another fold.")
-        answer.send(members.map { Self.json($0) } ?? others)
+        sender.send(members.map { .json($0) } ?? others)
       }
     case .prune:
-      service.ledger.prune(keeping: kept) { answer.send(Self.answer(to: $0)) }
+      service.ledger.prune(retaining: retained) { sender.send(Self.response(to: $0)) }
     }
     return nil
   }
 
-  private static func answer(to outcome: Ledger.ProjectionOutcome) -> HTTPResponse {
+  private static func response(to outcome: Ledger.ProjectionOutcome) -> HTTPResponse {
     switch outcome {
-    case .done: json([("outcome", .string("done"))])
+    case .done: .json([("outcome", .string("done"))])
     case .nothing: Problem.notFound
     case .failed: Problem.response(.unavailable("rows"))
     }
   }
 
-  private func admitQuarantined(_ id: Int64, through answer: Answer) {
-    let (service, began) = (service, Clock.monotonicNanoseconds())
+  /// Ingests a quarantined notification again, under the current configuration.
+  private func admitQuarantined(_ id: Int64, through sender: ResponseSender) {
+    let (service, start) = (service, Clock.monotonicNanoseconds())
     let admission = Quarantine.admit(
       id, receiver: receiver, ledger: service.ledger, at: Clock.now()
-    ) { received, outcome in
-      answer.send(service.response(to: received, outcome, began: began))
+    ) { received, disposition in
+      sender.send(service.response(to: received, disposition, since: start))
     }
     switch admission {
     case .submitted: break
-    case .absent: answer.send(Problem.notFound)
-    case .refused(let refusal): answer.send(Problem.response(refusal))
-    case .unreadable: answer.send(Problem.response(.unavailable("journal")))
+    case .absent: sender.send(Problem.notFound)
+    case .refused(let refusal): sender.send(Problem.response(refusal))
+    case .unreadable: sender.send(Problem.response(.unavailable("journal")))
     }
   }
 
-  private func drop(_ id: Int64, through answer: Answer) {
+  /// Deletes a quarantined notification.
+  private func drop(_ id: Int64, through sender: ResponseSender) {
     service.ledger.dropQuarantined(id) { found in
-      answer.send(found ? Self.json([("outcome", .string("dropped"))]) : Problem.notFound)
+      sender.send(found ? .json([("outcome", .string("dropped"))]) : Problem.notFound)
     }
   }
 }

@@ -1,32 +1,67 @@
+import AppStore
 import Configuration
 import HTTPServer
 import LedgerQueries
+import Observability
 import Platform
 import StrictJSON
 
-/// The routes about customers: rows, lists of rows, timelines. What a query says was held against
-/// the table of routes before.
-enum EntitlementRoutes {
-  static let badQuery = Problem.response(
-    400, "query", "A query parameter is unknown, occurs twice, or has a value that cannot be.")
+/// The routes about customers: rows, lists of rows, timelines.
+extension LedgerHandler {
+  /// Answers a read, and counts a refusal.
+  func read(_ admitted: AdmittedRequest, _ request: HTTPRequest) -> HTTPResponse {
+    let response = readUncounted(admitted, request)
+    // A 404 is a usual answer to a usual question: it is counted but not logged.
+    if response.status >= 400 { record(response, isLogged: response.status != 404) }
+    return response
+  }
 
+  private func readUncounted(_ admitted: AdmittedRequest, _ request: HTTPRequest) -> HTTPResponse {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    guard let query = QueryString(request.query, of: admitted.route) else {
+      return Problem.badQuery
+    }
+    do throws(LedgerReader.Failure) {
+      let reader = try ledgerReader()
+      switch admitted.route.name {
+      case .entitlement: return try EntitlementRoutes.row(admitted.id, query, token, reader)
+      case .history: return try EntitlementRoutes.history(admitted.id, query, token, reader)
+      default: return try EntitlementRoutes.list(admitted.route, query, token, reader)
+      }
+    } catch {
+      return Self.problem(error)
+    }
+  }
+
+  /// Logs a failure of the store, and returns the response to a read that failed.
+  static func problem(_ failure: LedgerReader.Failure) -> HTTPResponse {
+    if case .store = failure { Log.write(.error, "read", [("code", .string("store"))]) }
+    return Problem.response(failure)
+  }
+}
+
+/// Each read of a customer: the query is checked against the table of routes, the token is known.
+enum EntitlementRoutes {
+  /// One entitlement, now or at an earlier time.
   static func row(
     _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
     let document = try reader.entitlement(
       id, environment: environment(query), bundleId: query["bundle_id"], question(query, token))
-    return document.map { LedgerHandler.json($0.json) } ?? Problem.notFound
+    return document.map { .json($0.json) } ?? Problem.notFound
   }
 
+  /// The timeline of one customer.
   static func history(
     _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
     let history = try reader.history(
       id, environment: environment(query), bundleId: query["bundle_id"], question(query, token),
       isRaw: query.isTrue("raw"))
-    return history.map { LedgerHandler.json($0.json) } ?? Problem.notFound
+    return history.map { .json($0.json) } ?? Problem.notFound
   }
 
+  /// A page of entitlements. A cursor is valid only for the token that it was given to.
   static func list(
     _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
@@ -36,22 +71,22 @@ enum EntitlementRoutes {
     filter.appTransactionId = query["app_transaction_id"]
     filter.productId = query["product_id"]
     filter.bundleId = query["bundle_id"]
-    filter.environment = query["environment"]
-    if let name = query["status"], !filter.setStatus(name) { return badQuery }
+    filter.environment = query["environment"].map(Environment.init(rawValue:))
+    if let name = query["status"], !filter.setStatus(name) { return Problem.badQuery }
     let after = query["after"].map { PageCursor.key($0, for: token) }
-    if case .some(.none) = after { return badQuery }
+    if case .some(.none) = after { return Problem.badQuery }
     let question = LedgerReader.Question(
       asOf: nil, knownAt: nil, now: Clock.now(), token: token)
     let page = try reader.list(
       filter, after: after ?? nil, limit: Int(query.integer("limit", of: route)), question)
-    return LedgerHandler.json([
+    return .json([
       ("object", .string("list")), ("items", .array(page.rows.map(\.json))),
       ("next_page", .optional(page.next.map { PageCursor.text($0, for: token) })),
     ])
   }
 
-  private static func environment(_ query: QueryString) -> String {
-    query["environment"] ?? "Production"
+  private static func environment(_ query: QueryString) -> Environment {
+    query["environment"].map(Environment.init(rawValue:)) ?? .production
   }
 
   private static func question(

@@ -1,22 +1,35 @@
 import HTTPServer
 import LedgerEngine
+import LedgerQueries
 import StrictJSON
 
-/// The one table of refusals and statuses (RFC 9457 problem details).
+/// The one mapping of refusals to HTTP statuses (RFC 9457 problem details).
 ///
-/// 4xx is for what can never become valid; whatever might be our fault is 503, so that Apple comes
-/// again. An answer never repeats bytes of the request.
+/// 4xx is for requests that can never become valid; everything that might be our fault is 503, so
+/// that Apple sends it again. A response never repeats bytes of the request.
 enum Problem {
   static func response(_ refusal: Refusal) -> HTTPResponse {
     switch refusal {
     case .malformed(let code):
-      response(400, code, "The request is malformed and will not become valid.")
+      response(400, code, "The request is malformed and will never be valid.")
     case .untrusted(let code):
-      response(401, code, "Nothing we trust vouches for this notification.")
+      response(
+        401, code, "No configured trust root or shared secret authenticates this notification.")
     case .notAdmitted(let code):
-      response(422, code, "Genuine, but not admitted here; it is kept in quarantine.")
+      response(
+        422, code, "The notification is genuine but not admitted; it is stored in quarantine.")
     case .unavailable(let code):
-      response(503, code, "Not now. Send it again.", retryAfter: code == "disk_full" ? 30 : 1)
+      response(
+        503, code, "The service is not available now. Send the request again later.",
+        retryAfter: code == "disk_full" ? 30 : 1)
+    }
+  }
+
+  static func response(_ failure: LedgerReader.Failure) -> HTTPResponse {
+    switch failure {
+    case .notReady: response(.unavailable("rows_not_ready"))
+    case .ambiguous: response(400, "bundle_id", "Two apps have this id; set bundle_id.")
+    case .store: response(.unavailable("store"))
     }
   }
 
@@ -32,39 +45,47 @@ enum Problem {
     ])
     var headers = [(name: "Content-Type", value: "application/problem+json")]
     if let seconds { headers.append((name: "Retry-After", value: String(seconds))) }
-    var answer = HTTPResponse(
+    var problem = HTTPResponse(
       status: status, headers: headers, body: body.bytes, closes: closes)
-    answer.code = code
-    return answer
+    problem.code = code
+    return problem
   }
 
-  static let notFound = response(404, "not_found", "There is nothing here for you.")
+  static let notFound = response(
+    404, "not_found", "The resource does not exist, or the token may not read it.")
+
+  static let mediaType = response(
+    415, "media_type", "Send application/json in UTF-8, uncompressed.")
+
+  static let badQuery = response(
+    400, "query", "A query parameter is unknown, repeated, or has an invalid value.")
 
   static func unauthorized() -> HTTPResponse {
-    var answer = response(401, "token", "Send Authorization: Bearer and a read token.")
-    answer.headers.append((name: "WWW-Authenticate", value: "Bearer"))
-    return answer
+    var problem = response(401, "token", "Send Authorization: Bearer and a read token.")
+    problem.headers.append((name: "WWW-Authenticate", value: "Bearer"))
+    return problem
   }
 
   static func methodNotAllowed(_ allowed: String) -> HTTPResponse {
-    var answer = response(405, "method", "This route takes \(allowed).")
-    answer.headers.append((name: "Allow", value: allowed))
-    return answer
+    var problem = response(405, "method", "This route accepts only \(allowed).")
+    problem.headers.append((name: "Allow", value: allowed))
+    return problem
   }
 
-  /// What the transport refuses by itself.
+  /// The response to a request that the transport refuses by itself.
   static func transport(_ status: Int) -> HTTPResponse {
     let (code, detail) =
       switch status {
-      case 400: ("http", "This is not strict HTTP/1.1 (RFC 9112).")
+      case 400: ("http", "The request does not follow HTTP/1.1 (RFC 9112) strictly.")
       case 408: ("timeout", "The request did not arrive in time.")
       case 411: ("length_required", "Send Content-Length.")
-      case 413: ("too_large", "The body is larger than is taken here.")
+      case 413: ("too_large", "The body is too large.")
       case 414: ("target_too_long", "The request target is too long.")
-      case 417: ("expectation", "Only 100-continue can be expected.")
+      case 417: ("expectation", "The only supported expectation is 100-continue.")
       case 431: ("header_too_large", "The header is too large.")
-      case 503: ("overload", "Too many connections. Come again.")
-      case 505: ("version", "Only HTTP/1.1 is spoken here.")
+      case 503:
+        ("overload", "The server is overloaded or did not answer in time. Try again later.")
+      case 505: ("version", "Only HTTP/1.1 is supported.")
       default: ("http", "The request was refused.")
       }
     return response(

@@ -1,10 +1,11 @@
+import AppStore
 import Encoding
 import LedgerQueries
 
-/// What a route takes in its path or query, and which values can be.
+/// A parameter in the path or the query of a route, and the values it can have.
 struct Parameter: Sendable {
   enum Kind: Sendable {
-    /// An identifier of Apple's, in the path: letters, digits, `-` and `_`, 128 at most.
+    /// One of Apple's identifiers, in the path: at most 128 letters, digits, `-` and `_`.
     case identifier
     case text
     case environment
@@ -13,7 +14,7 @@ struct Parameter: Sendable {
     case time
     case boolean
     case integer(ClosedRange<Int64>, default: Int64)
-    /// What an earlier answer gave as `next_page`.
+    /// The `next_page` of an earlier response.
     case cursor
   }
 
@@ -31,10 +32,10 @@ struct Parameter: Sendable {
     if case .identifier = kind { true } else { false }
   }
 
-  static let environments = ["Production", "Sandbox"]
+  static let environments = Environment.all.map(\.rawValue)
   static let statuses = LedgerReader.Filter.statuses
 
-  /// Whether a value, decoded, can be. Cursors are looked at by who knows the token.
+  /// Whether a decoded value is valid. Cursors are checked later, against the token.
   func accepts(_ value: String) -> Bool {
     switch kind {
     case .identifier, .text, .cursor: true
@@ -42,29 +43,30 @@ struct Parameter: Sendable {
     case .status: Self.statuses.contains(value)
     case .time: Timestamp.parse(value) != nil
     case .boolean: value == "true" || value == "false"
-    // Digits alone: `Int64` takes a sign as well.
+    // `Int64` accepts a plus sign, which is not valid here.
     case .integer(let range, _):
       value.first != "+" && Int64(value).map(range.contains) ?? false
     }
   }
 
-  // MARK: Those that several routes take
+  // MARK: Parameters of several routes
 
   static let id = Parameter("otid", .identifier, "The original transaction id.")
   static let environment = Parameter(
-    "environment", .environment, "Production where it is left out.")
+    "environment", .environment, "The environment; Production if absent.")
   static let onlyEnvironment = Parameter(
-    "environment", .environment, "Of this environment alone; both where it is left out.")
+    "environment", .environment, "Only this environment; both if absent.")
   static let bundleId = Parameter(
-    "bundle_id", .text, "The app; needed only where two apps share the id.")
-  static let onlyBundleId = Parameter("bundle_id", .text, "Of this app alone.")
+    "bundle_id", .text, "The app; needed only if two apps have the same id.")
+  static let onlyBundleId = Parameter("bundle_id", .text, "Only this app.")
   static let asOf = Parameter(
     "as_of", .time,
-    "The answer at this time, by what Apple had signed by then: RFC 3339 or milliseconds.")
+    "Answers for this time, from what Apple had signed by then; RFC 3339 or milliseconds.")
   static let knownAt = Parameter(
-    "known_at", .time, "By what had arrived here by this time: RFC 3339 or milliseconds.")
+    "known_at", .time, "Answers from what had been received by this time; RFC 3339 or milliseconds."
+  )
   static func limit(_ maximum: Int64, default usual: Int64) -> Parameter {
-    Parameter("limit", .integer(1...maximum, default: usual), "So many items at most.")
+    Parameter("limit", .integer(1...maximum, default: usual), "The maximum number of items.")
   }
-  static let after = Parameter("after", .cursor, "What an earlier page gave as next_page.")
+  static let after = Parameter("after", .cursor, "The next_page of an earlier page.")
 }

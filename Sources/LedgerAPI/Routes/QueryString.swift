@@ -1,12 +1,13 @@
 import Encoding
 import LedgerEngine
 
-/// The query of a request, strictly: known names, each once, percent-encoding decoded (RFC 3986),
-/// and only values that can be.
+/// The query of a request, parsed strictly: known names, each at most once, percent-decoded
+/// (RFC 3986), with valid values.
 package struct QueryString {
   private let values: [String: String]
 
-  /// Nil where a name is unknown or occurs twice, something is not decodable, or a value cannot be.
+  /// Returns nil if a name is unknown or occurs twice, or if a value cannot be decoded or is not
+  /// valid for its parameter.
   init?(_ query: String?, of route: Route) {
     self.init(query, allowed: route.queryNames)
     for parameter in route.parameters where !parameter.isInPath {
@@ -14,7 +15,7 @@ package struct QueryString {
     }
   }
 
-  /// As above, whatever the values are.
+  /// Returns nil if a name is not allowed or occurs twice, or if a value cannot be decoded.
   package init?(_ query: String?, allowed: Set<String>) {
     var values: [String: String] = [:]
     for pair in (query ?? "").split(separator: "&", omittingEmptySubsequences: true) {
@@ -28,14 +29,15 @@ package struct QueryString {
     self.values = values
   }
 
+  /// The decoded value; nil if the parameter is absent.
   package subscript(_ name: String) -> String? { values[name] }
 
-  /// Milliseconds since 1970; nil where it is not given.
+  /// A time in milliseconds since 1970; nil if the parameter is absent.
   func time(_ name: String) -> Int64? { values[name].flatMap(Timestamp.parse) }
 
   func isTrue(_ name: String) -> Bool { values[name] == "true" }
 
-  /// The number, or what the route's row of the table says instead.
+  /// An integer, or the default in the table of routes if the parameter is absent.
   func integer(_ name: String, of route: Route) -> Int64 {
     for parameter in route.parameters where parameter.name == name {
       if case .integer(_, let usual) = parameter.kind {
@@ -50,7 +52,7 @@ package struct QueryString {
     var rest = text.utf8[...]
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
-        // No head brings one; nor may anything else.
+        // The parser of heads lets no control character pass; neither does this.
         guard byte >= 0x20 else { return nil }
         bytes.append(byte)
         continue

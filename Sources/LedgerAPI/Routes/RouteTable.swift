@@ -1,115 +1,146 @@
 import LedgerQueries
 
 extension Route {
-  /// Everything that can be asked for.
-  static let table = taking + reading + state + local + ConsolePages.routes
+  /// All routes of the server.
+  static let table = ingest + reads + state + control + ConsolePages.routes
 
-  private static let refused = Reply(status: 400, meaning: "Cannot be.", content: .problem)
-  private static let tokenMissing = Reply(
-    status: 401, meaning: "No read token, or none that is known.", content: .problem)
+  private static let refused = Reply(
+    status: 400, meaning: "The request is malformed.", content: .problem)
+  private static let unauthorized = Reply(
+    status: 401, meaning: "The read token is missing or unknown.", content: .problem)
   private static let absent = Reply(
-    status: 404, meaning: "There is none, or none that this token may see.", content: .problem)
-  private static let notNow = Reply(
-    status: 503, meaning: "Not now; Retry-After says when.", content: .problem)
+    status: 404, meaning: "The resource does not exist, or the token may not read it.",
+    content: .problem)
+  private static let unavailable = Reply(
+    status: 503,
+    meaning: "The service is temporarily unavailable; Retry-After says when to try again.",
+    content: .problem)
 
   private static func answer(_ meaning: String, _ schema: String) -> Reply {
     Reply(status: 200, meaning: meaning, content: .json(.named(schema)))
   }
 
-  private static let taking = [
+  private static let ingest = [
     Route(
-      .notifications, "POST", "/v1/notifications", .everybody,
-      "Takes a notification of the App Store, of version 2 or 1.",
+      .notifications, "POST", "/v1/notifications", .anyone,
+      "Accepts an App Store Server Notification, version 2 or 1.",
       body: .either([.named("NotificationV2"), .named("NotificationV1")]),
       [
-        answer("It is in the journal, synced.", "Taken"),
-        Reply(status: 400, meaning: "Malformed: will never be valid.", content: .problem),
-        Reply(status: 401, meaning: "Nothing we trust vouches for it.", content: .problem),
+        answer("The notification is in the journal and synced to disk.", "Taken"),
         Reply(
-          status: 422, meaning: "Genuine, not admitted, and kept in quarantine.",
-          content: .problem), notNow,
+          status: 400, meaning: "The notification is malformed and will never be valid.",
+          content: .problem),
+        Reply(
+          status: 401,
+          meaning: "No configured trust root or shared secret authenticates the notification.",
+          content: .problem),
+        Reply(
+          status: 422,
+          meaning: "The notification is genuine but not admitted; it is stored in quarantine.",
+          content: .problem), unavailable,
       ])
   ]
 
-  private static let reading = [
+  private static let reads = [
     Route(
-      .entitlements, "GET", "/v1/entitlements", .token, "A list of entitlements, page by page.",
+      .entitlements, "GET", "/v1/entitlements", .token, "Lists entitlements, page by page.",
       [
-        Parameter("app_account_token", .text, "Of this account of yours, a UUID."),
-        Parameter("app_transaction_id", .text, "Of this download of the app."),
-        Parameter("product_id", .text, "With this product."),
-        Parameter("status", .status, "With this status now."),
+        Parameter(
+          "app_account_token", .text, "Only entitlements with this appAccountToken, a UUID."),
+        Parameter("app_transaction_id", .text, "Only entitlements of this download of the app."),
+        Parameter("product_id", .text, "Only entitlements to this product."),
+        Parameter("status", .status, "Only entitlements that have this status now."),
         .onlyEnvironment, .onlyBundleId, .limit(500, default: 50), .after,
-      ], [answer("One page.", "EntitlementList"), refused, tokenMissing, notNow]),
+      ],
+      [answer("One page of entitlements.", "EntitlementList"), refused, unauthorized, unavailable]),
     Route(
       .entitlement, "GET", "/v1/entitlements/{otid}", .token,
-      "What one customer may use, now or at a past moment.",
+      "Returns what one customer may use, now or at an earlier time.",
       [.id, .environment, .bundleId, .asOf, .knownAt],
-      [answer("The row.", "Entitlement"), refused, tokenMissing, absent, notNow]),
+      [answer("The entitlement.", "Entitlement"), refused, unauthorized, absent, unavailable]),
     Route(
       .history, "GET", "/v1/entitlements/{otid}/history", .token,
-      "Every event of one customer, and what it changed.",
+      "Lists every event of one customer, with what it changed.",
       [
         .id, .environment, .bundleId, .asOf, .knownAt,
-        Parameter("raw", .boolean, "Adds what each notification says, decoded."),
-      ], [answer("The timeline, oldest first.", "History"), refused, tokenMissing, absent, notNow]),
-    Route(
-      .overview, "GET", "/v1/overview", .token,
-      "What came over the last hours, rows by status, quarantine, last arrivals.",
-      [
-        Parameter("hours", .integer(1...168, default: 24), "How many hours back."),
-        .onlyEnvironment, .onlyBundleId,
+        Parameter("raw", .boolean, "Whether to add the decoded payload of each notification."),
       ],
-      [answer("Counts, as far as they are counted.", "Overview"), refused, tokenMissing, notNow]),
-    Route(
-      .quarantine, "GET", "/v1/quarantine", .token,
-      "What was genuine and not admitted, newest first.",
-      [.limit(500, default: 50), .after],
-      [answer("One page.", "QuarantineList"), refused, tokenMissing, notNow]),
-    Route(
-      .comparison, "GET", "/v1/rebuild", .token, "What the last `rebuild --diff` found.", [],
       [
-        answer("Counts and samples.", "Comparison"), refused, tokenMissing,
-        Reply(status: 404, meaning: "None was made.", content: .problem), notNow,
+        answer("The timeline, oldest event first.", "History"), refused, unauthorized, absent,
+        unavailable,
       ]),
     Route(
-      .metrics, "GET", "/metrics", .token, "Counters and gauges.", [],
+      .overview, "GET", "/v1/overview", .token,
+      "Returns counts of recent notifications, of rows by status and of quarantine.",
+      [
+        Parameter(
+          "hours", .integer(1...168, default: 24),
+          "The number of hours to cover, the current hour included."),
+        .onlyEnvironment, .onlyBundleId,
+      ],
+      [answer("The counts so far.", "Overview"), refused, unauthorized, unavailable]),
+    Route(
+      .quarantine, "GET", "/v1/quarantine", .token,
+      "Lists genuine notifications that were not admitted, newest first.",
+      [.limit(500, default: 50), .after],
+      [
+        answer("One page of quarantined notifications.", "QuarantineList"), refused, unauthorized,
+        unavailable,
+      ]),
+    Route(
+      .comparison, "GET", "/v1/rebuild", .token, "Returns the result of the last `rebuild --diff`.",
+      [],
+      [
+        answer("Counts and samples of the differences.", "Comparison"), refused, unauthorized,
+        Reply(status: 404, meaning: "There is no comparison.", content: .problem), unavailable,
+      ]),
+    Route(
+      .metrics, "GET", "/metrics", .token, "Returns counters and gauges in Prometheus text format.",
+      [],
       [
         Reply(
-          status: 200, meaning: "Prometheus text exposition.", content: .text("text/plain")),
-        tokenMissing,
+          status: 200, meaning: "The metrics.", content: .text("text/plain")),
+        unauthorized,
       ]),
   ]
 
   private static let state = [
     Route(
-      .healthz, "GET", "/healthz", .everybody, "Whether the process is alive.", [],
-      [answer("It is.", "State")]),
+      .healthz, "GET", "/healthz", .anyone, "Returns whether the process is alive.", [],
+      [answer("The process is alive.", "State")]),
     Route(
-      .readyz, "GET", "/readyz", .everybody, "Whether notifications are taken.", [],
-      [answer("They are.", "State"), notNow]),
+      .readyz, "GET", "/readyz", .anyone, "Returns whether notifications are accepted.", [],
+      [answer("Notifications are accepted.", "State"), unavailable]),
     Route(
-      .version, "GET", "/version", .everybody, "Of the program, its fold and its libraries.", [],
-      [answer("Versions.", "Version")]),
+      .version, "GET", "/version", .anyone,
+      "Returns the versions of the program, its fold and its libraries.", [],
+      [answer("The versions.", "Version")]),
     Route(
-      .openAPI, "GET", "/openapi.json", .everybody, "This document.", [],
+      .openAPI, "GET", "/openapi.json", .anyone, "Returns the OpenAPI document of these routes.",
+      [],
       [
         Reply(
-          status: 200, meaning: "OpenAPI 3.1.",
+          status: 200, meaning: "This document, in OpenAPI 3.1.",
           content: .json(.open([], required: ["openapi"], "")))
       ]),
   ]
 
-  /// What commands hand to the daemon; no part of the contract.
-  private static let local =
+  /// Work that commands hand to the daemon; not part of the contract.
+  private static let control =
     [
-      Route(.controlIngest, "POST", "/control/ingest", .local, "Lines of `ingest`."),
       Route(
-        .controlAdmit, "POST", "/control/quarantine/{id}/admit", .local, "`quarantine admit`."),
-      Route(.controlDrop, "POST", "/control/quarantine/{id}/drop", .local, "`quarantine drop`."),
+        .controlIngest, "POST", "/control/ingest", .local,
+        "Journals the lines of an `ingest` command."),
+      Route(
+        .controlAdmit, "POST", "/control/quarantine/{id}/admit", .local,
+        "Admits a quarantined notification."),
+      Route(
+        .controlDrop, "POST", "/control/quarantine/{id}/drop", .local,
+        "Drops a quarantined notification."),
     ]
     + ProjectionOrder.allCases.map { order in
       Route(
-        .controlProjection(order), "POST", "/control/rows/\(order.rawValue)", .local, "`rebuild`.")
+        .controlProjection(order), "POST", "/control/rows/\(order.rawValue)", .local,
+        "Changes projections for a `rebuild` command.")
     }
 }

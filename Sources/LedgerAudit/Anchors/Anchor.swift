@@ -4,9 +4,9 @@ import Platform
 public import SignedData
 public import StrictJSON
 
-/// The head of a journal at a time, signed (promise 5): kept elsewhere, it shows later whether the
-/// journal up to there is still the same one. A hash chain alone does not, since whoever owns the
-/// file can compute it anew, or cut its end.
+/// The head of a journal at a time, signed (promise 5). Stored elsewhere, it shows later whether
+/// the journal up to that event is still the same. The hash chain alone does not show this, because
+/// the owner of the file can compute the chain again or cut its end.
 ///
 ///     {"object":"anchor","journal_id":"<32 digits>","seq":7,"hash":"<64 digits>",
 ///      "at":1767225600000,"public_key":"<base64 of 32 bytes>",
@@ -18,14 +18,15 @@ public import StrictJSON
 public struct Anchor: Sendable, Equatable {
   /// The 16 bytes of the journal's id as lower-case hexadecimal digits.
   public let journalId: String
-  /// The newest event; 0 of an empty journal.
+  /// The seq of the newest event; 0 for an empty journal.
   public let seq: Int64
   /// hash[seq], 32 bytes.
   public let hash: [UInt8]
-  /// When it was signed, by our clock, milliseconds since 1970 UTC.
+  /// When it was signed by our clock, in milliseconds since 1970 UTC.
   public let at: Int64
-  /// Who claims to have signed it: `isSigned(by:)` says whether that is so.
+  /// The key that claims to have signed it; `isSigned(by:)` checks the claim.
   public let publicKey: Ed25519PublicKey
+  /// 64 bytes.
   public let signature: [UInt8]
 
   private static let label = Array("subledger.anchor.v1".utf8) + [0]
@@ -33,8 +34,9 @@ public struct Anchor: Sendable, Equatable {
   /// Signs a head.
   ///
   /// - Parameters:
-  ///   - journalId: the 16 bytes.
-  ///   - time: our clock, milliseconds since 1970 UTC.
+  ///   - journalId: 16 bytes.
+  ///   - time: our clock, in milliseconds since 1970 UTC.
+  /// - Throws: `SigningError` if the cryptography library cannot sign.
   public static func make(
     of head: Head, journalId: [UInt8], at time: Int64, by key: AnchorKey
   ) throws(SigningError) -> Anchor {
@@ -45,22 +47,23 @@ public struct Anchor: Sendable, Equatable {
       signature: try key.key.sign(message))
   }
 
-  /// Signs the head of a folder's journal as readers see it: what is committed and synced, whether
-  /// a daemon runs or not.
+  /// Signs the head of a folder's journal as readers see it, that is what is committed and synced,
+  /// whether a daemon runs or not.
+  ///
+  /// - Parameter time: our clock, in milliseconds since 1970 UTC.
+  /// - Throws: `AnchorError.store` if the journal cannot be read; `AnchorError.signing`.
   public static func make(
     of folder: DataFolder, at time: Int64, by key: AnchorKey
   ) throws(AnchorError) -> Anchor {
-    let (head, id) = try AnchorError.store { () throws(StoreError) in
+    let (head, id) = try mapError(AnchorError.store) { () throws(StoreError) in
       let journal = try JournalReader.open(folder)
       defer { journal.close() }
       return (try journal.head(), try journal.journalId())
     }
-    return try AnchorError.signing { () throws(SigningError) in
-      try make(of: head, journalId: id, at: time, by: key)
-    }
+    return try mapError(AnchorError.signing, try make(of: head, journalId: id, at: time, by: key))
   }
 
-  /// How anchors name a folder's journal.
+  /// The id of a folder's journal as anchors have it.
   static func journalId(of folder: DataFolder) throws(StoreError) -> String {
     Hexadecimal.encode(try JournalReader.open(folder).journalId())
   }
@@ -80,7 +83,7 @@ public struct Anchor: Sendable, Equatable {
     return message
   }
 
-  /// Whether this key signed it, and it says so itself.
+  /// Whether this key signed it, and `publicKey` names this key.
   public func isSigned(by key: Ed25519PublicKey) -> Bool {
     publicKey == key
       && key.verifies(
@@ -89,6 +92,7 @@ public struct Anchor: Sendable, Equatable {
 
   // MARK: As a line
 
+  /// The anchor as one JSON object, as it is stored and as commands show it.
   public var json: JSONValue {
     .object([
       ("object", .string("anchor")), ("journal_id", .string(journalId)), ("seq", .integer(seq)),
@@ -98,14 +102,14 @@ public struct Anchor: Sendable, Equatable {
     ])
   }
 
-  /// One line of JSON, without its end.
+  /// One line of JSON, without the line feed.
   public var line: [UInt8] { json.bytes }
 
-  /// Bytes of a line at most; one has about 380.
+  /// The longest line that is read, in bytes; a line has about 380.
   public static let maximumLine = 1024
 
-  /// Reads a line: exactly those members, digits in lower case, nothing negative. Nil for anything
-  /// else. Proves nothing yet.
+  /// Reads a line. Returns nil unless it has exactly these members, digits in lower case and no
+  /// negative number. Does not check the signature.
   public init?(parsing line: [UInt8]) {
     guard line.count <= Self.maximumLine, let root = try? JSONDocument(parsing: line).root else {
       return nil
@@ -113,7 +117,7 @@ public struct Anchor: Sendable, Equatable {
     self.init(root)
   }
 
-  /// The same of an object inside another document.
+  /// Reads an object inside another document under the same rules.
   public init?(_ root: JSONElement) {
     guard root.members.count == 7, root["object"]?.isString("anchor") == true,
       let id = Self.digits(root["journal_id"], bytes: 16),

@@ -5,78 +5,54 @@ public import Platform
 import StrictJSON
 import Synchronization
 
-/// When the head is anchored: a value that is asked, and told.
-struct AnchorSchedule {
-  let settings: Configuration.Anchors
-  /// What was anchored last, and when; nil: nothing yet.
-  private(set) var last: (seq: Int64, at: Int64)?
-
-  init(_ settings: Configuration.Anchors, last: (seq: Int64, at: Int64)? = nil) {
-    self.settings = settings
-    self.last = last
-  }
-
-  /// Whether a head moved far enough, or moved and waited long enough.
-  ///
-  /// - Parameters:
-  ///   - now: our clock, milliseconds since 1970 UTC. One that was set back has waited, too.
-  ///   - isLast: there will be no later head.
-  func isDue(_ seq: Int64, at now: Int64, isLast: Bool = false) -> Bool {
-    guard let last else { return seq > 0 }
-    guard seq > last.seq else { return false }
-    let minutes = (now - last.at) / 60_000
-    return isLast || seq - last.seq >= settings.events || minutes >= settings.minutes
-      || now < last.at
-  }
-
-  mutating func note(_ seq: Int64, at time: Int64) { last = (seq, time) }
-}
-
 /// The daemon's thread that appends anchors to a file on another volume.
 ///
 /// It reads the head as any reader does, so it signs only what is committed and synced (promise 1).
-/// Nothing waits for it: a volume that is full, slow or gone is logged when that begins and when it
-/// ends, and tried again; notifications are taken meanwhile.
+/// Nothing waits for it. A volume that is full, slow or gone is logged when that begins and when it
+/// ends, and is tried again; notifications are accepted meanwhile.
 public final class AnchorService: Sendable {
   private let ledger: Ledger
   private let settings: Configuration.Anchors
-  private let bell = WakeupEvent()
+  private let wakeup = WakeupEvent()
   private let ended = WakeupEvent()
-  private let isEnding = Atomic<Bool>(false)
+  private let isStopping = Atomic<Bool>(false)
 
-  /// How often the head is looked at, in milliseconds.
-  private static let interval: Int32 = 1000
+  /// How often the head is read, in milliseconds.
+  private static let pollInterval: Int32 = 1000
   /// How long to wait after a failure, in milliseconds.
-  private static let pause: Int64 = 5000
-  /// How long the end waits for a volume that does not answer, in milliseconds.
-  private static let patience: Int32 = 5000
+  private static let retryDelay: Int64 = 5000
+  /// How long `stop` waits for a volume that does not respond, in milliseconds.
+  private static let stopTimeout: Int32 = 5000
 
   private init(_ ledger: Ledger, _ settings: Configuration.Anchors) {
     (self.ledger, self.settings) = (ledger, settings)
   }
 
-  /// Starts the thread. The last anchor in the file counts, so that a restart adds none by itself.
+  /// Starts the thread. It continues from the last anchor in the file, so that a restart alone adds
+  /// none.
+  ///
+  /// - Throws: `PlatformError` if the thread cannot be started.
   public static func start(
     _ ledger: Ledger, _ settings: Configuration.Anchors
   ) throws(PlatformError) -> AnchorService {
     let service = AnchorService(ledger, settings)
     _ = try Thread.start("anchors") {
       service.run()
-      service.ended.ring()
+      service.ended.signal()
     }
     return service
   }
 
-  /// Anchors the head where it moved, and ends. Call once the ledger has stopped.
+  /// Anchors the head if it moved, and ends the thread. Call it after the ledger has stopped.
   public func stop() {
-    isEnding.store(true, ordering: .sequentiallyConsistent)
-    bell.ring()
-    ended.wait(milliseconds: Self.patience)
+    isStopping.store(true, ordering: .sequentiallyConsistent)
+    wakeup.signal()
+    ended.wait(milliseconds: Self.stopTimeout)
   }
 
   private func run() {
-    var rhythm = AnchorSchedule(settings, last: lastInFile())
-    if let last = rhythm.last, last.seq > ledger.seq {
+    var schedule = AnchorSchedule(settings, last: lastInFile())
+    if let last = schedule.last, last.seq > ledger.seq {
       Log.write(
         .error, "anchors_ahead",
         [
@@ -84,33 +60,32 @@ public final class AnchorService: Sendable {
           ("seq", .integer(ledger.seq)),
           ("next", .string("events were lost: run subledger verify, then restore a backup")),
         ])
-      rhythm = AnchorSchedule(settings)
+      schedule = AnchorSchedule(settings)
     }
     var failedAt: Int64?
     while true {
-      let isLast = isEnding.load(ordering: .sequentiallyConsistent)
+      let isLast = isStopping.load(ordering: .sequentiallyConsistent)
       let now = Clock.monotonicNanoseconds() / 1_000_000
-      let mayTry = isLast || failedAt.map { now - $0 >= Self.pause } ?? true
-      // After a failed sync what readers see need not be on the disk.
+      let mayTry = isLast || failedAt.map { now - $0 >= Self.retryDelay } ?? true
+      // After a failed sync, what readers see may not be on the disk.
       if mayTry, ledger.failure == nil,
-        rhythm.isDue(ledger.seq, at: Clock.now(), isLast: isLast)
+        schedule.isDue(ledger.seq, at: Clock.now(), isLast: isLast)
       {
-        failedAt = attempt(&rhythm, hasFailed: failedAt != nil) ? nil : now
+        failedAt = attempt(&schedule, hasFailed: failedAt != nil) ? nil : now
       }
       if isLast { return }
-      bell.wait(milliseconds: Self.interval)
+      wakeup.wait(milliseconds: Self.pollInterval)
     }
   }
 
-  /// Whether an anchor was appended. Logs only where that is news.
-  private func attempt(_ rhythm: inout AnchorSchedule, hasFailed: Bool) -> Bool {
+  /// Appends an anchor, and returns whether that succeeded. Logs the first failure and the first
+  /// success after it.
+  private func attempt(_ schedule: inout AnchorSchedule, hasFailed: Bool) -> Bool {
     do throws(AnchorError) {
       let key = try AnchorKey.readOrMake(ledger.folder)
       let anchor = try Anchor.make(of: ledger.folder, at: Clock.now(), by: key)
-      try AnchorError.platform { () throws(PlatformError) in
-        try AppendedFile.append(line: anchor.line, to: settings.file)
-      }
-      rhythm.note(anchor.seq, at: anchor.at)
+      try mapError(AnchorError.init, try AppendedFile.append(line: anchor.line, to: settings.file))
+      schedule.record(anchor.seq, at: anchor.at)
       if hasFailed {
         Log.write(
           .info, "anchors_resumed",
@@ -123,13 +98,13 @@ public final class AnchorService: Sendable {
         .error, "anchors_failed",
         [
           ("error", .string(error.description)),
-          ("next", .string("it is tried again; notifications are taken meanwhile")),
+          ("next", .string("it is tried again; notifications are accepted meanwhile")),
         ])
       return false
     }
   }
 
-  /// The file's last anchor of this journal that this key signed.
+  /// The last anchor in the file that is of this journal and signed by the folder's key.
   private func lastInFile() -> (seq: Int64, at: Int64)? {
     guard let key = try? AnchorKey.read(ledger.folder)?.publicKey,
       let id = try? Anchor.journalId(of: ledger.folder),

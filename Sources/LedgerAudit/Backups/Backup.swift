@@ -3,42 +3,44 @@ public import JournalStore
 import Platform
 import StrictJSON
 
-/// Makes a backup: the journal as it was at one moment, checked before it has its name.
+/// Makes a backup: a snapshot of the journal, checked before the backup gets its name.
 ///
-/// A backup is a folder with `journal.sqlite`, which holds the quarantine as well, `anchor.key`
-/// where there is one, and `backup.json`. Rows are not in it: they are folded from the journal
-/// (promise 7). Nor is the configuration, which lies elsewhere.
+/// A backup is a folder with `journal.sqlite`, which also holds the quarantine, `backup.json`, and
+/// `anchor.key` if there is one. It has no projection, which is folded from the journal (promise
+/// 7), and no configuration, which is stored elsewhere.
 public enum Backup {
-  /// Makes the folder `path`, whether a daemon runs or not. It is filled as `path.partial`, and
-  /// what did not come to its end is removed.
+  /// Makes the folder `path`, whether a daemon runs or not. It is filled as `path.partial`, which
+  /// is removed if the backup does not succeed.
   ///
   /// - Parameters:
-  ///   - path: not there yet; the folder it shall lie in is.
-  ///   - program: the version to write down.
-  ///   - now: milliseconds since 1970 UTC.
-  ///   - threads: how many check.
-  /// - Throws: `broken` where the journal is not as promised; then there is no backup.
+  ///   - path: a path that does not exist, in a folder that does.
+  ///   - program: the program's version, for the manifest.
+  ///   - now: our clock, in milliseconds since 1970 UTC.
+  ///   - threads: how many threads check the copy.
+  /// - Throws: `BackupError.refused` if the path is taken or its folder is missing;
+  ///   `BackupError.broken` if the copy has findings; `BackupError.store` if a file cannot be read
+  ///   or written; `BackupError.stopped`. There is no backup then.
   public static func run(
     _ folder: DataFolder, to path: String, program: String, now: Int64, threads: Int,
     progress: @escaping BackupProgress
   ) throws(BackupError) -> BackupManifest {
     let target = try begin(DataFolder(path: path).path)
-    let copy = try BackupError.store { () throws(StoreError) in
+    let copy = try mapError(
+      BackupError.store,
       try JournalCopy.make(of: folder, at: "\(target.partial)/\(BackupManifest.journal)") {
         progress(.copying, $0, $1)
-      }
-    }
+      })
     guard let copy else { throw .stopped }
     try copyKey(folder, to: target.partial)
     let manifest = BackupManifest(
       journalId: copy.journalId, head: copy.head, schema: Int64(copy.schema),
       quarantined: copy.quarantined, takenAt: now, program: program,
       files: try files(target.partial) { progress(.copying, $0, $0) })
-    try BackupError.files { () throws(PlatformError) in
+    try mapError(
+      BackupError.files,
       try DurableFile.write(
         Array((manifest.json.prettyText + "\n").utf8),
-        to: "\(target.partial)/\(BackupManifest.name)")
-    }
+        to: "\(target.partial)/\(BackupManifest.name)"))
     try check(target.partial, threads: threads, progress: progress)
     do throws(PlatformError) {
       try target.finish()
@@ -62,45 +64,46 @@ public enum Backup {
     switch code {
     case EEXIST where isThere:
       return .refused(
-        "\(path) is there already, and a backup overwrites nothing; give another name")
+        "\(path) exists already, and a backup overwrites nothing; give another name")
     case EEXIST:
       return .refused(
-        "\(path).partial is there: another backup makes it now, or one was cut off; where none "
-          + "runs, remove it (rm -r) and start again")
+        "\(path).partial exists: another backup is running, or one was interrupted; if none is "
+          + "running, remove it (rm -r) and start again")
     case ENOENT, ENOTDIR:
-      return .refused("\(error); the folder that it shall lie in has to be there: make it")
+      return .refused("\(error); the folder above it must exist: make it")
     default: return .store(StoreError(error))
     }
   }
 
-  /// A link in the key's place is an error: a backup without the key would not be one.
+  /// Copies the key that signs anchors, if there is one. A link under its name is an error, because
+  /// a backup without the key would be incomplete.
   private static func copyKey(_ folder: DataFolder, to path: String) throws(BackupError) {
-    try BackupError.files { () throws(PlatformError) in
+    try mapError(BackupError.files) { () throws(PlatformError) in
       let name = BackupManifest.anchorKey
       guard try FileKind.of("\(folder.path)/\(name)") != nil else { return }
       let copy = try AtomicFileWriter("\(path)/\(name)")
-      _ = try BackupManifest.File.read(name, in: folder.path) { (piece) throws(PlatformError) in
-        try copy.write(Array(piece))
+      _ = try BackupFile.read(name, in: folder.path) { (chunk) throws(PlatformError) in
+        try copy.write(Array(chunk))
         return true
       }
       try copy.finish()
     }
   }
 
-  /// What there is to be described, as it can be read back.
+  /// Describes the files that were written, from what is read back.
   private static func files(
     _ path: String, shouldContinue: (Int64) -> Bool
-  ) throws(BackupError) -> [BackupManifest.File] {
-    let names = try BackupError.files { () throws(PlatformError) in try FolderListing.names(path) }
-    var files: [BackupManifest.File] = []
+  ) throws(BackupError) -> [BackupFile] {
+    let names = try mapError(BackupError.files, try FolderListing.names(path))
+    var files: [BackupFile] = []
     for name in names {
       var size: Int64 = 0
-      let file = try BackupError.files { () throws(PlatformError) in
-        try BackupManifest.File.read(name, in: path) { piece in
-          size += Int64(piece.count)
+      let file = try mapError(
+        BackupError.files,
+        try BackupFile.read(name, in: path) { chunk in
+          size += Int64(chunk.count)
           return shouldContinue(size >> 20)
-        }
-      }
+        })
       guard let file else { throw .stopped }
       files.append(file)
     }
@@ -110,8 +113,8 @@ public enum Backup {
   private static func check(
     _ path: String, threads: Int, progress: @escaping BackupProgress
   ) throws(BackupError) {
-    // The snapshot has ended: from here on nothing waits for this, and the daemon comes first.
-    ProcessLimits.yield(.toAll)
+    // The snapshot has ended, so nothing waits for this check, and the daemon has precedence.
+    Niceness.background.apply()
     let report = try BackupCheck.run(path, threads: threads, progress: progress)
     guard report.findingCount == 0 else {
       throw .broken(report.findings, count: report.findingCount)

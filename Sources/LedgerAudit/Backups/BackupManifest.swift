@@ -1,50 +1,44 @@
 import Encoding
 public import JournalStore
 import Platform
-import SignedData
 public import StrictJSON
 
-/// `backup.json`: which journal a backup is of, how far it goes, and what each of its files is.
+/// `backup.json`: which journal a backup is of, its head, and the size and hash of each file.
 ///
 ///     {"object":"backup","version":1,"journal_id":"…","seq":7,"hash":"…","received_at":…,
 ///      "quarantined":0,"schema":1,"taken_at":…,"program":"0.1.0",
 ///      "files":[{"name":"journal.sqlite","bytes":…,"sha256":"…"}]}
 ///
-/// Bytes in hexadecimal, times in milliseconds since 1970 UTC.
+/// Binary values are in hexadecimal, times in milliseconds since 1970 UTC.
 public struct BackupManifest: Sendable, Equatable {
-  /// A file of the backup.
-  public struct File: Sendable, Equatable {
-    public let name: String
-    /// Its size.
-    public let bytes: Int64
-    /// 32 bytes.
-    public let sha256: [UInt8]
-  }
-
-  /// The file it is written to, in the backup's folder.
+  /// The name of its file in the backup's folder.
   public static let name = DataFolder.backupManifestName
-  /// Grows with any change that an older program would misread.
+  /// Incremented with any change that an older program would misread.
   static let version: Int64 = 1
+  /// The name of the journal's file.
   static let journal = "journal.sqlite"
-  /// The key that signs anchors, where the journal has one.
+  /// The name of the file with the key that signs anchors; absent if the journal has none.
   static let anchorKey = "anchor.key"
-  /// Nothing else is in a backup: a manifest that names more is not followed.
+  /// The only files of a backup. A manifest that names another file is malformed.
   private static let known = [journal, anchorKey]
   private static let maximumBytes = 1 << 16
 
+  /// 16 bytes.
   public let journalId: [UInt8]
   /// The last event in it.
   public let head: Head
+  /// The version of the journal's schema.
   public let schema: Int64
-  /// Notifications in quarantine, which is a part of the journal.
+  /// How many notifications are in quarantine, which is a part of the journal's file.
   public let quarantined: Int64
-  /// When it was begun: what was answered before is in it.
+  /// When it was begun, in milliseconds since 1970 UTC. Everything answered before is in it.
   public let takenAt: Int64
   /// The version of the program that made it.
   public let program: String
-  public let files: [File]
+  /// Every file of the backup but the manifest.
+  public let files: [BackupFile]
 
-  /// As it is written, and as commands show it.
+  /// The manifest as it is written, and as commands show it.
   public var json: JSONValue {
     .object([
       ("object", .string("backup")), ("version", .integer(Self.version)),
@@ -56,26 +50,29 @@ public struct BackupManifest: Sendable, Equatable {
     ])
   }
 
-  private static func json(_ file: File) -> JSONValue {
+  private static func json(_ file: BackupFile) -> JSONValue {
     .object([
       ("name", .string(file.name)), ("bytes", .integer(file.bytes)),
       ("sha256", .string(Hexadecimal.encode(file.sha256))),
     ])
   }
 
-  /// Why there is no manifest to go by.
+  /// Why a manifest could not be used.
   enum Fault: Error {
     case malformed(String)
     case newer(Int)
   }
 
-  /// Reads the one of a backup's folder.
+  /// Reads the manifest of a backup's folder.
+  ///
+  /// - Throws: `Fault.newer` if a newer program wrote it; `Fault.malformed` if it is missing, too
+  ///   large or not a manifest.
   static func read(_ folder: String) throws(Fault) -> BackupManifest {
     var bytes: [UInt8] = []
     let isWhole: Bool
     do throws(PlatformError) {
-      isWhole = try FileReading.forEachPiece("\(folder)/\(name)") { piece in
-        bytes += piece
+      isWhole = try FileReading.forEachChunk("\(folder)/\(name)") { chunk in
+        bytes += chunk
         return bytes.count <= maximumBytes
       }
     } catch {
@@ -88,12 +85,12 @@ public struct BackupManifest: Sendable, Equatable {
     guard version <= Self.version else { throw .newer(Int(version)) }
     guard version >= 1 else { throw .malformed("\(name) has version \(version)") }
     guard let manifest = BackupManifest(root) else {
-      throw .malformed("\(name) lacks something, or has what cannot be")
+      throw .malformed("\(name) lacks a member, or has an invalid one")
     }
     return manifest
   }
 
-  /// The last millisecond that has a date of four digits: what is said to be later is made up.
+  /// The last millisecond of the year 9999; a later time is not believed.
   private static let latest: Int64 = 253_402_300_799_999
 
   private static func count(_ element: JSONElement?, upTo most: Int64 = .max) -> Int64? {
@@ -120,7 +117,7 @@ public struct BackupManifest: Sendable, Equatable {
 
   init(
     journalId: [UInt8], head: Head, schema: Int64, quarantined: Int64, takenAt: Int64,
-    program: String, files: [File]
+    program: String, files: [BackupFile]
   ) {
     self.journalId = journalId
     self.head = head
@@ -131,11 +128,11 @@ public struct BackupManifest: Sendable, Equatable {
     self.files = files
   }
 
-  private static func file(_ element: JSONElement) -> File? {
+  private static func file(_ element: JSONElement) -> BackupFile? {
     guard let name = element["name"]?.string, let size = count(element["bytes"]),
       let sha256 = bytes(element["sha256"], 32)
     else { return nil }
-    return File(name: name, bytes: size, sha256: sha256)
+    return BackupFile(name: name, bytes: size, sha256: sha256)
   }
 
   private static func bytes(_ element: JSONElement?, _ count: Int) -> [UInt8]? {
@@ -143,26 +140,5 @@ public struct BackupManifest: Sendable, Equatable {
       return nil
     }
     return bytes
-  }
-}
-
-extension BackupManifest.File {
-  /// Reads a file of a folder to its end and says what it is.
-  ///
-  /// - Parameter take: gets every piece as well; false stops.
-  /// - Returns: nil where it was stopped.
-  static func read(
-    _ name: String, in folder: String,
-    _ take: (ArraySlice<UInt8>) throws(PlatformError) -> Bool = { _ in true }
-  ) throws(PlatformError) -> BackupManifest.File? {
-    var hash = SHA256()
-    var size: Int64 = 0
-    let isWhole = try FileReading.forEachPiece("\(folder)/\(name)") {
-      (piece) throws(PlatformError) in
-      hash.update(piece)
-      size += Int64(piece.count)
-      return try take(piece)
-    }
-    return isWhole ? BackupManifest.File(name: name, bytes: size, sha256: hash.finish()) : nil
   }
 }

@@ -1,3 +1,4 @@
+import AppStore
 import Encoding
 import Entitlements
 import JournalStore
@@ -6,28 +7,29 @@ import LedgerQueries
 import SignedData
 import StrictJSON
 
-/// An evidence bundle: one customer's signed notifications with all that it takes to check them
+/// An evidence bundle: one customer's signed notifications with everything needed to check them
 /// without our data. NDJSON, one object a line, in this order:
 ///
-///     bundle   whose it is, when it was made, and how to check it
-///     before   hash[seq], from which the chain is computed on                  ┐
-///     event    one of the customer's: its place, its exact body, its hash      │ once for each
-///     link     another customer's, without its body: what its hash is made of  │ anchor needed
+///     bundle   the customer, when the bundle was made, and how to check it
+///     before   hash[seq], from which the chain is computed                     ┐
+///     event    one of the customer's: its seq, its exact body, its hash        │ once for each
+///     link     another customer's event without its body: what its hash covers │ anchor needed
 ///     anchor   hash[seq] of the event or link above, signed                    ┘
-///     answer   the entitlement that the fold makes of these events, as of a moment
+///     answer   the entitlement that the fold makes of these events, as of a time
 ///     seal     SHA-256 over all bytes above it, signed by the key of the anchors
 ///
 ///     signature of the seal = Ed25519( "subledger.bundle.v1" 0x00 ‖ sha256 )
 ///
-/// A bundle proves what is in it. That nothing of the customer was left out, only the journal can
-/// show: a link does not say whose it is.
+/// A bundle proves what is in it. Only the journal can show that no event of the customer was left
+/// out, because a link does not name its customer.
 enum Bundle {
   static let format: Int64 = 1
   private static let label = Array("subledger.bundle.v1".utf8) + [0]
 
-  /// What the key of the anchors signs of the file's bytes up to the seal.
+  /// The message that the seal signs, for the SHA-256 of the file's bytes before the seal.
   static func sealed(_ sha256: [UInt8]) -> [UInt8] { label + sha256 }
 
+  /// The instructions in the first line. They are a part of the format.
   static let text = [
     "All that the App Store signed about one customer and this service received, as received.",
     "subledger verify --bundle FILE --anchor-key KEY.pem checks all of it, without any data.",
@@ -48,7 +50,7 @@ enum Bundle {
   static func head(_ key: StreamKey, journalId: String, madeAt: Int64) -> JSONValue {
     .object([
       ("object", .string("bundle")), ("format", .integer(format)),
-      ("journal_id", .string(journalId)), ("environment", .string(key.environment)),
+      ("journal_id", .string(journalId)), ("environment", .string(key.environment.rawValue)),
       ("bundle_id", .string(key.bundleId)),
       ("original_transaction_id", .string(key.originalTransactionId)),
       ("made_at", .integer(madeAt)), ("how_to_check", .array(text.map(JSONValue.string))),
@@ -66,7 +68,8 @@ enum Bundle {
     .object([
       ("object", .string("link")), ("seq", .integer(link.seq)),
       ("received_at_ms", .integer(link.receivedAt)),
-      ("notification_uuid", .string(link.notificationUUID)), ("source", .string(link.source)),
+      ("notification_uuid", .string(link.notificationUUID.description)),
+      ("source", .string(link.source.rawValue)),
       ("body_sha256", .string(Hexadecimal.encode(link.bodySHA256))),
     ])
   }
@@ -75,7 +78,8 @@ enum Bundle {
     .object([
       ("object", .string("event")), ("seq", .integer(event.seq)),
       ("received_at_ms", .integer(event.receivedAt)),
-      ("notification_uuid", .string(event.notificationUUID)), ("source", .string(event.source)),
+      ("notification_uuid", .string(event.notificationUUID.description)),
+      ("source", .string(event.source.rawValue)),
       ("hash", .string(Hexadecimal.encode(event.hash))),
       ("body", .string(String(decoding: event.body, as: UTF8.self))),
     ])
@@ -106,8 +110,8 @@ enum Bundle {
 
   // MARK: Answer
 
-  /// What the fold makes of a stream's events; null where that is nothing. Without `succeeded_by`,
-  /// which another customer's events say.
+  /// The entitlement that the fold makes of a stream's events; null if there is none. It lacks
+  /// `succeeded_by`, which follows from another customer's events.
   static func entitlement(
     _ key: StreamKey, _ events: [StoredEvent], _ question: BundleQuestion
   ) -> JSONValue {
@@ -126,14 +130,4 @@ enum Bundle {
     guard case .object(let members) = document.json else { return .null }
     return .object(members.filter { $0.0 != "succeeded_by" })
   }
-}
-
-/// What the answer in a bundle is about. Times are milliseconds since 1970 UTC.
-struct BundleQuestion {
-  /// Only what Apple had signed by then; nil for all that is in the bundle.
-  let asOf: Int64?
-  /// The moment the entitlement is for.
-  let time: Int64
-  /// How long non-renewing products last, by product id.
-  let durations: [String: Int64]
 }

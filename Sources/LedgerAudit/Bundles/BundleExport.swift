@@ -1,18 +1,13 @@
+public import AppStore
 import Encoding
 public import JournalStore
+import Platform
 import SignedData
 import StrictJSON
 
-/// Writes the evidence bundle of one customer; `Bundle` says what is in it.
+/// Writes the evidence bundle of one customer. `Bundle` describes the format.
 public final class BundleExport {
-  public struct Summary: Sendable {
-    public let events: Int64
-    /// Other customers' events that had to be named, without their bodies, to compute the chain.
-    public let links: Int64
-    public let anchors: Int64
-  }
-
-  /// Events, and the anchor that their places are led to.
+  /// Some of the customer's events, and the anchor that covers them.
   private struct Segment {
     let anchor: Anchor
     var events: [StoredEvent]
@@ -24,22 +19,26 @@ public final class BundleExport {
   private var hashing = SHA256()
   private var links: Int64 = 0
 
+  /// Writes a bundle.
+  ///
   /// - Parameters:
-  ///   - anchors: kept ones. Each event is led to the first that covers it, what is past the last
-  ///     to one that is made now; those that are not of this journal and key are not used.
-  ///   - asOf: the moment the answer is for; nil for now, with everything that came.
-  ///   - now: our clock. Times are milliseconds since 1970 UTC.
-  ///   - write: gets whole lines.
-  ///   - progress: places of the chain done and in all, now and then; false stops.
-  /// - Returns: nil where it was stopped.
+  ///   - anchors: stored anchors. Each event is covered by the first one at or after it; events
+  ///     past the last one get an anchor that is made now. Anchors of another journal or key are
+  ///     ignored.
+  ///   - asOf: the time that the answer is for; nil for now, with all events.
+  ///   - now: our clock. All times are in milliseconds since 1970 UTC.
+  ///   - durations: how long non-renewing products last, by product id, in milliseconds.
+  ///   - write: called with whole lines.
+  ///   - progress: called now and then with the links done and how many there are; false stops.
+  /// - Returns: nil if it was stopped.
+  /// - Throws: `AnchorError.store` if the journal cannot be read, and for what `write` throws;
+  ///   `AnchorError.signing` if an anchor or the seal cannot be signed.
   public static func run(
     _ folder: DataFolder, _ key: StreamKey, signing: AnchorKey, anchors: [Anchor], asOf: Int64?,
     now: Int64, durations: [String: Int64],
     write: @escaping ([UInt8]) throws(StoreError) -> Void, progress: (Int64, Int64) -> Bool
-  ) throws(AnchorError) -> Summary? {
-    let journal = try AnchorError.store { () throws(StoreError) in
-      try JournalReader.open(folder)
-    }
+  ) throws(AnchorError) -> BundleSummary? {
+    let journal = try mapError(AnchorError.store, try JournalReader.open(folder))
     let export = BundleExport(journal, signing, write)
     let question = BundleQuestion(asOf: asOf, time: asOf ?? now, durations: durations)
     return try export.run(key, try export.usable(anchors), question, now, progress)
@@ -57,12 +56,12 @@ public final class BundleExport {
   private func run(
     _ key: StreamKey, _ anchors: [Anchor], _ question: BundleQuestion, _ now: Int64,
     _ progress: (Int64, Int64) -> Bool
-  ) throws(AnchorError) -> Summary? {
-    let events = try AnchorError.store { () throws(StoreError) in try journal.events(of: key) }
+  ) throws(AnchorError) -> BundleSummary? {
+    let events = try mapError(AnchorError.store, try journal.events(of: key))
     let segments = try segments(of: events, anchors, now)
     let count = segments.reduce(0) { $0 + $1.anchor.seq - ($1.events.first?.seq ?? 0) + 1 }
-    let id = try AnchorError.store { () throws(StoreError) in try journal.journalId() }
-    let isWhole = try AnchorError.store { () throws(StoreError) in
+    let id = try mapError(AnchorError.store, try journal.journalId())
+    let isWhole = try mapError(AnchorError.store) { () throws(StoreError) in
       try line(Bundle.head(key, journalId: Hexadecimal.encode(id), madeAt: now))
       var done: Int64 = 0
       for segment in segments {
@@ -74,13 +73,13 @@ public final class BundleExport {
     }
     guard isWhole else { return nil }
     try seal()
-    return Summary(
+    return BundleSummary(
       events: Int64(events.count), links: links, anchors: Int64(segments.count))
   }
 
-  /// In the order of seq, each place once.
+  /// The anchors that match this journal and key, in the order of seq, one for each seq.
   private func usable(_ anchors: [Anchor]) throws(AnchorError) -> [Anchor] {
-    try AnchorError.store { () throws(StoreError) in
+    try mapError(AnchorError.store) { () throws(StoreError) in
       let id = Hexadecimal.encode(try journal.journalId())
       var usable: [Int64: Anchor] = [:]
       for anchor in anchors where anchor.journalId == id && anchor.isSigned(by: signing.publicKey) {
@@ -110,20 +109,21 @@ public final class BundleExport {
   }
 
   private func anchorHead(_ now: Int64) throws(AnchorError) -> Anchor {
-    let (head, id) = try AnchorError.store { () throws(StoreError) in
+    let (head, id) = try mapError(AnchorError.store) { () throws(StoreError) in
       (try journal.head(), try journal.journalId())
     }
-    return try AnchorError.signing { () throws(SigningError) in
-      try Anchor.make(of: head, journalId: id, at: now, by: signing)
-    }
+    return try mapError(
+      AnchorError.signing, try Anchor.make(of: head, journalId: id, at: now, by: signing))
   }
 
-  /// - Returns: whether it came to the end.
+  /// Writes the lines of a segment.
+  ///
+  /// - Returns: false if it was stopped.
   private func add(
     _ segment: Segment, _ progress: (Int64) -> Bool
   ) throws(StoreError) -> Bool {
     guard let first = segment.events.first?.seq, let before = try journal.hash(at: first - 1)
-    else { throw .corrupt("the place before an event is missing") }
+    else { throw .corrupt("the event before one is missing") }
     try line(Bundle.before(first - 1, before))
     var events = segment.events[...]
     var shouldContinue = true
@@ -150,11 +150,7 @@ public final class BundleExport {
 
   private func seal() throws(AnchorError) {
     let sha256 = hashing.finish()
-    let signature = try AnchorError.signing { () throws(SigningError) in
-      try signing.key.sign(Bundle.sealed(sha256))
-    }
-    try AnchorError.store { () throws(StoreError) in
-      try line(Bundle.seal(sha256, signing.publicKey, signature))
-    }
+    let signature = try mapError(AnchorError.signing, try signing.key.sign(Bundle.sealed(sha256)))
+    try mapError(AnchorError.store, try line(Bundle.seal(sha256, signing.publicKey, signature)))
   }
 }

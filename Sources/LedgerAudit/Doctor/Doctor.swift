@@ -2,44 +2,22 @@ public import Configuration
 import JournalStore
 import Observability
 import Platform
-public import StrictJSON
 
-/// Looks at everything an operator would look at, and says what is wrong and what to do.
+/// Examines an installation as an operator would: what is wrong, and what to do about it.
 ///
-/// Reads only: it works beside a running daemon and at rest, and changes no file.
+/// It only reads, so it works whether a daemon runs or not.
 public struct Doctor {
-  /// One thing that was looked at.
-  public struct Check: Sendable {
-    /// What it is about: `disk`.
-    public let topic: String
-    public let what: String
-    /// What to do about it; nil where nothing is wrong.
-    public let next: String?
-
-    public var isFinding: Bool { next != nil }
-
-    public init(_ topic: String, _ what: String, next: String? = nil) {
-      self.topic = topic
-      self.what = what
-      self.next = next
-    }
-
-    public var json: JSONValue {
-      .object([
-        ("object", .string("check")), ("topic", .string(topic)), ("finding", .boolean(isFinding)),
-        ("what", .string(what)), ("next", .optional(next)),
-      ])
-    }
-  }
-
   let folder: DataFolder
   let configuration: Configuration
-  /// The configuration's file; nil where there is none.
+  /// The configuration file; nil if there is none.
   let file: String?
-  /// Milliseconds since 1970.
+  /// Our clock, in milliseconds since 1970 UTC.
   let now: Int64
-  private(set) var checks: [Check] = []
+  private(set) var checks: [DoctorCheck] = []
 
+  /// - Parameters:
+  ///   - file: the configuration file; nil if there is none.
+  ///   - now: our clock, in milliseconds since 1970 UTC.
   public init(_ configuration: Configuration, file: String?, at now: Int64) {
     folder = DataFolder(path: configuration.data)
     self.configuration = configuration
@@ -47,10 +25,14 @@ public struct Doctor {
     self.now = now
   }
 
-  /// All checks, in the order of their importance to somebody who just installed it.
+  /// Makes all checks, those first that matter most right after an installation.
+  ///
+  /// - Parameters:
+  ///   - file: the configuration file; nil if there is none.
+  ///   - now: our clock, in milliseconds since 1970 UTC.
   public static func examine(
     _ configuration: Configuration, file: String?, at now: Int64
-  ) -> [Check] {
+  ) -> [DoctorCheck] {
     var doctor = Doctor(configuration, file: file, at: now)
     doctor.examineConfiguration()
     doctor.examineInstallation()
@@ -61,73 +43,50 @@ public struct Doctor {
     return doctor.checks
   }
 
-  mutating func note(_ topic: String, _ what: String) { checks.append(Check(topic, what)) }
-
-  mutating func find(_ topic: String, _ what: String, next: String) {
-    checks.append(Check(topic, what, next: next))
+  /// Reports something that is as it should be.
+  mutating func report(_ topic: String, _ what: String) {
+    checks.append(DoctorCheck(topic, what))
   }
 
-  /// Runs a step that may fail; a failure is a finding of that topic.
+  /// Reports something that is wrong, and what to do about it.
+  mutating func reportFinding(_ topic: String, _ what: String, next: String) {
+    checks.append(DoctorCheck(topic, what, next: next))
+  }
+
+  /// Runs a step that may fail. A failure is a finding under that topic.
   mutating func attempt(
     _ topic: String, _ step: (inout Doctor) throws(StoreError) -> Void
   ) {
     do throws(StoreError) {
       try step(&self)
     } catch {
-      find(topic, "cannot be looked at: \(error)", next: "see the message, then run this again")
+      reportFinding(
+        topic, "cannot be examined: \(error)", next: "see the message, then run this again")
     }
   }
 
   // MARK: The configuration
 
   private mutating func examineConfiguration() {
-    note("configuration", file.map { "\($0) is good" } ?? "none given: defaults, no app, no token")
+    report(
+      "configuration", file.map { "\($0) is good" } ?? "none given: defaults, no app, no token")
     if configuration.apps.isEmpty {
-      find(
+      reportFinding(
         "configuration", "no app is configured: every notification goes to quarantine",
         next: "add your app's bundleId and appAppleId to \"apps\"; see subledger init --help")
     }
     if configuration.readTokens.isEmpty {
-      find(
+      reportFinding(
         "configuration", "no read token is configured: every read answers 401",
         next: "add one to \"readTokens\"; see subledger init --help")
     }
     for token in configuration.readTokens {
       let known = Set(configuration.apps.keys)
       if let wanted = token.bundleIds, known.isDisjoint(with: wanted) {
-        find(
+        reportFinding(
           "configuration", "the read token \(VisibleText.of(token.name)) covers no configured app",
-          next: "mend its \"bundleIds\", or remove it")
+          next: "correct its \"bundleIds\", or remove it")
       }
     }
-  }
-}
-
-extension Doctor {
-  /// A length of time for people: `3 days`, `4 hours`.
-  static func words(_ milliseconds: Int64) -> String {
-    let units: [(Int64, String)] = [
-      (86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"),
-    ]
-    for (length, name) in units where milliseconds >= 2 * length || length == 1000 {
-      let count = milliseconds / length
-      return "\(count) \(name)\(count == 1 ? "" : "s")"
-    }
-    return "no time"
-  }
-
-  /// Bytes for people: `1.5 GiB`.
-  static func words(bytes: Int64) -> String {
-    var rest = Double(bytes)
-    for unit in ["bytes", "KiB", "MiB", "GiB"] {
-      if rest < 1024 { return unit == "bytes" ? "\(bytes) bytes" : "\(tenths(rest)) \(unit)" }
-      rest /= 1024
-    }
-    return "\(tenths(rest)) TiB"
-  }
-
-  private static func tenths(_ value: Double) -> String {
-    let scaled = Int64((value * 10).rounded())
-    return scaled % 10 == 0 ? "\(scaled / 10)" : "\(scaled / 10).\(scaled % 10)"
   }
 }

@@ -1,42 +1,48 @@
+import AppStore
 import Encoding
 import Entitlements
 import JournalStore
 import LedgerEngine
 
-/// Whether the live rows are what the journal folds to (promises 6 and 7), one stream at a time, so
-/// that memory does not grow with the journal.
+/// Checks that the live projection is what the journal folds to (promises 6 and 7), one stream at a
+/// time, so that memory does not grow with the journal.
 enum ProjectionCheck {
-  /// - Parameter isStopped: asked now and then; what was found by then is no whole answer.
+  /// Checks the whole projection.
+  ///
+  /// - Parameter isStopped: asked now and then. Once it is true, the check ends with an empty
+  ///   outcome.
   static func run(
-    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: Verify.Findings,
+    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector,
     until isStopped: () -> Bool
   ) throws(StoreError) -> Outcome {
     switch try live(folder, journal, head: head, findings) {
-    case .nothing: return Outcome()
-    case .ofAnotherFold(let path): return try ofAnotherFold(folder, path, findings)
+    case .none: return Outcome()
+    case .otherFold(let path): return try countOnly(folder, path, findings)
     case .comparable(let path, let through):
-      let rows = try ProjectionReader.open(folder, path: path)
-      let count = try compare(rows, journal, findings, until: isStopped)
+      let projection = try ProjectionReader.open(folder, path: path)
+      let count = try compare(projection, journal, findings, until: isStopped)
       guard !isStopped() else { return Outcome() }
-      // Beside a running daemon both move on: then only what stands still can be counted.
-      if try rows.foldedThrough() == through, try journal.head().seq == head, through <= head {
+      // A running daemon appends and folds meanwhile; the counts are only comparable if it did not.
+      if try projection.foldedThrough() == through, try journal.head().seq == head,
+        through <= head
+      {
         let expected = try journal.streamCount(through: through)
         if expected != count { findings.add(7, nil, "\(count) rows for \(expected) streams") }
       }
-      return Outcome(rows: count, digest: try digest(rows, findings))
+      return Outcome(rows: count, digest: try digest(projection, findings))
     }
   }
 
-  /// The rows of some streams alone.
+  /// Checks the rows of some streams alone.
   ///
-  /// - Parameter keys: the streams by the journal.
+  /// - Parameter keys: the streams that the journal has.
   static func run(
     _ folder: DataFolder, _ journal: JournalReader, only: Verify.Only, _ keys: [StreamKey],
-    _ findings: Verify.Findings
+    _ findings: FindingCollector
   ) throws(StoreError) -> Outcome {
     switch try live(folder, journal, head: try journal.head().seq, findings) {
-    case .nothing: return Outcome()
-    case .ofAnotherFold: return Outcome(isCompared: false)
+    case .none: return Outcome()
+    case .otherFold: return Outcome(isCompared: false)
     case .comparable(let path, _):
       let reader = try ProjectionReader.open(folder, path: path)
       try reader.beginSnapshot()
@@ -56,95 +62,115 @@ enum ProjectionCheck {
   }
 
   private enum Live {
-    case nothing
-    /// This program can fold them again; they go as far as this seq.
+    case none
+    /// This program can fold its rows again; it is folded through this seq.
     case comparable(path: String, through: Int64)
-    case ofAnotherFold(path: String)
+    /// Only the program that made it can fold its rows again.
+    case otherFold(path: String)
   }
 
-  /// What is live, once it is known to be of this journal.
+  /// The live projection, if it can be read and is of this journal; a finding otherwise.
   private static func live(
-    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: Verify.Findings
+    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector
   ) throws(StoreError) -> Live {
-    guard let name = try ProjectionList.read(folder).live else { return .nothing }
+    guard let name = try ProjectionList.read(folder).live else { return .none }
     let path = folder.projection(named: name)
-    switch try ProjectionExaminer.condition(path, journal, onlyLookingAt: folder) {
+    switch try ProjectionExaminer.condition(path, journal, readOnlyIn: folder) {
     case .usable(let through): return .comparable(path: path, through: through)
-    case .otherFold: return .ofAnotherFold(path: path)
+    case .otherFold: return .otherFold(path: path)
     case .absent: break
     case .damaged, .unfinished:
-      findings.add(7, nil, "the rows' file is damaged; start rebuilds it")
-    case .otherJournal: findings.add(7, nil, "the rows are of another journal")
+      findings.add(7, nil, "the projection is damaged; the daemon rebuilds it when it starts")
+    case .otherJournal: findings.add(7, nil, "the projection is of another journal")
     case .ahead(let through):
       findings.add(
-        1, head + 1, "the rows know events up to seq \(through): the journal's end is gone")
+        1, head + 1,
+        "the projection has events up to seq \(through): the journal's end is gone")
     case .diverged(let through):
-      findings.add(5, through, "the rows were folded from another history")
+      findings.add(5, through, "the projection was folded from another history")
     }
-    return .nothing
+    return .none
   }
 
   struct Outcome {
     var rows: Int64 = 0
-    /// In lower-case hexadecimal; nil where no rows are live.
+    /// In lower-case hexadecimal; nil if no projection is live.
     var digest: String?
-    /// Whether they were folded again and compared.
+    /// Whether the rows were folded again and compared.
     var isCompared = true
   }
 
-  /// Only the program that made them can fold them again.
-  private static func ofAnotherFold(
-    _ folder: DataFolder, _ path: String, _ findings: Verify.Findings
+  /// Counts the rows of another fold, and checks their digest.
+  private static func countOnly(
+    _ folder: DataFolder, _ path: String, _ findings: FindingCollector
   ) throws(StoreError) -> Outcome {
-    let rows = try ProjectionReader.open(folder, path: path)
+    let projection = try ProjectionReader.open(folder, path: path)
     return Outcome(
-      rows: try rows.count(), digest: try digest(rows, findings), isCompared: false)
+      rows: try projection.count(), digest: try digest(projection, findings), isCompared: false)
   }
 
-  /// Added up anew, and held to what the file says.
+  /// Computes the digest from the rows, and compares it with the stored one. The index that rows
+  /// are looked up by is compared with the rows in the same pass.
   private static func digest(
-    _ rows: ProjectionReader, _ findings: Verify.Findings
+    _ projection: ProjectionReader, _ findings: FindingCollector
   ) throws(StoreError) -> String {
-    try rows.beginSnapshot()
-    defer { rows.endSnapshot() }
-    var digest = SetDigest()
-    var (expected, found) = (TokenSum(), TokenSum())
-    try rows.forEach { row in
+    try projection.beginSnapshot()
+    defer { projection.endSnapshot() }
+    var (digest, expected, found) = (SetDigest(), SetDigest(), SetDigest())
+    try projection.forEach { row in
       digest.add(row)
-      expected.add(row)
+      for (kind, values) in row.lists.enumerated() {
+        for value in Set(values) { expected.add(element: indexEntry(kind, value, row.key)) }
+      }
       return true
     }
-    try rows.forEachToken { found.add($0, $1, $2) }
+    try projection.forEachToken { found.add(element: indexEntry($0, $1, $2)) }
     if found != expected {
-      findings.add(7, nil, "the ids that rows are found by are not those of the rows")
+      findings.add(7, nil, "the index that rows are looked up by does not match the rows")
     }
-    if try rows.digest() != digest {
-      findings.add(7, nil, "the rows' digest is not that of the rows")
+    if try projection.digest() != digest {
+      findings.add(7, nil, "the stored digest is not that of the rows")
     }
     return Hexadecimal.encode(digest.bytes)
   }
 
+  /// An entry of the index as bytes: the kind, then the value and the parts of the row's key, each
+  /// after its length.
+  ///
+  /// - Parameter kind: the index of the value's list in `ProjectedRow.lists`.
+  private static func indexEntry(_ kind: Int, _ value: String, _ key: StreamKey?) -> [UInt8] {
+    let parts = [
+      value, key?.environment.rawValue ?? "", key?.bundleId ?? "", key?.originalTransactionId ?? "",
+    ]
+    var bytes = [UInt8(truncatingIfNeeded: kind)]
+    for part in parts {
+      withUnsafeBytes(of: part.utf8.count.bigEndian) { bytes.append(contentsOf: $0) }
+      bytes += part.utf8
+    }
+    return bytes
+  }
+
   private static func compare(
-    _ rows: ProjectionReader, _ journal: JournalReader, _ findings: Verify.Findings,
+    _ projection: ProjectionReader, _ journal: JournalReader, _ findings: FindingCollector,
     until isStopped: () -> Bool
   ) throws(StoreError) -> Int64 {
     var count: Int64 = 0
     var last: StreamKey?
     while true {
-      // Rows and how far they go are of one moment, also while a daemon folds on.
-      try rows.beginSnapshot()
-      let through = try rows.foldedThrough()
-      let piece = try rows.rows(after: last, limit: 500)
-      rows.endSnapshot()
-      for row in piece { try compare(row, through: through, journal, findings) }
-      count += Int64(piece.count)
-      guard let end = piece.last, !isStopped() else { return count }
+      // One snapshot for `folded_through` and the rows, because a daemon may fold meanwhile.
+      try projection.beginSnapshot()
+      let through = try projection.foldedThrough()
+      let page = try projection.rows(after: last, limit: 500)
+      projection.endSnapshot()
+      for row in page { try compare(row, through: through, journal, findings) }
+      count += Int64(page.count)
+      guard let end = page.last, !isStopped() else { return count }
       last = end.key
     }
   }
 
   private static func compare(
-    _ row: ProjectedRow, through: Int64, _ journal: JournalReader, _ findings: Verify.Findings
+    _ row: ProjectedRow, through: Int64, _ journal: JournalReader, _ findings: FindingCollector
   ) throws(StoreError) {
     let (state, broken) = try ProjectionFolder.refold(row.key, through: through, journal)
     if ProjectionFolder.row(row.key, state, broken) != row {

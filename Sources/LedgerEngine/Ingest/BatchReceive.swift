@@ -3,104 +3,107 @@ import JournalStore
 public import StrictJSON
 import Synchronization
 
-/// Receives lines of NDJSON through the same door as the network: one POST body a line, or
-/// `{"received_at_ms":…, "body":{…}}`, which keeps a given receive time.
+/// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
+/// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time.
 ///
-/// A line that is refused stops the batch before it is submitted, so that nothing behind the first
-/// bad line is journaled unless the caller skips bad ones.
+/// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
+/// lines.
 public enum BatchReceive {
-  /// What became of a line.
-  public enum LineOutcome: Sendable, Equatable {
-    case accepted(seq: Int64)
-    case duplicate(seq: Int64)
-    case refused(String)
-    /// Our fault; the line is to be sent again.
-    case unavailable(String)
-    /// Behind a bad line, and not looked at.
-    case skipped
-  }
-
-  /// The outcomes of a batch, as a daemon hands them back.
-  public static func json(_ outcomes: [LineOutcome]) -> JSONValue {
+  /// Encodes what became of each line, for the daemon's answer to the command that sent them.
+  public static func json(_ dispositions: [Disposition]) -> JSONValue {
     .array(
-      outcomes.map { outcome in
-        switch outcome {
+      dispositions.map { disposition in
+        switch disposition {
         case .accepted(let seq): .object([("accepted", .integer(seq))])
-        case .duplicate(let seq): .object([("duplicate", .integer(seq))])
-        case .refused(let code): .object([("refused", .string(code))])
+        case .duplicate(let seq), .conflict(let seq): .object([("duplicate", .integer(seq))])
+        case .refused(let refusal): .object([("refused", .string(refusal.code))])
+        case .quarantined, .quarantineFull: .object([("refused", .string("quarantined"))])
+        case .receiveTimeBehind: .object([("refused", .string(behindHead.code))])
         case .unavailable(let code): .object([("unavailable", .string(code))])
         case .skipped: .null
         }
       })
   }
 
-  /// Reads what `json` wrote; nil for anything else.
-  public static func outcomes(_ element: JSONElement) -> [LineOutcome]? {
-    var outcomes: [LineOutcome] = []
+  /// Decodes what `json` encoded; nil for anything else. The answer has the code of a refusal and
+  /// not its kind: each is decoded as `malformed`.
+  public static func dispositions(_ element: JSONElement) -> [Disposition]? {
+    var dispositions: [Disposition] = []
     for item in element.elements {
       switch (item.kind, item.members.first) {
-      case (.null, _): outcomes.append(.skipped)
-      case (_, ("accepted", let value)?): outcomes.append(.accepted(seq: value.integer ?? 0))
-      case (_, ("duplicate", let value)?): outcomes.append(.duplicate(seq: value.integer ?? 0))
-      case (_, ("refused", let value)?): outcomes.append(.refused(value.string ?? ""))
-      case (_, ("unavailable", let value)?): outcomes.append(.unavailable(value.string ?? ""))
+      case (.null, _): dispositions.append(.skipped)
+      case (_, ("accepted", let value)?): dispositions.append(.accepted(seq: value.integer ?? 0))
+      case (_, ("duplicate", let value)?): dispositions.append(.duplicate(seq: value.integer ?? 0))
+      case (_, ("refused", let value)?):
+        dispositions.append(.refused(.malformed(value.string ?? "")))
+      case (_, ("unavailable", let value)?):
+        dispositions.append(.unavailable(value.string ?? ""))
       default: return nil
       }
     }
-    return outcomes
+    return dispositions
   }
 
-  /// Milliseconds that a kept receive time may lie ahead of our clock: clocks differ.
+  /// Milliseconds that a given receive time may be ahead of our clock: clocks differ.
   private static let clockTolerance: Int64 = 300_000
 
-  /// Lines of one batch at most.
+  private static let behindHead = Refusal.malformed("received_at_ms_behind_head")
+
+  /// The most lines of one batch.
   public static let maximumLines = 256
 
-  /// Proves lines and submits them; `then` is called once, when all of them have their outcome.
+  /// Proves lines and submits them.
   ///
   /// - Parameters:
   ///   - lines: without their line ends.
-  ///   - skipsBad: go on behind a line that is refused.
-  ///   - chain: what the lines' places and hashes are held to; nil where they are new ones.
-  ///   - note: called for each line that was submitted, with what became of it.
+  ///   - skipsRefused: continue after a refused line.
+  ///   - now: our clock, milliseconds since 1970.
+  ///   - limit: bytes of a POST body.
+  ///   - chain: what the seqs and hashes of an export's lines are checked against; nil for lines
+  ///     that have none.
+  ///   - onDisposition: called for each submitted line, on the writer's thread.
+  ///   - completion: called once, with what became of each line.
   public static func receive(
-    _ lines: [ArraySlice<UInt8>], skipsBad: Bool, receiver: Receiver, ledger: Ledger,
-    at now: Int64, limit: Int, keeping chain: ImportChainVerifier? = nil,
-    note: @escaping @Sendable (Receiver.Received, Ledger.Outcome) -> Void = { _, _ in },
-    then: @escaping @Sendable ([LineOutcome]) -> Void
+    _ lines: [ArraySlice<UInt8>], skipsRefused: Bool, receiver: Receiver, ledger: Ledger,
+    at now: Int64, limit: Int, verifying chain: ImportChainVerifier? = nil,
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in },
+    completion: @escaping @Sendable ([Disposition]) -> Void
   ) {
-    var outcomes = [LineOutcome](repeating: .skipped, count: lines.count)
+    var dispositions = [Disposition](repeating: .skipped, count: lines.count)
     var submissions: [(index: Int, received: Receiver.Received)] = []
     let run = EventRun()
     for (index, line) in lines.enumerated() {
       do throws(Refusal) {
-        let received = try self.line(line, receiver, at: now, limit: limit, keeping: chain)
-        submissions.append((index, skipsBad ? received : received.joining(run)))
-        if received.refusal == nil || skipsBad { continue }
-        break
+        let received = try receive(
+          line: line, receiver, at: now, limit: limit, verifying: chain)
+        submissions.append((index, skipsRefused ? received : received.joining(run)))
+        if received.refusal != nil && !skipsRefused { break }
       } catch {
-        outcomes[index] = .refused(error.code)
-        if !skipsBad { break }
+        dispositions[index] = .refused(error)
+        if !skipsRefused { break }
       }
     }
-    let gathering = Gathering(outcomes, waiting: submissions.count, then)
+    let collector = DispositionCollector(dispositions, waiting: submissions.count, completion)
     ledger.submit(
       submissions.map { index, received in
         (
           received,
-          { outcome in
-            note(received, outcome)
-            gathering.settle(index, Self.outcome(outcome, received.refusal))
+          { disposition in
+            onDisposition(received, disposition)
+            collector.set(index, Self.ofLine(disposition, received.refusal))
           }
         )
       })
-    if submissions.isEmpty { then(outcomes) }
+    if submissions.isEmpty { completion(dispositions) }
   }
 
-  /// Proves one line, without its end.
-  package static func line(
-    _ line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int,
-    keeping chain: ImportChainVerifier?
+  /// Proves one line, without its line end.
+  ///
+  /// - Throws: as `Receiver.receive`, and `Refusal.malformed` for a line that is too long, ends in
+  ///   CR, has a receive time that cannot be preserved, or does not continue `chain`.
+  package static func receive(
+    line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int,
+    verifying chain: ImportChainVerifier?
   ) throws(Refusal) -> Receiver.Received {
     guard line.last != 0x0D else { throw .malformed("line_end") }
     guard line.count <= limit + 256 else { throw .malformed("too_long") }
@@ -109,48 +112,49 @@ public enum BatchReceive {
       guard chain == nil else { throw .malformed("chain") }
       return try receiver.receive(body: Array(line), at: now)
     }
-    guard let kept = root["received_at_ms"]?.integer, kept >= 0 else {
+    guard let receivedAt = root["received_at_ms"]?.integer, receivedAt >= 0 else {
       throw .malformed("received_at_ms")
     }
-    // Receive times never fall: one ahead of our clock would be every later event's too.
-    guard kept <= now.advanced(orBoundBy: clockTolerance) else {
+    // Receive times never decrease: one ahead of our clock would raise that of all later events.
+    guard receivedAt <= now.advanced(orBoundBy: clockTolerance) else {
       throw .malformed("received_at_ms_ahead_of_clock")
     }
-    let received = try receiver.receive(body: body.text, at: kept, preservesReceivedAt: true)
-    if let chain, !chain.takes(root, received) { throw .malformed("chain") }
+    let received = try receiver.receive(
+      body: body.text, at: receivedAt, preservesReceivedAt: true)
+    if let chain, !chain.accepts(root, received) { throw .malformed("chain") }
     return received
   }
 
-  private static func outcome(_ outcome: Ledger.Outcome, _ refusal: Refusal?) -> LineOutcome {
-    switch outcome {
-    case .accepted(let seq): .accepted(seq: seq)
-    case .duplicate(let seq), .conflict(let seq): .duplicate(seq: seq)
-    case .quarantined: .refused(refusal?.code ?? "quarantined")
-    case .receiveTimeBehind: .refused("received_at_ms_behind_head")
-    case .skipped: .skipped
-    case .unavailable(let code): .unavailable(code)
+  /// What the file's sender is told of a line: a notification that went to quarantine, or whose
+  /// receive time is before the head's, is a refused line.
+  private static func ofLine(_ disposition: Disposition, _ refusal: Refusal?) -> Disposition {
+    switch disposition {
+    case .quarantined, .quarantineFull: .refused(refusal ?? .notAdmitted("quarantined"))
+    case .receiveTimeBehind: .refused(behindHead)
+    default: disposition
     }
   }
+}
 
-  /// Collects outcomes from the writer's thread.
-  private final class Gathering: Sendable {
-    private let state: Mutex<(outcomes: [LineOutcome], waiting: Int)>
-    private let then: @Sendable ([LineOutcome]) -> Void
+/// Collects the dispositions of a batch's lines from the writer's thread.
+private final class DispositionCollector: Sendable {
+  private let state: Mutex<(dispositions: [Disposition], waiting: Int)>
+  private let completion: @Sendable ([Disposition]) -> Void
 
-    init(
-      _ outcomes: [LineOutcome], waiting: Int, _ then: @escaping @Sendable ([LineOutcome]) -> Void
-    ) {
-      state = Mutex((outcomes, waiting))
-      self.then = then
+  init(
+    _ dispositions: [Disposition], waiting: Int,
+    _ completion: @escaping @Sendable ([Disposition]) -> Void
+  ) {
+    state = Mutex((dispositions, waiting))
+    self.completion = completion
+  }
+
+  func set(_ index: Int, _ disposition: Disposition) {
+    let all = state.withLock { state -> [Disposition]? in
+      state.dispositions[index] = disposition
+      state.waiting -= 1
+      return state.waiting == 0 ? state.dispositions : nil
     }
-
-    func settle(_ index: Int, _ outcome: LineOutcome) {
-      let complete = state.withLock { state -> [LineOutcome]? in
-        state.outcomes[index] = outcome
-        state.waiting -= 1
-        return state.waiting == 0 ? state.outcomes : nil
-      }
-      if let complete { then(complete) }
-    }
+    if let all { completion(all) }
   }
 }

@@ -2,8 +2,9 @@ import Encoding
 import JournalStore
 import StrictJSON
 
-/// Holds the lines of an export to the chain they claim, before any of them is journaled: what is
-/// taken has the same places and the same hashes as where it came from (promise 5).
+/// Checks the lines of an export against the hash chain that they claim, before any of them is
+/// journaled: each imported event has the seq and hash that it had in the journal it comes from
+/// (promise 5).
 public final class ImportChainVerifier {
   private var seq: Int64 = 0
   private var hash = ChainHash.origin
@@ -11,8 +12,8 @@ public final class ImportChainVerifier {
   /// For an empty journal.
   public init() {}
 
-  /// Whether a line's event is the next one of the chain.
-  func takes(_ line: JSONElement, _ received: Receiver.Received) -> Bool {
+  /// Returns whether a line's event is the next one of the chain, and advances the chain if so.
+  func accepts(_ line: JSONElement, _ received: Receiver.Received) -> Bool {
     guard case .event(let event) = received.submission, event.preservesReceivedAt,
       line["seq"]?.integer == seq + 1,
       let claimed = line["hash"]?.string.flatMap(Hexadecimal.decode)

@@ -4,14 +4,15 @@ public import JournalStore
 import SignedData
 import StrictJSON
 
-/// What the fold takes of a journaled event, read from its payloads.
-///
-/// It was proven before it was journaled, and the chain shows whether it is still the same, so
-/// nothing is proven here; `verify` does that.
+/// Decodes journaled bodies without proving them again: they were proven before they were
+/// journaled, the hash chain shows any change since, and `verify` proves them again.
 public enum JournaledNotification {
-  /// Why a body that was once admitted cannot be read: the file was changed, or the reader was.
+  /// A body that was once admitted cannot be decoded: the file was changed, or the decoder was.
   public struct Unreadable: Error {}
 
+  /// Decodes what the fold reads of a journaled event.
+  ///
+  /// - Throws: `Unreadable`.
   public static func foldEvent(_ journaled: JournaledPayload) throws(Unreadable) -> FoldEvent {
     switch journaled.content {
     case .unreadable: throw Unreadable()
@@ -23,57 +24,87 @@ public enum JournaledNotification {
     }
   }
 
+  /// Decodes a signedPayload without proving it.
+  ///
+  /// - Throws: `Refusal.malformed` or `Refusal.notAdmitted`, as `NotificationProof.notification`
+  ///   does for a proven one.
+  public static func decode(
+    signedPayload: ArraySlice<UInt8>
+  ) throws(Refusal) -> DecodedNotification {
+    let payload = try DecodedNotification.payload(try decodePayload(ofJWS: signedPayload))
+    return try DecodedNotification(
+      payload,
+      NestedPayloads(
+        transaction: try payload.signedTransactionInfo.map(decodePayload(ofJWS:)),
+        renewal: try payload.signedRenewalInfo.map(decodePayload(ofJWS:)),
+        appTransaction: try payload.signedAppTransactionInfo.map(decodePayload(ofJWS:))))
+  }
+
   private static func v1(
     _ body: [UInt8], _ journaled: JournaledPayload
   ) throws(Unreadable) -> FoldEvent {
     guard let root = try? JSONDocument(parsing: body).root,
       let notification = try? V1Notification(root), let uuid = journaled.uuid
     else { throw Unreadable() }
-    return notification.foldEvent(
-      seq: journaled.seq, uuid: NotificationUUID(high: uuid.high, low: uuid.low))
+    return DecodedNotification(notification, uuid: uuid).foldEvent(seq: journaled.seq)
   }
 
-  /// Reads an outer payload in which numbers stand for nested JWS.
+  /// Decodes an outer payload in which numbers stand for nested JWS.
   ///
-  /// - Throws: also where a number was not opened. It then stands in some member that is read as
-  ///   text, or in one that nobody reads, and only the exact payload can tell which.
+  /// - Throws: `Unreadable`, also if a number was not used. It then stands in a member that is read
+  ///   as text, or in one that is not read, and only the exact payload can tell which.
   private static func v2(
     _ payload: [UInt8], _ nested: [JournaledPayload.Nested], _ seq: Int64
   ) throws(Unreadable) -> FoldEvent {
-    guard let document = try? JSONDocument(parsing: payload) else { throw Unreadable() }
-    var opened = 0
+    var parts = JournaledParts(nested)
     do throws(Refusal) {
-      let notification = try Notification(document.root) { (jws, _) throws(Refusal) in
-        guard let number = nested.firstIndex(where: { $0.place == jws.startIndex }),
-          jws.count == 1
-        else { return try open(jws) }
-        opened += 1
-        return try root(nested[number].payload)
-      }
-      guard opened == nested.count else { throw Refusal.malformed("nested_payload") }
-      return notification.foldEvent(seq: seq)
+      let outer = try DecodedNotification.payload(try root(payload))
+      let decoded = try DecodedNotification(outer, try parts.payloads(in: outer))
+      guard parts.areAllUsed else { throw Refusal.malformed("nested_payload") }
+      return decoded.foldEvent(seq: seq)
     } catch {
       throw Unreadable()
     }
   }
 
-  /// Reads a signedPayload as it is, without proof.
-  public static func notification(
-    _ signedPayload: ArraySlice<UInt8>
-  ) throws(Refusal) -> Notification {
-    try Notification(try open(signedPayload)) { (jws, _) throws(Refusal) in try open(jws) }
-  }
-
-  /// A JWS that stands there as it was signed.
-  private static func open(_ jws: ArraySlice<UInt8>) throws(Refusal) -> JSONElement {
-    guard let jws = try? CompactJWS(parsing: jws) else { throw Refusal.malformed("nested_payload") }
+  /// Decodes the payload of a JWS that is there as it was signed.
+  fileprivate static func decodePayload(ofJWS text: ArraySlice<UInt8>) throws(Refusal)
+    -> JSONElement
+  {
+    guard let jws = try? CompactJWS(parsing: text) else { throw .malformed("nested_payload") }
     return try root(jws.payload)
   }
 
-  private static func root(_ payload: [UInt8]) throws(Refusal) -> JSONElement {
+  fileprivate static func root(_ payload: [UInt8]) throws(Refusal) -> JSONElement {
     guard let document = try? JSONDocument(parsing: payload) else {
-      throw Refusal.malformed("nested_payload")
+      throw .malformed("nested_payload")
     }
     return document.root
+  }
+}
+
+/// The nested JWS of one journaled payload, of which the journal stores the decoded payloads.
+private struct JournaledParts {
+  private let nested: [JournaledPayload.Nested]
+  private var used = 0
+
+  init(_ nested: [JournaledPayload.Nested]) { self.nested = nested }
+
+  /// Whether each number in the payload was a nested JWS that is decoded.
+  var areAllUsed: Bool { used == nested.count }
+
+  mutating func payloads(in payload: NotificationPayload) throws(Refusal) -> NestedPayloads {
+    NestedPayloads(
+      transaction: try decode(payload.signedTransactionInfo),
+      renewal: try decode(payload.signedRenewalInfo),
+      appTransaction: try decode(payload.signedAppTransactionInfo))
+  }
+
+  private mutating func decode(_ text: ArraySlice<UInt8>?) throws(Refusal) -> JSONElement? {
+    guard let text else { return nil }
+    guard let number = nested.firstIndex(where: { $0.offset == text.startIndex }), text.count == 1
+    else { return try JournaledNotification.decodePayload(ofJWS: text) }
+    used += 1
+    return try JournaledNotification.root(nested[number].payload)
   }
 }

@@ -1,72 +1,94 @@
+import AppStore
 public import Configuration
+import Platform
 public import SignedData
 public import StrictJSON
 
-/// Proves a V2 notification whole: the outer JWS, and each nested one on its own (promise 3).
+/// Proves a V2 notification: the outer JWS, and each nested one on its own (promise 3).
 ///
-/// The one way a notification is proven, at the door and by `verify`. One per thread.
+/// The receiver and `verify` prove notifications this way and no other. One per thread.
 public final class NotificationProof {
   private let prover: Prover
 
   var chainHits: Int { prover.chainHits }
   var chainMisses: Int { prover.chainMisses }
 
+  /// - Throws: `ConfigurationError` if a trust root is not a certificate.
   public init(_ roots: TrustRoots) throws(ConfigurationError) {
-    do throws(ProofFailure) {
-      prover = try Prover(roots: roots)
-    } catch {
-      throw ConfigurationError("a trust root is no certificate", next: "check trustRoots")
-    }
+    prover = try mapError(Self.unusableRoot, try Prover(roots: roots))
   }
 
-  /// A signedPayload that was proven; what is nested in it was not looked at yet.
-  public struct Opened {
+  private static func unusableRoot(_: ProofFailure) -> ConfigurationError {
+    ConfigurationError("a trust root is not a certificate", next: "check trustRoots")
+  }
+
+  /// A signedPayload whose outer signature is proven; the JWS nested in it are not.
+  public struct ProvenJWS {
     let jws: CompactJWS
-    /// The payload; nil where it is no JSON.
+    /// The payload; nil if it is not JSON.
     public let document: JSONDocument?
     /// SHA-256 of the whole signedPayload.
     public let bodySHA256: [UInt8]
   }
 
-  /// Proves a signedPayload.
+  /// Proves the outer signature of a signedPayload.
   ///
-  /// It is judged as of the date its payload claims: the signature covers the claim, Apple repeats
-  /// a notification for days, and a journal is verified years later. Where it claims no usable
-  /// date, as of `now`, milliseconds since 1970.
-  public func open(_ signedPayload: ArraySlice<UInt8>, at now: Int64) throws(Refusal) -> Opened {
-    let jws: CompactJWS
-    do throws(ProofFailure) {
-      jws = try CompactJWS(parsing: signedPayload)
-    } catch {
-      throw .malformed(error.code)
-    }
+  /// The certificate chain must be valid at the date that the payload claims: the signature covers
+  /// the claim, Apple repeats a notification for days, and a journal is verified years later. If
+  /// the payload claims no usable date, the chain must be valid at `now`.
+  ///
+  /// - Parameter now: milliseconds since 1970.
+  /// - Throws: `Refusal.malformed` for a text that is not a JWS, `Refusal.untrusted` if no root of
+  ///   ours leads to the signature.
+  public func prove(_ signedPayload: ArraySlice<UInt8>, at now: Int64) throws(Refusal) -> ProvenJWS
+  {
+    let jws = try mapError(Self.malformed, try CompactJWS(parsing: signedPayload))
     let document = try? JSONDocument(parsing: jws.payload)
     do throws(ProofFailure) {
       let date = document?.root["signedDate"]?.integer ?? now
-      return Opened(
+      return ProvenJWS(
         jws: jws, document: document, bodySHA256: try prover.proveHashing(jws, at: date))
     } catch {
       switch error {
       case .malformed(let code): throw .malformed(code)
-      // Nobody signed a payload of nothing: it is a JWS with a part missing.
+      // An empty payload is a missing segment, not a forged one.
       case .untrusted where jws.payload.isEmpty: throw .malformed("jws_segments")
       case .untrusted(let code): throw .untrusted(code)
       }
     }
   }
 
-  /// Reads a proven payload and proves what is nested in it.
-  public func notification(_ document: JSONDocument, at now: Int64) throws(Refusal) -> Notification
-  {
-    try Notification(document.root) { (nested, member) throws(Refusal) in
-      try openNested(nested, dateMember: member, at: now)
-    }
+  private static func malformed(_ failure: ProofFailure) -> Refusal { .malformed(failure.code) }
+
+  /// Decodes a proven payload, proves and decodes what is nested in it.
+  ///
+  /// - Parameter now: milliseconds since 1970, for nested JWS that claim no usable date.
+  /// - Throws: `Refusal.notAdmitted` if the payload has another shape, or its parts do not belong
+  ///   together; `Refusal.malformed` if an identifier contains NUL; `Refusal.untrusted` if a nested
+  ///   JWS is not proven.
+  public func notification(
+    in proven: ProvenJWS, at now: Int64
+  ) throws(Refusal) -> ProvenNotification {
+    guard let document = proven.document else { throw .notAdmitted("payload_json") }
+    let payload = try DecodedNotification.payload(document.root)
+    let nested = NestedPayloads(
+      transaction: try proveNested(
+        payload.signedTransactionInfo, dateMember: "signedDate", at: now),
+      renewal: try proveNested(payload.signedRenewalInfo, dateMember: "signedDate", at: now),
+      appTransaction: try proveNested(
+        payload.signedAppTransactionInfo, dateMember: "receiptCreationDate", at: now))
+    return ProvenNotification(
+      try DecodedNotification(payload, nested), body: .jws(proven.jws),
+      bodySHA256: proven.bodySHA256)
   }
 
-  /// A nested JWS is judged as of its own date; one that is not even a JWS nobody has signed.
-  private func openNested(
-    _ text: ArraySlice<UInt8>, dateMember: String, at now: Int64
-  ) throws(Refusal) -> JSONElement {
+  /// Proves a nested JWS as of its own date, and returns its payload; nil for nil.
+  ///
+  /// A text that is not a JWS is untrusted too: the outer signature does not vouch for it.
+  private func proveNested(
+    _ text: ArraySlice<UInt8>?, dateMember: String, at now: Int64
+  ) throws(Refusal) -> JSONElement? {
+    guard let text else { return nil }
     let document: JSONDocument?
     do throws(ProofFailure) {
       let jws = try CompactJWS(parsing: text)

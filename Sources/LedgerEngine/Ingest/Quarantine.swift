@@ -1,20 +1,28 @@
 import Configuration
 public import JournalStore
 
-/// What was genuine and not admitted: through the door again, once the configuration was mended.
+/// Admits quarantined notifications after the configuration was corrected.
 public enum Quarantine {
+  /// What `admit` did with an item.
   public enum Admission: Sendable {
-    /// On its way to the writer; `then` will be called.
+    /// Handed to the writer; `completion` will be called.
     case submitted
+    /// Quarantine has no item of this id.
     case absent
+    /// Refused again; it stays in quarantine.
     case refused(Refusal)
+    /// The journal cannot be read.
     case unreadable(StoreError)
   }
 
-  /// Puts one through the door. Journaled, it leaves quarantine; refused again, it stays.
+  /// Receives a quarantined notification again. It leaves quarantine when it is journaled.
+  ///
+  /// - Parameters:
+  ///   - now: our clock, milliseconds since 1970; becomes the receive time.
+  ///   - completion: called on the writer's thread once it is synced.
   public static func admit(
     _ id: Int64, receiver: Receiver, ledger: Ledger, at now: Int64,
-    then: @escaping @Sendable (Receiver.Received, Ledger.Outcome) -> Void
+    completion: @escaping @Sendable (Receiver.Received, Disposition) -> Void
   ) -> Admission {
     let item: StoredQuarantine?
     do throws(StoreError) {
@@ -26,7 +34,7 @@ public enum Quarantine {
     do throws(Refusal) {
       let received = try receiver.readmit(item, at: now)
       if let refusal = received.refusal { return .refused(refusal) }
-      ledger.submit(received) { then(received, $0) }
+      ledger.submit(received) { completion(received, $0) }
       return .submitted
     } catch {
       return .refused(error)

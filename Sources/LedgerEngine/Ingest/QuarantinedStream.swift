@@ -3,13 +3,13 @@ import JournalStore
 import SignedData
 import StrictJSON
 
-/// Whom a notification in quarantine is about, as far as it says: for people who look for all that
-/// came of one customer. Nothing is decided by it; it goes through the door again to be admitted.
+/// Finds the original transaction id of a quarantined notification, so that operators can search
+/// quarantine by customer. Nothing else depends on it: admission reads the body again.
 enum QuarantinedStream {
-  /// Bytes of an id that is looked for; Apple's have 16 digits.
+  /// Longest id in bytes; Apple's have 16 digits.
   private static let maximumIdentifier = 128
 
-  /// Of the payload of a V2 notification, nested parts not proven again: the outer signature
+  /// Reads the payload of a V2 notification. Nested JWS are not proven again: the outer signature
   /// covers them.
   static func v2(_ root: JSONElement?) -> String? {
     for name in ["signedTransactionInfo", "signedRenewalInfo"] {
@@ -23,7 +23,7 @@ enum QuarantinedStream {
     return nil
   }
 
-  /// Of a V1 body: what it says at the top, else its newest transaction's, else its first one's.
+  /// Reads a V1 body: the id at the top, else that of the newest transaction, else of the first.
   static func v1(_ root: JSONElement) -> String? {
     if let id = identifier(root["original_transaction_id"]) { return id }
     if let known = try? V1Notification(root).originalTransactionId,
@@ -35,9 +35,9 @@ enum QuarantinedStream {
     return entries.lazy.compactMap { identifier($0["original_transaction_id"]) }.first
   }
 
-  /// Of a body as quarantine keeps it.
+  /// Reads a body from quarantine.
   static func of(_ item: StoredQuarantine) -> String? {
-    guard item.source != "v1" else {
+    guard item.source != .v1 else {
       return (try? JSONDocument(parsing: item.body)).flatMap { v1($0.root) }
     }
     guard let jws = try? CompactJWS(parsing: item.body[...]) else { return nil }

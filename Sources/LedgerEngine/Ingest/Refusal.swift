@@ -1,15 +1,17 @@
-/// Why something was not accepted: all that the outside gets to see of it.
+import AppStore
+
+/// Why a notification was not accepted: all that the sender learns of it.
 ///
 /// A code is a short word, stable across releases, for counters, logs and problem documents; it
-/// never holds anything of what was sent.
+/// never contains anything of what was sent.
 public enum Refusal: Error, Sendable, Equatable {
-  /// It can never become valid: no JSON, no notification, no JWS.
+  /// It can never become valid: not JSON, not a notification, not a JWS.
   case malformed(String)
-  /// Nobody we trust vouches for it (promise 3).
+  /// No root and no secret of ours authenticates it (promise 3).
   case untrusted(String)
-  /// Genuine, but not admitted here; kept in quarantine (promise 2).
+  /// Genuine, but not admitted here; stored in quarantine (promise 2).
   case notAdmitted(String)
-  /// Our fault, or might be: try again later.
+  /// Our fault, or possibly so: the sender should try again later.
   case unavailable(String)
 
   public var code: String {
@@ -17,6 +19,14 @@ public enum Refusal: Error, Sendable, Equatable {
     case .malformed(let code), .untrusted(let code), .notAdmitted(let code),
       .unavailable(let code):
       code
+    }
+  }
+
+  /// Why a genuine payload cannot become an event.
+  init(_ fault: PayloadFault) {
+    switch fault {
+    case .shape(let code): self = .notAdmitted(code)
+    case .forbiddenCharacter: self = .malformed("nul_in_identifier")
     }
   }
 }

@@ -3,20 +3,20 @@ import Encoding
 import Observability
 import SignedData
 
-/// What a changed configuration means to a daemon that runs: what it takes over at once, and what
-/// it would have to start anew for.
+/// How a running daemon applies a changed configuration: what changes at once, and what needs a
+/// restart.
 public struct Reload: Sendable {
-  /// The configuration that holds from here on.
+  /// The configuration to use from now on.
   public let configuration: Configuration
-  /// What is taken over, in words: `app com.example.app added`.
+  /// The changes that apply at once, as text: `app com.example.app added`.
   public let changes: [String]
-  /// Keys that differ and hold only after a restart.
+  /// The keys whose change applies only after a restart.
   public let needsRestart: [String]
 
   /// - Parameters:
-  ///   - running: what holds.
+  ///   - running: the configuration in use.
   ///   - read: what the file, the variables and the flags say now.
-  /// - Throws: where what is read cannot be used; nothing is to change then.
+  /// - Throws: `ConfigurationError` if `read` cannot be used; keep `running` then.
   public init(from running: Configuration, to read: Configuration) throws(ConfigurationError) {
     var next = running
     next.apps = read.apps
@@ -25,7 +25,7 @@ public struct Reload: Sendable {
     next.extraRoots = read.extraRoots
     next.nonRenewingDurations = read.nonRenewingDurations
     next.logLevel = read.logLevel
-    // The door opens with it, or it is refused here.
+    // Throws if a trust root cannot be used.
     _ = try Receiver(next)
     configuration = next
     changes = Self.changes(running, next)
@@ -43,7 +43,7 @@ public struct Reload: Sendable {
     return changes
   }
 
-  /// Several may have one name.
+  /// Several tokens may have the same name.
   private static func named(
     _ tokens: [Configuration.ReadToken]
   ) -> [String: [Configuration.ReadToken]] {
@@ -51,23 +51,23 @@ public struct Reload: Sendable {
   }
 
   private static func compare<Value: Equatable>(
-    _ word: String, _ old: [String: Value], _ new: [String: Value]
+    _ noun: String, _ old: [String: Value], _ new: [String: Value]
   ) -> [String] {
     Set(old.keys).union(new.keys).sorted().compactMap { name in
       switch (old[name], new[name]) {
-      case (nil, _): "\(word) \(name) added"
-      case (_, nil): "\(word) \(name) removed"
-      case (let one, let other): one == other ? nil : "\(word) \(name) changed"
+      case (nil, _): "\(noun) \(name) added"
+      case (_, nil): "\(noun) \(name) removed"
+      case (let one, let other): one == other ? nil : "\(noun) \(name) changed"
       }
     }
   }
 
   private static func roots(
-    _ word: String, in one: Configuration, notIn other: Configuration
+    _ verb: String, in one: Configuration, notIn other: Configuration
   ) -> [String] {
     let known = Set(other.trustRoots.certificates)
     return one.trustRoots.certificates.filter { !known.contains($0) }.map { der in
-      "root \(Hexadecimal.encode(Array(SHA256.hash(der).prefix(8)))) \(word)"
+      "root \(Hexadecimal.encode(Array(SHA256.hash(der).prefix(8)))) \(verb)"
     }
   }
 

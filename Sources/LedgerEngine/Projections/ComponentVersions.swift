@@ -1,7 +1,7 @@
 import JournalStore
 import SignedData
 
-/// What this program is made of, for `version`.
+/// The versions of the fold and of the linked libraries, for `version`.
 public enum ComponentVersions {
   public static var all: [(name: String, version: String)] {
     [

@@ -1,11 +1,12 @@
 import Entitlements
 import JournalStore
 
-/// What this program's fold is: by a number somebody gave it, and by what it does. Rows of another
-/// one are read, but never gone on with.
+/// Identifies this program's fold: by its version number, and by the fingerprint of its results. A
+/// projection of another fold is read, but never continued.
 public enum FoldIdentity {
   public static var version: Int { Int(Fold.version) }
-  public static let fingerprint = FoldFingerprint.mark
+  /// Computed once per process, when it is first needed (`FoldFingerprint`).
+  public static let fingerprint = FoldFingerprint.value
 
   static func of(journalId: [UInt8]) -> ProjectionIdentity {
     ProjectionIdentity(

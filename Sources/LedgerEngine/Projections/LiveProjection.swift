@@ -1,79 +1,71 @@
 public import JournalStore
 import Synchronization
 
-/// Which projection is live, for the readers of this process: where it is, and a number that grows
-/// with every switch so that they open the new file.
+/// Which projection is live, for the readers of this process: its path, and a generation that grows
+/// with every switch, so that they open the new file.
 public final class LiveProjection: Sendable {
   private struct Live {
     var generation = 0
-    /// Nil while rows are being built for the first time, or lag behind what was answered.
+    /// Nil while the first projection is built, and while the projection lacks answered events.
     var path: String?
-    /// Whether the writer folds every event into them before it answers.
-    var isFollowed = false
+    /// Whether the writer folds every event into it before it answers.
+    var isMaintained = false
   }
 
-  /// Live rows, opened by one reader.
+  /// The live projection, opened by one reader.
   public struct Opened {
     public let reader: ProjectionReader
     public let generation: Int
-    public let isFollowed: Bool
+    /// Whether it has every answered event. If not, readers fold what it lacks themselves.
+    public let isMaintained: Bool
 
-    public init(reader: ProjectionReader, generation: Int, isFollowed: Bool) {
-      (self.reader, self.generation, self.isFollowed) = (reader, generation, isFollowed)
+    public init(reader: ProjectionReader, generation: Int, isMaintained: Bool) {
+      (self.reader, self.generation, self.isMaintained) = (reader, generation, isMaintained)
     }
   }
 
   private let live = Mutex(Live())
-  private let written = Atomic<Int>(0)
+  private let commitCount = Atomic<Int>(0)
   let folder: DataFolder
 
   init(folder: DataFolder) { self.folder = folder }
 
-  /// Nil while there are no live rows.
-  public var current: Int? {
+  /// Grows with every switch; nil while no projection is live.
+  public var generation: Int? {
     live.withLock { live in live.path.map { _ in live.generation } }
   }
 
-  /// How often they were written since the start: a snapshot begun at this number has all that was
-  /// answered before it changes.
-  public var commits: Int { written.load(ordering: .acquiring) }
+  /// The number of commits to the live projection since the start. A snapshot that was begun at
+  /// this number has every event that was answered before the number changes.
+  public var commits: Int { commitCount.load(ordering: .acquiring) }
 
-  /// To be called after each commit to the live rows, before what it has is answered.
-  func noteCommit() { written.add(1, ordering: .releasing) }
+  /// Called after each commit to the live projection, before its events are answered.
+  func recordCommit() { commitCount.add(1, ordering: .releasing) }
 
-  /// Opens the live projection; nil while there is none. No switch happens meanwhile.
+  /// Opens the live projection; nil while there is none. Waits while it is switched.
+  ///
+  /// - Throws: what `ProjectionReader.open` throws.
   public func open() throws(StoreError) -> Opened? {
-    let opened = live.withLock { live -> Result<Opened?, StoreError> in
-      guard let path = live.path else { return .success(nil) }
-      do throws(StoreError) {
-        return .success(
-          Opened(
-            reader: try ProjectionReader.open(folder, path: path), generation: live.generation,
-            isFollowed: live.isFollowed))
-      } catch {
-        return .failure(error)
-      }
+    try live.withLock { (live) throws(StoreError) -> Opened? in
+      guard let path = live.path else { return nil }
+      return Opened(
+        reader: try ProjectionReader.open(folder, path: path), generation: live.generation,
+        isMaintained: live.isMaintained)
     }
-    return try opened.get()
   }
 
-  /// Runs a change of what is live; no reader opens it meanwhile.
+  /// Changes which projection is live. Readers that open it wait until it has changed.
   ///
-  /// - Parameter change: gives the path of what is live then, and whether the writer follows it.
+  /// - Parameter change: returns the new path, and whether the writer maintains it.
+  /// - Throws: what `change` throws; no projection is live then.
   func switchOver(
-    _ change: () throws(StoreError) -> (path: String, isFollowed: Bool)
+    _ change: () throws(StoreError) -> (path: String, isMaintained: Bool)
   ) throws(StoreError) {
-    let outcome = live.withLock { live -> Result<Void, StoreError> in
+    try live.withLock { (live) throws(StoreError) in
       live.generation += 1
-      do throws(StoreError) {
-        (live.path, live.isFollowed) = try change()
-        return .success(())
-      } catch {
-        live.path = nil
-        return .failure(error)
-      }
+      live.path = nil
+      (live.path, live.isMaintained) = try change()
     }
-    try outcome.get()
   }
 
   /// Reads answer 503 until the next switch.

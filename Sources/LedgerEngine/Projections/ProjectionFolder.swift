@@ -1,49 +1,55 @@
+public import AppStore
 public import Entitlements
 public import JournalStore
 
-/// Folds journaled events into a projection, in pieces, each piece one SQL transaction.
+/// Folds journaled events into a projection, in batches of one SQL transaction each.
 ///
-/// Keeps promises 7 (the rows follow from the journal alone) and 9 (a fold that fails marks its own
-/// row and stops nothing else). Lives on the thread that owns the projection.
+/// Keeps promises 7 (the rows follow from the journal alone) and 9 (an event that cannot be folded
+/// marks its own row and stops no other). Used on the thread that owns the projection.
 public final class ProjectionFolder {
   let projection: Projection
 
-  /// Streams that were folded lately; a customer's notifications come in bursts.
-  private var recent: [StreamKey: Entry] = [:]
-  /// Their keys, each at the turn at which it was folded last, in a ring.
-  private var turns: [StreamKey] = []
-  private var turn = 0
-  private let maximumRecent: Int
+  /// Cache of the streams that were folded last: a customer's notifications come in bursts.
+  private var cache: [StreamKey: Entry] = [:]
+  /// The keys of the last folds, oldest replaced first: a circular buffer.
+  private var foldedKeys: [StreamKey] = []
+  /// The index in `foldedKeys` of the next fold.
+  private var nextFold = 0
+  private let cacheCapacity: Int
 
   private struct Entry {
     var state: StreamState
     var broken: String?
-    /// Nil where there is no row yet.
-    var place: Projection.Place?
-    var turn = 0
+    /// Nil if there is no row yet.
+    var reference: Projection.RowReference?
+    /// The index in `foldedKeys` of its last fold.
+    var foldIndex = 0
   }
 
-  /// - Parameter maximumRecent: how many are kept in memory. A customer's state is about 7 KB, so
-  ///   all of them 35 MB: the daemon's memory under full load is to stay under 120 MB. Who is not
-  ///   among them is read from the projection.
-  public init(_ projection: Projection, keeping maximumRecent: Int = 5_000) {
+  /// - Parameter cacheCapacity: the number of streams that are cached. A state is about 7 KB, so
+  ///   5,000 take 35 MB: the daemon's memory under full load should stay under 120 MB. Other
+  ///   streams are read from the projection.
+  public init(_ projection: Projection, cacheCapacity: Int = 5_000) {
     self.projection = projection
-    self.maximumRecent = maximumRecent
+    self.cacheCapacity = cacheCapacity
   }
 
-  /// One event's part in a piece: nil where its body could not be read.
+  /// One event of a batch.
   struct Step {
     let stream: StreamKey
     let seq: Int64
+    /// Nil if its body cannot be read.
     let event: FoldEvent?
   }
 
-  /// Folds a piece that begins right after `projection.foldedThrough`.
+  /// Folds a batch that begins right after `projection.foldedThrough`.
   ///
   /// - Parameters:
-  ///   - through: the last seq of the piece, and its hash.
-  ///   - journal: where a stream whose stored state is damaged is folded from again.
-  /// - Returns: how many events were signed before one of their stream that was folded already.
+  ///   - seq: the last seq of the batch.
+  ///   - hash: the journal's hash at `seq`.
+  ///   - journal: a stream whose stored state is damaged is folded from it again.
+  /// - Returns: the number of events that were signed before an event of their stream that was
+  ///   already folded.
   @discardableResult
   func fold(
     _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader
@@ -54,7 +60,7 @@ public final class ProjectionFolder {
     try projection.commit(foldedThrough: seq, hash: hash) { () throws(StoreError) in
       for step in steps {
         var entry: Entry
-        // Taken out, not copied: a state that two tables hold is copied whole when it evolves.
+        // Removed from the table: a state that two tables hold is copied when it evolves.
         if let known = changed.removeValue(forKey: step.stream) {
           entry = known
         } else {
@@ -71,34 +77,38 @@ public final class ProjectionFolder {
       written.reserveCapacity(changed.count)
       for (key, var entry) in changed {
         let row = Self.row(key, entry.state, entry.broken)
-        entry.place = try projection.write(row, over: entry.place)
+        entry.reference = try projection.write(row, over: entry.reference)
         written.append((key, entry))
       }
     }
-    for (key, entry) in written { keep(entry, key) }
+    for (key, entry) in written { updateCache(entry, key) }
     return late
   }
 
-  /// Lets go of one for each that comes when there are enough: all at once would be a pause.
-  private func keep(_ entry: Entry, _ key: StreamKey) {
-    if turns.count < maximumRecent {
-      turns.append(key)
+  /// Caches a stream. A full cache drops one stream for each new one: to drop many at once would be
+  /// a pause.
+  private func updateCache(_ entry: Entry, _ key: StreamKey) {
+    if foldedKeys.count < cacheCapacity {
+      foldedKeys.append(key)
     } else {
-      // One that was folded again since has a later turn.
-      if recent[turns[turn]]?.turn == turn { recent[turns[turn]] = nil }
-      turns[turn] = key
+      // A stream that was folded again since has another index.
+      let oldest = foldedKeys[nextFold]
+      if cache[oldest]?.foldIndex == nextFold { cache[oldest] = nil }
+      foldedKeys[nextFold] = key
     }
     var entry = entry
-    entry.turn = turn
-    recent[key] = entry
-    turn = (turn + 1) % maximumRecent
+    entry.foldIndex = nextFold
+    cache[key] = entry
+    nextFold = (nextFold + 1) % cacheCapacity
   }
 
-  /// Folds everything between the projection and the journal's head, as it is now.
+  /// Folds the events between the projection and the journal's head as of the call.
   ///
-  /// - Parameter end: goes no further than this seq.
-  /// - Parameter progress: called after every piece with the last seq folded and the head; false
-  ///   stops, and what was folded stays.
+  /// - Parameters:
+  ///   - end: folds no event after this seq.
+  ///   - progress: called after every batch with the last seq folded and the head; false stops, and
+  ///     what was folded stays.
+  /// - Throws: what SQLite reports.
   public func catchUp(
     _ journal: JournalReader, through end: Int64 = .max,
     progress: (Int64, Int64) -> Bool = { _, _ in true }
@@ -110,8 +120,8 @@ public final class ProjectionFolder {
       steps.removeAll(keepingCapacity: true)
       var last: (seq: Int64, hash: [UInt8])?
       let first = projection.foldedThrough + 1
-      let pieceEnd = min(head, first + Self.piece - 1)
-      try journal.forEachPayload(from: first, through: pieceEnd) { stream, hash, payload in
+      let batchEnd = min(head, first + Self.batchSize - 1)
+      try journal.forEachPayload(from: first, through: batchEnd) { stream, hash, payload in
         last = (payload.seq, hash)
         if let stream {
           let event = try? JournaledNotification.foldEvent(payload)
@@ -126,22 +136,26 @@ public final class ProjectionFolder {
     }
   }
 
-  private static let piece: Int64 = 5000
+  /// Events in a batch of `catchUp`.
+  private static let batchSize: Int64 = 5000
 
   private func load(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Entry {
-    if let entry = recent.removeValue(forKey: key) { return entry }
+    if let entry = cache.removeValue(forKey: key) { return entry }
     guard let row = try projection.row(of: key) else { return Entry(state: StreamState()) }
     if let state = StreamState(decoding: row.state, lastSeq: row.lastSeq) {
-      return Entry(state: state, broken: row.broken, place: row.place)
+      return Entry(state: state, broken: row.broken, reference: row.reference)
     }
     let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
-    return Entry(state: refolded.state, broken: refolded.broken, place: row.place)
+    return Entry(state: refolded.state, broken: refolded.broken, reference: row.reference)
   }
 
   /// Why a row is broken: the first event of its stream, by seq, that could not be read.
   static func unreadable(_ seq: Int64) -> String { "the body of seq \(seq) cannot be read" }
 
-  /// One stream from the journal alone.
+  /// Folds one stream from the journal alone.
+  ///
+  /// - Returns: its state, and the text of `unreadable` if an event could not be read.
+  /// - Throws: what SQLite reports.
   public static func refold(
     _ key: StreamKey, through seq: Int64, _ journal: JournalReader
   ) throws(StoreError) -> (state: StreamState, broken: String?) {
@@ -157,9 +171,9 @@ public final class ProjectionFolder {
     return (state, broken)
   }
 
-  /// Folds the streams of one original transaction id anew, as far as all rows are folded.
+  /// Folds the streams of one original transaction id again, through `projection.foldedThrough`.
   ///
-  /// - Returns: how many there are, and how many rows were other ones.
+  /// - Returns: the number of streams, and of rows that changed.
   func refold(
     only originalTransactionId: String, _ journal: JournalReader
   ) throws(StoreError) -> (streams: Int, changed: Int) {
@@ -170,7 +184,7 @@ public final class ProjectionFolder {
   }
 
   private func refold(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Bool {
-    recent[key] = nil
+    cache[key] = nil
     let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
     let row = Self.row(key, refolded.state, refolded.broken)
     let before = try projection.row(of: key)
@@ -179,6 +193,7 @@ public final class ProjectionFolder {
       || before?.lastSeq != row.lastSeq
   }
 
+  /// Makes a stream's row.
   public static func row(_ key: StreamKey, _ state: StreamState, _ broken: String?) -> ProjectedRow
   {
     ProjectedRow(

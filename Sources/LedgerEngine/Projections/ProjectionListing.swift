@@ -6,7 +6,10 @@ extension Rebuild {
   /// A projection of a folder, as `rebuild --list` shows it.
   public struct ListedProjection: Sendable {
     public enum Role: String, Sendable {
-      case live, kept, building, built
+      case live
+      /// It was live before, and stays for a rollback.
+      case retained = "kept"
+      case building, built
     }
 
     public let role: Role
@@ -15,7 +18,7 @@ extension Rebuild {
     public let fingerprint: String
     public let rows: Int64
     public let foldedThrough: Int64
-    /// In lower-case hexadecimal.
+    /// The digest of all rows, in lower-case hexadecimal.
     public let digest: String
 
     public var json: JSONValue {
@@ -28,13 +31,15 @@ extension Rebuild {
     }
   }
 
-  /// The projections of a folder: the live one, the kept ones in the order a rollback takes them,
-  /// and what is being built. What cannot be read is left out.
+  /// Lists the projections of a folder: the live one, the retained ones in the order of rollbacks,
+  /// and the one that is built. Leaves out those that cannot be read.
+  ///
+  /// - Throws: what reading the list of projections throws.
   public static func projections(_ folder: DataFolder) throws(StoreError) -> [ListedProjection] {
     let names = try ProjectionList.read(folder).names
-    var all = names.enumerated().compactMap { place, name in
+    var all = names.enumerated().compactMap { index, name in
       try? projection(
-        folder, folder.projection(named: name), name, place == 0 ? .live : .kept)
+        folder, folder.projection(named: name), name, index == 0 ? .live : .retained)
     }
     let path = buildingPath(folder)
     let name = path.split(separator: "/").last.map(String.init) ?? path
@@ -47,9 +52,9 @@ extension Rebuild {
   ) throws(StoreError) -> ListedProjection {
     let reader = try ProjectionReader.open(folder, path: path)
     let identity = try reader.identity()
-    let whole: ListedProjection.Role = try reader.isWhole() ? .built : .building
+    let isComplete = try reader.isWhole()
     return ListedProjection(
-      role: role ?? whole, name: name,
+      role: role ?? (isComplete ? .built : .building), name: name,
       foldVersion: identity.foldVersion, fingerprint: identity.fingerprint,
       rows: try reader.count(), foldedThrough: try reader.foldedThrough(),
       digest: Hexadecimal.encode(try reader.digest()?.bytes ?? []))

@@ -3,10 +3,10 @@ import Observability
 import Platform
 import StrictJSON
 
-/// The long part of getting rows ready when a daemon starts, on a thread beside the writer's. What
-/// goes wrong here is met again, and reported, by whoever opens the rows.
+/// Prepares the projection when a daemon starts, on a thread beside the writer's. An error that is
+/// not logged here occurs again, and is reported, when the writer opens the projection.
 public enum ProjectionStartUp {
-  /// Folds most of what the live rows lack, so that little is left for the writer.
+  /// Folds most of what the live projection lacks, so that little is left for the writer.
   public static func catchUp(_ path: String, _ ledger: Ledger) {
     do throws(StoreError) {
       let journal = try JournalReader.open(ledger.folder)
@@ -16,47 +16,51 @@ public enum ProjectionStartUp {
     } catch {}
   }
 
-  /// Builds this fold's rows and has the writer make them live.
+  /// Builds this fold's projection and asks the writer to make it live.
   ///
   /// - Parameters:
-  ///   - isHurried: nobody can read until they are there. Otherwise it is done when nothing else
-  ///     wants the processor.
-  ///   - then: called when they are live, or cannot be for now.
-  static func build(_ ledger: Ledger, isHurried: Bool, then: @escaping @Sendable () -> Void) {
-    if !isHurried { ProcessLimits.yield(.toAll) }
+  ///   - isUrgent: reads get 503 until it is live. Otherwise it is built at the lowest priority.
+  ///   - completion: called when it is live, or cannot become live for now.
+  static func build(
+    _ ledger: Ledger, isUrgent: Bool, completion: @escaping @Sendable () -> Void
+  ) {
+    if !isUrgent { Niceness.background.apply() }
     var plan = Rebuild.Plan()
     plan.isFromScratch = false
     while !ledger.jobs.isClosed {
       do throws(StoreError) {
         let report = try Rebuild.build(ledger.folder, plan) { _, _ in !ledger.jobs.isClosed }
-        if report == nil || isAdopted(ledger) { break }
+        if report == nil || isSettled(ledger) { break }
         wait(seconds: 0.5, for: ledger)
       } catch {
-        // Somebody else builds; or the disk is full, which passes.
+        // Another process builds, or the error passes, like a full disk.
         if error != .locked {
           Log.write(.error, "rows_not_built", [("error", .string(error.description))])
-          then()
+          completion()
         }
         wait(seconds: error == .locked ? 0.5 : 10, for: ledger)
       }
     }
-    then()
+    completion()
   }
 
-  /// Whether nothing is left to do: what was built is live, or somebody wants other rows. Otherwise
-  /// somebody else builds in its place, or the disk is full.
-  private static func isAdopted(_ ledger: Ledger) -> Bool {
+  /// Asks the writer to make the built projection live. Returns whether nothing is left to do: it
+  /// is live, or an operator returned to another one. False means that another process builds in
+  /// its place, or that the disk is full.
+  private static func isSettled(_ ledger: Ledger) -> Bool {
     let answer = BoundedQueue<Ledger.ProjectionOutcome>(capacity: 1)
-    ledger.adopt(keeping: Rebuild.retainedByDefault, unlessHeld: true) { _ = answer.put($0) }
-    guard case .done = answer.take() else { return false }
+    ledger.makeLive(retaining: Rebuild.retainedByDefault, unlessRolledBack: true) {
+      _ = answer.enqueue($0)
+    }
+    guard case .done = answer.dequeue() else { return false }
     return true
   }
 
   private static func wait(seconds: Double, for ledger: Ledger) {
-    var rest = seconds
-    while rest > 0, !ledger.jobs.isClosed {
+    var remaining = seconds
+    while remaining > 0, !ledger.jobs.isClosed {
       WakeupEvent().wait(milliseconds: 250)
-      rest -= 0.25
+      remaining -= 0.25
     }
   }
 }

@@ -2,31 +2,36 @@ public import JournalStore
 import Platform
 
 /// Folds the whole journal into a new projection beside the live one, whether a daemon runs or not.
-/// What is live stays so until it is switched: `makeLive`, `rollBack`, or the daemon.
+/// The live projection stays live until `makeLive`, `rollBack` or the daemon switches it.
 public enum Rebuild {
+  /// A finished build.
   public struct Report: Sendable {
+    /// The number of events folded: the last seq.
     public let events: Int64
     public let rows: Int64
+    /// The digest of all rows.
     public let digest: SetDigest
   }
 
   /// How to build.
   public struct Plan: Sendable {
-    /// Threads that fold.
+    /// The number of threads that fold.
     public var threads = ProcessLimits.processors
-    /// Whether what was built before, to the end, is folded again. What was cut off goes on.
+    /// Whether a projection that is already built is built again. An unfinished build is always
+    /// continued.
     public var isFromScratch = true
 
     public init() {}
 
-    public var goingOn: Plan {
+    /// The same plan for a projection that was just built: it is only caught up.
+    public var continued: Plan {
       var plan = self
       plan.isFromScratch = false
       return plan
     }
   }
 
-  /// How many projections that were live stay for a rollback.
+  /// The number of projections that are retained for a rollback.
   public static let retainedByDefault = 2
 
   /// Where a projection is built before it becomes the live one.
@@ -36,9 +41,10 @@ public enum Rebuild {
 
   /// Builds the projection at `buildingPath`, up to the journal's head.
   ///
-  /// - Parameter progress: events folded and events in all, after every piece; false stops.
-  /// - Returns: nil where it was stopped; the next call goes on from there.
-  /// - Throws: `locked` where another rebuild is under way.
+  /// - Parameter progress: called after every batch with the number of events folded and of all
+  ///   events; false stops.
+  /// - Returns: nil if it was stopped; the next call continues from there.
+  /// - Throws: `StoreError.locked` if another process builds, else what SQLite reports.
   public static func build(
     _ folder: DataFolder, _ plan: Plan = Plan(), progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> Report? {
@@ -47,25 +53,28 @@ public enum Rebuild {
     return try build(folder, plan, through: .max, progress: progress)
   }
 
-  /// - Parameter end: what is built goes no further than this seq, unless it did before.
+  /// Builds the projection as `build(_:_:progress:)` does, without taking the rebuild lock.
+  ///
+  /// - Parameter end: folds no event after this seq, unless the build already has.
+  /// - Throws: what SQLite reports.
   public static func build(
     _ folder: DataFolder, _ plan: Plan, through end: Int64, progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> Report? {
     let journal = try JournalReader.open(folder)
     defer { journal.close() }
     let projection = try open(folder, journal, plan, through: end)
-    var isWhole = try WholeFold.run(
+    var isComplete = try FullFold.run(
       projection, folder, journal, threads: plan.threads, progress: progress)
-    if isWhole {
+    if isComplete {
       try projection.finishBuilding()
       try ProjectionFolder(projection).catchUp(journal, through: end) { seq, head in
-        isWhole = progress(seq, head)
-        return isWhole
+        isComplete = progress(seq, head)
+        return isComplete
       }
     }
     let (events, digest) = (projection.foldedThrough, projection.digest)
     try projection.close()
-    guard isWhole else { return nil }
+    guard isComplete else { return nil }
     let reader = try ProjectionReader.open(folder, path: buildingPath(folder))
     return Report(events: events, rows: try reader.count(), digest: digest)
   }
@@ -87,20 +96,23 @@ public enum Rebuild {
       toBuild: try Projection.Build(through: through, hash: hash))
   }
 
-  /// Removes what was built and is not live; nothing there is no error.
+  /// Removes the built projection that is not live, if there is one.
+  ///
+  /// - Throws: `StoreError.locked` if another process builds, else what the file system reports.
   public static func discard(_ folder: DataFolder) throws(StoreError) {
     let lock = try folder.lockRebuild()
     defer { withExtendedLifetime(lock) {} }
     try ProjectionFile.remove(buildingPath(folder))
   }
 
-  // MARK: Switching where no daemon holds the folder
+  // MARK: Switching while no daemon holds the folder
 
-  /// Makes what was built live.
+  /// Makes the built projection live, and retains `count` of those that were live before.
   ///
-  /// - Throws: `locked` where a daemon holds the folder: it is to be asked.
+  /// - Throws: `StoreError.locked` if a daemon holds the folder (ask the daemon instead) or another
+  ///   process builds, `StoreError.foreign` if what was built cannot be used.
   public static func makeLive(
-    _ folder: DataFolder, keeping kept: Int = retainedByDefault
+    _ folder: DataFolder, retaining count: Int = retainedByDefault
   ) throws(StoreError) {
     let lock = try folder.lock()
     let building = try folder.lockRebuild()
@@ -110,15 +122,16 @@ public enum Rebuild {
     }
     let journal = try JournalReader.open(folder)
     guard case .usable = try ProjectionExaminer.condition(buildingPath(folder), journal) else {
-      throw .foreign("what was built was changed meanwhile: `subledger rebuild --apply` again")
+      throw .foreign("the built projection has changed; run `subledger rebuild --apply` again")
     }
     try ProjectionFile.goLive(
-      buildingPath(folder), in: folder, foldVersion: FoldIdentity.version, keeping: kept)
+      buildingPath(folder), in: folder, foldVersion: FoldIdentity.version, keeping: count)
   }
 
-  /// Makes the projection live again that was so before.
+  /// Makes the projection live again that was live before.
   ///
-  /// - Returns: whether one was kept that this journal can have made.
+  /// - Returns: whether a usable one was retained.
+  /// - Throws: `StoreError.locked` if a daemon holds the folder, else what the file system reports.
   public static func rollBack(_ folder: DataFolder) throws(StoreError) -> Bool {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
@@ -126,11 +139,13 @@ public enum Rebuild {
     return try rollBack(folder, journal) != nil
   }
 
-  /// - Returns: the path of what is live now.
+  /// Removes retained projections that cannot be used until one can.
+  ///
+  /// - Returns: the path of the projection that is live now; nil if none is usable.
   static func rollBack(
     _ folder: DataFolder, _ journal: JournalReader
   ) throws(StoreError) -> String? {
-    while let name = try ProjectionList.read(folder).kept.first {
+    while let name = try ProjectionList.read(folder).retained.first {
       switch try ProjectionExaminer.condition(folder.projection(named: name), journal) {
       case .usable, .otherFold: return try ProjectionFile.rollBack(folder)
       default:
@@ -141,16 +156,18 @@ public enum Rebuild {
     return nil
   }
 
-  /// Folds one customer's streams anew into the live rows.
+  /// Folds one customer's streams again into the live projection.
   ///
-  /// - Returns: how many streams it has, and how many rows were other ones.
+  /// - Returns: the number of streams, and of rows that changed; nil if this fold's projection is
+  ///   not live.
+  /// - Throws: `StoreError.locked` if a daemon holds the folder, else what SQLite reports.
   public static func refold(
     only originalTransactionId: String, _ folder: DataFolder
   ) throws(StoreError) -> (streams: Int, changed: Int)? {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)
-    guard case .own(let path) = try ProjectionExaminer.look(folder, journal) else { return nil }
+    guard case .own(let path) = try ProjectionExaminer.inspect(folder, journal) else { return nil }
     let fold = ProjectionFolder(try Projection.open(path))
     try fold.catchUp(journal)
     let counts = try fold.refold(only: originalTransactionId, journal)

@@ -3,35 +3,20 @@ public import JournalStore
 package import Platform
 import Synchronization
 
-/// The running ledger: one data folder, one writer thread, and a queue between it and the world.
+/// The running ledger: one data folder, one writer thread, and the queue in front of it.
 ///
 /// Keeps promises 1 (an answer leaves after the sync) and 10 (one writer).
 public final class Ledger: Sendable {
-  /// What became of something submitted.
-  public enum Outcome: Sendable, Equatable {
-    case accepted(seq: Int64)
-    case duplicate(seq: Int64)
-    /// Another notification has this uuid; the newcomer is in quarantine.
-    case conflict(seq: Int64)
-    case quarantined
-    /// A kept receive time lies before the head's.
-    case receiveTimeBehind
-    /// Behind a refused one of its run.
-    case skipped
-    /// Not kept, and not refused: to be sent again.
-    case unavailable(String)
-  }
-
-  /// Behind so many the answer is 503. What waits is on the disk after two more syncs at most, so
-  /// that a slow disk is told to the senders as soon as it cannot keep up.
+  /// The queue limit; past it, requests get 503. A queued notification is on the disk after at most
+  /// two more syncs, so senders learn quickly that a slow disk cannot keep up.
   public static let queueLength = 2 * Journal.batchLimit
 
-  /// Which rows readers of this process shall open.
-  public let rows: LiveProjection
+  /// The projection that readers of this process open.
+  public let liveProjection: LiveProjection
   public let folder: DataFolder
-  /// What its journal packs bodies against.
+  /// The dictionary that the journal packs bodies with.
   public let dictionary = SharedDictionary()
-  /// What the writer says of itself.
+  /// Measurements of the writer.
   public let meter = WriterMeter()
   package let jobs = BoundedQueue<LedgerJob>(capacity: Ledger.queueLength)
   private let state = Mutex(State())
@@ -40,173 +25,178 @@ public final class Ledger: Sendable {
   private struct State {
     var seq: Int64 = 0
     var failure: StoreError?
-    var writer: WakeupEvent?
-    /// The rows of the start are live, or nobody need wait for them any more.
+    /// Signalled when the writer thread has ended; nil before the start and after `stop`.
+    var writerEnded: WakeupEvent?
+    /// The start's projection is live, or cannot become live for now.
     var hasProjection = false
   }
 
+  /// Makes a ledger without a writer thread: `start` starts one.
   package init(folder: DataFolder) {
     self.folder = folder
-    rows = LiveProjection(folder: folder)
+    liveProjection = LiveProjection(folder: folder)
   }
 
   /// Opens a folder's journal, or makes one, and starts the writer. Returns once notifications can
-  /// be taken; rows follow, at once where they need no more than catching up.
+  /// be accepted. The projection follows: at once if it only has to be caught up.
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970, for the record of migrations.
-  ///   - onFailure: called once, on the writer's thread, when the journal may no longer be written:
-  ///     the process is to end, so that the next start can mend what the disk did.
+  ///   - onFailure: called once, on the writer's thread, when the journal can no longer be written.
+  ///     The process should end then, so that the next start repairs the files.
+  /// - Throws: `StoreError.locked` if another daemon holds the folder, `StoreError.platform` if no
+  ///   thread can be started; else why the journal cannot be opened.
   public static func start(
     _ folder: DataFolder, now: Int64, onFailure: @escaping @Sendable (StoreError) -> Void
   ) throws(StoreError) -> Ledger {
     let ledger = Ledger(folder: folder)
     let opened = BoundedQueue<Result<ProjectionExaminer.Found, StoreError>>(capacity: 1)
-    let ending = WakeupEvent()
-    ledger.state.withLock { $0.writer = ending }
+    let ended = WakeupEvent()
+    ledger.state.withLock { $0.writerEnded = ended }
     do throws(PlatformError) {
       _ = try Thread.start("writer") {
         LedgerWriter.run(ledger, now: now, opened: opened, onFailure: onFailure)
-        ending.ring()
+        ended.signal()
       }
     } catch {
       throw .platform(attempt: "start the writer", code: 11)
     }
-    let found = try opened.take()?.get()
+    let found = try opened.dequeue()?.get()
     ledger.startProjection(found ?? .none)
     return ledger
   }
 
-  /// Something received, and who is told what became of it: on the writer's thread once it is
-  /// synced, or at once, where it is submitted, when the queue is full.
-  public typealias Submitted = (received: Receiver.Received, then: @Sendable (Outcome) -> Void)
+  /// A notification that was received, and a closure that gets what became of it: on the writer's
+  /// thread once it is synced, or at once, on the caller's thread, if the queue is full.
+  public typealias Submitted = (
+    received: Receiver.Received, completion: @Sendable (Disposition) -> Void
+  )
 
-  /// Hands what was received to the writer, which is woken once.
+  /// Queues notifications for the writer, and wakes it once.
   public func submit(_ submitted: [Submitted]) {
-    let count = jobs.put(contentsOf: submitted.map { .submit($0.received, $0.then) })
-    for (_, then) in submitted.dropFirst(count) { then(.unavailable("overload")) }
+    let count = jobs.enqueue(contentsOf: submitted.map { .submit($0) })
+    for item in submitted.dropFirst(count) { item.completion(.unavailable("overload")) }
   }
 
+  /// Queues one notification for the writer.
   public func submit(
-    _ received: Receiver.Received, then: @escaping @Sendable (Outcome) -> Void
+    _ received: Receiver.Received, completion: @escaping @Sendable (Disposition) -> Void
   ) {
-    submit([(received, then)])
+    submit([(received, completion)])
   }
 
-  /// Drops one from quarantine; `then` gets whether there was one.
-  public func dropQuarantined(_ id: Int64, then: @escaping @Sendable (Bool) -> Void) {
-    if !jobs.put(.drop(id, then)) { then(false) }
+  /// Removes a notification from quarantine.
+  ///
+  /// - Parameter completion: gets whether there was one with this id.
+  public func dropQuarantined(_ id: Int64, completion: @escaping @Sendable (Bool) -> Void) {
+    if !jobs.enqueue(.drop(id, completion)) { completion(false) }
   }
 
-  /// What became of an order about projections.
+  /// What became of a command about projections.
   public enum ProjectionOutcome: Sendable {
     case done
-    /// There is none to do it to.
+    /// There is no projection to which the command applies.
     case nothing
-    /// The log says why; what was live is live.
+    /// The log says why. The live projection is still live.
     case failed
   }
 
-  /// Makes what was built the live projection, and keeps so many of those that were live before.
+  /// Makes the built projection live, and retains `count` of those that were live before.
   ///
-  /// - Parameter unlessHeld: leaves rows alone that are live because somebody went back to them,
-  ///   and says it is done.
-  public func adopt(
-    keeping kept: Int, unlessHeld: Bool = false,
-    then: @escaping @Sendable (ProjectionOutcome) -> Void
+  /// - Parameter unlessRolledBack: does nothing, and reports `done`, while a projection is live to
+  ///   which an operator returned.
+  public func makeLive(
+    retaining count: Int, unlessRolledBack: Bool = false,
+    completion: @escaping @Sendable (ProjectionOutcome) -> Void
   ) {
-    if !jobs.put(.adopt(keeping: kept, unlessHeld: unlessHeld, then)) { then(.failed) }
+    let job = LedgerJob.makeLive(
+      retaining: count, unlessRolledBack: unlessRolledBack, completion)
+    if !jobs.enqueue(job) { completion(.failed) }
   }
 
-  /// Makes the projection live again that was so before.
-  public func rollBack(then: @escaping @Sendable (ProjectionOutcome) -> Void) {
-    if !jobs.put(.rollBack(then)) { then(.failed) }
+  /// Makes the projection live again that was live before.
+  public func rollBack(completion: @escaping @Sendable (ProjectionOutcome) -> Void) {
+    if !jobs.enqueue(.rollBack(completion)) { completion(.failed) }
   }
 
-  /// Removes kept projections past the first so many.
-  public func prune(keeping kept: Int, then: @escaping @Sendable (ProjectionOutcome) -> Void) {
-    if !jobs.put(.prune(keeping: kept, then)) { then(.failed) }
+  /// Removes all but `count` retained projections.
+  public func prune(
+    retaining count: Int, completion: @escaping @Sendable (ProjectionOutcome) -> Void
+  ) {
+    if !jobs.enqueue(.prune(retaining: count, completion)) { completion(.failed) }
   }
 
-  /// Folds one customer's streams anew; `then` gets how many there are and how many rows changed,
-  /// nil where this fold's rows are not the live ones.
+  /// Folds one customer's streams again.
+  ///
+  /// - Parameter completion: gets the number of streams and of rows that changed; nil if this
+  ///   fold's projection is not live.
   public func refold(
     only originalTransactionId: String,
-    then: @escaping @Sendable ((streams: Int, changed: Int)?) -> Void
+    completion: @escaping @Sendable ((streams: Int, changed: Int)?) -> Void
   ) {
-    if !jobs.put(.refold(originalTransactionId, then)) { then(nil) }
+    if !jobs.enqueue(.refold(originalTransactionId, completion)) { completion(nil) }
   }
 
-  /// The last seq that was journaled, as far as this process knows.
+  /// The journal's last seq, as of the last commit.
   public var seq: Int64 { state.withLock { $0.seq } }
 
-  /// Why notifications can no longer be taken; nil while they can.
+  /// Why the journal can no longer be written; nil while it can.
   public var failure: StoreError? { state.withLock { $0.failure } }
 
-  /// How many submissions wait.
+  /// How many jobs are queued.
   public var waiting: Int { jobs.count }
 
-  /// Finishes what waits, closes the files, and returns.
+  /// Finishes the queued jobs, closes the files, and returns.
   public func stop() {
     jobs.close()
-    let writer = state.withLock { state in
-      defer { state.writer = nil }
-      return state.writer
+    let ended = state.withLock { state in
+      defer { state.writerEnded = nil }
+      return state.writerEnded
     }
-    writer?.wait()
+    ended?.wait()
   }
 
-  func note(seq: Int64) { state.withLock { $0.seq = seq } }
-  func note(failure: StoreError) { state.withLock { $0.failure = failure } }
+  func setHead(seq: Int64) { state.withLock { $0.seq = seq } }
+  func setFailure(_ failure: StoreError) { state.withLock { $0.failure = failure } }
 
-  /// Catches up or builds the rows on a thread of their own, then has the writer take them over.
-  /// Waits for that a moment, so that a start with rows at hand has them when it is ready.
+  /// Catches up or builds the projection on a thread of its own, then has the writer take it over.
+  /// Waits up to two seconds for that, so that a start that only has to catch up is complete.
   private func startProjection(_ found: ProjectionExaminer.Found) {
     let ledger = self
-    let started = try? Thread.start("rows") {
+    let started = try? Thread.start("projection") {
       switch found {
       case .own(let path):
         ProjectionStartUp.catchUp(path, ledger)
-        ledger.followProjection()
+        ledger.takeOverProjection()
       case .another:
-        ledger.followProjection()
-        ProjectionStartUp.build(ledger, isHurried: false, then: {})
-      case .heldBack:
-        ledger.followProjection()
+        ledger.takeOverProjection()
+        ProjectionStartUp.build(ledger, isUrgent: false, completion: {})
+      case .rolledBack:
+        ledger.takeOverProjection()
       case .none:
-        ProjectionStartUp.build(ledger, isHurried: true, then: ledger.markProjectionReady)
+        ProjectionStartUp.build(ledger, isUrgent: true, completion: ledger.markProjectionReady)
       }
     }
     if started == nil { markProjectionReady() }
     projectionReady.wait(milliseconds: 2000)
   }
 
-  private func followProjection() {
-    if !jobs.put(.followProjection(then: markProjectionReady)) { markProjectionReady() }
+  private func takeOverProjection() {
+    if !jobs.enqueue(.takeOverProjection(markProjectionReady)) { markProjectionReady() }
   }
 
   @Sendable private func markProjectionReady() {
     state.withLock { $0.hasProjection = true }
-    projectionReady.ring()
+    projectionReady.signal()
   }
 
-  /// Whether the rows of the start are live, or cannot be.
+  /// Whether the start's projection is live, or cannot become live for now.
   public var hasProjection: Bool { state.withLock { $0.hasProjection || $0.failure != nil } }
 
-  /// Returns once `hasProjection` is true or `stops` returns true, asked four times a second.
-  public func waitForProjection(unless stops: () -> Bool) {
-    while !hasProjection, !stops() { projectionReady.wait(milliseconds: 250) }
+  /// Waits until `hasProjection`.
+  ///
+  /// - Parameter isStopped: called four times a second; true ends the wait.
+  public func waitForProjection(unless isStopped: () -> Bool) {
+    while !hasProjection, !isStopped() { projectionReady.wait(milliseconds: 250) }
   }
-}
-
-/// What the writer is asked to do.
-package enum LedgerJob: Sendable {
-  case submit(Receiver.Received, @Sendable (Ledger.Outcome) -> Void)
-  case drop(Int64, @Sendable (Bool) -> Void)
-  case adopt(keeping: Int, unlessHeld: Bool, @Sendable (Ledger.ProjectionOutcome) -> Void)
-  case rollBack(@Sendable (Ledger.ProjectionOutcome) -> Void)
-  case prune(keeping: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
-  case refold(String, @Sendable ((streams: Int, changed: Int)?) -> Void)
-  /// Rows are live: to be followed, or, where another fold made them, to be read.
-  case followProjection(then: @Sendable () -> Void)
 }

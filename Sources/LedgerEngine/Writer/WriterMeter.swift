@@ -2,42 +2,44 @@ public import Observability
 import Platform
 import Synchronization
 
-/// What the writer thread says of itself: how much it takes at once, and whether it gets on.
+/// Measures the writer thread: how many notifications it commits at a time, and whether it is
+/// stalled.
 public final class WriterMeter: Sendable {
-  /// Notifications that were committed together.
+  /// Notifications per commit.
   public let batches = Histogram([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
-  /// Events signed before something of their stream that was folded already.
+  /// Events that were signed before an event of their stream that was already folded.
   public let late = Counter()
   private let fullAt = Atomic<Int64>(Int64.min)
   private let busySince = Atomic<Int64>(Int64.max)
 
-  /// A full disk is believed for so long, in nanoseconds, and until a new notification found room:
-  /// while `readyz` says no, none may come to show it.
-  private static let fullPatience: Int64 = 10_000_000_000
+  /// Nanoseconds for which the disk counts as full after a failed commit, unless a commit succeeds
+  /// earlier: while `readyz` reports a full disk, perhaps no notification comes.
+  private static let fullDuration: Int64 = 10_000_000_000
 
   init() {}
 
-  func noteFull() {
+  func recordDiskFull() {
     fullAt.store(Clock.monotonicNanoseconds(), ordering: .relaxed)
   }
 
-  func noteRoom() { fullAt.store(Int64.min, ordering: .relaxed) }
+  func recordDiskSpace() { fullAt.store(Int64.min, ordering: .relaxed) }
 
-  /// Around each batch, from its commit to its answers.
+  /// Called before a batch of `count` notifications is committed.
   func begin(_ count: Int) {
     batches.observe(Double(count))
     busySince.store(Clock.monotonicNanoseconds(), ordering: .relaxed)
   }
 
+  /// Called after a batch is answered.
   func end() { busySince.store(Int64.max, ordering: .relaxed) }
 
-  /// Whether the last commits found no room.
+  /// Whether the last commits failed because the disk was full.
   public var isFull: Bool {
     let at = fullAt.load(ordering: .relaxed)
-    return at != Int64.min && Clock.monotonicNanoseconds() - at < Self.fullPatience
+    return at != Int64.min && Clock.monotonicNanoseconds() - at < Self.fullDuration
   }
 
-  /// Seconds that the batch under way has taken so far; 0 where none is.
+  /// Seconds that the current batch has taken so far; 0 if there is none.
   public var stalledSeconds: Double {
     let since = busySince.load(ordering: .relaxed)
     return since == Int64.max ? 0 : Double(Clock.monotonicNanoseconds() - since) / 1e9

@@ -1,14 +1,16 @@
+public import AppStore
 import Entitlements
-public import JournalStore
+import JournalStore
 public import StrictJSON
 
-/// One customer of whom two projections say different things.
+/// A row that differs between two projections.
 public struct RowDifference: Sendable {
+  /// Whether both projections have the row, or only the built (`added`) or the live one (`gone`).
   public enum Kind: String, Sendable {
     case changed, added, gone
   }
 
-  /// What it does to the customer's access at the moment that was asked about.
+  /// How the customer's access changes, at the time of the comparison.
   public enum Access: String, Sendable {
     case lost, gained, same
   }
@@ -26,13 +28,14 @@ public struct RowDifference: Sendable {
     }
   }
 
-  /// From which status to which; `none` where there is no row.
+  /// The change of status, as `active → expired`; `none` stands for a missing row.
   public var reason: String { "\(Self.status(before)) → \(Self.status(after))" }
 
-  /// The product that the customer has, or had.
+  /// The product of the built row; if there is none, of the live one.
   public var productId: String? { (after ?? before)?.entitlement.productId }
 
-  /// Members of the row that differ at that moment. None: the rows differ at another one.
+  /// Members of the row that differ at the time of the comparison; empty if the rows only differ
+  /// at other times.
   public var fields: [String] {
     guard case .object(let old) = before?.json, case .object(let new) = after?.json else {
       return []
@@ -44,17 +47,18 @@ public struct RowDifference: Sendable {
     row?.entitlement.status.rawValue ?? "none"
   }
 
-  // MARK: As data
+  // MARK: Output
 
   /// Names of the columns of `csv`.
   public static let columns =
     "environment,bundle_id,original_transaction_id,change,access,status_before,status_after,"
     + "product_before,product_after,expires_before,expires_after,fields"
 
-  /// One line (RFC 4180), without its end. Times are milliseconds since 1970.
+  /// One line (RFC 4180) without its line end. Times are milliseconds since 1970.
   public var csv: String {
     let values: [String?] = [
-      key.environment, key.bundleId, key.originalTransactionId, kind.rawValue, access.rawValue,
+      key.environment.rawValue, key.bundleId, key.originalTransactionId, kind.rawValue,
+      access.rawValue,
       Self.status(before), Self.status(after), before?.entitlement.productId,
       after?.entitlement.productId, before?.entitlement.expiresAt.map(String.init),
       after?.entitlement.expiresAt.map(String.init), fields.joined(separator: " "),
@@ -69,10 +73,10 @@ public struct RowDifference: Sendable {
     return "\"" + doubled.joined(separator: "\"\"") + "\""
   }
 
-  /// With the whole row before and after, as the API shows it.
+  /// The difference with both rows, as the API shows them.
   public var json: JSONValue {
     .object([
-      ("object", .string("difference")), ("environment", .string(key.environment)),
+      ("object", .string("difference")), ("environment", .string(key.environment.rawValue)),
       ("bundle_id", .string(key.bundleId)),
       ("original_transaction_id", .string(key.originalTransactionId)),
       ("change", .string(kind.rawValue)), ("access", .string(access.rawValue)),

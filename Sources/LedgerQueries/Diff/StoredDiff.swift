@@ -1,20 +1,21 @@
+import AppStore
 public import Configuration
 public import JournalStore
 import LedgerEngine
 import Platform
 public import StrictJSON
 
-/// The last comparison of built rows with live ones, kept in the data folder so that it can be
-/// looked at afterwards: counts for each app, and some of the customers.
+/// The last comparison of a built projection with the live one, stored in the data folder for the
+/// console: counts for each app, and samples of the differences.
 public struct StoredDiff {
   private let value: JSONValue
 
-  /// Bytes: some tens of samples of some KiB, and counts of many apps and products.
+  /// Bytes of the file at most: tens of samples of a few KiB, and counts of many apps and products.
   private static let maximumBytes = 4 * 1024 * 1024
 
   /// - Parameters:
-  ///   - at: the moment access was told as of, ms.
-  ///   - madeAt: our clock, ms.
+  ///   - at: the time at which access was compared, milliseconds since 1970.
+  ///   - madeAt: the current time, milliseconds since 1970.
   ///   - samples: some of the differences.
   public init(
     _ summary: ProjectionDiff.Summary, at: Int64, madeAt: Int64, samples: [RowDifference]
@@ -33,8 +34,9 @@ public struct StoredDiff {
           apps.map { app, counts in
             .object(
               [
-                ("environment", .string(app.environment)), ("bundle_id", .string(app.bundleId)),
-              ] + Self.counts(counts))
+                ("environment", .string(app.environment.rawValue)),
+                ("bundle_id", .string(app.bundleId)),
+              ] + counts.members)
           })
       ), ("samples", .array(samples.map(\.json))),
     ])
@@ -44,50 +46,21 @@ public struct StoredDiff {
     .object([("version", .integer(Int64(version))), ("fingerprint", .string(fingerprint))])
   }
 
-  /// Replaces the one that was kept. Not synced with anything: it is only looked at.
+  /// Replaces the stored comparison. Nothing depends on it, so it is not synced together with
+  /// anything else.
+  ///
+  /// - Throws: what the file system reports, as `StoreError`.
   public func write(_ folder: DataFolder) throws(StoreError) {
-    do throws(PlatformError) {
-      try DurableFile.write(value.bytes, to: folder.comparison)
-    } catch {
-      throw StoreError(error)
-    }
+    try mapError(StoreError.init, try DurableFile.write(value.bytes, to: folder.comparison))
   }
 
-  /// What `rebuild --diff --json` prints.
-  public static func json(_ summary: ProjectionDiff.Summary, at: Int64) -> JSONValue {
-    .object([("object", .string("comparison")), ("at", .integer(at))] + counts(summary))
-  }
+  // MARK: Reading
 
-  private static func counts(_ summary: ProjectionDiff.Summary) -> [(String, JSONValue)] {
-    [
-      ("equal", .integer(Int64(summary.equal))),
-      ("equal_but_registers", .integer(Int64(summary.equalButRegisters))),
-      ("changed", .integer(Int64(summary.changed))), ("added", .integer(Int64(summary.added))),
-      ("gone", .integer(Int64(summary.gone))), ("lose_access", .integer(Int64(summary.losing))),
-      ("gain_access", .integer(Int64(summary.gaining))), ("lost", groups(summary.lost)),
-      ("gained", groups(summary.gained)),
-    ]
-  }
-
-  private static func groups(_ groups: [ProjectionDiff.Summary.Group: Int]) -> JSONValue {
-    let sorted = groups.sorted {
-      ($0.key.reason, $0.key.productId ?? "") < ($1.key.reason, $1.key.productId ?? "")
-    }
-    return .array(sorted.map { group($0.reason, $0.productId, Int64($1)) })
-  }
-
-  private static func group(_ reason: String, _ productId: String?, _ count: Int64) -> JSONValue {
-    .object([
-      ("reason", .string(reason)), ("product_id", .optional(productId)),
-      ("customers", .integer(count)),
-    ])
-  }
-
-  // MARK: Reading it
-
-  /// What a token may see of the comparison that is kept: the counts of its apps, added up. Nil
-  /// where none is kept, or none that can be read.
-  public static func kept(
+  /// The stored comparison as a token may see it: the counts of its apps, added up. Nil if none is
+  /// stored, or if the file cannot be parsed.
+  ///
+  /// - Throws: what the file system reports, as `StoreError`.
+  public static func read(
     _ folder: DataFolder, for token: Configuration.ReadToken
   ) throws(StoreError) -> JSONValue? {
     let bytes: [UInt8]
@@ -100,14 +73,15 @@ public struct StoredDiff {
     guard let root = try? JSONDocument(parsing: bytes).root else { return nil }
     func isShown(_ item: JSONElement) -> Bool {
       token.covers(
-        environment: item["environment"]?.string ?? "", bundleId: item["bundle_id"]?.string ?? "")
+        environment: item["environment"]?.string.map(Environment.init(rawValue:)),
+        bundleId: item["bundle_id"]?.string)
     }
     let apps = (root["apps"]?.elements ?? []).filter(isShown)
     var members: [(String, JSONValue)] = [("object", .string("comparison"))]
     for name in ["at", "made_at", "through_seq", "live_fold", "built_fold"] {
       members.append((name, root[name]?.value ?? .null))
     }
-    for name in Self.numbers {
+    for name in ProjectionDiff.Summary.countNames {
       members.append((name, .integer(apps.reduce(0) { $0 &+ ($1[name]?.integer ?? 0) })))
     }
     members.append(("lost", merged(apps, "lost")))
@@ -117,11 +91,7 @@ public struct StoredDiff {
     return .object(members)
   }
 
-  private static let numbers = [
-    "equal", "equal_but_registers", "changed", "added", "gone", "lose_access", "gain_access",
-  ]
-
-  /// The groups of several apps, those of one name added up.
+  /// The groups of several apps; those of one reason and product are added up.
   private static func merged(_ apps: [JSONElement], _ name: String) -> JSONValue {
     var counts: [ProjectionDiff.Summary.Group: Int] = [:]
     for item in apps.flatMap({ $0[name]?.elements ?? [] }) {
@@ -129,6 +99,6 @@ public struct StoredDiff {
         reason: item["reason"]?.string ?? "", productId: item["product_id"]?.string)
       counts[group, default: 0] &+= Int(item["customers"]?.integer ?? 0)
     }
-    return groups(counts)
+    return ProjectionDiff.Summary.json(counts)
   }
 }

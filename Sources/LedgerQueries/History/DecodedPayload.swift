@@ -1,28 +1,29 @@
+import AppStore
 import JournalStore
 import SignedData
 import StrictJSON
 
-/// What a notification says, decoded: Apple's members and values as they were written, with the
-/// payloads of nested JWS in their place.
+/// A notification decoded: Apple's members and values as they were written, with each nested JWS
+/// replaced by its payload.
 enum DecodedPayload {
   /// Members of `data` and `appData` that hold a JWS.
   private static let nested: Set<String> = [
     "signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo",
   ]
-  /// Members of a V1 body that hold a whole receipt, in base64.
+  /// Members of a V1 body that hold a whole receipt in base64.
   private static let receipts: Set<String> = ["latest_receipt", "latest_expired_receipt"]
-  /// Characters that are shown of such a receipt.
+  /// Characters that are shown of a longer receipt.
   private static let receiptLength = 32
 
-  /// Of an event; null where its body cannot be recovered.
+  /// The payload of an event; null if its body cannot be recovered.
   static func json(_ journaled: JournaledPayload) -> JSONValue {
     if case .json(let body) = journaled.content { return v1(body) }
     return journaled.exactPayload.map(v2) ?? .null
   }
 
-  /// Of a body as quarantine keeps it; null where it is none.
+  /// The payload of a quarantined body; null if it cannot be parsed.
   static func json(_ item: StoredQuarantine) -> JSONValue {
-    if item.source == "v1" { return v1(item.body) }
+    if item.source == .v1 { return v1(item.body) }
     return (try? CompactJWS(parsing: item.body[...])).map { v2($0.payload) } ?? .null
   }
 
@@ -30,12 +31,12 @@ enum DecodedPayload {
     guard let root = try? JSONDocument(parsing: payload).root else { return .null }
     return replacing(root) { name, value in
       guard name == "data" || name == "appData" else { return nil }
-      return replacing(value) { name, value in nested.contains(name) ? opened(value) : nil }
+      return replacing(value) { name, value in nested.contains(name) ? nestedPayload(value) : nil }
     }
   }
 
-  /// What is no JWS stays as it was written.
-  private static func opened(_ value: JSONElement) -> JSONValue? {
+  /// The payload of a JWS; nil if the value is not a JWS with a JSON payload.
+  private static func nestedPayload(_ value: JSONElement) -> JSONValue? {
     guard let bytes = value.plainBytes, let jws = try? CompactJWS(parsing: bytes),
       let document = try? JSONDocument(parsing: jws.payload)
     else { return nil }
@@ -45,18 +46,19 @@ enum DecodedPayload {
   private static func v1(_ body: [UInt8]) -> JSONValue {
     guard let root = try? JSONDocument(parsing: body).root else { return .null }
     return replacing(root) { name, value in
-      if receipts.contains(name) { return cut(value) }
+      if receipts.contains(name) { return abbreviated(value) }
       guard name == "unified_receipt" else { return nil }
-      return replacing(value) { name, value in receipts.contains(name) ? cut(value) : nil }
+      return replacing(value) { name, value in receipts.contains(name) ? abbreviated(value) : nil }
     }
   }
 
-  private static func cut(_ value: JSONElement) -> JSONValue? {
+  /// The beginning of a long text and its length; nil if it is short.
+  private static func abbreviated(_ value: JSONElement) -> JSONValue? {
     guard let text = value.string, text.utf8.count > receiptLength else { return nil }
     return .string("\(text.prefix(receiptLength))… (\(text.utf8.count) bytes)")
   }
 
-  /// An object with some of its members replaced; anything else as it is.
+  /// An object with some of its members replaced; any other value unchanged.
   private static func replacing(
     _ object: JSONElement, _ replacement: (String, JSONElement) -> JSONValue?
   ) -> JSONValue {

@@ -1,31 +1,31 @@
-import AppStore
+public import AppStore
 import Entitlements
 import JournalStore
 public import StrictJSON
 
-/// Why a row says what it says: for each field the event that set it and the rule that let it win,
-/// what decided the status, and what will change it next.
+/// Why a row is as it is: for each field the event that set it and the rule by which it did, what
+/// decided the status, and what will change it next.
 ///
-/// The keys of the fold's registers name the notifications they were taken from, so nothing is
-/// guessed: a sentence follows from the register that won, and the status from the rule that the
-/// row itself was made by.
+/// Nothing is guessed: the key of each register of the fold names the notification its value comes
+/// from, and the status comes from the same `StatusRule` that made the row.
 public struct Explanation: Sendable {
-  /// One field of the row, or several that always come together.
+  /// One field of the row, or several that are always set together.
   public struct Field: Sendable {
     public let name: String
     public let value: JSONValue
-    /// The event that set it; nil where no event did.
+    /// The event that set it; nil if no event did.
     public let event: Source?
     /// One sentence.
     public let why: String
   }
 
-  /// An event of the journal, named.
+  /// The event of the journal that set a field.
   public struct Source: Sendable {
     public let seq: Int64
-    public let notificationUUID: String
+    public let notificationUUID: NotificationUUID
     public let notificationType: String
     public let subtype: String?
+    /// Milliseconds since 1970, as `receivedAt`.
     public let signedDate: Int64
     public let receivedAt: Int64
 
@@ -40,14 +40,14 @@ public struct Explanation: Sendable {
 
     var json: JSONValue {
       .object([
-        ("seq", .integer(seq)), ("notification_uuid", .string(notificationUUID)),
+        ("seq", .integer(seq)), ("notification_uuid", .string(notificationUUID.description)),
         ("notification_type", .string(notificationType)), ("subtype", .optional(subtype)),
         ("signed_date", .integer(signedDate)), ("received_at", .integer(receivedAt)),
       ])
     }
   }
 
-  /// What the passing of time will do, if nothing else comes.
+  /// The next change by the passing of time alone, unless another event arrives.
   public struct Transition: Sendable {
     /// Milliseconds since 1970.
     public let at: Int64
@@ -57,10 +57,10 @@ public struct Explanation: Sendable {
   }
 
   public let row: RowDocument
-  /// Why there is access or none.
+  /// One sentence: whether there is access, and why.
   public let verdict: String
   public let fields: [Field]
-  /// Nil where time alone changes nothing any more.
+  /// Nil if the passing of time alone will change nothing.
   public let next: Transition?
 
   public var json: JSONValue {
@@ -78,11 +78,11 @@ public struct Explanation: Sendable {
       ),
       (
         "next",
-        next.map { turn in
+        next.map { transition in
           .object([
-            ("at", .integer(turn.at)), ("status", .string(turn.status)),
-            ("gives_access", .boolean(turn.givesAccess)),
-            ("product_id", .optional(turn.productId)),
+            ("at", .integer(transition.at)), ("status", .string(transition.status)),
+            ("gives_access", .boolean(transition.givesAccess)),
+            ("product_id", .optional(transition.productId)),
           ])
         } ?? .null
       ),

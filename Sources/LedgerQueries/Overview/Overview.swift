@@ -5,97 +5,84 @@ import Observability
 import Platform
 public import StrictJSON
 
-/// What an operator sees first: what came over the last hours, how customers stand, what is in
-/// quarantine, when each app was last heard of. Counted by a thread of its own, so that no question
-/// holds a reactor up, and answered within about a second with what is counted by then.
+/// The counts of the console's first page: notifications by hour, rows by status, quarantine, and
+/// the last event of each app.
+///
+/// A thread of its own counts, so that a question never occupies a reactor. It answers within about
+/// a second with what is counted by then. Counts are only refreshed when a question arrives:
+///
+/// - Accepted notifications: through the journal's head at every question. Earlier hours that are
+///   asked for the first time are counted backwards in the background; until they are complete,
+///   `counted_from` says from when on.
+/// - Duplicates, refusals and unavailability: current, but only since this process started.
+/// - Quarantine: again if the last count is 2 s old.
+/// - Rows by status: again if the last pass ended 10 s ago; `counted_at` is the time that they are
+///   evaluated for. The pass continues in the background, and the previous one is shown meanwhile.
+///
+/// Quarantine and rows are counted so rarely that each takes at most a fiftieth of a processor.
 public final class Overview: Sendable {
-  public struct Question: Sendable {
-    /// How many hours back, the one under way included: 1 to 168.
-    public var hours: Int64
-    public var now: Int64
-    public var environment: String?
-    public var bundleId: String?
-    public var token: Configuration.ReadToken
-
-    public init(
-      hours: Int64, now: Int64, environment: String? = nil, bundleId: String? = nil,
-      token: Configuration.ReadToken
-    ) {
-      self.hours = hours
-      self.now = now
-      self.environment = environment
-      self.bundleId = bundleId
-      self.token = token
-    }
-
-    /// The beginning of the first hour.
-    var since: Int64 { (now / JournalReader.hour - hours + 1) * JournalReader.hour }
-
-    /// Whether something of this app is asked for and may be shown; what does not say of which app
-    /// it is, to those alone who may see everything.
-    func covers(_ environment: String?, _ bundleId: String?) -> Bool {
-      if let wanted = self.environment, wanted != environment { return false }
-      if let wanted = self.bundleId, wanted != bundleId { return false }
-      if token.bundleIds == nil && token.environments == nil { return true }
-      return token.covers(environment: environment ?? "", bundleId: bundleId ?? "")
-    }
-  }
-
-  private struct Asked: Sendable {
+  /// A question that waits for the thread.
+  private struct Request: Sendable {
     let question: Question
     let configuration: Configuration
     let answer: @Sendable (JSONValue?) -> Void
   }
 
-  private let asked = BoundedQueue<Asked>(capacity: 64)
-  private let ending = WakeupEvent()
+  private let requests = BoundedQueue<Request>(capacity: 64)
+  private let ended = WakeupEvent()
 
-  /// How long one answer is waited for, and how long is counted at once while nobody asks, in
-  /// nanoseconds.
-  private static let patience: Int64 = 800_000_000
-  private static let slice: Int64 = 50_000_000
-  /// How long, in milliseconds, stopping waits for a piece that is being counted.
-  private static let stopPatience: Int32 = 2000
+  /// How long counting may delay an answer, nanoseconds.
+  private static let answerTimeout: Int64 = 800_000_000
+  /// How long is counted in the background before new questions are looked for, nanoseconds.
+  private static let backgroundSlice: Int64 = 50_000_000
+  /// How long `stop` waits for the thread, milliseconds.
+  private static let stopTimeout: Int32 = 2000
 
+  /// Starts the thread.
   public init(_ ledger: Ledger, _ arrivals: Arrivals) {
-    let (asked, ending) = (asked, ending)
+    let (requests, ended) = (requests, ended)
     let started = try? Thread.start("overview") {
-      ProcessLimits.yield(.toAll)
-      Self.serve(asked, ledger, arrivals)
-      ending.ring()
+      Niceness.background.apply()
+      Self.serve(requests, ledger, arrivals)
+      ended.signal()
     }
     if started == nil {
-      asked.close()
-      ending.ring()
+      requests.close()
+      ended.signal()
     }
   }
 
-  deinit { asked.close() }
+  deinit { requests.close() }
 
+  /// Answers a question on another thread.
+  ///
   /// - Parameters:
-  ///   - configuration: the one that holds for this question.
-  ///   - answer: called once, on another thread; nil: not now.
+  ///   - configuration: the configuration that this question is answered by.
+  ///   - answer: called once with the `overview` object; with nil if 64 questions are waiting, the
+  ///     journal cannot be read, or this has stopped.
   public func ask(
     _ question: Question, _ configuration: Configuration,
     answer: @escaping @Sendable (JSONValue?) -> Void
   ) {
-    let one = Asked(question: question, configuration: configuration, answer: answer)
-    if !asked.put(one) { answer(nil) }
+    let request = Request(question: question, configuration: configuration, answer: answer)
+    if !requests.enqueue(request) { answer(nil) }
   }
 
-  /// Ends the thread, which holds a reader of the journal. Call before the ledger stops.
+  /// Ends the thread, which has a reader of the journal. Must be called before the ledger stops.
   public func stop() {
-    asked.close()
-    ending.wait(milliseconds: Self.stopPatience)
+    requests.close()
+    ended.wait(milliseconds: Self.stopTimeout)
   }
 
-  private static func serve(_ asked: BoundedQueue<Asked>, _ ledger: Ledger, _ arrivals: Arrivals) {
+  private static func serve(
+    _ requests: BoundedQueue<Request>, _ ledger: Ledger, _ arrivals: Arrivals
+  ) {
     var count: OverviewCount?
-    // What is not counted to its end goes on while nobody asks.
-    var isWhole = true
+    // While this is false, counting continues between questions.
+    var isComplete = true
     var since = Int64.max
     var durations: [String: Int64] = [:]
-    while let batch = asked.takeAll(within: isWhole ? -1 : 0) {
+    while let batch = requests.dequeueAll(within: isComplete ? -1 : 0) {
       do throws(StoreError) {
         if let last = batch.last?.configuration.nonRenewingDurations, last != durations {
           (durations, count) = (last, nil)
@@ -108,17 +95,17 @@ public final class Overview: Sendable {
           count = counting
         }
         if !batch.isEmpty { since = batch.map(\.question.since).min() ?? since }
-        isWhole = try counting.advance(
+        isComplete = try counting.advance(
           since: since, now: Clock.now(),
-          until: Clock.monotonicNanoseconds() + (batch.isEmpty ? slice : patience))
-        for one in batch {
-          one.answer(
-            try OverviewAnswer(counting, arrivals, one.configuration).json(to: one.question))
+          until: Clock.monotonicNanoseconds() + (batch.isEmpty ? backgroundSlice : answerTimeout))
+        for request in batch {
+          let answer = OverviewAnswer(counting, arrivals, request.configuration)
+          request.answer(try answer.json(to: request.question))
         }
       } catch {
         Log.write(.error, "overview", [("code", .string("store"))])
-        (count, isWhole) = (nil, true)
-        for one in batch { one.answer(nil) }
+        (count, isComplete) = (nil, true)
+        for request in batch { request.answer(nil) }
       }
     }
   }

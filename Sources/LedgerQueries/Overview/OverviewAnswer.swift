@@ -1,9 +1,10 @@
+import AppStore
 import Configuration
 import Entitlements
 import JournalStore
 import StrictJSON
 
-/// What of the counts one question is shown.
+/// Makes the `overview` object of one question from the counts.
 struct OverviewAnswer {
   private let count: OverviewCount
   private let arrivals: Arrivals
@@ -17,15 +18,15 @@ struct OverviewAnswer {
 
   /// The `overview` object.
   func json(to question: Overview.Question) throws(StoreError) -> JSONValue {
-    let reaches = try count.reaches(question.since)
+    let isComplete = try count.isCounted(since: question.since)
     return .object([
       ("object", .string("overview")), ("at", .integer(question.now)),
       ("hours", .integer(question.hours)), ("from", .integer(question.since)),
       (
         "counted_from",
-        .integer(reaches ? question.since : try count.countedFrom() ?? question.now)
+        .integer(isComplete ? question.since : try count.countedFrom() ?? question.now)
       ),
-      ("started_at", .integer(arrivals.startedAt)), ("through_seq", .integer(count.high)),
+      ("started_at", .integer(arrivals.startedAt)), ("through_seq", .integer(count.lastCounted)),
       ("notifications", .array(notifications(question))), ("rows", rows(question)),
       ("quarantine", quarantine(question)), ("apps", .array(try apps(question))),
     ])
@@ -83,7 +84,8 @@ struct OverviewAnswer {
         total += number
         items.append(
           .object([
-            ("environment", .string(app.environment)), ("bundle_id", .string(app.bundleId)),
+            ("environment", .string(app.environment.rawValue)),
+            ("bundle_id", .string(app.bundleId)),
             ("status", .string(status.rawValue)), ("gives_access", .boolean(status.givesAccess)),
             ("count", .integer(number)),
           ]))
@@ -110,7 +112,7 @@ struct OverviewAnswer {
     let shown = count.quarantine.filter { question.covers($0.environment, $0.bundleId) }
     return .object([
       ("count", .integer(shown.map(\.count).reduce(0, +))),
-      // Of other apps, and of no known one: shown to those who may see everything.
+      // Notifications of other or unknown apps: only shown to a token without lists.
       (
         "only_counted",
         question.covers(nil, nil) ? .integer(count.quarantineOverflow) : .null
@@ -120,7 +122,7 @@ struct OverviewAnswer {
         .array(
           shown.map { part in
             .object([
-              ("environment", .optional(part.environment)),
+              ("environment", .optional(part.environment?.rawValue)),
               ("bundle_id", .optional(part.bundleId)), ("reason", .string(part.reason)),
               ("count", .integer(part.count)),
               ("last_received_at", .integer(part.lastReceivedAt)),
@@ -130,7 +132,7 @@ struct OverviewAnswer {
     ])
   }
 
-  /// What is configured, and what is journaled of apps that no longer are.
+  /// The configured apps, and those that have events but are not configured any more.
   private func apps(_ question: Overview.Question) throws(StoreError) -> [JSONValue] {
     var configured: [OverviewCount.App: Bool] = [:]
     for app in configuration.apps.values {
@@ -144,7 +146,7 @@ struct OverviewAnswer {
     where question.covers(app.environment, app.bundleId) {
       items.append(
         .object([
-          ("environment", .string(app.environment)), ("bundle_id", .string(app.bundleId)),
+          ("environment", .string(app.environment.rawValue)), ("bundle_id", .string(app.bundleId)),
           ("configured", .boolean(isConfigured)), ("last_event", try last(of: app)),
         ]))
     }

@@ -2,16 +2,17 @@ import Entitlements
 import JournalStore
 import Platform
 
-/// The counts behind an overview, kept by the one thread that asks for them.
+/// The counts of an overview. Not thread-safe: the overview's thread owns them.
 ///
-/// Everything is counted in pieces that take some milliseconds, and nothing twice: the journal only
-/// grows and receive times never fall along it, so an hour that is over has its count for ever.
-/// Rows change their status with time alone; they are counted anew now and then, never for one
-/// question.
+/// Counts in batches that take a few milliseconds. Events are counted once: the journal only grows
+/// and receive times never decrease along it, so the count of an hour that is over is final. Rows
+/// change their status by the passing of time alone, so they are counted again, by `rowsSchedule`.
 final class OverviewCount {
   typealias App = RowCount.App
 
+  /// Events of one app and type that were received in one hour.
   struct Hour: Hashable {
+    /// The beginning of the hour, milliseconds since 1970.
     let start: Int64
     let app: App
     let notificationType: String
@@ -20,92 +21,85 @@ final class OverviewCount {
   private let reader: LedgerReader
   var journal: JournalReader { reader.journal }
 
-  /// Accepted events by hour; from `low` through `high` every event is in.
+  /// Accepted events by hour: every event from `firstCounted` through `lastCounted`.
   private(set) var hours: [Hour: Int64] = [:]
-  private var low: Int64 = 1
-  private(set) var high: Int64 = 0
-  private var wantedLow = Int64.max
+  private var firstCounted: Int64 = 1
+  private(set) var lastCounted: Int64 = 0
+  private var firstWanted = Int64.max
+  /// The seq of each app's last event.
   private(set) var lastSeqs: [App: Int64] = [:]
-  /// How far streams were asked for the last event of apps that have been silent; nil: all were.
-  private var stream: Int64? = 0
+  /// The streams through this id were searched for the last events of silent apps; nil: all were.
+  private var searchedStreams: Int64? = 0
   private(set) var quarantine: [JournalReader.QuarantineCount] = []
   private(set) var quarantineHours: [JournalReader.QuarantineHour] = []
+  /// Notifications that were counted and not stored, because quarantine was full.
   private(set) var quarantineOverflow: Int64 = 0
-  private var quarantineAgenda = Agenda(rest: 2_000_000_000)
-  /// Of the last whole pass.
+  private var quarantineSchedule = CountSchedule(pause: 2_000_000_000)
+  /// The result of the last complete pass over the projection.
   private(set) var rows: RowCount.Result?
   private var pass: RowCount?
-  private var rowsAgenda = Agenda(rest: 10_000_000_000)
+  private var rowsSchedule = CountSchedule(pause: 10_000_000_000)
 
-  /// Events and streams of one piece.
-  private static let eventPiece: Int64 = 5_000
-  private static let streamPiece = 5_000
-  /// Hours that are asked about at most, and one more.
-  private static let kept: Int64 = 170 * JournalReader.hour
+  /// Events and streams of one batch.
+  private static let eventBatch: Int64 = 5_000
+  private static let streamBatch = 5_000
+  /// How long the counts of an hour are retained, milliseconds: a little more than the 168 hours
+  /// that can be asked for.
+  private static let retention: Int64 = 170 * JournalReader.hour
 
   init(_ reader: LedgerReader) { self.reader = reader }
 
-  /// When something that takes time is done again: never sooner than after `rest` nanoseconds, nor
-  /// so often that it takes more than a fiftieth of a processor.
-  private struct Agenda {
-    let rest: Int64
-    var took: Int64 = 0
-    var due = Int64.min
-
-    mutating func begin() { took = 0 }
-    mutating func add(_ nanoseconds: Int64) { took += nanoseconds }
-    mutating func finish(_ now: Int64) { due = now + max(rest, 50 * took) }
-  }
-
-  /// Counts on, until all that is wanted is counted or the time is up.
+  /// Counts until everything wanted and due is counted, or the deadline has passed.
   ///
   /// - Parameters:
-  ///   - since: events received at this time or later are wanted, ms.
-  ///   - now: our clock, ms.
-  ///   - deadline: nanoseconds of the clock that never steps.
-  /// - Returns: whether all is counted.
+  ///   - since: events received at this time or later are wanted, milliseconds since 1970.
+  ///   - now: the current time, milliseconds since 1970.
+  ///   - deadline: nanoseconds of the monotonic clock.
+  /// - Returns: whether everything is counted.
   func advance(
     since: Int64, now: Int64, until deadline: Int64
   ) throws(StoreError) -> Bool {
     let head = try journal.head().seq
-    if high == 0 { (low, high) = (head + 1, head) }
-    wantedLow = min(low, try journal.firstSeq(receivedFrom: since))
-    hours = hours.filter { $0.key.start > now - Self.kept }
+    if lastCounted == 0 { (firstCounted, lastCounted) = (head + 1, head) }
+    firstWanted = min(firstCounted, try journal.firstSeq(receivedFrom: since))
+    hours = hours.filter { $0.key.start > now - Self.retention }
     let apps = try journal.apps()
     while Clock.monotonicNanoseconds() < deadline {
       if try countForward(to: head) { continue }
-      if try countQuarantine(since: now - Self.kept) { continue }
+      if try countQuarantine(since: now - Self.retention) { continue }
       if try countBackward() { continue }
-      if try countSilent(apps) { continue }
+      if try countSilentApps(apps) { continue }
       if try countByStatus(now) { continue }
       return true
     }
     return false
   }
 
-  /// Whether everything received since then is counted.
-  func reaches(_ since: Int64) throws(StoreError) -> Bool {
-    low <= (try journal.firstSeq(receivedFrom: since))
+  /// Whether all events received since a time, milliseconds since 1970, are counted.
+  func isCounted(since: Int64) throws(StoreError) -> Bool {
+    firstCounted <= (try journal.firstSeq(receivedFrom: since))
   }
 
-  /// When the first event that is counted arrived, ms; nil where none is.
-  func countedFrom() throws(StoreError) -> Int64? { try journal.arrival(at: low)?.receivedAt }
+  /// When the first counted event was received, milliseconds since 1970; nil if none is counted.
+  func countedFrom() throws(StoreError) -> Int64? {
+    try journal.arrival(at: firstCounted)?.receivedAt
+  }
 
   // MARK: The journal
 
   private func countForward(to head: Int64) throws(StoreError) -> Bool {
-    guard high < head else { return false }
-    let end = min(head, high + Self.eventPiece)
-    try count(from: high + 1, through: end)
-    high = end
+    guard lastCounted < head else { return false }
+    let end = min(head, lastCounted + Self.eventBatch)
+    try count(from: lastCounted + 1, through: end)
+    lastCounted = end
     return true
   }
 
   private func countBackward() throws(StoreError) -> Bool {
-    guard low > wantedLow else { return false }
-    let start = max(wantedLow, low - Self.eventPiece)
-    try count(from: start, through: low - 1)
-    low = start
+    guard firstCounted > firstWanted else { return false }
+    let start = max(firstWanted, firstCounted - Self.eventBatch)
+    try count(from: start, through: firstCounted - 1)
+    firstCounted = start
     return true
   }
 
@@ -118,47 +112,47 @@ final class OverviewCount {
     }
   }
 
-  /// The last event of apps of which none is in the counted hours. Once: what comes later is
-  /// counted as it comes.
-  private func countSilent(_ apps: [JournalReader.JournaledApp]) throws(StoreError) -> Bool {
-    guard let start = stream else { return false }
+  /// Finds the last event of apps that have none in the counted hours. Done once: later events are
+  /// counted as they arrive.
+  private func countSilentApps(_ apps: [JournalReader.JournaledApp]) throws(StoreError) -> Bool {
+    guard let start = searchedStreams else { return false }
     guard apps.contains(where: { lastSeqs[App($0)] == nil }) || start > 0 else { return false }
-    let (places, next) = try journal.lastSeqs(afterStream: start, limit: Self.streamPiece)
+    let (seqs, next) = try journal.lastSeqs(afterStream: start, limit: Self.streamBatch)
     for app in apps {
-      if let place = places[app.id] { lastSeqs[App(app)] = max(lastSeqs[App(app)] ?? 0, place) }
+      if let seq = seqs[app.id] { lastSeqs[App(app)] = max(lastSeqs[App(app)] ?? 0, seq) }
     }
-    stream = next
+    searchedStreams = next
     return true
   }
 
   private func countQuarantine(since: Int64) throws(StoreError) -> Bool {
     let begun = Clock.monotonicNanoseconds()
-    guard begun >= quarantineAgenda.due else { return false }
+    guard quarantineSchedule.isDue(at: begun) else { return false }
     quarantine = try journal.quarantineByReason()
     quarantineHours = try journal.quarantineByHour(since: since)
     quarantineOverflow = try journal.quarantineCounts().overflow
     let now = Clock.monotonicNanoseconds()
-    quarantineAgenda.begin()
-    quarantineAgenda.add(now - begun)
-    quarantineAgenda.finish(now)
+    quarantineSchedule.begin()
+    quarantineSchedule.add(now - begun)
+    quarantineSchedule.finish(at: now)
     return true
   }
 
-  // MARK: The rows
+  // MARK: The projection
 
   private func countByStatus(_ now: Int64) throws(StoreError) -> Bool {
     let begun = Clock.monotonicNanoseconds()
-    guard pass != nil || begun >= rowsAgenda.due else { return false }
-    if pass == nil { rowsAgenda.begin() }
+    guard pass != nil || rowsSchedule.isDue(at: begun) else { return false }
+    if pass == nil { rowsSchedule.begin() }
     let current = pass ?? RowCount(reader, at: now)
     pass = current
     do throws(LedgerReader.Failure) {
-      let whole = try current.advance()
+      let result = try current.advance()
       let ended = Clock.monotonicNanoseconds()
-      rowsAgenda.add(ended - begun)
-      guard let whole else { return true }
-      (rows, pass) = (whole, nil)
-      rowsAgenda.finish(ended)
+      rowsSchedule.add(ended - begun)
+      guard let result else { return true }
+      (rows, pass) = (result, nil)
+      rowsSchedule.finish(at: ended)
       return true
     } catch {
       (rows, pass) = (nil, nil)

@@ -1,16 +1,19 @@
-import AppStore
+public import AppStore
 public import Entitlements
-public import JournalStore
+import JournalStore
 public import StrictJSON
 
-/// An entitlement as the world sees it: the `entitlement` object of the public contract.
+/// One row with its entitlement at a time: the `entitlement` object of the public contract.
 public struct RowDocument: Sendable {
   public let key: StreamKey
   public let entitlement: Entitlement
+  /// Events of the stream that were folded.
   public let eventCount: Int64
+  /// The event with the greatest signed date and UUID.
   public let lastEvent: StreamState.LastEvent?
   /// The original transaction id of the stream that replaced this one (MIGRATION).
   public let succeededBy: String?
+  /// The `known_at` of the question, milliseconds since 1970; nil: all events that we have.
   public let knownAt: Int64?
 
   public init(
@@ -25,12 +28,12 @@ public struct RowDocument: Sendable {
     self.knownAt = knownAt
   }
 
-  /// The object; members in the contract's order, times in milliseconds since 1970.
+  /// The JSON object: members in the contract's order, times in milliseconds since 1970.
   public var json: JSONValue {
     let transaction = entitlement.transaction
     return .object([
       ("object", .string("entitlement")),
-      ("environment", .string(key.environment)),
+      ("environment", .string(key.environment.rawValue)),
       ("bundle_id", .string(key.bundleId)),
       ("original_transaction_id", .string(key.originalTransactionId)),
       ("transaction_id", .optional(transaction?.transactionId)),

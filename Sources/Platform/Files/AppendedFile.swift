@@ -1,25 +1,26 @@
 import CLinux
 import Glibc
 
-/// A file of lines that only grows, by whole lines that are synced.
+/// A file of lines that only grows, by whole lines that are synced to the disk.
 public enum AppendedFile {
-  /// How many times to try for the lock, 5 ms apart.
-  private static let patience = 200
+  /// How often to try to lock the file, 5 ms apart.
+  private static let lockAttempts = 200
 
-  /// Appends a line and its end, and returns once it is on the disk. Makes the file, of mode 0600,
-  /// where there is none; links are not followed.
+  /// Appends a line and its line feed, and returns once they are on the disk. Creates the file with
+  /// mode 0600 if there is none; does not follow links.
   ///
-  /// A last line that a power loss tore is ended first, so that the new one is a line of its own.
-  /// What does not fit is taken back: no line is left torn by a full disk. Several may append at
-  /// once, each under the file's lock.
+  /// If a power loss cut the last line short, a line feed is written first, so that the new line
+  /// stands alone. If the disk is full, the file is truncated to its old size. Several processes
+  /// may append at once; each holds the file's lock meanwhile.
   ///
-  /// - Throws: `PlatformError.system` with the path in it and errno; nothing was added then, or,
-  ///   where only the sync failed, perhaps the whole line.
+  /// - Throws: `PlatformError.system`, which holds the path and errno: EWOULDBLOCK when another
+  ///   process held the lock for a second, EINVAL when the path is not a plain file. Nothing was
+  ///   appended then, except that the whole line may be there if only the sync failed.
   public static func append(line: [UInt8], to path: String) throws(PlatformError) {
     let file = try OpenFile.open(
       path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
     guard try file.status(path: path).isFile else {
-      throw .system("append to \(path), which is no file", EINVAL)
+      throw .system("append to \(path), which is not a plain file", EINVAL)
     }
     try lock(file, path)
     // Closing the descriptor drops the lock.
@@ -36,7 +37,9 @@ public enum AppendedFile {
     if size == 0 { try DurableFile.syncFolder(of: path) }
   }
 
-  /// The last bytes of a file, so many at most; none where there is no such file.
+  /// The last bytes of a file, at most `bytes` of them; empty if there is no such file.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
   public static func tail(_ path: String, bytes: Int) throws(PlatformError) -> [UInt8] {
     guard let size = try DurableFile.size(path) else { return [] }
     let file = try OpenFile.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
@@ -48,7 +51,7 @@ public enum AppendedFile {
 
   private static func lock(_ file: borrowing OpenFile, _ path: String) throws(PlatformError) {
     var code: Int32 = 0
-    for attempt in 0..<patience {
+    for attempt in 0..<lockAttempts {
       if attempt > 0 { usleep(5_000) }
       if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 { return }
       code = errno

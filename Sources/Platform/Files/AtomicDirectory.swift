@@ -1,38 +1,42 @@
 import CLinux
 import Glibc
 
-/// A folder that is filled under another name and has its own only once it is whole. Nothing that
-/// is there is ever replaced, and no link is followed.
+/// A folder that is filled under a temporary name and gets its final name only when it is complete.
+/// Nothing that exists is ever replaced, and no link is followed.
 ///
-/// mkdir(2) makes a folder or fails, also where the name is a link that leads nowhere.
+/// mkdir(2) creates a folder or fails, also when the name is a dangling link.
 public final class AtomicDirectory {
+  /// The final path.
   public let path: String
-  /// Where to fill it: `path` with `.partial` behind. Of this process alone: it made it.
+  /// The folder to fill: `path` and the suffix `.partial`. This process created it, so no other
+  /// one uses it.
   public let partial: String
-  /// From making it until it has its name: then it goes with this value.
+  /// Whether `deinit` removes the folder: from its creation until it has its final name.
   private var isToBeRemoved = false
 
-  /// Makes the folder to be filled, with mode 0700 in a folder that is there.
+  /// Creates the folder to fill, with mode 0700. The folder around it must exist.
   ///
-  /// - Throws: `PlatformError.system`: EEXIST where `path` or its `.partial` is there.
+  /// - Throws: `PlatformError.system` with EEXIST when `path` or `partial` exists, or the errno of
+  ///   mkdir(2).
   public init(_ path: String) throws(PlatformError) {
     self.path = path
     partial = path + ".partial"
-    guard try FileKind.of(path) == nil else { throw .system("make \(path)", EEXIST) }
-    guard mkdir(partial, 0o700) == 0 else { throw .last("make \(partial)") }
+    guard try FileKind.of(path) == nil else { throw .system("create \(path)", EEXIST) }
+    guard mkdir(partial, 0o700) == 0 else { throw .last("create \(partial)") }
     isToBeRemoved = true
   }
 
-  /// Leaves nothing behind where it was not finished. It holds plain files, no folders.
+  /// Removes an unfinished folder and its files. It must not hold folders.
   deinit {
     guard isToBeRemoved else { return }
     for name in (try? FolderListing.names(partial)) ?? [] { unlink("\(partial)/\(name)") }
     rmdir(partial)
   }
 
-  /// Gives it its name, durably; what is in it was synced before.
+  /// Gives the folder its final name, durably. The caller has synced the files in it.
   ///
-  /// - Throws: EEXIST where something has taken the name meanwhile.
+  /// - Throws: `PlatformError.system` with EEXIST when something else got the name meanwhile, or
+  ///   the errno of the sync or the rename.
   public func finish() throws(PlatformError) {
     try DurableFile.syncFolder(of: "\(partial)/.")
     try Self.rename(partial, to: path)
@@ -42,35 +46,17 @@ public final class AtomicDirectory {
 
   private static func rename(_ from: String, to path: String) throws(PlatformError) {
     if renameat2(AT_FDCWD, from, AT_FDCWD, path, subledger_rename_noreplace) == 0 { return }
-    // Network file systems and old kernels do not know the flag (rename(2)).
-    guard errno == EINVAL || errno == ENOSYS else { throw .last("name \(path)") }
+    // Network file systems and old kernels do not support the flag (rename(2)).
+    guard errno == EINVAL || errno == ENOSYS else { throw .last("rename to \(path)") }
     try renameOntoOwn(from, to: path)
   }
 
-  /// The same without the flag: rename(2) replaces no folder but an empty one, and the one it
-  /// replaces is our own, or the making of it has failed.
+  /// Renames without the flag. rename(2) replaces an empty folder and no other; the one it replaces
+  /// here was created a moment before, or mkdir(2) has failed.
+  ///
+  /// - Throws: `PlatformError.system` with EEXIST when `path` exists, or the errno of rename(2).
   package static func renameOntoOwn(_ from: String, to path: String) throws(PlatformError) {
-    guard mkdir(path, 0o700) == 0 else { throw .last("name \(path)") }
-    guard Glibc.rename(from, path) == 0 else { throw .last("name \(path)") }
-  }
-}
-
-/// The names in a folder.
-public enum FolderListing {
-  /// Without `.` and `..`, in order.
-  public static func names(_ path: String) throws(PlatformError) -> [String] {
-    guard let folder = opendir(path) else { throw .last("read the folder \(path)") }
-    defer { closedir(folder) }
-    var names: [String] = []
-    errno = 0
-    while let entry = readdir(folder) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if name != "." && name != ".." { names.append(name) }
-      errno = 0
-    }
-    guard errno == 0 else { throw .last("read the folder \(path)") }
-    return names.sorted()
+    guard mkdir(path, 0o700) == 0 else { throw .last("rename to \(path)") }
+    guard Glibc.rename(from, path) == 0 else { throw .last("rename to \(path)") }
   }
 }

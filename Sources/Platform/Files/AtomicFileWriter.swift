@@ -1,53 +1,65 @@
 import Glibc
 
-/// A file that is written bit by bit and is there, under its name, only once it is whole.
+/// Writes a file in parts, under a temporary name; the file gets its final name only when it is
+/// complete.
 public final class AtomicFileWriter {
   private let path: String
   private let partial: String
   private let descriptor: Int32
-  private var waiting: [UInt8] = []
+  private var buffer: [UInt8] = []
   private var isFinished = false
 
-  private static let room = 1 << 16
+  /// Bytes after which the buffer is written.
+  private static let capacity = 1 << 16
 
-  /// - Throws: `PlatformError.system` with the path in it.
+  /// Creates the temporary file, `path` and the suffix `.partial`, with mode 0600, or truncates it.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
   public init(_ path: String) throws(PlatformError) {
     self.path = path
     partial = path + ".partial"
     descriptor = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw .last("make \(partial)") }
+    guard descriptor >= 0 else { throw .last("create \(partial)") }
   }
 
-  /// Leaves nothing behind where it was not finished.
+  /// Removes the temporary file of a write that was not finished.
   deinit {
     close(descriptor)
     if !isFinished { unlink(partial) }
   }
 
+  /// Writes text in UTF-8, through a buffer.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
   public func write(_ text: String) throws(PlatformError) { try write(Array(text.utf8)) }
 
+  /// Writes bytes, through a buffer.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
   public func write(_ bytes: [UInt8]) throws(PlatformError) {
-    waiting += bytes
-    if waiting.count >= Self.room { try flush() }
+    buffer += bytes
+    if buffer.count >= Self.capacity { try flush() }
   }
 
-  /// The file has its name, in place of what had it before, durably.
+  /// Syncs the file and gives it its final name, durably. Replaces a file of that name.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
   public func finish() throws(PlatformError) {
     try flush()
     guard fsync(descriptor) == 0 else { throw .last("sync \(partial)") }
-    guard rename(partial, path) == 0 else { throw .last("make \(path)") }
+    guard rename(partial, path) == 0 else { throw .last("rename to \(path)") }
     isFinished = true
     try DurableFile.syncFolder(of: path)
   }
 
   private func flush() throws(PlatformError) {
-    var rest = waiting[...]
+    var rest = buffer[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count < 0 && errno == EINTR { continue }
       guard count > 0 else { throw .last("write \(partial)") }
       rest = rest.dropFirst(count)
     }
-    waiting.removeAll(keepingCapacity: true)
+    buffer.removeAll(keepingCapacity: true)
   }
 }

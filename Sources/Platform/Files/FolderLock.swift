@@ -1,26 +1,30 @@
 import CLinux
 import Glibc
 
-/// An exclusive flock(2) on a folder's lock file, held until the value ends.
+/// An exclusive flock(2) on a folder's lock file, held for the value's life.
 ///
-/// Promise 10: one writer. The kernel drops the lock when the process dies, however it dies, and
-/// the file itself stays: removing it would let two processes hold a lock of the same name.
+/// Promise 10: one writer. The kernel releases the lock when the process ends, also when it
+/// crashes. The file itself is never removed: after a removal two processes could each hold a lock
+/// on a file of that name.
 public struct FolderLock: ~Copyable, Sendable {
-  /// The lock file that is held.
+  /// The path of the lock file.
   public let path: String
   private let descriptor: Int32
 
-  /// How many times to try, 2 ms apart.
-  private static let patience = 50
+  /// How often to try, 2 ms apart.
+  private static let attempts = 50
 
-  /// Takes the lock; nil when another process (or another value in this one) holds it. A link in
-  /// its place is an error (ELOOP): nothing is made where it leads to.
-  public static func take(_ path: String) throws(PlatformError) -> FolderLock? {
+  /// Acquires the lock; creates the lock file with mode 0600 if there is none.
+  ///
+  /// - Returns: nil when another process, or another value in this one, holds the lock.
+  /// - Throws: `PlatformError.system`, which holds the path and errno: ELOOP when the path is a
+  ///   link, so that nothing is created at its target.
+  public static func acquire(_ path: String) throws(PlatformError) -> FolderLock? {
     let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .last("open \(path)") }
     var code = EWOULDBLOCK
-    // Who only looks whether it is held holds it for a moment (`isHeld`): that is not an owner.
-    for attempt in 0..<patience where code == EWOULDBLOCK {
+    // `isHeld` in another process holds the lock for a moment, so try again before giving up.
+    for attempt in 0..<attempts where code == EWOULDBLOCK {
       if attempt > 0 { usleep(2_000) }
       if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
         return FolderLock(path: path, descriptor: descriptor)
@@ -32,7 +36,9 @@ public struct FolderLock: ~Copyable, Sendable {
     return nil
   }
 
-  /// Whether somebody holds the lock now. Creates nothing.
+  /// Whether a process holds the lock now. Creates nothing.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
   public static func isHeld(_ path: String) throws(PlatformError) -> Bool {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -41,7 +47,7 @@ public struct FolderLock: ~Copyable, Sendable {
     }
     defer { close(descriptor) }
     if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return false }
-    guard errno == EWOULDBLOCK else { throw .last("probe \(path)") }
+    guard errno == EWOULDBLOCK else { throw .last("test the lock on \(path)") }
     return true
   }
 

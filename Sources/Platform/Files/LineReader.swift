@@ -1,25 +1,32 @@
 import Glibc
 
-/// Lines of a file or of standard input, one after the other, whatever the file's size.
+/// Reads a file or standard input line by line, without holding more than one chunk in memory.
 public final class LineReader {
   private let descriptor: Int32
   private let ownsDescriptor: Bool
   private let maximum: Int
   private var buffer: [UInt8] = []
-  private var at = 0
+  /// The index in `buffer` of the next byte to return.
+  private var offset = 0
   private var isAtEnd = false
-  /// Whether the line that came last had its end, and was not just where the file stops.
+  /// Whether the last line that `next` returned ended with a line feed, not with the file.
   public private(set) var isLineEnded = false
   private var unpack: (([UInt8]) -> [UInt8]?)?
   private let unpacker: (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)?
-  private var isBegun = false
+  private var hasReadFirstChunk = false
 
+  /// Opens the file.
+  ///
   /// - Parameters:
   ///   - path: a file; `-` for standard input.
-  ///   - maximum: bytes of a line that are kept; what is longer is cut there, and so will be no
-  ///     valid line.
-  ///   - isPlain: only a plain file will do (EINVAL): a pipe that nobody writes to has no end.
-  ///   - unpacker: asked with the first bytes for what unpacks all of them; nil: they are the text.
+  ///   - maximum: the longest line in bytes. A longer one is cut to `maximum + 1` bytes, so that
+  ///     the caller can tell.
+  ///   - isPlain: accept only a plain file: a pipe without a writer never ends.
+  ///   - unpacker: called with the first chunk; returns the function that unpacks this chunk and
+  ///     all later ones, or nil if the file is plain text. That function returns nil for damaged
+  ///     input.
+  /// - Throws: `PlatformError.system`, which holds the path and errno: EINVAL when `isPlain` and
+  ///   the path is not a plain file.
   public init(
     path: String, maximum: Int, isPlain: Bool = false,
     unpacker: @escaping (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)? = { _ in nil }
@@ -28,7 +35,7 @@ public final class LineReader {
     self.unpacker = unpacker
     ownsDescriptor = path != "-"
     if ownsDescriptor && isPlain {
-      // Looked at before it is opened, since opening a pipe waits for who writes to it (fifo(7)).
+      // Checked before the real open, since opening a pipe waits for a writer (fifo(7)).
       try OpenFile.open(path, O_RDONLY | O_NONBLOCK).requireFile(path: path)
     }
     descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
@@ -37,19 +44,22 @@ public final class LineReader {
 
   deinit { if ownsDescriptor { close(descriptor) } }
 
-  /// The next line without its end; nil behind the last one.
+  /// The next line without its line feed; nil after the last one.
+  ///
+  /// - Throws: `PlatformError.system` with the errno of read(2), or EIO when the unpacking function
+  ///   finds damage.
   public func next() throws(PlatformError) -> [UInt8]? {
     var line: [UInt8] = []
     while true {
-      if let end = buffer[at...].firstIndex(of: 0x0A) {
-        line += buffer[at..<end].prefix(max(0, maximum + 1 - line.count))
-        at = end + 1
+      if let end = buffer[offset...].firstIndex(of: 0x0A) {
+        line += buffer[offset..<end].prefix(max(0, maximum + 1 - line.count))
+        offset = end + 1
         isLineEnded = true
         return line
       }
-      line += buffer[at...].prefix(max(0, maximum + 1 - line.count))
-      let hadText = at < buffer.count
-      at = buffer.count
+      line += buffer[offset...].prefix(max(0, maximum + 1 - line.count))
+      let hadText = offset < buffer.count
+      offset = buffer.count
       isLineEnded = false
       if isAtEnd { return line.isEmpty && !hadText ? nil : line }
       try fill()
@@ -57,18 +67,18 @@ public final class LineReader {
   }
 
   private func fill() throws(PlatformError) {
-    var piece = [UInt8](repeating: 0, count: 1 << 18)
-    var count = read(descriptor, &piece, piece.count)
-    while count < 0 && errno == EINTR { count = read(descriptor, &piece, piece.count) }
+    var chunk = [UInt8](repeating: 0, count: 1 << 18)
+    var count = read(descriptor, &chunk, chunk.count)
+    while count < 0 && errno == EINTR { count = read(descriptor, &chunk, chunk.count) }
     guard count >= 0 else { throw .last("read the file") }
     isAtEnd = count == 0
-    piece.removeLast(piece.count - count)
-    if !isBegun { unpack = unpacker(piece) }
-    isBegun = true
-    guard let unpacked = unpack.map({ $0(piece) }) ?? piece else {
+    chunk.removeLast(chunk.count - count)
+    if !hasReadFirstChunk { unpack = unpacker(chunk) }
+    hasReadFirstChunk = true
+    guard let unpacked = unpack.map({ $0(chunk) }) ?? chunk else {
       throw .system("unpack the file, which is damaged", EIO)
     }
     buffer = unpacked
-    at = 0
+    offset = 0
   }
 }

@@ -1,25 +1,27 @@
 import Glibc
 
-/// Small files that are made once and only their owner may read: keys.
+/// Small files that are created once and that only their owner may read: keys.
 public enum PrivateFile {
-  /// What is at a path.
+  /// What `read` found at a path.
   public enum Found: Sendable, Equatable {
+    /// Nothing.
     case absent
-    /// A link, a folder, a device: no file of one's own.
+    /// A link, a folder or a device.
     case noFile
-    /// Group or others may read or write it.
+    /// A file whose mode gives group or others a permission.
     case open
+    /// The content of a private file.
     case bytes([UInt8])
   }
 
-  /// Reads up to `limit` bytes. Mode and content are of the same file, whatever the path names a
-  /// moment later; links are not followed (O_NOFOLLOW in open(2)).
+  /// Reads up to `limit` bytes. The mode is checked on the open file, so that it belongs to the
+  /// content that is read; links are not followed (O_NOFOLLOW in open(2)).
   ///
-  /// - Throws: `PlatformError.system` with the path in it and errno.
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
   public static func read(_ path: String, limit: Int) throws(PlatformError) -> Found {
     let file: OpenFile
     do throws(PlatformError) {
-      // Without O_NONBLOCK a pipe would be waited for.
+      // Without O_NONBLOCK, opening a pipe waits for a writer.
       file = try OpenFile.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     } catch {
       switch error {
@@ -34,11 +36,12 @@ public enum PrivateFile {
     return .bytes(try file.read(limit: limit, path: path))
   }
 
-  /// Makes a file of mode 0600, whole and durably, where there is nothing yet: written under
-  /// another name, synced, and given its name by link(2), which replaces nothing.
+  /// Creates a file of mode 0600 atomically and durably, unless the path exists: writes it under
+  /// another name, syncs it, and names it with link(2), which replaces nothing.
   ///
-  /// - Returns: false where something is there already, of whatever kind, and nothing was changed.
-  ///   Of two who make it at once, one is told so.
+  /// - Returns: false if something of that name exists; nothing was changed then. Of two processes
+  ///   that create the file at once, one gets false.
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
   public static func make(_ bytes: [UInt8], at path: String) throws(PlatformError) -> Bool {
     let fresh = "\(path).\(getpid()).\(UInt32.random(in: 0...UInt32.max)).fresh"
     defer { unlink(fresh) }
@@ -48,8 +51,8 @@ public enum PrivateFile {
       try file.sync(path: fresh)
     }
     let isMade = link(fresh, path) == 0
-    guard isMade || errno == EEXIST else { throw .last("make \(path)") }
-    // Also where another one was first: what is found here shall still be there after a power loss.
+    guard isMade || errno == EEXIST else { throw .last("create \(path)") }
+    // Also if another process was first: the caller will read its file and rely on it.
     try DurableFile.syncFolder(of: path)
     return isMade
   }

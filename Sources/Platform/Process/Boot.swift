@@ -1,7 +1,11 @@
-/// Which run of the kernel this is.
+/// The current run of the kernel.
 public enum Boot {
-  /// Another text after every boot (random(4), `boot_id`): what was written but never synced is
-  /// whole for as long as it stays the same, whatever became of the process that wrote it.
+  /// The identifier of this boot, in ASCII (random(4), `boot_id`); it differs after every boot.
+  ///
+  /// While it is the same, unsynced writes of a process that has ended are still in the page cache
+  /// and not lost.
+  ///
+  /// - Throws: `PlatformError.system` when /proc is not mounted or cannot be read.
   public static func id() throws(PlatformError) -> [UInt8] {
     try DurableFile.read("/proc/sys/kernel/random/boot_id", limit: 64)
   }

@@ -1,15 +1,16 @@
 import Glibc
 
-/// Where this program lies.
+/// The path of this program.
 public enum ProgramPath {
-  /// Absolute, without links (proc(5), `/proc/self/exe`); its name alone where nobody knows.
+  /// Absolute and without symbolic links (proc(5), `/proc/self/exe`); `subledger` if /proc is not
+  /// mounted.
   public static var own: String {
-    var room = [UInt8](repeating: 0, count: 4096)
-    let count = room.withUnsafeMutableBytes { bytes in
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let count = buffer.withUnsafeMutableBytes { bytes in
       bytes.withMemoryRebound(to: CChar.self) { text in
         text.baseAddress.map { readlink("/proc/self/exe", $0, text.count) } ?? -1
       }
     }
-    return count > 0 ? String(decoding: room[..<count], as: UTF8.self) : "subledger"
+    return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : "subledger"
   }
 }

@@ -1,42 +1,45 @@
 import CLinux
 import Glibc
 
-/// The word that a service manager waits for: datagrams to the socket it names in NOTIFY_SOCKET
-/// (sd_notify(3), "Notes": the protocol is stable and needs no library).
+/// Tells the service manager the state of this process: datagrams to the socket that it names in
+/// NOTIFY_SOCKET (sd_notify(3), "Notes": the protocol is stable and needs no library).
 public struct ServiceNotice: Sendable {
   private let path: String?
 
-  /// - Parameter variables: the process's; without NOTIFY_SOCKET nobody waits, and nothing is sent.
+  /// - Parameter variables: the process's environment; without NOTIFY_SOCKET nothing is sent.
   public init(variables: [String: String]) {
-    // AF_VSOCK and the like are for virtual machines.
+    // Other forms (`vsock:`) are for virtual machines and are not supported.
     path = variables["NOTIFY_SOCKET"].flatMap { name in
       name.hasPrefix("/") || name.hasPrefix("@") ? name : nil
     }
   }
 
+  /// The process serves requests, or has finished reloading.
   public func ready() { send("READY=1") }
 
+  /// The process is shutting down.
   public func stopping() { send("STOPPING=1") }
 
-  /// `ready` says that it is done. The time tells it from an earlier one (Type=notify-reload).
+  /// The process begins to reload its configuration; `ready` ends that. The manager requires the
+  /// time, to tell this message from an earlier one (Type=notify-reload in systemd.service(5)).
   public func reloading() {
     send("RELOADING=1\nMONOTONIC_USEC=\(Clock.monotonicNanoseconds() / 1000)")
   }
 
-  /// Keeps the watchdog quiet (WatchdogSec= in systemd.service(5)).
+  /// Resets the watchdog's timer (WatchdogSec= in systemd.service(5)).
   public func alive() { send("WATCHDOG=1") }
 
-  /// Nobody's answer is waited for, and a manager that is gone is none of our concern.
+  /// Sends without blocking. Errors are ignored: the process works without a service manager.
   private func send(_ state: String) {
     guard let path else { return }
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let name = Array(path.utf8)
-    let fits = withUnsafeMutableBytes(of: &address.sun_path) { room in
-      guard name.count < room.count else { return false }
-      room.copyBytes(from: name)
-      // A name that is in no folder begins with NUL (unix(7), "abstract").
-      if name.first == UInt8(ascii: "@") { room[0] = 0 }
+    let fits = withUnsafeMutableBytes(of: &address.sun_path) { buffer in
+      guard name.count < buffer.count else { return false }
+      buffer.copyBytes(from: name)
+      // An abstract name, written with "@", begins with NUL (unix(7)).
+      if name.first == UInt8(ascii: "@") { buffer[0] = 0 }
       return true
     }
     let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

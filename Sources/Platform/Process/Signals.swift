@@ -1,34 +1,35 @@
 import Glibc
-import Synchronization
 
-/// Signals that ask the process to end, taken by waiting instead of by handlers.
+/// The signals that ask the process to end or to reload. They are blocked and waited for
+/// (sigwait(3)), since almost nothing may be called in a signal handler.
 public enum Signals {
+  /// What a signal asks for: `end` for SIGINT and SIGTERM, `reload` for SIGHUP.
   public enum Request: Sendable { case end, reload }
 
-  private static let ending = [SIGINT, SIGTERM]
+  private static let terminating = [SIGINT, SIGTERM]
 
-  /// Blocks them for the calling thread and all it starts; ignores SIGPIPE, whose error the writer
-  /// gets anyway. Call before the first thread.
+  /// Blocks SIGINT and SIGTERM for the calling thread and those it starts, and ignores SIGPIPE:
+  /// the write itself then fails with EPIPE. Call before the first thread is started.
   public static func block() {
-    var set = sigset(ending)
+    var set = sigset(terminating)
     pthread_sigmask(SIG_BLOCK, &set, nil)
     signal(SIGPIPE, SIG_IGN)
   }
 
-  /// From here on SIGHUP no longer ends the process, but is a request to reload. Call before the
-  /// first thread.
+  /// Blocks SIGHUP, so that it no longer ends the process but is a request to reload. Call before
+  /// the first thread is started.
   public static func blockReload() {
     var set = sigset([SIGHUP])
     pthread_sigmask(SIG_BLOCK, &set, nil)
   }
 
-  /// Waits for one that ends.
-  public static func wait() { _ = next(ending) }
+  /// Waits for a signal that asks the process to end.
+  public static func wait() { _ = next(terminating) }
 
-  /// Waits for one that ends or one that reloads. Call after `blockReload`.
-  public static func next() -> Request { next(ending + [SIGHUP]) == SIGHUP ? .reload : .end }
+  /// Waits for the next request. Call after `blockReload`.
+  public static func next() -> Request { next(terminating + [SIGHUP]) == SIGHUP ? .reload : .end }
 
-  /// Sends this process the signal that ends it in order.
+  /// Sends SIGTERM to this process, which ends it in the regular way.
   public static func requestEnd() { kill(getpid(), SIGTERM) }
 
   private static func next(_ numbers: [Int32]) -> Int32 {
@@ -44,25 +45,4 @@ public enum Signals {
     for number in numbers { sigaddset(&set, number) }
     return set
   }
-}
-
-/// Whether somebody pressed ^C while something long goes on.
-public final class Interruption: Sendable {
-  private let requested = Atomic<Bool>(false)
-
-  /// Watches from now on, on a thread of its own.
-  public init() {}
-
-  public func watch() {
-    let interruption = self
-    _ = try? Thread.start("signals") {
-      Signals.wait()
-      interruption.requested.store(true, ordering: .relaxed)
-      // A second one does not wait for anything.
-      Signals.wait()
-      _exit(130)
-    }
-  }
-
-  public var isRequested: Bool { requested.load(ordering: .relaxed) }
 }

@@ -2,9 +2,9 @@ import Glibc
 
 /// The limit on open descriptors of this process.
 public enum Descriptors {
-  /// Raises the soft limit to `wanted`, or to the hard limit where that is lower.
+  /// Raises the soft limit to `wanted`, or to the hard limit if that is lower.
   ///
-  /// - Returns: the limit that now holds.
+  /// - Returns: the limit after the call; 0 if it cannot be read.
   @discardableResult
   public static func allow(_ wanted: Int) -> Int {
     var limit = rlimit()

@@ -1,14 +1,17 @@
 import CLinux
 import Glibc
 
-/// An epoll instance (epoll(7)), level-triggered: what is not consumed is reported again.
+/// An epoll instance (epoll(7)), level-triggered: a descriptor that is still ready is reported
+/// again.
 public struct Epoll: ~Copyable {
+  /// What is reported of a descriptor, besides a broken connection.
   public enum Interest: Sendable {
-    /// Only a broken connection is reported.
+    /// Nothing else.
     case none
     case read
     case write
-    /// To read, waking one of the instances that watch the same descriptor instead of all of them.
+    /// Readable; wakes one of the instances that watch the descriptor instead of all of them
+    /// (EPOLLEXCLUSIVE).
     case exclusiveRead
 
     fileprivate var mask: UInt32 {
@@ -21,9 +24,13 @@ public struct Epoll: ~Copyable {
     }
   }
 
+  /// A descriptor that is ready.
   public struct Event: Sendable {
+    /// The value given to `add`.
     public let token: UInt64
+    /// Bytes, a connection or the end of the stream can be read.
     public let readable: Bool
+    /// Bytes can be written.
     public let writable: Bool
     /// The connection is gone in both directions (EPOLLERR, EPOLLHUP).
     public let broken: Bool
@@ -39,7 +46,7 @@ public struct Epoll: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// - Parameter batch: how many events one `wait` reports at most.
+  /// - Parameter batch: the most events that one `wait` reports.
   /// - Throws: `PlatformError.system` when the process or the machine has no descriptor left.
   public static func open(batch: Int = 256) throws(PlatformError) -> Epoll {
     let descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -48,21 +55,23 @@ public struct Epoll: ~Copyable {
       descriptor: descriptor, ready: [epoll_event](repeating: epoll_event(), count: batch))
   }
 
-  /// Watches a descriptor; `token` comes back with its events.
+  /// Watches a descriptor; its events carry `token`.
   ///
-  /// - Throws: `PlatformError.system` when the user may watch no more (ENOSPC) or memory is short.
+  /// - Throws: `PlatformError.system` when the user may watch no more descriptors (ENOSPC) or
+  ///   memory is short (ENOMEM).
   public func add(_ watched: Int32, token: UInt64, _ interest: Interest) throws(PlatformError) {
     guard control(EPOLL_CTL_ADD, watched, token, interest) else {
       throw .last("watch a descriptor")
     }
   }
 
-  /// Changes what is reported of a watched descriptor. Not for `exclusiveRead` (epoll_ctl(2)).
+  /// Changes what is reported of a watched descriptor. The kernel refuses this for
+  /// `exclusiveRead` (epoll_ctl(2)).
   public func change(_ watched: Int32, token: UInt64, _ interest: Interest) {
     _ = control(EPOLL_CTL_MOD, watched, token, interest)
   }
 
-  /// Watches it no longer. Closing a descriptor does the same.
+  /// Stops watching a descriptor. Closing it does the same.
   public func remove(_ watched: Int32) {
     _ = control(EPOLL_CTL_DEL, watched, 0, .none)
   }
@@ -76,20 +85,21 @@ public struct Epoll: ~Copyable {
     return epoll_ctl(descriptor, operation, watched, &event) == 0
   }
 
-  /// Waits until something is ready or the time has passed (-1: for ever).
+  /// Waits until a descriptor is ready.
   ///
-  /// - Returns: how many events there are for `event(at:)`; 0 also when a signal came between.
+  /// - Parameter milliseconds: the timeout; -1 means none.
+  /// - Returns: the number of events for `event(at:)`; 0 after the timeout or a signal.
   public mutating func wait(milliseconds: Int32) -> Int {
-    let room = Int32(ready.count)
+    let capacity = Int32(ready.count)
     let count = ready.withUnsafeMutableBufferPointer { events in
-      events.baseAddress.map { epoll_wait(descriptor, $0, room, milliseconds) } ?? 0
+      events.baseAddress.map { epoll_wait(descriptor, $0, capacity, milliseconds) } ?? 0
     }
     return max(0, Int(count))
   }
 
-  /// An event of the last `wait`.
-  public func event(at place: Int) -> Event {
-    let event = ready[place]
+  /// An event of the last `wait`, by its index.
+  public func event(at index: Int) -> Event {
+    let event = ready[index]
     let mask = event.events
     return Event(
       token: event.data.u64,

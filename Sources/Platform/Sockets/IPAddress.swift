@@ -1,9 +1,9 @@
 import Glibc
 
-/// An IP address in its canonical text, so that equal addresses are equal strings.
+/// IP addresses as canonical text, so that equal addresses are equal strings.
 public enum IPAddress {
-  /// The canonical text of an IPv4 or IPv6 literal; nil for anything else. An IPv4 address mapped
-  /// into IPv6 (RFC 4291 section 2.5.5.2) is the IPv4 address.
+  /// The canonical text of an IPv4 or IPv6 literal; nil for anything else. An IPv4-mapped IPv6
+  /// address (RFC 4291 section 2.5.5.2) becomes the IPv4 address.
   public static func canonical(_ text: String) -> String? {
     if let address = v4(text, port: 0) { return self.text(of: address.sin_addr) }
     if let address = v6(text, port: 0) { return self.text(of: address.sin6_addr) }
@@ -48,9 +48,9 @@ public enum IPAddress {
   }
 
   private static func text(_ family: Int32, _ address: UnsafeRawPointer) -> String {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { room in
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
       guard
-        let start = inet_ntop(family, address, room.baseAddress, socklen_t(room.count))
+        let start = inet_ntop(family, address, buffer.baseAddress, socklen_t(buffer.count))
       else { return "" }
       return String(cString: start)
     }

@@ -1,16 +1,20 @@
 import CLinux
 import Glibc
 
-/// A listening stream socket, TCP or unix, that several threads may accept from.
+/// A listening stream socket, TCP or unix. Several threads may accept from it.
 public final class Listener: Sendable {
+  /// The outcome of `accept`.
   public enum Acceptance: Sendable {
-    /// A connected, non-blocking descriptor that the caller now owns; no address: a unix socket.
+    /// A connected, non-blocking descriptor that the caller now owns. The address is nil for a
+    /// unix socket.
     case connection(descriptor: Int32, address: String?)
+    /// No connection waits.
     case nothing
     /// The process or the machine has no descriptor left; try again later.
     case exhausted
   }
 
+  /// For `Epoll.add`; this value closes it.
   public let descriptor: Int32
   /// The TCP port; 0 for a unix socket.
   public let port: UInt16
@@ -22,16 +26,20 @@ public final class Listener: Sendable {
     self.path = path
   }
 
-  /// Closing drops connections that nobody has accepted yet.
+  /// Closes the socket, which drops connections that were not accepted yet, and removes the file of
+  /// a unix socket.
   deinit {
     if let path { unlink(path) }
     close(descriptor)
   }
 
-  /// Listens on an IP address literal; port 0 lets the kernel choose.
+  /// Listens on an IP address literal; with port 0 the kernel chooses one.
   ///
-  /// Without SO_REUSEPORT: a second daemon on the same port must be told so (promise 10) instead of
+  /// SO_REUSEPORT is not set: a second daemon on the same port must fail (promise 10) instead of
   /// getting half of the connections.
+  ///
+  /// - Throws: `PlatformError.system` with EINVAL when `host` is no literal, EADDRINUSE when the
+  ///   port is taken, EACCES for a privileged port, or the errno of another failed call.
   public static func tcp(host: String, port: UInt16) throws(PlatformError) -> Listener {
     if var address = IPAddress.v4(host, port: port) { return try bound(to: &address, AF_INET) }
     if var address = IPAddress.v6(host, port: port) { return try bound(to: &address, AF_INET6) }
@@ -44,7 +52,7 @@ public final class Listener: Sendable {
     let socket = try streamSocket(family)
     var one: Int32 = 1
     setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, 4)
-    // Accepted connections inherit it: an answer is one write, and must not wait for an ACK.
+    // Accepted connections inherit it. A response is one write and must not wait for an ACK.
     setsockopt(socket.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
     try bind(socket.descriptor, &address)
     try listen(socket.descriptor)
@@ -52,10 +60,11 @@ public final class Listener: Sendable {
     return Listener(descriptor: socket.release(), port: port, path: nil)
   }
 
-  /// Listens on a unix socket of mode 0600, replacing the file of a daemon that is gone.
+  /// Listens on a unix socket of mode 0600. Replaces a socket file that no process listens on.
   ///
-  /// - Throws: EADDRINUSE when another process listens on it, or the path is something else than a
-  ///   socket.
+  /// - Throws: `PlatformError.system` with EADDRINUSE when another process listens on it or the
+  ///   path is not a socket, ENAMETOOLONG when the path does not fit in sockaddr_un, or the errno
+  ///   of another failed call.
   public static func unix(path: String) throws(PlatformError) -> Listener {
     var address = try unixAddress(path)
     let socket = try streamSocket(AF_UNIX)
@@ -66,14 +75,14 @@ public final class Listener: Sendable {
       }
       unlink(path)
     }
-    // bind(2) takes the mode from the socket itself, so there is no moment with a wider one.
+    // bind(2) gives the file the mode of the socket, so the file never has a wider one.
     fchmod(socket.descriptor, 0o600)
     try bind(socket.descriptor, &address)
     try listen(socket.descriptor)
     return Listener(descriptor: socket.release(), port: 0, path: path)
   }
 
-  /// The next waiting connection, if any. Never blocks.
+  /// Accepts the next waiting connection, if any. Never blocks.
   public func accept() -> Acceptance {
     while true {
       var peer = sockaddr_storage()
@@ -89,7 +98,7 @@ public final class Listener: Sendable {
       switch errno {
       case EAGAIN: return .nothing
       case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted
-      // accept(2): whatever happened to the connection before it was accepted; take the next one.
+      // accept(2): the connection failed before it was accepted; try the next one.
       case EINTR, ECONNABORTED, EPERM, EPROTO, ENETDOWN, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH:
         continue
       default: return .nothing
@@ -97,7 +106,7 @@ public final class Listener: Sendable {
     }
   }
 
-  /// Refuses further connections from now on; those that wait to be accepted are dropped.
+  /// Refuses new connections from now on, and drops those that were not accepted yet.
   public func stop() { _ = shutdown(descriptor, Int32(SHUT_RD)) }
 
   private static var nonBlocking: Int32 {
@@ -132,23 +141,23 @@ public final class Listener: Sendable {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
     }
     guard code == 0 else { throw .last("read the port") }
-    // The port is at the same place in sockaddr_in and sockaddr_in6.
+    // The port has the same offset in sockaddr_in and sockaddr_in6.
     return UInt16(bigEndian: address.sin6_port)
   }
 
   private static func unixAddress(_ path: String) throws(PlatformError) -> sockaddr_un {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
-    let fits = withUnsafeMutableBytes(of: &address.sun_path) { room in
-      guard !path.isEmpty, path.utf8.count < room.count else { return false }
-      room.copyBytes(from: path.utf8)
+    let fits = withUnsafeMutableBytes(of: &address.sun_path) { buffer in
+      guard !path.isEmpty, path.utf8.count < buffer.count else { return false }
+      buffer.copyBytes(from: path.utf8)
       return true
     }
     guard fits else { throw .system("use the path of the socket", ENAMETOOLONG) }
     return address
   }
 
-  /// Whether nobody listens behind a socket file any more.
+  /// Whether no process listens on a socket file: connecting to it is refused.
   private static func isStale(_ address: inout sockaddr_un) throws(PlatformError) -> Bool {
     let caller = try streamSocket(AF_UNIX)
     let code = withUnsafePointer(to: &address) {

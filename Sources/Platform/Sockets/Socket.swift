@@ -1,34 +1,36 @@
 import CLinux
 import Glibc
 
-/// A connected, non-blocking stream socket; closed when it goes.
+/// A connected, non-blocking stream socket, closed at the end of the value's life.
 public struct Socket: ~Copyable {
+  /// The outcome of `receive` or `send`.
   public enum Transfer: Sendable, Equatable {
-    /// So many bytes, at least one.
+    /// The number of bytes, at least one.
     case moved(Int)
-    /// Nothing now; epoll tells when.
+    /// No byte can be moved now; epoll reports when one can.
     case wouldBlock
     /// The other end has sent its last byte (receiving only).
     case ended
-    /// Reset, or otherwise gone.
+    /// The connection was reset or failed in another way.
     case broken
   }
 
+  /// For `Epoll.add`; this value closes it.
   public let descriptor: Int32
 
-  /// Takes over a descriptor that nobody else closes.
+  /// Takes ownership of a descriptor: this value closes it.
   public init(adopting descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { close(descriptor) }
 
-  /// Gives the descriptor away, open.
+  /// Gives up ownership without closing the descriptor.
   public consuming func release() -> Int32 {
     let descriptor = descriptor
     discard self
     return descriptor
   }
 
-  /// Receives into `buffer` from its start, at most as many bytes as it has.
+  /// Receives at most `buffer.count` bytes into `buffer`, from its start.
   public func receive(into buffer: inout [UInt8]) -> Transfer {
     while true {
       let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
@@ -38,7 +40,7 @@ public struct Socket: ~Copyable {
     }
   }
 
-  /// Sends what `bytes` holds from `start` on. Never raises SIGPIPE (MSG_NOSIGNAL in send(2)).
+  /// Sends `bytes` from the index `start` on. Never raises SIGPIPE (MSG_NOSIGNAL in send(2)).
   public func send(_ bytes: [UInt8], from start: Int) -> Transfer {
     while true {
       let count = bytes.withUnsafeBytes { raw in
@@ -51,6 +53,6 @@ public struct Socket: ~Copyable {
     }
   }
 
-  /// Sends no more; the other end reads to the end of the stream.
+  /// Closes the sending half: the other end then reads the end of the stream.
   public func shutdownSending() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
 }

@@ -1,8 +1,9 @@
 import Synchronization
 
-/// A bounded queue between threads: many may put, one takes all that waits.
+/// A bounded first-in, first-out queue between threads: many producers, one consumer.
 ///
-/// Bounded because foreground work is: past `capacity` `put` says so, and the caller answers 503.
+/// The bound is what makes overload visible: when the queue is full `enqueue` fails at once, and
+/// the caller answers 503 instead of waiting.
 public final class BoundedQueue<Item: Sendable>: Sendable {
   private struct State {
     var items: [Item] = []
@@ -10,35 +11,40 @@ public final class BoundedQueue<Item: Sendable>: Sendable {
   }
 
   private let state = Mutex(State())
-  private let bell: WakeupEvent
+  private let wakeup: WakeupEvent
+  /// The most items that the queue holds.
   public let capacity: Int
 
+  /// An empty, open queue.
   public init(capacity: Int) {
     self.capacity = capacity
-    bell = WakeupEvent()
+    wakeup = WakeupEvent()
   }
 
-  /// Adds an item; false when the box is full or closed, and nothing was added.
-  public func put(_ item: Item) -> Bool { put(contentsOf: [item]) == 1 }
-
-  /// Adds the first of these items, as many as there is room for, and wakes the taker once.
+  /// Adds an item at the end.
   ///
-  /// - Returns: how many were added; 0 when the box is closed.
-  public func put(contentsOf items: [Item]) -> Int {
-    let (count, wakes) = state.withLock { state in
+  /// - Returns: false if the queue is full or closed; then nothing was added.
+  public func enqueue(_ item: Item) -> Bool { enqueue(contentsOf: [item]) == 1 }
+
+  /// Adds the first of these items, as many as fit, and wakes the consumer once.
+  ///
+  /// - Returns: how many items were added; 0 if the queue is closed.
+  public func enqueue(contentsOf items: [Item]) -> Int {
+    let (count, wasEmpty) = state.withLock { state in
       let count = state.closed ? 0 : min(items.count, capacity - state.items.count)
       state.items += items.prefix(count)
       return (count, count > 0 && state.items.count == count)
     }
-    if wakes { bell.ring() }
+    if wasEmpty { wakeup.signal() }
     return count
   }
 
-  /// Waits for items and takes them all, oldest first; nil once closed and empty.
+  /// Waits for items and removes all of them, oldest first.
   ///
-  /// - Parameter milliseconds: after so long without an item none is the answer; negative: never.
-  public func takeAll(within milliseconds: Int32 = -1) -> [Item]? {
-    var isOver = false
+  /// - Parameter milliseconds: the timeout; a negative value means none.
+  /// - Returns: an empty array after the timeout; nil once the queue is closed and empty.
+  public func dequeueAll(within milliseconds: Int32 = -1) -> [Item]? {
+    var hasWaited = false
     while true {
       let (items, closed) = state.withLock { state in
         let items = state.items
@@ -47,32 +53,34 @@ public final class BoundedQueue<Item: Sendable>: Sendable {
       }
       if !items.isEmpty { return items }
       if closed { return nil }
-      if isOver { return [] }
-      bell.wait(milliseconds: milliseconds)
-      isOver = milliseconds >= 0
+      if hasWaited { return [] }
+      wakeup.wait(milliseconds: milliseconds)
+      hasWaited = milliseconds >= 0
     }
   }
 
-  /// Waits for the oldest item and takes it; nil once closed and empty. For one taker, as
-  /// `takeAll`.
-  public func take() -> Item? {
+  /// Waits for the oldest item and removes it. For one consumer, like `dequeueAll`.
+  ///
+  /// - Returns: nil once the queue is closed and empty.
+  public func dequeue() -> Item? {
     while true {
       let (item, closed) = state.withLock { state in
         (state.items.isEmpty ? nil : state.items.removeFirst(), state.closed)
       }
       if let item { return item }
       if closed { return nil }
-      bell.wait()
+      wakeup.wait()
     }
   }
 
-  /// No further items are taken in; the taker gets what waits, then nil.
+  /// Closes the queue: `enqueue` fails from now on, and the consumer gets what is queued, then nil.
   public func close() {
     state.withLock { $0.closed = true }
-    bell.ring()
+    wakeup.signal()
   }
 
   public var isClosed: Bool { state.withLock { $0.closed } }
 
+  /// How many items are queued now.
   public var count: Int { state.withLock { $0.items.count } }
 }

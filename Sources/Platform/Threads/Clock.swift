@@ -1,7 +1,8 @@
 import CLinux
 import Glibc
 
-/// The machine's clocks. Read once, at the edge; everything below takes the time as a parameter.
+/// The machine's clocks. The outermost functions read them; all others take the time as a
+/// parameter, so that tests can set it.
 public enum Clock {
   /// Milliseconds since 1970-01-01T00:00:00Z by the wall clock.
   public static func now() -> Int64 {
@@ -9,10 +10,10 @@ public enum Clock {
     return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
   }
 
-  /// Nanoseconds by a clock that never steps; only differences mean anything.
+  /// Nanoseconds by a clock that never goes back; only differences have a meaning.
   public static func monotonicNanoseconds() -> Int64 { nanoseconds(read(CLOCK_MONOTONIC)) }
 
-  /// Nanoseconds of processor time this process has used, all threads together.
+  /// Nanoseconds of processor time that all threads of this process have used.
   public static func processNanoseconds() -> Int64 { nanoseconds(read(CLOCK_PROCESS_CPUTIME_ID)) }
 
   private static func read(_ clock: clockid_t) -> timespec {

@@ -2,17 +2,19 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A POSIX thread that runs one closure and can be waited for.
+/// A POSIX thread that runs one closure.
 ///
-/// Threads, not tasks, on the data path: reactors and the writer own their connections and block in
-/// the kernel (epoll, fsync), which Swift's cooperative pool must not.
+/// The data path uses threads instead of tasks: reactors and the writer own their connections and
+/// block in the kernel (epoll, fsync), and a thread of Swift's cooperative pool must never block.
 public final class Thread: Sendable {
-  /// Nil once it has been joined.
+  /// Nil after `join`.
   private let handle: Mutex<pthread_t?>
 
-  /// Starts `body` on a new thread called `name` (15 bytes are kept, PR_SET_NAME in prctl(2)).
+  /// Starts `body` on a new thread.
   ///
-  /// - Throws: `PlatformError.system` when the kernel refuses another thread (EAGAIN).
+  /// - Parameter name: what `ps` and `top` show; the kernel keeps 15 bytes (PR_SET_NAME in
+  ///   prctl(2)).
+  /// - Throws: `PlatformError.system` with EAGAIN when the kernel refuses another thread.
   public static func start(
     _ name: String, _ body: @escaping @Sendable () -> Void
   ) throws(PlatformError) -> Thread {
@@ -37,13 +39,13 @@ public final class Thread: Sendable {
 
   private init(handle: pthread_t) { self.handle = Mutex(handle) }
 
-  /// A thread nobody joins ends by itself, and leaves nothing behind.
+  /// Detaches a thread that was not joined: it runs on, and its resources are freed at its end.
   deinit {
     if let handle = handle.withLock({ $0 }) { pthread_detach(handle) }
   }
 
-  /// Waits until the thread is gone, with all that libraries keep for it; whoever comes second
-  /// waits for whoever came first.
+  /// Waits until the thread has ended and its thread-local data is freed. A second caller waits
+  /// until the first one returns.
   public func join() {
     handle.withLock { handle in
       if let running = handle { pthread_join(running, nil) }

@@ -1,16 +1,20 @@
-/// A private Ed25519 key (RFC 8032): what signs the head of a journal, in the name of its owner.
+/// A private Ed25519 key (RFC 8032), with which the journal's owner signs anchors and bundles.
 public struct Ed25519Key: Sendable {
+  /// The public half, which verifies the signatures.
   public let publicKey: Ed25519PublicKey
   private let key: SigningKey
 
-  /// A new key from the system's randomness.
+  /// Generates a key from the system's randomness.
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL cannot generate or encode a key.
   public static func generate() throws(SigningError) -> Ed25519Key {
     try Ed25519Key(try SigningKey.generate(.ed25519))
   }
 
   /// Reads an unencrypted key in PEM (PKCS#8, RFC 8410 section 7).
   ///
-  /// - Throws: `unknownKey` for a key of another kind too.
+  /// - Throws: `SigningError.unknownKey` when the text is no such key or a key of another kind;
+  ///   `SigningError.failed` when OpenSSL has no memory.
   public init(pem: [UInt8]) throws(SigningError) {
     let key = try SigningKey.read(pem: pem)
     guard key.kind == .ed25519 else { throw .unknownKey }
@@ -24,9 +28,14 @@ public struct Ed25519Key: Sendable {
     self.key = key
   }
 
-  /// The key in PEM (PKCS#8), unencrypted: belongs in a file of mode 0600.
+  /// The key in PEM (PKCS#8), unencrypted: write it to a file of mode 0600 only.
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL cannot encode the key.
   public func pem() throws(SigningError) -> [UInt8] { try key.pem() }
 
-  /// The 64 bytes of the signature (RFC 8032 section 5.1.6): the same for the same bytes.
+  /// Signs bytes. The signature has 64 bytes and is the same for the same bytes (RFC 8032 section
+  /// 5.1.6).
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL cannot sign.
   public func sign(_ bytes: [UInt8]) throws(SigningError) -> [UInt8] { try key.sign(bytes) }
 }

@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// Bytes that OpenSSL reads like a file. It gets a copy of its own: a `BIO_new_mem_buf` would only
-/// point at an array that Swift may free after the call (BIO_s_mem(3)).
+/// Bytes that OpenSSL reads like a file. It holds a copy of them: `BIO_new_mem_buf` would only
+/// point into the array, which Swift may free after the call (BIO_s_mem(3)).
 struct MemoryInput: ~Copyable {
   let handle: OpaquePointer
 
-  /// Nil where there is no memory.
+  /// Returns nil if there is no memory.
   static func open(_ bytes: [UInt8]) -> MemoryInput? {
     guard let handle = BIO_new(BIO_s_mem()) else { return nil }
     let input = MemoryInput(handle: handle)

@@ -1,13 +1,14 @@
 import COpenSSL
 
-/// SHA-256 (FIPS 180-4) by OpenSSL's EVP interface, whole or in pieces.
+/// SHA-256 (FIPS 180-4) with OpenSSL's EVP interface, of one array or incrementally.
 public struct SHA256: ~Copyable {
-  /// Fetched once and never freed: a fetch per digest costs more than a short digest.
+  /// Fetched once and never freed: a fetch takes longer than the digest of a short text.
   /// `nonisolated(unsafe)` because a fetched EVP_MD is immutable (EVP_MD_fetch(3)).
   nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)
 
   private let context: OpaquePointer
 
+  /// Ends the process if OpenSSL has no SHA-256 or no memory.
   public init() {
     guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex2(context, Self.algorithm, nil) == 1
     else { preconditionFailure("OpenSSL has no SHA-256 or no memory") }
@@ -18,7 +19,8 @@ public struct SHA256: ~Copyable {
 
   deinit { EVP_MD_CTX_free(context) }
 
-  /// Another that goes on from here: what both begin with is hashed once (EVP_MD_CTX_copy_ex(3)).
+  /// A copy of the current state, so that a common prefix is hashed only once
+  /// (EVP_MD_CTX_copy_ex(3)).
   public func fork() -> SHA256 {
     guard let other = EVP_MD_CTX_new(), EVP_MD_CTX_copy_ex(other, context) == 1 else {
       preconditionFailure("OpenSSL has no memory")
@@ -26,14 +28,15 @@ public struct SHA256: ~Copyable {
     return SHA256(other)
   }
 
+  /// Hashes `bytes` after those of earlier calls.
   public mutating func update(_ bytes: some Collection<UInt8>) {
-    let taken: Void? = bytes.withContiguousStorageIfAvailable { buffer in
+    let hashed: Void? = bytes.withContiguousStorageIfAvailable { buffer in
       _ = EVP_DigestUpdate(context, buffer.baseAddress, buffer.count)
     }
-    if taken == nil { update(Array(bytes)) }
+    if hashed == nil { update(Array(bytes)) }
   }
 
-  /// The 32 bytes of the digest. The value starts over as if new.
+  /// The 32 bytes of the digest. Resets the value to its initial state.
   public mutating func finish() -> [UInt8] {
     let digest = [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
       _ = EVP_DigestFinal_ex(context, buffer.baseAddress, nil)
@@ -46,7 +49,7 @@ public struct SHA256: ~Copyable {
   /// The 32 bytes of the digest of `bytes`.
   public static func hash(_ bytes: [UInt8]) -> [UInt8] { hash(slice: bytes[...]) }
 
-  /// The 32 bytes of the digest of a part of something, which is not copied.
+  /// The 32 bytes of the digest of a slice, which is not copied.
   public static func hash(slice bytes: ArraySlice<UInt8>) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
       let done = bytes.withUnsafeBytes {
@@ -57,8 +60,8 @@ public struct SHA256: ~Copyable {
     }
   }
 
-  /// Whether two digests are the same, one of them a secret's. How long it takes says nothing about
-  /// how close they are (CRYPTO_memcmp(3)).
+  /// Whether two digests are equal. For digests of secrets: the time taken does not depend on their
+  /// content (CRYPTO_memcmp(3)).
   public static func areSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
   }

@@ -1,27 +1,27 @@
 import Encoding
 import StrictJSON
 
-/// A compact JWS (RFC 7515 section 7.1), cut into its parts and decoded; nothing in it is proven.
+/// A compact JWS (RFC 7515 section 7.1), split and decoded. Nothing in it is proven yet.
 public struct CompactJWS: Sendable {
-  /// The longest header segment that is read. Three certificates of Apple's take 4 to 6 KB; one of
-  /// 100 KiB is still read as far as to say that it is none.
+  /// The longest header segment that is accepted, in bytes. Three of Apple's certificates take 4 to
+  /// 6 KB. The limit admits a certificate of 100 KiB, which is then refused as too long.
   public static let maximumHeaderBytes = 196_608
 
-  /// All of it, as it came.
+  /// The whole text, as received.
   public let text: ArraySlice<UInt8>
-  /// The header as it came, in base64url.
+  /// The header segment, in base64url.
   public let header: ArraySlice<UInt8>
-  /// `header.payload`, what the signature covers.
+  /// `header.payload`: the bytes that the signature covers.
   public let signingInput: ArraySlice<UInt8>
-  /// The payload, decoded and unproven.
+  /// The decoded payload, not proven.
   public let payload: [UInt8]
-  /// The signature, decoded; ES256 wants 64 bytes.
+  /// The decoded signature; that of ES256 has 64 bytes.
   public let signature: [UInt8]
 
-  /// Cuts and decodes.
+  /// Splits the text and decodes payload and signature.
   ///
-  /// - Throws: `ProofFailure.malformed` unless there are three segments of strict base64url, the
-  ///   first not empty.
+  /// - Throws: `ProofFailure.malformed` unless there are three segments, the header segment is not
+  ///   empty and not too long, and the others are strict base64url.
   public init(parsing text: ArraySlice<UInt8>) throws(ProofFailure) {
     let dot = UInt8(ascii: ".")
     guard let first = ByteSearch.first(dot, in: text),
@@ -42,10 +42,11 @@ public struct CompactJWS: Sendable {
   }
 }
 
-/// What the header of a JWS says: the certificates that shall explain its signature.
+/// The header of a JWS: the certificates for its signature.
 struct JWSHeader {
-  /// Members that would change what is verified or where keys come from. Apple sends none of them,
-  /// and RFC 7515 section 4.1.11 has `crit` refused by whoever does not implement its extensions.
+  /// Members that would change what is verified or which key verifies it. Apple sends none of them,
+  /// and RFC 7515 section 4.1.11 requires that `crit` is refused unless its extensions are
+  /// implemented.
   private static let unwanted = ["crit", "b64", "zip", "enc", "epk", "jwk", "jku", "x5u", "kid"]
 
   /// DER of leaf, intermediate and root.

@@ -1,27 +1,28 @@
 import COpenSSL
 
-/// A table of a P-256 key's multiples: with it a signature costs a third.
+/// A table of a P-256 key's multiples, which cuts the time to verify a signature to a third.
 ///
-/// ECDSA (FIPS 186-5 section 6.4.2) wants u₁G + u₂Q. For the curve's own G OpenSSL has a table of
-/// multiples; for a key Q, which it expects to see once, it has none. Apple signs with one key for
-/// a year, so Q becomes the generator of a second group, for which OpenSSL makes the same kind of
-/// table (EC_GROUP_precompute_mult(3)). All arithmetic on points is OpenSSL's; here is the
-/// equation, with no division but that by s (`ScalarInverse`).
+/// ECDSA (FIPS 186-5 section 6.4.2) computes u₁G + u₂Q. OpenSSL has a table of multiples for the
+/// curve's generator G but none for a key Q, which it expects to use once. Apple signs with one key
+/// for a year. So Q becomes the generator of a second group, for which OpenSSL makes the same kind
+/// of table (EC_GROUP_precompute_mult(3)). OpenSSL does all arithmetic on points; this class only
+/// evaluates the equation, with one division, by s (`ScalarInverse`).
 ///
-/// A signature takes 25 µs where OpenSSL alone takes 75; the table is made in 26 ms and takes 150
-/// KB. Where a library makes no table, it is as right and slower than without.
+/// A signature takes 25 µs, with OpenSSL alone 75 µs. Making the table takes 26 ms and 150 KB. If a
+/// version of OpenSSL makes no table, the results are the same but slower than without this class.
 final class KeyTable {
   private let curve = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
-  /// The curve with the key in the generator's place.
+  /// The curve with the key as its generator.
   private let group: OpaquePointer?
   private let numbers = BN_CTX_new()
   private let sum: OpaquePointer?
   private let term: OpaquePointer?
-  /// What takes the doublings of an inverse out again: 1/2 to the power of as many as there may be.
+  /// 1/2 to the power of `ScalarInverse.maximumDoublings`, modulo the order: removes the doublings
+  /// of an almost inverse.
   private let halvings = BN_new()
 
-  /// Nil where `point`, a key uncompressed (SEC 1 section 2.3.3), is none on P-256, and where there
-  /// is no memory.
+  /// Makes the table of an uncompressed point (SEC 1 section 2.3.3). Returns nil if it is not on
+  /// P-256 or there is no memory.
   init?(_ point: ArraySlice<UInt8>) {
     group = EC_GROUP_dup(curve)
     sum = EC_POINT_new(curve)
@@ -51,8 +52,8 @@ final class KeyTable {
     EC_GROUP_free(curve)
   }
 
-  /// Whether `signature`, R and S of 32 bytes each, holds over a digest of 32. False may also be
-  /// that something could not be worked out: then the caller asks OpenSSL, and refuses by that.
+  /// Whether `signature`, R and S of 32 bytes each, is valid for a digest of 32 bytes. Also false
+  /// when a computation failed, so the caller must let OpenSSL decide before it refuses.
   func proves(_ signature: [UInt8], over digest: [UInt8]) -> Bool {
     BN_CTX_start(numbers)
     defer { BN_CTX_end(numbers) }
@@ -74,12 +75,12 @@ final class KeyTable {
     return bytes.withUnsafeBufferPointer { BN_bin2bn($0.baseAddress, Int32($0.count), number) }
   }
 
-  /// At least 1, and less than the order.
+  /// Whether a number is at least 1 and less than the order.
   private func isScalar(_ number: OpaquePointer) -> Bool {
     BN_is_zero(number) == 0 && BN_cmp(number, order) < 0
   }
 
-  /// 1/s modulo the order: what was worked out here is multiplied back.
+  /// 1/s modulo the order. The result is checked: multiplied by s it must be 1.
   private func inverse(of s: OpaquePointer, _ bytes: ArraySlice<UInt8>) -> OpaquePointer? {
     guard let almost = ScalarInverse.almost(of: bytes),
       let inverse = number(almost.number[...]), let product = BN_CTX_get(numbers),
@@ -90,7 +91,7 @@ final class KeyTable {
     return inverse
   }
 
-  /// The sum becomes e/s · G + r/s · Q.
+  /// Sets `sum` to e/s · G + r/s · Q.
   private func add(_ e: OpaquePointer, _ r: OpaquePointer, _ inverse: OpaquePointer) -> Bool {
     BN_mod_mul(e, e, inverse, order, numbers) == 1
       && EC_POINT_mul(curve, sum, e, nil, nil, numbers) == 1
@@ -99,10 +100,10 @@ final class KeyTable {
       && EC_POINT_add(curve, sum, sum, term, numbers) == 1
   }
 
-  /// Whether the sum's x is r modulo the order; there is none at infinity.
+  /// Whether the x coordinate of `sum` is r modulo the order n. False at infinity, which has none.
   ///
-  /// The sum's x is known as X/Z². A division modulo p takes as long as half a multiple of a point:
-  /// X is compared with r·Z² instead, and with (r + n)·Z² where r + n is less than p as well.
+  /// The coordinate is given as X/Z². A division modulo p takes half as long as multiplying a
+  /// point. So X is compared with r·Z² instead, and, if r + n is less than p, with (r + n)·Z².
   private func isX(_ r: OpaquePointer) -> Bool {
     guard EC_POINT_is_at_infinity(curve, sum) == 0, let x = BN_CTX_get(numbers),
       let z = BN_CTX_get(numbers), let next = BN_CTX_get(numbers),
@@ -112,7 +113,7 @@ final class KeyTable {
     return isProduct(x, r, z) || (BN_cmp(next, field) < 0 && isProduct(x, next, z))
   }
 
-  /// Whether x is r·z in the curve's field.
+  /// Whether x equals r·z modulo p.
   private func isProduct(_ x: OpaquePointer, _ r: OpaquePointer, _ z: OpaquePointer) -> Bool {
     guard let product = BN_CTX_get(numbers) else { return false }
     return BN_mod_mul(product, r, z, field, numbers) == 1 && BN_cmp(product, x) == 0

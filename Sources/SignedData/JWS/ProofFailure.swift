@@ -1,10 +1,10 @@
-/// Why something that should be signed by Apple is not proven to be.
+/// Why a JWS was not proven to be signed by Apple.
 ///
-/// Carries a reason code for counters and logs, and nothing of what was sent.
+/// Holds a reason code for counters and logs, and no part of the JWS.
 public enum ProofFailure: Error, Sendable, Equatable {
-  /// Not a compact JWS (RFC 7515 section 7.1): it can never become valid.
+  /// Not a compact JWS (RFC 7515 section 7.1), so it can never become valid.
   case malformed(String)
-  /// A JWS that nobody we trust has signed.
+  /// A JWS without a valid signature by a trusted chain.
   case untrusted(String)
 
   /// A short code, stable across releases: letters, digits and underscores.

@@ -2,18 +2,21 @@ import Encoding
 
 /// Proves compact JWS: a certificate chain to a trusted root, and the signature of its leaf.
 ///
-/// Keeps promise 3: what `prove` does not throw at was signed with a key that Apple (or a root the
-/// operator configured) vouched for at that moment. There is no mode that skips it, and nothing
-/// named in a certificate is ever fetched.
+/// Keeps promise 3: if `prove` does not throw, the JWS was signed with a key that Apple, or a root
+/// that the operator configured, had certified at that time. No mode skips the proof, and no URL in
+/// a certificate is ever fetched.
 ///
-/// One per thread: OpenSSL's contexts and the cache of proven chains are not shared.
+/// One for each thread: OpenSSL's contexts and the cache of proven chains are not shared.
 public final class Prover {
-  /// A chain that was proven: its leaf's key, and when the whole chain is valid.
+  /// A proven chain.
   private final class ProvenChain {
+    /// The header segment that held the chain.
     let header: [UInt8]
+    /// The leaf's key.
     let key: VerifyingKey
+    /// The seconds since 1970 at which every certificate of the chain is valid.
     let window: ClosedRange<Int64>
-    /// Of the header: a third of what is hashed is the same in every notification.
+    /// The hash state after the header, which is a third of the bytes of a notification.
     let start: SHA256
 
     init(header: ArraySlice<UInt8>, key: VerifyingKey, window: ClosedRange<Int64>) {
@@ -26,20 +29,22 @@ public final class Prover {
     }
   }
 
-  /// Apple signs with one leaf at a time; a chain here costs about 10 KB, and 150 more with a table
-  /// of its key.
+  /// Apple signs with one leaf at a time. A chain takes about 10 KB, and 150 KB more with a key
+  /// table.
   private static let maximumChains = 32
 
   private let pinned: [[UInt8]]
   private let roots: [Certificate]
-  /// Most recently used first. Only chains whose leaf really signed the header they came in get
-  /// here, so an outsider can neither fill it nor push anything out of it.
+  /// The most recently used first. A chain is added only after its leaf has signed a JWS, so that
+  /// without such a key a client can neither fill the cache nor evict a chain.
   private var chains: [ProvenChain] = []
 
-  /// How often a chain was found proven already, and how often it had to be proven.
+  /// How often a chain was found in the cache.
   public private(set) var chainHits = 0
+  /// How often a chain had to be proven.
   public private(set) var chainMisses = 0
 
+  /// - Throws: `ProofFailure.untrusted` when a configured root is no certificate in strict DER.
   public init(roots: TrustRoots) throws(ProofFailure) {
     pinned = roots.pinned
     var certificates: [Certificate] = []
@@ -47,14 +52,17 @@ public final class Prover {
     self.roots = certificates
   }
 
-  /// Proves that `jws` was signed by the App Store with a chain valid at `milliseconds` since 1970.
+  /// Proves that the App Store signed `jws`, with a chain valid at `milliseconds` since 1970.
   ///
-  /// - Throws: `ProofFailure`; the payload is to be trusted only where nothing was thrown.
+  /// - Throws: `ProofFailure.malformed` or `.untrusted`; the payload must not be used then.
   public func prove(_ jws: CompactJWS, at milliseconds: Int64) throws(ProofFailure) {
     _ = try hashOfProven(jws, at: milliseconds)
   }
 
-  /// As `prove`, and goes on to the SHA-256 of the whole text: nearly all of it was hashed already.
+  /// Like `prove`, and returns the SHA-256 of the whole text, nearly all of which the proof has
+  /// hashed already.
+  ///
+  /// - Throws: `ProofFailure.malformed` or `.untrusted`; the payload must not be used then.
   public func proveHashing(
     _ jws: CompactJWS, at milliseconds: Int64
   ) throws(ProofFailure) -> [UInt8] {
@@ -63,6 +71,7 @@ public final class Prover {
     return hash.finish()
   }
 
+  /// Proves the JWS and returns the hash state after its signing input.
   private func hashOfProven(
     _ jws: CompactJWS, at milliseconds: Int64
   ) throws(ProofFailure) -> SHA256 {
@@ -80,7 +89,7 @@ public final class Prover {
     return hash
   }
 
-  /// The hash of what was signed, unfinished.
+  /// Verifies the signature and returns the hash state after the signing input.
   private func require(
     _ chain: ProvenChain, _ jws: CompactJWS
   ) throws(ProofFailure) -> SHA256 {
@@ -93,6 +102,7 @@ public final class Prover {
     return hash
   }
 
+  /// The cached chain of a header segment, moved to the front.
   private func recall(_ header: ArraySlice<UInt8>) -> ProvenChain? {
     let index = chains.firstIndex { ByteSearch.areEqual($0.header[...], header) }
     guard let index else { return nil }
@@ -114,7 +124,7 @@ public final class Prover {
     return ProvenChain(header: segment, key: try VerifyingKey(of: leaf), window: window)
   }
 
-  /// Rounds down, and for any number at all: an unproven date gets this far.
+  /// Rounds down, for any number: the date is not proven yet and may be anything.
   private static func floorSeconds(_ milliseconds: Int64) -> Int64 {
     milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
   }

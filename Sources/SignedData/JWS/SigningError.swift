@@ -1,8 +1,8 @@
-/// Why something could not be signed. The proving half has its own verdicts; this is not one.
+/// Why a key could not be made, read or used to sign. Failed proofs are `ProofFailure`.
 public enum SigningError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// OpenSSL refused; what was attempted.
+  /// A call of OpenSSL failed; the text says what was attempted, worded to follow "could not".
   case failed(_ attempt: String)
-  /// The text holds no private key of a kind that is used here.
+  /// The text is no unencrypted private key of a supported kind.
   case unknownKey
 
   public var description: String {

@@ -1,14 +1,18 @@
 import COpenSSL
 
-/// A private key that signs: what the simulator and tests have in place of Apple, and what an
-/// `Ed25519Key` signs with.
+/// A private key that signs: for the simulator and tests, which act as Apple, and for `Ed25519Key`.
 ///
-/// May be used by many threads at once: signing only reads the key, and every call has a context
-/// of its own.
+/// It is in this module, which otherwise only verifies, because this is the only module that
+/// imports OpenSSL.
+///
+/// Several threads may use a key at once: signing only reads it, and every call has its own
+/// context.
 public final class SigningKey: Sendable {
-  /// Apple uses P-256 for the leaf and P-384 above it; the others make wrong chains for tests.
+  /// Apple uses P-256 for the leaf and P-384 for the certificates above it. RSA makes wrong chains
+  /// for tests; Ed25519 signs anchors.
   public enum Kind: Sendable, Equatable, CaseIterable { case p256, p384, rsa2048, ed25519 }
 
+  /// The digest of a signature; Apple uses SHA-256 and SHA-384.
   public enum Digest: Sendable, Equatable, CaseIterable { case sha1, sha256, sha384, sha512 }
 
   public let kind: Kind
@@ -23,7 +27,9 @@ public final class SigningKey: Sendable {
 
   deinit { EVP_PKEY_free(key) }
 
-  /// A new key from the system's randomness (EVP_PKEY_keygen(3)).
+  /// Generates a key from the system's randomness (EVP_PKEY_keygen(3)).
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL cannot generate a key.
   public static func generate(_ kind: Kind) throws(SigningError) -> SigningKey {
     let name =
       switch kind {
@@ -51,6 +57,9 @@ public final class SigningKey: Sendable {
   }
 
   /// Reads an unencrypted key in PEM (RFC 7468 section 10, or the older SEC 1 form).
+  ///
+  /// - Throws: `SigningError.unknownKey` when the text holds no unencrypted key of a supported
+  ///   kind; `SigningError.failed` when OpenSSL has no memory.
   public static func read(pem: [UInt8]) throws(SigningError) -> SigningKey {
     guard let input = MemoryInput.open(pem) else { throw .failed("read a key") }
     // Without a callback OpenSSL would ask the terminal for the password of an encrypted key.
@@ -65,7 +74,7 @@ public final class SigningKey: Sendable {
     return SigningKey(owning: key, kind: kind)
   }
 
-  /// Nil for curves and sizes that nothing here signs with.
+  /// The kind of a key; nil for other algorithms, curves and sizes.
   private static func kind(of key: OpaquePointer) -> Kind? {
     switch EVP_PKEY_get_bits(key) {
     case 256 where EVP_PKEY_is_a(key, "EC") == 1: .p256
@@ -76,7 +85,9 @@ public final class SigningKey: Sendable {
     }
   }
 
-  /// The private key in PEM (PKCS#8), unencrypted: belongs in a file of mode 0600.
+  /// The private key in PEM (PKCS#8), unencrypted: write it to a file of mode 0600 only.
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL cannot encode the key.
   public func pem() throws(SigningError) -> [UInt8] {
     guard let buffer = BIO_new(BIO_s_mem()) else { throw .failed("write a key") }
     defer { BIO_free(buffer) }
@@ -84,15 +95,17 @@ public final class SigningKey: Sendable {
       throw .failed("write a key")
     }
     var text: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: 1024)
+    var chunk = [UInt8](repeating: 0, count: 1024)
     while true {
-      let count = BIO_read(buffer, &piece, Int32(piece.count))
+      let count = BIO_read(buffer, &chunk, Int32(chunk.count))
       guard count > 0 else { return text }
-      text += piece.prefix(Int(count))
+      text += chunk.prefix(Int(count))
     }
   }
 
   /// The public half as a SubjectPublicKeyInfo in DER (RFC 5280 section 4.1.2.7).
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL cannot encode the key.
   public func publicKey() throws(SigningError) -> [UInt8] {
     var raw: UnsafeMutablePointer<UInt8>?
     let count = i2d_PUBKEY(key, &raw)
@@ -101,8 +114,10 @@ public final class SigningKey: Sendable {
     return Array(UnsafeBufferPointer(start: raw, count: Int(count)))
   }
 
-  /// Signs as JWS wants it (RFC 7518 section 3.4): for a P-256 key ES256, 64 bytes R ‖ S. A P-384
-  /// key gives 96 bytes; RSA and Ed25519 keys give their own signature as it is.
+  /// Signs in the form of JWS (RFC 7518 section 3.4): R ‖ S, 64 bytes for a P-256 key (ES256) and
+  /// 96 for P-384. RSA and Ed25519 keys give their signature unchanged.
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL cannot sign.
   public func sign(
     _ bytes: [UInt8], digest: Digest = .sha256
   ) throws(SigningError) -> [UInt8] {
@@ -120,11 +135,13 @@ public final class SigningKey: Sendable {
     return Self.pad(r, width) + Self.pad(s, width)
   }
 
-  /// Signs as X.509 wants it: ECDSA signatures in DER (RFC 3279 section 2.2.3).
+  /// Signs in the form of X.509: ECDSA signatures in DER (RFC 3279 section 2.2.3).
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL cannot sign.
   package func signDER(_ bytes: [UInt8], digest: Digest) throws(SigningError) -> [UInt8] {
     guard let context = EVP_MD_CTX_new() else { throw .failed("sign") }
     defer { EVP_MD_CTX_free(context) }
-    // Ed25519 has its digest built in and takes none.
+    // The digest is part of Ed25519, so none may be given.
     let algorithm = kind == .ed25519 ? nil : Self.algorithm(digest)
     var size = 512
     var signature = [UInt8](repeating: 0, count: size)
@@ -134,7 +151,7 @@ public final class SigningKey: Sendable {
     return Array(signature.prefix(size))
   }
 
-  /// Static tables of OpenSSL: nothing to free.
+  /// Pointers to static tables of OpenSSL, never freed.
   private static func algorithm(_ digest: Digest) -> OpaquePointer? {
     switch digest {
     case .sha1: EVP_sha1()
@@ -144,7 +161,7 @@ public final class SigningKey: Sendable {
     }
   }
 
-  /// A DER integer as exactly `width` bytes: its sign byte goes, lost leading zeros come back.
+  /// A DER integer as exactly `width` bytes: without its sign byte, with leading zeros.
   private static func pad(_ integer: ArraySlice<UInt8>, _ width: Int) -> [UInt8] {
     let digits = integer.drop { $0 == 0 }
     return [UInt8](repeating: 0, count: width - digits.count) + digits

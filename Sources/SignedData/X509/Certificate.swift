@@ -1,14 +1,17 @@
 import COpenSSL
 
-/// An X.509 certificate (RFC 5280) held by OpenSSL. Stays on the thread that made it.
+/// An X.509 certificate (RFC 5280), parsed by OpenSSL. For one thread only.
 package final class Certificate {
-  /// The longest certificate that is read; Apple's have about 1,100 bytes.
+  /// The longest certificate that is accepted, in bytes; Apple's have about 1,100.
   static let maximumBytes = 8192
 
   let handle: OpaquePointer
   let der: [UInt8]
 
-  /// Reads exactly one certificate in strict DER.
+  /// Parses one certificate in strict DER.
+  ///
+  /// - Throws: `ProofFailure.untrusted` when the bytes are too many, are not strict DER, or are no
+  ///   certificate.
   package init(der: [UInt8]) throws(ProofFailure) {
     guard der.count <= Self.maximumBytes, DERShape.isStrict(der[...]) else {
       throw .untrusted("certificate_der")
@@ -25,9 +28,10 @@ package final class Certificate {
     self.der = der
   }
 
-  /// Reads a file that holds one certificate in PEM or DER.
+  /// Parses a file that holds one certificate in PEM or DER. Throws `ProofFailure.malformed` for
+  /// any other content.
   convenience init(file: [UInt8]) throws(ProofFailure) {
-    let der = Self.unarmoured(file) ?? file
+    let der = Self.decodePEM(file) ?? file
     do throws(ProofFailure) {
       try self.init(der: der)
     } catch {
@@ -37,7 +41,8 @@ package final class Certificate {
 
   deinit { X509_free(handle) }
 
-  private static func unarmoured(_ file: [UInt8]) -> [UInt8]? {
+  /// The DER of a certificate in PEM; nil if the text holds none.
+  private static func decodePEM(_ file: [UInt8]) -> [UInt8]? {
     guard let input = MemoryInput.open(file) else { return nil }
     guard let certificate = PEM_read_bio_X509(input.handle, nil, nil, nil) else {
       ERR_clear_error()
@@ -52,17 +57,17 @@ package final class Certificate {
     return bytes
   }
 
-  // MARK: What the policy asks
+  // MARK: Properties that ChainPolicy checks
 
   var version: Int { X509_get_version(handle) + 1 }
 
-  /// Positive and at most 20 bytes (RFC 5280 section 4.1.2.2).
+  /// Whether the serial number is positive and has at most 20 bytes (RFC 5280 section 4.1.2.2).
   var hasSoundSerialNumber: Bool {
     guard let serial = X509_get0_serialNumber(handle) else { return false }
     return ASN1_STRING_type(serial) == V_ASN1_INTEGER && ASN1_STRING_length(serial) <= 20
   }
 
-  /// The signature over this certificate is made with SHA-256 or better.
+  /// Whether the signature over this certificate uses SHA-256, SHA-384 or SHA-512.
   var hasStrongSignature: Bool {
     [
       NID_ecdsa_with_SHA256, NID_ecdsa_with_SHA384, NID_ecdsa_with_SHA512,
@@ -70,7 +75,7 @@ package final class Certificate {
     ].contains(X509_get_signature_nid(handle))
   }
 
-  /// An extension occurs at most once (RFC 5280 section 4.2).
+  /// Whether every extension occurs at most once (RFC 5280 section 4.2).
   var hasDistinctExtensions: Bool {
     let count = X509_get_ext_count(handle)
     for index in 0..<max(count, 0) {
@@ -81,7 +86,7 @@ package final class Certificate {
     return true
   }
 
-  /// Carries the extension with this dotted object identifier, not marked critical.
+  /// Whether the extension with this dotted object identifier is present and not critical.
   func carriesMarker(_ identifier: String) -> Bool {
     guard let object = OBJ_txt2obj(identifier, 1) else { return false }
     defer { ASN1_OBJECT_free(object) }
@@ -90,7 +95,7 @@ package final class Certificate {
     return X509_EXTENSION_get_critical(X509_get_ext(handle, index)) == 0
   }
 
-  /// Basic constraints: nil where absent or unreadable.
+  /// The basic constraints; nil if they are absent or cannot be parsed.
   var basicConstraints: (isAuthority: Bool, isCritical: Bool)? {
     var critical: Int32 = 0
     guard let raw = X509_get_ext_d2i(handle, NID_basic_constraints, &critical, nil) else {
@@ -102,20 +107,20 @@ package final class Certificate {
     return (constraints.pointee.ca != 0, critical == 1)
   }
 
-  /// The key usage extension is there and has this bit (`KU_…`).
+  /// Whether the key usage extension is present and has this bit (`KU_…`).
   func hasKeyUsage(_ bit: Int32) -> Bool {
     has(flag: EXFLAG_KUSAGE) && X509_get_key_usage(handle) & UInt32(bit) != 0
   }
 
-  /// No extended key usage, or one that names no purpose in particular.
+  /// Whether there is no extended key usage, or one that allows any purpose.
   var isOpenToAnyPurpose: Bool {
     !has(flag: EXFLAG_XKUSAGE) || X509_get_extended_key_usage(handle) & UInt32(XKU_ANYEKU) != 0
   }
 
   func has(flag: Int32) -> Bool { X509_get_extension_flags(handle) & UInt32(flag) != 0 }
 
-  /// The key is on P-256, its curve named and its point not compressed: then, and only then, the
-  /// SubjectPublicKeyInfo (RFC 5480) is these 26 bytes, 0x04, and 64 bytes of point.
+  /// Whether the key is on P-256, with a named curve and an uncompressed point: exactly then the
+  /// SubjectPublicKeyInfo (RFC 5480) is these 26 bytes, 0x04, and 64 bytes of the point.
   var hasPlainP256Key: Bool {
     let prefix: [UInt8] = [
       0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08,
@@ -131,7 +136,8 @@ package final class Certificate {
     return bytes.starts(with: prefix)
   }
 
-  /// notBefore to notAfter, in seconds since 1970; both ends belong to it (RFC 5280, 4.1.2.5).
+  /// From notBefore to notAfter in seconds since 1970, both included (RFC 5280 section 4.1.2.5);
+  /// nil if a date cannot be read or the range is empty.
   var validity: ClosedRange<Int64>? {
     guard let from = Self.seconds(X509_get0_notBefore(handle)),
       let to = Self.seconds(X509_get0_notAfter(handle)), from <= to

@@ -1,13 +1,13 @@
-/// When certificates are valid, for reports. Nothing is proven by it.
+/// The validity of certificates, for reports. Proves nothing.
 public enum CertificateDates {
-  /// Of the certificate in `der`, milliseconds since 1970; nil where it cannot be read.
+  /// The validity of a certificate in milliseconds since 1970; nil if it cannot be parsed.
   public static func validity(der: [UInt8]) -> ClosedRange<Int64>? {
     guard let certificate = try? Certificate(der: der) else { return nil }
     return certificate.validity.map { $0.lowerBound * 1000...$0.upperBound * 1000 }
   }
 
-  /// Of the whole chain in the header of a compact JWS: when all of its certificates are valid.
-  /// Nil where there is no such chain, or no such time.
+  /// The time, in milliseconds since 1970, at which all certificates in the header of a compact JWS
+  /// are valid; nil if there is no such chain or no such time.
   public static func chainValidity(jws: ArraySlice<UInt8>) -> ClosedRange<Int64>? {
     guard let dot = jws.firstIndex(of: UInt8(ascii: ".")),
       let header = try? JWSHeader(parsing: jws[..<dot])

@@ -1,18 +1,19 @@
 import COpenSSL
 
-/// What a chain must be to speak for the App Store.
+/// The requirements for a certificate chain of the App Store.
 ///
 /// OpenSSL checks signatures, names, dates, path lengths, name constraints and unknown critical
-/// extensions (RFC 5280 section 6). The rest is asked here in small questions, because OpenSSL by
-/// itself accepts missing Apple markers, a certificate authority as leaf, other key usages, other
-/// keys, and chains of two. Key identifiers are not demanded: chains without them are legal.
+/// extensions (RFC 5280 section 6). The rest is checked here, one property at a time, because
+/// OpenSSL by itself accepts missing Apple markers, a certificate authority as leaf, other key
+/// usages, other keys, and chains of two. Key identifiers are not required: they are optional.
 enum ChainPolicy {
   private static let leafMarker = "1.2.840.113635.100.6.11.1"
   private static let intermediateMarker = "1.2.840.113635.100.6.2.1"
 
-  /// Proves leaf → intermediate → one of `roots`, all valid at `seconds` since 1970.
+  /// Proves the path leaf → intermediate → one of `roots`, all valid at `seconds` since 1970.
   ///
-  /// - Returns: the seconds at which every certificate of the chain is valid.
+  /// - Returns: the seconds since 1970 at which every certificate of the chain is valid.
+  /// - Throws: `ProofFailure.untrusted` with the code of the first requirement that is not met.
   static func prove(
     leaf: Certificate, intermediate: Certificate, roots: [Certificate], at seconds: Int64
   ) throws(ProofFailure) -> ClosedRange<Int64> {
@@ -29,8 +30,8 @@ enum ChainPolicy {
         failure = .untrusted("chain_dates")
         continue
       }
-      // To OpenSSL the last second is past (X509_cmp_time(3)); by RFC 5280 it belongs to the
-      // validity, and a chain must mean the same here as in the prover's cache.
+      // For OpenSSL the last second is no longer valid (X509_cmp_time(3)). By RFC 5280 it is, and
+      // the prover's cache, which uses the window alone, must give the same result.
       let moment = min(seconds, window.upperBound - 1)
       if isPath(leaf, intermediate, root, moment) { return window }
       failure = .untrusted("chain_path")
@@ -76,8 +77,8 @@ enum ChainPolicy {
     return window
   }
 
-  /// OpenSSL's own verification, with one trusted certificate and one untrusted, security level 2
-  /// (no SHA-1, no RSA under 2,048 bits), and nothing fetched: there is no code here that could.
+  /// OpenSSL's own verification, with one trusted and one untrusted certificate and security level
+  /// 2 (no SHA-1, no RSA under 2,048 bits). Nothing is fetched: no lookup method is set.
   private static func isPath(
     _ leaf: Certificate, _ intermediate: Certificate, _ root: Certificate, _ seconds: Int64
   ) -> Bool {

@@ -1,15 +1,17 @@
-/// Whether bytes are one DER value (X.690 section 10): definite, shortest lengths all the way down,
-/// and nothing after it. OpenSSL's reader also takes BER, where one certificate has many encodings.
+/// Checks that bytes are one DER value (X.690 section 10). OpenSSL's parser also accepts BER, in
+/// which one certificate has many encodings.
 public enum DERShape {
+  /// Whether every length in `bytes` is definite and in its shortest form, and nothing follows the
+  /// value.
   package static func isStrict(_ bytes: ArraySlice<UInt8>) -> Bool {
     guard let end = value(bytes, depth: 0) else { return false }
     return end == bytes.endIndex
   }
 
-  /// Deeper than any certificate, shallow enough for the stack.
+  /// More levels than a certificate has, few enough for the stack.
   private static let maximumDepth = 24
 
-  /// The index after the value at the start of `bytes`; nil where it is not strict.
+  /// The index after the value at the start of `bytes`; nil if it is not strict DER.
   private static func value(_ bytes: ArraySlice<UInt8>, depth: Int) -> Int? {
     guard depth < maximumDepth, bytes.count >= 2 else { return nil }
     let tag = bytes[bytes.startIndex]
@@ -26,7 +28,7 @@ public enum DERShape {
     return end
   }
 
-  /// Where the contents start and how many bytes they have; nil for indefinite or padded lengths.
+  /// The index and the size in bytes of the contents; nil for an indefinite or a padded length.
   private static func length(_ bytes: ArraySlice<UInt8>) -> (start: Int, count: Int)? {
     guard let first = bytes.first else { return nil }
     if first < 0x80 { return (bytes.startIndex + 1, Int(first)) }

@@ -1,4 +1,4 @@
-/// The certificate authorities a chain may end in.
+/// The certificate authorities in which a chain may end.
 public struct TrustRoots: Sendable {
   /// SHA-256 of the DER of Apple Root CA – G3 (apple.com/certificateauthority), valid 2014-04-30 to
   /// 2039-04-30.
@@ -7,14 +7,14 @@ public struct TrustRoots: Sendable {
     0x7C, 0x4F, 0x5C, 0x75, 0x6F, 0x30, 0x17, 0xB3, 0xA8, 0xC4, 0x88, 0xC3, 0x65, 0x3E, 0x91, 0x79,
   ]
 
-  /// SHA-256 of certificates that serve as a root when a chain brings them as its third entry.
+  /// The SHA-256 of certificates that are a root if a chain has them as its third entry.
   public let pinned: [[UInt8]]
-  /// DER of further roots, tried whatever the third entry is, as Apple's libraries do.
+  /// The DER of further roots, tried with any third entry, as Apple's libraries do.
   public let certificates: [[UInt8]]
 
-  /// Apple's root, and the certificates of `files`, each in DER or PEM.
+  /// Apple's root and the certificates in the contents of `files`, each in DER or PEM.
   ///
-  /// - Throws: `ProofFailure.malformed` where a file holds no certificate.
+  /// - Throws: `ProofFailure.malformed` if a file holds no certificate.
   public init(files: [[UInt8]] = []) throws(ProofFailure) {
     pinned = [Self.appleRootCAG3]
     var certificates: [[UInt8]] = []
@@ -24,7 +24,7 @@ public struct TrustRoots: Sendable {
     self.certificates = certificates
   }
 
-  /// Other pins than Apple's, for trials of what a pin does.
+  /// Other pins than Apple's, for tests.
   package init(pinned: [[UInt8]], certificates: [[UInt8]] = []) {
     (self.pinned, self.certificates) = (pinned, certificates)
   }

@@ -1,13 +1,16 @@
 public import SignedData
 
-/// The three certificates of Apple's chain in shape and size, under names that are nobody's: a
-/// P-384 root, a P-384 intermediate with path length 0, a P-256 leaf, all signed with SHA-384.
-/// Apple's take 583, 794 and 1,076 bytes of DER (Root CA G3, WWDR G6, Prod ECC … Receipt Signing).
+/// The three certificates of Apple's chain in shape and size, under invented names: a P-384 root, a
+/// P-384 intermediate with path length 0 and a P-256 leaf, all signed with SHA-384. Apple's take
+/// 583, 794 and 1,076 bytes of DER (Root CA G3, WWDR G6, Prod ECC … Receipt Signing).
 extension CertificateMaker {
-  /// Long enough that every simulated history is provable at its signedDate: 2010 to 2050.
+  /// 2010 to 2049 in milliseconds since 1970: long enough that every simulated history can be
+  /// proven at its signed dates.
   public static let longValidity: ClosedRange<Int64> = 1_262_304_000_000...2_524_607_999_000
 
-  /// Signs itself; no markers, as Apple's root has none.
+  /// The root, which signs itself and, like Apple's, has no marker extension.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot export the key.
   public static func root(_ key: SigningKey) throws(SigningError) -> CertificateMaker {
     let name = self.name("Simulated Root CA - G3", unit: "Simulated Authority")
     return CertificateMaker(
@@ -20,7 +23,10 @@ extension CertificateMaker {
       ])
   }
 
-  /// Addresses end in `.invalid` (RFC 2606 section 2): nobody can ever answer there.
+  /// The intermediate. Its addresses end in `.invalid` (RFC 2606 section 2), so that none of them
+  /// can ever be resolved.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot export a key.
   public static func intermediate(
     _ key: SigningKey, issuer: CertificateMaker, issuerKey: SigningKey
   ) throws(SigningError) -> CertificateMaker {
@@ -41,7 +47,9 @@ extension CertificateMaker {
       ])
   }
 
-  /// The only one whose key signs App Store data.
+  /// The leaf, whose key signs App Store data.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot export a key.
   public static func leaf(
     _ key: SigningKey, issuer: CertificateMaker, issuerKey: SigningKey
   ) throws(SigningError) -> CertificateMaker {

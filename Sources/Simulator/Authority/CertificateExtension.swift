@@ -1,11 +1,11 @@
 public import SignedData
 
-/// One extension of a certificate (RFC 5280 section 4.2): any identifier, any bytes, so that wrong
-/// ones can be made as easily as right ones.
+/// One extension of a certificate (RFC 5280 section 4.2). Any identifier and any bytes are
+/// possible, so that wrong extensions can be made as easily as right ones.
 public struct CertificateExtension: Sendable, Equatable {
   public var oid: String
   public var critical: Bool
-  /// What stands inside the extension's OCTET STRING.
+  /// The content of the extension's OCTET STRING.
   public var der: [UInt8]
 
   public init(oid: String, critical: Bool = false, der: [UInt8]) {
@@ -21,17 +21,18 @@ public struct CertificateExtension: Sendable, Equatable {
     case cRLSign = 0x02
   }
 
-  /// The leaf that signs App Store data carries this identifier.
+  /// Identifies the leaf that signs App Store data.
   public static let receiptSigningMarker = "1.2.840.113635.100.6.11.1"
-  /// Apple's Worldwide Developer Relations intermediate carries this one.
+  /// Identifies Apple's Worldwide Developer Relations intermediate.
   public static let intermediateMarker = "1.2.840.113635.100.6.2.1"
 
-  /// Apple's markers: not critical, and NULL inside.
+  /// A marker as Apple makes it: not critical, with NULL as content.
   public static func marker(_ oid: String) -> CertificateExtension {
     CertificateExtension(oid: oid, der: [0x05, 0x00])
   }
 
-  /// RFC 5280 section 4.2.1.9. `ca: false` is the default and so not written: an empty SEQUENCE.
+  /// RFC 5280 section 4.2.1.9. `ca: false` is the default value, which DER leaves out, so that the
+  /// SEQUENCE is empty.
   public static func basicConstraints(
     ca: Bool, pathLength: UInt8? = nil, critical: Bool = true
   ) -> CertificateExtension {
@@ -41,6 +42,7 @@ public struct CertificateExtension: Sendable, Equatable {
       oid: "2.5.29.19", critical: critical, der: DERWriter.sequence(parts))
   }
 
+  /// RFC 5280 section 4.2.1.3.
   public static func keyUsage(
     _ usages: [KeyUsage], critical: Bool = true
   ) -> CertificateExtension {
@@ -50,14 +52,19 @@ public struct CertificateExtension: Sendable, Equatable {
       der: DERWriter.bits([bits], unused: UInt8(min(7, bits.trailingZeroBitCount))))
   }
 
-  /// RFC 5280 leaves the method open: the first 20 bytes of SHA-256 over the SubjectPublicKeyInfo.
+  /// The first 20 bytes of SHA-256 over the SubjectPublicKeyInfo; RFC 5280 section 4.2.1.2 leaves
+  /// the method open.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot export the key.
   public static func subjectKeyIdentifier(
     _ key: SigningKey
   ) throws(SigningError) -> CertificateExtension {
     CertificateExtension(oid: "2.5.29.14", der: DERWriter.octets(try identifier(key)))
   }
 
-  /// Names the key that signs the certificate.
+  /// Identifies the key that signs the certificate (RFC 5280 section 4.2.1.1).
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot export the key.
   public static func authorityKeyIdentifier(
     _ issuer: SigningKey
   ) throws(SigningError) -> CertificateExtension {
@@ -65,7 +72,7 @@ public struct CertificateExtension: Sendable, Equatable {
     return CertificateExtension(oid: "2.5.29.35", der: DERWriter.sequence(identifier))
   }
 
-  /// A policy with a notice for people, as Apple's leaf has one.
+  /// A policy with a notice for human readers, as Apple's leaf has one.
   public static func policy(
     _ oid: String, notice: String, practices: String
   ) -> CertificateExtension {
@@ -78,7 +85,8 @@ public struct CertificateExtension: Sendable, Equatable {
     return CertificateExtension(oid: "2.5.29.32", der: DERWriter.sequence(policy))
   }
 
-  /// Where the issuer's certificate and its OCSP responder would be; nobody ever looks there.
+  /// Addresses of the issuer's certificate and of its OCSP responder; a verifier must not fetch
+  /// them.
   public static func authorityInformation(issuer: String, ocsp: String) -> CertificateExtension {
     let issuerAt = DERWriter.sequence(
       DERWriter.oid("1.3.6.1.5.5.7.48.2"), DERWriter.element(0x86, Array(issuer.utf8)))
@@ -88,7 +96,7 @@ public struct CertificateExtension: Sendable, Equatable {
       oid: "1.3.6.1.5.5.7.1.1", der: DERWriter.sequence(issuerAt, ocspAt))
   }
 
-  /// Where a CRL would be (RFC 5280 section 4.2.1.13).
+  /// The address of a revocation list (RFC 5280 section 4.2.1.13).
   public static func revocationList(_ address: String) -> CertificateExtension {
     let name = DERWriter.element(0x86, Array(address.utf8))
     let point = DERWriter.element(0xA0, DERWriter.element(0xA0, name))

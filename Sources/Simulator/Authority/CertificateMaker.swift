@@ -1,9 +1,8 @@
 import Encoding
-import Glibc
 public import SignedData
 
-/// Makes X.509 certificates (RFC 5280) shaped like the three of Apple's chain, or deliberately
-/// unlike them: every property can be changed before `make`.
+/// Makes X.509 certificates (RFC 5280) like the three of Apple's chain, or deliberately wrong ones:
+/// every property can be changed before `make`.
 ///
 ///     var leaf = try CertificateMaker.leaf(key, issuer: intermediate, issuerKey: above)
 ///     leaf.extensions.removeAll { $0.oid == CertificateExtension.receiptSigningMarker }
@@ -20,17 +19,17 @@ public struct CertificateMaker: Sendable {
     }
   }
 
-  /// As people count: 3 is written as 2, 1 is left out.
+  /// The version's number, 1 to 3. DER writes 3 as 2, and leaves 1 out.
   public var version: UInt8 = 3
-  /// Magnitude of the serial number, most significant byte first; random where nil.
+  /// Magnitude of the serial number, most significant byte first; random if nil.
   public var serial: [UInt8]?
   public var subject: [NamePart]
   public var issuer: [NamePart]
-  /// Milliseconds since 1970, cut to seconds; both ends belong to the validity.
+  /// Milliseconds since 1970, truncated to seconds; the certificate is valid at both ends too.
   public var notBefore: Int64
   public var notAfter: Int64
   public var digest = SigningKey.Digest.sha384
-  /// In this order; none at all leaves the whole field out.
+  /// Written in this order; an empty list leaves the field out.
   public var extensions: [CertificateExtension]
 
   public init(
@@ -45,10 +44,12 @@ public struct CertificateMaker: Sendable {
   }
 
   /// The certificate in DER.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot export the key or cannot sign.
   public func make(
     for key: SigningKey, signedBy issuerKey: SigningKey
   ) throws(SigningError) -> [UInt8] {
-    // The same identifier stands inside and outside of what is signed (section 4.1.1.2).
+    // The same identifier is inside and outside the signed part (RFC 5280 section 4.1.1.2).
     let algorithm = Self.algorithm(issuerKey.kind, digest)
     let parts = [
       version > 1 ? DERWriter.element(0xA0, DERWriter.integer([version - 1])) : [],
@@ -79,13 +80,14 @@ public struct CertificateMaker: Sendable {
     return text + Array("-----END CERTIFICATE-----\n".utf8)
   }
 
-  /// The certificate in a PEM text that holds one; nil where it does not.
+  /// The certificate in a PEM text. Returns nil if the text is not exactly one certificate.
   public static func der(pem: [UInt8]) -> [UInt8]? {
     let lines = pem.split(separator: 0x0A)
     guard lines.first?.starts(with: "-----BEGIN CERTIFICATE-----".utf8) == true,
       lines.last?.starts(with: "-----END CERTIFICATE-----".utf8) == true
     else { return nil }
-    return JWSSigner.decodeBase64(lines.dropFirst().dropLast().flatMap { $0 })
+    return Base64.decode(
+      String(decoding: lines.dropFirst().dropLast().flatMap { $0 }, as: UTF8.self))
   }
 
   private static func randomSerial() -> [UInt8] {
@@ -112,28 +114,23 @@ public struct CertificateMaker: Sendable {
     }
   }
 
-  /// One attribute in each set, in the order given (RFC 5280 section 4.1.2.4).
+  /// A name with one attribute in each set, in the given order (RFC 5280 section 4.1.2.4).
   private static func name(_ parts: [NamePart]) -> [UInt8] {
     let sets = parts.map { part in
-      // Countries are PrintableString (RFC 5280 appendix A.1), everything else UTF8String.
+      // A country is a PrintableString (RFC 5280 appendix A.1), all other parts are UTF8String.
       let text = part.oid == "2.5.4.6" ? DERWriter.printable(part.text) : DERWriter.text(part.text)
       return DERWriter.set(DERWriter.sequence(DERWriter.oid(part.oid), text))
     }
     return DERWriter.sequence(sets.flatMap(\.self))
   }
 
-  /// UTCTime through 2049, GeneralizedTime after (RFC 5280 section 4.1.2.5).
+  /// UTCTime until 2049, GeneralizedTime after that (RFC 5280 section 4.1.2.5).
   private static func time(_ milliseconds: Int64) -> [UInt8] {
-    var seconds = time_t(milliseconds / 1000)
-    var parts = tm()
-    gmtime_r(&seconds, &parts)
-    let year = Int(parts.tm_year) + 1900
-    let rest = [
-      Int(parts.tm_mon) + 1, Int(parts.tm_mday), Int(parts.tm_hour), Int(parts.tm_min),
-      Int(parts.tm_sec),
-    ]
-    let isShort = (1950..<2050).contains(year)
-    let digits = (isShort ? [year % 100] : [year / 100, year % 100]) + rest
+    let time = CivilTime(milliseconds: milliseconds)
+    let second = time.millisecondOfDay / 1000
+    let rest = [time.month, time.dayOfMonth, second / 3600, second / 60 % 60, second % 60]
+    let isShort = (1950..<2050).contains(time.year)
+    let digits = (isShort ? [time.year % 100] : [time.year / 100, time.year % 100]) + rest
     let text = digits.map { $0 < 10 ? "0\($0)" : "\($0)" }.joined() + "Z"
     return DERWriter.element(isShort ? 0x17 : 0x18, Array(text.utf8))
   }

@@ -2,12 +2,14 @@ import Encoding
 public import SignedData
 import StrictJSON
 
-/// Signs payloads as compact JWS (RFC 7515 section 7.1) under one header, as Apple does.
+/// Signs payloads as compact JWS (RFC 7515 section 7.1), all with the same header, as Apple does.
 public struct JWSSigner: Sendable {
   private let key: SigningKey
   private let header: [UInt8]
 
-  /// Header `{"alg":"ES256","x5c":[…]}`; the chain is leaf first, in DER.
+  /// Signs with the header `{"alg":"ES256","x5c":[…]}`.
+  ///
+  /// - Parameter chain: certificates in DER, the leaf first.
   public init(key: SigningKey, chain: [[UInt8]]) {
     let certificates = chain.map {
       JSONValue.string(String(decoding: Base64.encode($0), as: UTF8.self))
@@ -17,13 +19,15 @@ public struct JWSSigner: Sendable {
       header: JSONValue.object([("alg", .string("ES256")), ("x5c", .array(certificates))]).bytes)
   }
 
-  /// Any header at all, for tests of what a verifier must refuse.
+  /// Signs with any header, to test what a verifier must refuse.
   public init(key: SigningKey, header: [UInt8]) {
     self.key = key
     self.header = Base64URL.encode(header)
   }
 
   /// `header.payload.signature`, in ASCII.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot sign.
   public func sign(_ payload: [UInt8]) throws(SigningError) -> [UInt8] {
     var text = header
     text.append(UInt8(ascii: "."))
@@ -31,17 +35,5 @@ public struct JWSSigner: Sendable {
     let signature = try key.sign(text)
     text.append(UInt8(ascii: "."))
     return text + Base64URL.encode(signature)
-  }
-
-  /// The bytes of a base64 text; nil where it is none.
-  static func decodeBase64(_ text: [UInt8]) -> [UInt8]? {
-    Base64URL.decode(
-      text.filter { $0 != UInt8(ascii: "=") }.map {
-        switch $0 {
-        case UInt8(ascii: "+"): UInt8(ascii: "-")
-        case UInt8(ascii: "/"): UInt8(ascii: "_")
-        default: $0
-        }
-      })
   }
 }

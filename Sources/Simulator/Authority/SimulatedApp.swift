@@ -1,4 +1,4 @@
-/// The app that the notifications speak about.
+/// The app that the notifications are about.
 public struct SimulatedApp: Sendable, Equatable {
   public var bundleId: String
   public var appAppleId: Int64

@@ -2,20 +2,21 @@ import Glibc
 public import SignedData
 public import StrictJSON
 
-/// What stands in for Apple: a chain of three certificates and the keys to it.
+/// The simulated counterpart of Apple's certificate authority: a chain of three certificates and
+/// their keys.
 ///
-/// The root's key is kept too, so that further leaves can be made by hand; whoever has the folder
-/// can make notifications that a service trusting this root believes.
+/// The root's key is stored too, so that further leaves can be made by hand. With the folder anyone
+/// can sign notifications that a service accepts if it trusts this root.
 public struct SimulatedAuthority: Sendable {
-  /// The root in DER: what a service is told to trust.
+  /// The root certificate in DER, which a service is configured to trust.
   public let root: [UInt8]
   /// Leaf, intermediate, root, in DER, as in x5c.
   public let chain: [[UInt8]]
-  /// The leaf's key: signs anything, for tests of wrong headers and payloads.
+  /// The leaf's key, which signs anything, to test wrong headers and payloads.
   public let leafKey: SigningKey
   private let signer: JWSSigner
 
-  /// Needed only while the chain is made and written.
+  /// The keys of a new chain; only the leaf's is needed once the chain is written.
   private struct Keys {
     let root: SigningKey
     let intermediate: SigningKey
@@ -29,7 +30,9 @@ public struct SimulatedAuthority: Sendable {
     signer = JWSSigner(key: leafKey, chain: chain)
   }
 
-  /// A new authority in memory.
+  /// A new authority that exists only in memory.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot make the keys or certificates.
   public static func make() throws(SigningError) -> SimulatedAuthority { try makeWithKeys().0 }
 
   private static func makeWithKeys() throws(SigningError) -> (SimulatedAuthority, Keys) {
@@ -53,7 +56,8 @@ public struct SimulatedAuthority: Sendable {
   /// Makes a new authority in a new folder of mode 0700: `root.der`, the chain in PEM, and the keys
   /// in PEM with mode 0600.
   ///
-  /// - Throws: `SimulatorError.exists` where the folder already has something in it.
+  /// - Throws: `SimulatorError.exists` if the folder is not empty; `.file` if the folder or a file
+  ///   cannot be written; `.signing` if OpenSSL cannot make the keys or certificates.
   public static func create(at folder: String) throws(SimulatorError) -> SimulatedAuthority {
     let made: (authority: SimulatedAuthority, keys: Keys)
     let files: [(name: String, mode: mode_t, bytes: [UInt8])]
@@ -71,7 +75,7 @@ public struct SimulatedAuthority: Sendable {
     } catch {
       throw .signing(error)
     }
-    // An empty folder may be there already; each file must be new, so none is ever overwritten.
+    // An empty folder may exist already. Each file must be new, so none is ever overwritten.
     if mkdir(folder, 0o700) != 0 {
       guard errno == EEXIST else { throw .file("make", path: folder, code: errno) }
       guard rmdir(folder) == 0, mkdir(folder, 0o700) == 0 else { throw .exists(path: folder) }
@@ -84,6 +88,9 @@ public struct SimulatedAuthority: Sendable {
   }
 
   /// Reads an authority that `create` made.
+  ///
+  /// - Throws: `SimulatorError.file` if a file cannot be read; `.authority` if one is not a
+  ///   certificate or key in PEM.
   public static func load(from folder: String) throws(SimulatorError) -> SimulatedAuthority {
     let key = try OutputFile.read(folder + "/leaf.key.pem")
     var chain: [[UInt8]] = []
@@ -103,12 +110,16 @@ public struct SimulatedAuthority: Sendable {
 
   // MARK: Signing
 
-  /// Signs a payload as Apple signs it: compact JWS, in ASCII.
+  /// Signs a payload as Apple does: compact JWS, in ASCII.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot sign.
   public func sign(payload: [UInt8]) throws(SigningError) -> [UInt8] { try signer.sign(payload) }
 
   /// Signs a decoded notification. Objects `data.transaction`, `data.renewalInfo` and
   /// `appData.appTransaction` become `signedTransactionInfo`, `signedRenewalInfo` and
-  /// `signedAppTransactionInfo`; everything else stays as it is.
+  /// `signedAppTransactionInfo`; all other members stay as they are.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot sign.
   public func signedPayload(_ notification: JSONValue) throws(SigningError) -> [UInt8] {
     guard case .object(let members) = notification else {
       return try signer.sign(notification.bytes)
@@ -122,18 +133,20 @@ public struct SimulatedAuthority: Sendable {
   }
 
   /// The POST body: `{"signedPayload":"…"}`.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot sign.
   public func sign(notification: JSONValue) throws(SigningError) -> [UInt8] {
     // A compact JWS has no character that JSON would escape.
     Array(#"{"signedPayload":""#.utf8) + (try signedPayload(notification)) + Array(#""}"#.utf8)
   }
 
-  /// Decoded part and its signed name.
+  /// The names of decoded parts, and the names of their signed forms.
   private static let parts = [
     "transaction": "signedTransactionInfo", "renewalInfo": "signedRenewalInfo",
     "appTransaction": "signedAppTransactionInfo",
   ]
 
-  /// Each part is signed on its own, as Apple does, before the whole is signed over them.
+  /// Signs each part on its own, as Apple does, before the whole payload is signed.
   private func signParts(of carrier: JSONValue) throws(SigningError) -> JSONValue {
     guard case .object(let members) = carrier else { return carrier }
     var signed: [(String, JSONValue)] = []

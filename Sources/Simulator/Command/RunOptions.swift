@@ -1,7 +1,8 @@
 import Encoding
 
-/// The words after `simulate run`.
+/// The arguments after `simulate run`.
 struct RunOptions: Equatable {
+  /// Where the notifications go.
   enum Target: Equatable {
     case file(String)
     case url(ServiceAddress)
@@ -21,115 +22,120 @@ struct RunOptions: Equatable {
   var json = false
   var target = Target.file("-")
 
-  /// 2026-01-01T00:00:00Z: fixed, so that the same words give the same payloads on every day.
+  /// 2026-01-01T00:00:00Z: fixed, so that the same arguments give the same payloads on every day.
   static let standardEnd: Int64 = 1_767_225_600_000
 
-  /// - Parameter now: what `--end now` means.
-  /// Reads every word or refuses the first wrong one by name: a mistyped fault rate must not give a
-  /// run without faults.
+  /// Reads all arguments. A mistyped fault rate must not give a run without faults.
+  ///
+  /// - Parameter now: the time that `--end now` means, milliseconds since 1970.
+  /// - Throws: `SimulatorError.usage` that names the first wrong argument.
   init(_ arguments: [String], now: Int64) throws(SimulatorError) {
-    var words = arguments[...]
+    var rest = arguments[...]
     var hasTarget = false
-    while let word = words.popFirst() {
-      switch word {
+    while let argument = rest.popFirst() {
+      switch argument {
       case "--shuffle": faults.shuffle = true
       case "--force": replaces = true
       case "--json": json = true
       case "--output", "--url":
-        if hasTarget { throw .usage("\(word): give one of --output and --url") }
+        if hasTarget { throw .usage("\(argument): give one of --output and --url") }
         hasTarget = true
         fallthrough
       default:
-        guard Self.valued.contains(word) else { throw .usage("unknown word '\(word)'") }
-        guard let value = words.popFirst() else { throw .usage("\(word) needs a value") }
-        try take(word, value, now)
+        guard Self.flagsWithValue.contains(argument) else {
+          throw .usage("unknown argument '\(argument)'")
+        }
+        guard let value = rest.popFirst() else { throw .usage("\(argument) needs a value") }
+        try set(argument, value, now)
       }
     }
-    guard hasTarget else { throw .usage("say where to: --output FILE, --output - or --url URL") }
+    guard hasTarget else { throw .usage("name a target: --output FILE, --output - or --url URL") }
     if lifecycles.isEmpty == (fleet == nil) {
       throw .usage("give one of --lifecycle NAME and --fleet N")
     }
   }
 
-  /// Words that take a value.
-  private static let valued: Set<String> = [
+  private static let flagsWithValue: Set<String> = [
     "--lifecycle", "--fleet", "--days", "--seed", "--end", "--bundle-id", "--app-apple-id",
     "--environment", "--authority", "--duplicate", "--late", "--drop", "--rate", "--connections",
     "--output", "--url",
   ]
 
-  /// One word with its value. `valued` and this switch name the same words.
-  private mutating func take(
-    _ word: String, _ value: String, _ now: Int64
+  /// Sets the option of one flag. `flagsWithValue` and this switch name the same flags.
+  private mutating func set(
+    _ flag: String, _ value: String, _ now: Int64
   ) throws(SimulatorError) {
-    switch word {
+    switch flag {
     case "--lifecycle": lifecycles = try Self.names(value)
-    case "--fleet": fleet = Int(try Self.whole(word, value, 1...Int64(Fleet.maximumCustomers)))
-    case "--days": days = try Self.whole(word, value, 1...10_000)
-    case "--seed": seed = UInt64(try Self.whole(word, value, 0...Int64.max))
-    case "--end": end = try Self.time(word, value, now)
+    case "--fleet": fleet = Int(try Self.whole(flag, value, 1...Int64(Fleet.maximumCustomers)))
+    case "--days": days = try Self.whole(flag, value, 1...10_000)
+    case "--seed": seed = UInt64(try Self.whole(flag, value, 0...Int64.max))
+    case "--end": end = try Self.time(flag, value, now)
     case "--bundle-id": app.bundleId = value
-    case "--app-apple-id": app.appAppleId = try Self.whole(word, value, 1...Int64.max)
+    case "--app-apple-id": app.appAppleId = try Self.whole(flag, value, 1...Int64.max)
     case "--environment":
       guard ["Production", "Sandbox"].contains(value) else {
-        throw .usage("\(word) '\(value)': is Production or Sandbox")
+        throw .usage("\(flag) '\(value)': must be Production or Sandbox")
       }
       app.environment = value
     case "--authority": authority = value
-    case "--duplicate": faults.duplicate = try Self.share(word, value)
-    case "--late": faults.late = try Self.share(word, value)
-    case "--drop": faults.drop = try Self.share(word, value)
-    case "--rate": rate = try Self.number(word, value, 0.001...1_000_000)
-    case "--connections": connections = Int(try Self.whole(word, value, 1...1024))
+    case "--duplicate": faults.duplicate = try Self.share(flag, value)
+    case "--late": faults.late = try Self.share(flag, value)
+    case "--drop": faults.drop = try Self.share(flag, value)
+    case "--rate": rate = try Self.number(flag, value, 0.001...1_000_000)
+    case "--connections": connections = Int(try Self.whole(flag, value, 1...1024))
     case "--output": target = .file(value)
     default:
       guard let address = ServiceAddress(value) else {
-        throw .usage("--url '\(value)': is http://HOST:PORT/PATH")
+        throw .usage("--url '\(value)': must be http://HOST:PORT/PATH")
       }
       target = .url(address)
     }
   }
 
-  /// Names separated by commas; `all` stands for all of them.
+  /// Names of lifecycles, separated by commas; `all` stands for all of them.
   private static func names(_ value: String) throws(SimulatorError) -> [String] {
     let names = value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     if names == ["all"] { return Lifecycle.all.map(\.name) }
     for name in names where Lifecycle.named(name) == nil {
-      throw .usage("--lifecycle '\(name)' is not one that 'simulate list' names")
+      throw .usage("--lifecycle '\(name)': must be one that 'simulate list' names")
     }
     return names
   }
 
   private static func whole(
-    _ word: String, _ value: String, _ range: ClosedRange<Int64>
+    _ flag: String, _ value: String, _ range: ClosedRange<Int64>
   ) throws(SimulatorError) -> Int64 {
     guard let number = Int64(value), range.contains(number) else {
       let bounds = "\(range.lowerBound) to \(range.upperBound)"
-      throw .usage("\(word) '\(value)': is a whole number, \(bounds)")
+      throw .usage("\(flag) '\(value)': must be a whole number, \(bounds)")
     }
     return number
   }
 
   private static func number(
-    _ word: String, _ value: String, _ range: ClosedRange<Double>
+    _ flag: String, _ value: String, _ range: ClosedRange<Double>
   ) throws(SimulatorError) -> Double {
     guard let number = Double(value), range.contains(number) else {
-      throw .usage("\(word) '\(value)': is a number, \(range.lowerBound) to \(range.upperBound)")
+      let bounds = "\(range.lowerBound) to \(range.upperBound)"
+      throw .usage("\(flag) '\(value)': must be a number, \(bounds)")
     }
     return number
   }
 
-  private static func share(_ word: String, _ value: String) throws(SimulatorError) -> Double {
-    try number(word, value, 0...1)
+  private static func share(_ flag: String, _ value: String) throws(SimulatorError) -> Double {
+    try number(flag, value, 0...1)
   }
 
-  /// The contract's times, and `now`, which makes a run differ from day to day.
+  /// RFC 3339 or milliseconds since 1970, as in all commands, or `now`, with which a run differs
+  /// from day to day.
   private static func time(
-    _ word: String, _ value: String, _ now: Int64
+    _ flag: String, _ value: String, _ now: Int64
   ) throws(SimulatorError) -> Int64 {
     if value == "now" { return now }
-    guard let time = CivilTime.parse(value) else {
-      throw .usage("\(word) '\(value)': is 2026-01-01T00:00:00Z, milliseconds since 1970, or now")
+    guard let time = Timestamp.parse(value), time >= 0 else {
+      throw .usage(
+        "\(flag) '\(value)': must be like 2026-01-01T00:00:00Z, milliseconds since 1970, or now")
     }
     return time
   }

@@ -4,22 +4,23 @@ import StrictJSON
 
 /// `subledger simulate …`: a local App Store on the command line.
 public enum SimulateCommand {
-  /// How a command ends.
+  /// Exit codes.
   enum Exit: Int32 {
     case good = 0
     /// Some deliveries were refused or not made.
-    case findings, usage, unavailable
+    case findings
+    case usage, unavailable
   }
 
-  /// Runs the words after `simulate`.
+  /// Runs the command with the arguments after `simulate`.
   ///
   /// - Parameters:
-  ///   - output: takes what belongs on standard output, without the line's end. Notifications for
-  ///     `--output -` go to the descriptor itself.
-  ///   - progress: takes what belongs on standard error.
-  ///   - shouldStop: asked between deliveries, from several threads; true ends the run cleanly.
-  /// - Returns: the exit code: 0 good, 1 some deliveries refused or not made, 2 usage,
-  ///   3 unavailable.
+  ///   - output: receives each line for standard output, without its end. Notifications for
+  ///     `--output -` go to the descriptor directly.
+  ///   - progress: receives each line for standard error.
+  ///   - shouldStop: called between deliveries, from several threads; true ends the run cleanly.
+  /// - Returns: the exit code: 0 good, 1 some deliveries were refused or not made, 2 wrong
+  ///   arguments, 3 unavailable.
   public static func run(
     arguments: [String], output: (String) -> Void, progress: @escaping @Sendable (String) -> Void,
     shouldStop: @escaping @Sendable () -> Bool = { false }
@@ -35,40 +36,45 @@ public enum SimulateCommand {
     }
   }
 
-  /// One subcommand a word. `--help` anywhere among the words wins over everything.
+  /// Runs one subcommand. `--help` anywhere among the arguments prints help instead.
   private static func dispatch(
     _ arguments: [String], _ output: (String) -> Void,
     _ progress: @escaping @Sendable (String) -> Void, _ shouldStop: @escaping @Sendable () -> Bool
   ) throws(SimulatorError) -> Exit {
-    guard let command = arguments.first else { throw .usage("say what to simulate") }
-    let words = Array(arguments.dropFirst())
-    let wantsHelp = words.contains { $0 == "--help" || $0 == "-h" }
+    guard let command = arguments.first else { throw .usage("name a subcommand") }
+    let rest = Array(arguments.dropFirst())
+    let wantsHelp = rest.contains { $0 == "--help" || $0 == "-h" }
     switch command {
     case "--help", "-h", "help": output(SimulateHelp.all)
-    case "ca": wantsHelp ? output(SimulateHelp.ca) : try makeAuthority(words, output)
-    case "list": wantsHelp ? output(SimulateHelp.list) : try list(words, output)
+    case "ca": wantsHelp ? output(SimulateHelp.ca) : try makeAuthority(rest, output)
+    case "list": wantsHelp ? output(SimulateHelp.list) : try list(rest, output)
     case "run":
-      if !wantsHelp { return try run(words, output, progress, shouldStop) }
+      if !wantsHelp { return try run(rest, output, progress, shouldStop) }
       output(SimulateHelp.run)
-    default: throw .usage("unknown word '\(command)'")
+    default: throw .usage("unknown subcommand '\(command)'")
     }
     return .good
   }
 
   private static func makeAuthority(
-    _ words: [String], _ output: (String) -> Void
+    _ arguments: [String], _ output: (String) -> Void
   ) throws(SimulatorError) {
-    if let flag = words.first(where: { $0.hasPrefix("-") }) {
-      throw .usage("unknown word '\(flag)'")
+    if let flag = arguments.first(where: { $0.hasPrefix("-") }) {
+      throw .usage("unknown argument '\(flag)'")
     }
-    guard words.count == 1 else { throw .usage("simulate ca needs one folder") }
-    _ = try SimulatedAuthority.create(at: words[0])
-    output("made \(words[0]); trust it with \"trustRoots\": [\"\(words[0])/root.der\"]")
+    guard arguments.count == 1 else { throw .usage("simulate ca needs one folder") }
+    let folder = arguments[0]
+    _ = try SimulatedAuthority.create(at: folder)
+    output("made \(folder); trust it with \"trustRoots\": [\"\(folder)/root.der\"]")
   }
 
-  private static func list(_ words: [String], _ output: (String) -> Void) throws(SimulatorError) {
-    if let word = words.first(where: { $0 != "--json" }) { throw .usage("unknown word '\(word)'") }
-    guard words.isEmpty else {
+  private static func list(
+    _ arguments: [String], _ output: (String) -> Void
+  ) throws(SimulatorError) {
+    if let argument = arguments.first(where: { $0 != "--json" }) {
+      throw .usage("unknown argument '\(argument)'")
+    }
+    guard arguments.isEmpty else {
       let items = Lifecycle.all.map {
         JSONValue.object([("name", .string($0.name)), ("summary", .string($0.summary))])
       }
@@ -82,16 +88,16 @@ public enum SimulateCommand {
 
   // MARK: run
 
-  /// Everything that can be refused is refused before the first signature.
+  /// All arguments are checked before the first signature is made.
   private static func run(
-    _ words: [String], _ output: (String) -> Void,
+    _ arguments: [String], _ output: (String) -> Void,
     _ progress: @escaping @Sendable (String) -> Void, _ shouldStop: @escaping @Sendable () -> Bool
   ) throws(SimulatorError) -> Exit {
-    let options = try RunOptions(words, now: Clock.now())
+    let options = try RunOptions(arguments, now: Clock.now())
     if case .file(let path) = options.target, path != "-", !options.replaces,
       OutputFile.exists(path)
     {
-      throw .usage("\(path) exists and was left alone: name another file, or say --force")
+      throw .usage("\(path) exists and was not changed: name another file, or give --force")
     }
     let authority = try authority(options, progress)
     let notifications = notifications(options)
@@ -103,13 +109,13 @@ public enum SimulateCommand {
         deliveries, of: notifications, authority: authority, to: path,
         replacing: options.replaces, shouldStop: shouldStop,
         progress: { progress("\($0) of \(total) written") })
-      // Standard output belongs to the notifications then.
-      let say = path == "-" ? progress : output
+      // With `-` standard output holds the notifications.
+      let write = path == "-" ? progress : output
       guard written == total else {
-        say("stopped: \(written) of \(total) written" + (path == "-" ? "" : ", nothing kept"))
+        write("stopped: \(written) of \(total) written" + (path == "-" ? "" : ", no file is left"))
         return .findings
       }
-      say(Summary.written(total, of: notifications.count, json: options.json))
+      write(Summary.written(total, of: notifications.count, json: options.json))
       return .good
     case .url(let address):
       let player = Player(
@@ -123,7 +129,7 @@ public enum SimulateCommand {
     }
   }
 
-  /// Several lifecycles are several customers, so their ids never meet.
+  /// Each lifecycle is played by a customer of its own, so that their ids differ.
   private static func notifications(_ options: RunOptions) -> [SimulatedNotification] {
     if let customers = options.fleet {
       return Fleet(
@@ -137,8 +143,8 @@ public enum SimulateCommand {
     }.sorted(by: SimulatedNotification.precedes)
   }
 
-  /// The authority named on the command line, else in the environment, else the one in the working
-  /// folder; made where there is none.
+  /// The authority named on the command line, else in the process environment, else the one in the
+  /// working folder. It is made if there is none.
   private static func authority(
     _ options: RunOptions, _ progress: (String) -> Void
   ) throws(SimulatorError) -> SimulatedAuthority {

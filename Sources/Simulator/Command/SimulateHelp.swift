@@ -1,4 +1,4 @@
-/// What `--help` prints.
+/// The texts that `--help` prints.
 enum SimulateHelp {
   static let all = """
     subledger simulate: a local App Store that signs notifications as Apple does.
@@ -15,7 +15,7 @@ enum SimulateHelp {
     subledger simulate ca DIR
 
     Makes DIR (mode 0700) with root.der, the chain in PEM, and its keys (mode 0600). A service
-    believes what it signs when DIR/root.der is among its trustRoots. An existing one is left alone.
+    accepts what it signs if DIR/root.der is among its trustRoots. An existing one is not changed.
 
     Example: subledger simulate ca ./authority
     """
@@ -40,25 +40,25 @@ enum SimulateHelp {
       --bundle-id B        com.example.app
       --app-apple-id N     123456789
       --environment E      Production or Sandbox (Production)
-      --authority DIR      signs with it, makes it where missing
+      --authority DIR      signs with it, makes it if it is missing
                            ($SUBLEDGER_AUTHORITY, else ./subledger-authority)
 
-    What goes wrong on the way, each a share of all notifications from 0 to 1:
-      --late R             arrives at one of Apple's retries only, up to 85 hours later
+    Faults in delivery, each a share of all notifications from 0 to 1:
+      --late R             arrives only at one of Apple's retries, up to 85 hours later
       --duplicate R        arrives again at later retries, up to 157 hours later
       --drop R             never arrives
-      --shuffle            in any order whatever
+      --shuffle            delivers in a random order
 
-    Where to:
+    Target:
       --output FILE        NDJSON, one POST body a line; - is standard output
-      --force              FILE may be replaced
-      --url URL            POSTs them; the path is /v1/notifications where URL has none
-      --connections N      at once (4); one keeps the order
-      --rate R             so many a second at most
+      --force              replaces FILE if it exists
+      --url URL            POSTs them; the path is /v1/notifications if URL has none
+      --connections N      connections at once (4); with 1 the order is preserved
+      --rate R             at most R notifications a second
       --json               the summary as JSON
 
-    Ends with 0 when all was delivered, 1 when some were refused or it was stopped, 2 for wrong
-    words, 3 when the service or the disk is unavailable.
+    Exits with 0 if all were delivered, 1 if some were refused or it was stopped, 2 for wrong
+    arguments, 3 if the service or the disk is unavailable.
 
     Example:
       subledger simulate run --fleet 500 --days 400 --seed 7 --shuffle --duplicate 0.1 \\

@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// What a run says at its end, for people or as JSON.
+/// The summary that a run prints at its end, as text or as JSON.
 enum Summary {
   static func written(_ deliveries: Int, of notifications: Int, json: Bool) -> String {
     guard json else { return "\(deliveries) deliveries of \(notifications) notifications" }
@@ -22,14 +22,14 @@ enum Summary {
       if report.isStopped { parts.append("stopped") }
       return parts.joined(separator: ", ")
     }
-    let rows: (([(key: String, value: Int)]) -> JSONValue) = { rows in
-      .object(rows.map { ($0.key, .integer(Int64($0.value))) })
+    let object: (([(key: String, value: Int)]) -> JSONValue) = { counts in
+      .object(counts.map { ($0.key, .integer(Int64($0.value))) })
     }
     return JSONValue.object([
       ("deliveries", .integer(Int64(report.deliveries))),
       ("answered", .integer(Int64(report.answered))),
-      ("by_status", rows(statuses.map { (String($0.key), $0.value) })),
-      ("by_outcome", rows(outcomes)),
+      ("by_status", object(statuses.map { (String($0.key), $0.value) })),
+      ("by_outcome", object(outcomes)),
       ("retries", .integer(Int64(report.retries))),
       ("given_up", .integer(Int64(report.unanswered))),
       ("stopped", .boolean(report.isStopped)),

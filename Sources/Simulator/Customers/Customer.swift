@@ -1,11 +1,12 @@
 import Encoding
 import StrictJSON
 
-/// One customer of the simulated App Store: performs steps, and collects what Apple would send.
+/// One customer of the simulated App Store: performs steps, and collects the notifications that
+/// Apple would send.
 ///
-/// Holds one subscription (one original transaction id), any one-time purchases, and the family
-/// members that share the subscription, who are customers of their own. A step that makes no sense
-/// now, such as a renewal without a subscription, does nothing.
+/// A customer has one subscription (one original transaction id), any number of one-time purchases,
+/// and family members who share the subscription and are customers themselves. A step that is
+/// impossible in the current state, such as a renewal without a subscription, does nothing.
 struct Customer {
   /// Apple's codes for `data.status`.
   enum State: Int64 {
@@ -16,33 +17,37 @@ struct Customer {
   let app: SimulatedApp
   let storefront: Storefront
   let appTransactionId: String
-  /// Two apps in three set one.
+  /// Set for two customers in three.
   let appAccountToken: String?
   let isMember: Bool
   let seed: UInt64
   let number: Int
 
   var generator: SeededGenerator
-  /// The customer's clock, milliseconds since 1970.
+  /// The customer's current time, milliseconds since 1970.
   var now: Int64
   private(set) var notifications: [SimulatedNotification] = []
 
   var state = State.active
   var current: Purchase?
   var renewal: Renewal?
-  /// The purchase that a refund would be about.
+  /// The newest purchase, which a refund is about.
   var newest: Purchase?
   var members: [Customer] = []
   private var nextId: Int64
   private var lastSigned: Int64 = 0
-  /// Billing periods are counted from here, so that the 31st comes back after February.
+  /// Billing periods are counted from this date, so that the 31st is used again after February.
   var anchor = CivilTime(milliseconds: 0)
   var months: Int64 = 0
-  /// Hundredths of the list price, and what it becomes at the renewal.
+  /// The current price and that of the next renewal, in percent of the list price.
   private var priceLevel: Int64 = 100
   var nextPriceLevel: Int64 = 100
 
-  /// Numbers up to 499,999 have ids and luck of their own; their family members follow above.
+  /// - Parameters:
+  ///   - number: up to 499,999; ids and random choices follow from it. A family member has the
+  ///     purchaser's number plus 500,000.
+  ///   - now: the customer's first time, milliseconds since 1970, truncated to seconds.
+  ///   - owner: for a family member, the purchaser's storefront.
   init(app: SimulatedApp, seed: UInt64, number: Int, now: Int64, owner: Storefront? = nil) {
     self.app = app
     self.seed = seed
@@ -57,10 +62,11 @@ struct Customer {
     let token = generator.uuid()
     appAccountToken = generator.chance(0.67) && !isMember ? token : nil
     var range = SeededGenerator(seed: seed)
-    // 15 digits: a range for each seed, a thousand for each customer.
+    // 15 digits: each seed has a range, and each customer a thousand ids in it.
     nextId = (400_000 + range.number(in: 0...89_999)) * 1_000_000_000 + Int64(number) * 1000
   }
 
+  /// Performs one step of a script, first for the family members whom it affects.
   mutating func perform(_ step: Step) {
     follow(step)
     switch step {
@@ -98,8 +104,8 @@ struct Customer {
 
   // MARK: Periods
 
-  /// A lapse below 60 days does not restart the subscription (recentSubscriptionStartDate); the
-  /// original transaction id stays whatever the lapse.
+  /// A lapse of less than 60 days does not restart the subscription (recentSubscriptionStartDate).
+  /// The original transaction id stays the same after any lapse.
   private mutating func subscribe(_ product: Product, _ offer: Offer?, _ subtype: String) {
     let lapse = current.map { now - ($0.expiresDate ?? now) } ?? .max
     let start = lapse < 60 * CivilTime.day ? renewal?.start ?? now : now
@@ -110,22 +116,23 @@ struct Customer {
     announce("SUBSCRIBED", subtype, about: current)
   }
 
-  /// The next period begins where this one ends, although it is charged and signed before that: so
-  /// the newest purchaseDate may lie in the future.
+  /// The next period begins when this one ends, although it is charged and signed earlier. The
+  /// newest purchaseDate may therefore be in the future.
   private mutating func renew() {
     guard let ended = current?.expiresDate, let next = renewal, next.isOn, state == .active
     else { return }
-    // Apple charges up to 24 h before the end; mostly in the last hours.
+    // Apple charges up to 24 hours before the end, mostly in the last hours.
     now = max(now, ended - generator.number(in: 60...36_000) * 1000)
     settleRenewal(startingAt: ended)
     announce("DID_RENEW", about: current)
   }
 
-  /// Billing retry ends well, within the grace period or after it.
+  /// A retried charge succeeds, within the grace period or after it.
   private mutating func recover() {
     guard let ended = current?.expiresDate, let next = renewal, next.isRetrying == true
     else { return }
-    // Paid within the grace period the billing cycle stays; after it a new one starts today.
+    // A payment within the grace period continues the billing cycle; a later one starts a new
+    // cycle.
     let isInGrace = next.graceEnd.map { now < $0 } ?? false
     let start = isInGrace ? ended : now
     if !isInGrace { startCycle(at: start) }
@@ -133,7 +140,7 @@ struct Customer {
     announce("DID_RENEW", "BILLING_RECOVERY", about: current)
   }
 
-  /// The paid period that follows, and renewal information that has forgotten every failure.
+  /// Makes the paid period that follows, and renewal information without any sign of a failure.
   private mutating func settleRenewal(startingAt start: Int64) {
     guard let next = renewal else { return }
     priceLevel = nextPriceLevel
@@ -143,9 +150,10 @@ struct Customer {
     state = .active
   }
 
-  /// The end, and why (expirationIntent): 1 cancelled, 2 billing, 3 no consent to a price, 4 not
-  /// for sale, 5 anything else. Signed some seconds to minutes after the period, as seen in
-  /// production; after billing retry 60 days later, when Apple gives up.
+  /// Ends the subscription, for a reason (expirationIntent): 1 cancelled, 2 billing failed, 3 no
+  /// consent to a price increase, 4 not for sale, 5 other. EXPIRED is signed seconds to minutes
+  /// after the period, as observed in production; after billing retry 60 days later, when Apple
+  /// gives up.
   private mutating func expire(withdrawn: Bool) {
     guard let ended = current?.expiresDate, var next = renewal, state != .revoked else { return }
     let subtype: String?
@@ -173,7 +181,7 @@ struct Customer {
     announce("EXPIRED", subtype, about: current)
   }
 
-  /// `expiresDate` stays: paid time is never cut by a failure. Grace ends by its own date.
+  /// A failed charge does not change `expiresDate`. The grace period ends by its own date.
   private mutating func failToRenew(graceDays: Int64?) {
     guard let ended = current?.expiresDate, state == .active, renewal?.isOn == true
     else { return }
@@ -185,7 +193,7 @@ struct Customer {
     announce("DID_FAIL_TO_RENEW", graceDays == nil ? nil : "GRACE_PERIOD", about: current)
   }
 
-  /// Not the end: Apple goes on trying, only service stops. The grace date stays as it was.
+  /// The grace period ends; Apple continues to retry the charge. The grace date stays as it was.
   private mutating func outlastGrace() {
     guard state == .grace, let end = renewal?.graceEnd else { return }
     now = max(now, end + generator.number(in: 20...300) * 1000)
@@ -193,8 +201,9 @@ struct Customer {
     announce("GRACE_PERIOD_EXPIRED", about: current)
   }
 
-  /// The same transaction id with a later end. Apple calls expiresDate static for a transaction and
-  /// shows no sample of an extended one, so both it and renewalDate move here.
+  /// The same transaction id with a later end. Apple documents expiresDate as static for a
+  /// transaction and gives no example of an extended one, so both expiresDate and renewalDate
+  /// change here.
   private mutating func extend(days: Int64) {
     guard state == .active, let end = current?.expiresDate else { return }
     let later = end + days * CivilTime.day
@@ -206,12 +215,13 @@ struct Customer {
 
   // MARK: The customer's choices
 
-  /// Takes nothing away before the end of the period, unless the period is already over.
+  /// Paid time stays until its end. In grace period or billing retry a cancellation ends access at
+  /// once.
   private mutating func setAutoRenew(_ isOn: Bool) {
     guard let next = renewal, next.isOn != isOn else { return }
     renewal?.isOn = isOn
     if state == .grace || state == .retry {
-      // "The system immediately cancels": no more attempts, no more service.
+      // Apple's documentation: "The system immediately cancels". No more attempts, no more access.
       renewal?.isRetrying = false
       state = .expired
     }
@@ -220,8 +230,8 @@ struct Customer {
       about: current)
   }
 
-  /// An upgrade is a new purchase that starts now, and the old period ends unannounced; a downgrade
-  /// only changes what renews.
+  /// An upgrade is a new purchase that begins now, and no notification tells of the old period's
+  /// end. A downgrade only changes the product that renews.
   private mutating func change(to product: Product, atOnce: Bool) {
     guard state == .active, renewal != nil else { return }
     renewal?.product = product
@@ -234,14 +244,14 @@ struct Customer {
     announce("DID_CHANGE_RENEWAL_PREF", atOnce ? "UPGRADE" : "DOWNGRADE", about: current)
   }
 
-  /// A downgrade taken back: the only preference change without subtype.
+  /// A downgrade is undone: the only DID_CHANGE_RENEWAL_PREF without a subtype.
   private mutating func keepProduct() {
     guard let product = current?.product else { return }
     renewal?.product = product
     announce("DID_CHANGE_RENEWAL_PREF", about: current)
   }
 
-  /// With consent pending (priceIncreaseStatus 0) the subscription will not renew.
+  /// While consent is pending (priceIncreaseStatus 0) the subscription does not renew.
   private mutating func raisePrice(_ percent: Int64, _ needsConsent: Bool) {
     guard state == .active, renewal != nil else { return }
     nextPriceLevel = priceLevel * (100 + percent) / 100
@@ -255,28 +265,28 @@ struct Customer {
     announce("PRICE_INCREASE", "ACCEPTED", about: current)
   }
 
-  /// Redeemed on a running subscription, an offer applies from the next period: only the renewal
-  /// information speaks of it until then.
+  /// An offer redeemed on a running subscription applies from the next period. Until then only the
+  /// renewal information carries it.
   private mutating func redeem(_ offer: Offer) {
     guard state == .active, renewal != nil else { return }
     renewal?.offer = offer
     announce("OFFER_REDEEMED", about: current)
   }
 
-  /// Each purchase is its own original transaction, and has neither status nor renewal information.
+  /// Each purchase is its own original transaction, without status and renewal information.
   private mutating func buyOnce(_ product: Product, _ quantity: Int64) {
-    let id = takeId()
+    let id = makeId()
     newest = Purchase(
       id: id, originalId: id, product: product, purchaseDate: now, originalPurchaseDate: now,
       quantity: quantity, price: storefront.price(product.price) * quantity, reason: .purchase)
     announce("ONE_TIME_CHARGE", about: newest)
   }
 
-  // MARK: Money back
+  // MARK: Refunds
 
   private mutating func announceNewest(_ type: String) { announce(type, about: newest) }
 
-  /// Also a refund in part ends access to a subscription; its percentage is for the money.
+  /// A partial refund of a subscription ends access as well; the percentage is that of the money.
   private mutating func refund(percent: Int64) {
     revoke(
       Purchase.Revocation(
@@ -285,7 +295,7 @@ struct Customer {
     announce("REFUND", about: newest)
   }
 
-  /// Revokes the newest purchase, and with it the subscription where it is the running one.
+  /// Revokes the newest purchase, and with it the subscription if it is the current period's.
   mutating func revoke(_ revocation: Purchase.Revocation) {
     newest?.revocation = revocation
     guard newest?.id == current?.id else { return }
@@ -294,7 +304,7 @@ struct Customer {
     state = .revoked
   }
 
-  /// The revocation's fields are gone from the transaction afterwards; its end is where it was.
+  /// Removes the revocation from the transaction; its expiresDate is what it was before.
   private mutating func reverseRefund() {
     guard newest?.revocation != nil else { return }
     newest?.revocation = nil
@@ -307,19 +317,20 @@ struct Customer {
 
   // MARK: Numbers and dates
 
+  /// Adds a family member's notifications to the customer's.
   mutating func collect(_ more: ArraySlice<SimulatedNotification>) { notifications += more }
 
   private mutating func startCycle(at moment: Int64) {
     (anchor, months) = (CivilTime(milliseconds: moment), 0)
   }
 
-  /// Makes the period that starts then the current one. Months are counted from the anchor and not
-  /// from the period before, so the 31st comes back after February; an offer with a length of its
-  /// own moves the anchor to its end.
+  /// Makes a period, and makes it the current one. Months are counted from the anchor and not from
+  /// the previous period, so that the 31st is used again after February. An offer with its own
+  /// length moves the anchor to its end.
   private mutating func purchase(
     _ product: Product, at start: Int64, _ reason: Purchase.Reason, _ offer: Offer?
   ) {
-    let id = takeId()
+    let id = makeId()
     let end: Int64
     switch (offer?.freeDays, product.period) {
     case (let days?, _):
@@ -331,7 +342,7 @@ struct Customer {
       end = anchor.adding(months: months).milliseconds
     }
     current = Purchase(
-      id: id, originalId: current?.originalId ?? id, webOrderLineItemId: takeId(),
+      id: id, originalId: current?.originalId ?? id, webOrderLineItemId: makeId(),
       product: product, purchaseDate: start,
       originalPurchaseDate: current?.originalPurchaseDate ?? start, expiresDate: end,
       price: isMember ? nil : price(of: product, offer, level: priceLevel), reason: reason,
@@ -339,30 +350,30 @@ struct Customer {
     newest = current
   }
 
-  /// What the product costs here, in milliunits.
+  /// The price in the customer's storefront, in milliunits of its currency.
   func price(of product: Product, _ offer: Offer?, level: Int64) -> Int64 {
     storefront.price(product.price * level / 100 * (offer?.percent ?? 100) / 100)
   }
 
-  /// Ids grow in time like Apple's, with gaps: other customers buy meanwhile.
-  mutating func takeId() -> String {
+  /// A new id. Ids increase with gaps, like Apple's, as if other customers bought in between.
+  mutating func makeId() -> String {
     defer { nextId += generator.number(in: 1...4) }
     return String(nextId)
   }
 
-  /// Apple signs a moment after what happened; later notifications are signed later.
+  /// Adds a notification, signed 0.3 to 2.5 seconds after the event and after all earlier ones.
   mutating func announce(
     _ type: String, _ subtype: String? = nil, about purchase: Purchase? = nil
   ) {
     if type != "TEST" && purchase == nil { return }
     let signed = max(now + generator.number(in: 300...2500), lastSigned + 1000)
     lastSigned = signed
-    // The parts are signed some milliseconds before the whole.
+    // The nested parts are signed some milliseconds before the notification.
     let data = data(type, purchase, signed: signed - generator.number(in: 30...90))
     append(type, subtype, signed, ("data", data))
   }
 
-  /// Speaks about no customer, so no row may come of it.
+  /// Adds a notification that is about no customer, so that no row may follow from it.
   private mutating func announceSummary() {
     lastSigned = max(now, lastSigned) + 60_000
     append("RENEWAL_EXTENSION", "SUMMARY", lastSigned, ("summary", summary()))

@@ -1,9 +1,9 @@
 import Encoding
 
-/// Family Sharing: members have transactions, an app transaction id and notifications of their own,
-/// and nothing in them names the purchaser (Supporting Family Sharing in your app).
+/// Family Sharing: a member has its own transactions, app transaction id and notifications, and
+/// nothing in them names the purchaser (Supporting Family Sharing in your app).
 extension Customer {
-  /// The member hears of it within the hour. One member a customer: enough to show every rule.
+  /// Adds the one member, who joins within an hour. One member is enough to exercise every rule.
   mutating func share() {
     guard state == .active, let shared = current, !isMember, members.isEmpty else { return }
     let delay = generator.number(in: 60...3500) * 1000
@@ -14,12 +14,12 @@ extension Customer {
     members.append(member)
   }
 
-  /// The member's first transaction covers what is left of the purchaser's period.
+  /// The member's first transaction covers the rest of the purchaser's period.
   private mutating func join(_ shared: Purchase, _ anchor: CivilTime, _ months: Int64) {
     (self.anchor, self.months) = (anchor, months)
-    let id = takeId()
+    let id = makeId()
     var own = shared
-    (own.id, own.originalId, own.webOrderLineItemId) = (id, id, takeId())
+    (own.id, own.originalId, own.webOrderLineItemId) = (id, id, makeId())
     own.originalPurchaseDate = shared.purchaseDate
     (own.price, own.reason) = (nil, .purchase)
     (current, newest) = (own, own)
@@ -35,7 +35,7 @@ extension Customer {
     announce("REVOKE", about: current)
   }
 
-  /// Members live through what happens to the subscription, each with notifications of their own.
+  /// Performs a step of the subscription for each member, which adds the member's notifications.
   mutating func follow(_ step: Step) {
     let followed: Step
     switch step {

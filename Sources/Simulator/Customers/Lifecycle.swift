@@ -1,12 +1,13 @@
 import Encoding
 
-/// The named lifecycles: what Apple sends in each, as a script.
+/// A named script of what happens to a customer, from which Apple's notifications follow.
 public struct Lifecycle: Sendable {
   public let name: String
   /// One line for `subledger simulate list`.
   public let summary: String
   public let steps: [Step]
 
+  /// The lifecycle of that name; nil if there is none.
   public static func named(_ name: String) -> Lifecycle? { all.first { $0.name == name } }
 
   /// Apple's use cases (tables of the notificationType page), one script each.
@@ -194,17 +195,17 @@ public struct Lifecycle: Sendable {
       ]),
   ]
 
-  /// What Apple sends, oldest first, the last one not after `end`.
+  /// The notifications that Apple sends, oldest first, the last one not after `end`.
   ///
   /// - Parameters:
   ///   - end: milliseconds since 1970.
   ///   - seed: the same seed gives the same payloads.
-  ///   - customer: number of the customer; others have other ids.
+  ///   - customer: the customer's number, from which its ids follow.
   public func notifications(
     app: SimulatedApp, seed: UInt64, endingAt end: Int64, customer: Int = 0
   ) -> [SimulatedNotification] {
-    // Months differ in length, so the script is played once to see how long it takes, and then
-    // moved until it fits.
+    // Months differ in length, so the script is played to find out how long it takes, and its start
+    // is then moved until the last notification is within a day before `end`.
     var start = end - 400 * CivilTime.day
     for _ in 0..<4 {
       let played = play(app: app, seed: seed, start: start, customer: customer)

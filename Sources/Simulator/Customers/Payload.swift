@@ -1,10 +1,10 @@
 import StrictJSON
 
 /// Apple's decoded payloads (responseBodyV2DecodedPayload, JWSTransactionDecodedPayload,
-/// JWSRenewalInfoDecodedPayload), with every field a real one has. What is absent is left out.
+/// JWSRenewalInfoDecodedPayload), with every field that a real one has. Absent values are left out.
 extension Customer {
-  /// The whole notification around its `data` or `summary` (responseBodyV2DecodedPayload). A
-  /// missing subtype is left out, never empty.
+  /// The notification with its `data` or `summary` (responseBodyV2DecodedPayload). A missing
+  /// subtype is left out, never empty.
   func payload(
     _ type: String, _ subtype: String?, uuid: String, signed: Int64, _ body: (String, JSONValue)
   ) -> JSONValue {
@@ -18,7 +18,9 @@ extension Customer {
     return .object(members.list)
   }
 
-  /// `signed` is when the parts inside were signed.
+  /// The `data` object.
+  ///
+  /// - Parameter signed: the signedDate of the nested parts, milliseconds since 1970.
   func data(_ type: String, _ purchase: Purchase?, signed: Int64) -> JSONValue {
     var members = appMembers()
     members.add("bundleVersion", app.bundleVersion)
@@ -27,7 +29,7 @@ extension Customer {
       members.add("consumptionRequestReason", "UNINTENDED_PURCHASE")
     }
     members.list.append(("transaction", transaction(purchase, signed: signed)))
-    // Status and renewal information exist only for what renews.
+    // Only auto-renewable subscriptions have status and renewal information.
     if purchase.product.kind == .autoRenewable, let renewal {
       members.list.append(("renewalInfo", renewalInfo(renewal, of: purchase, signed: signed)))
       members.add("status", state.rawValue)
@@ -35,7 +37,7 @@ extension Customer {
     return .object(members.list)
   }
 
-  /// Of an extension to all subscribers: names no customer.
+  /// The `summary` object of an extension to all subscribers, which names no customer.
   mutating func summary() -> JSONValue {
     var members = Members()
     members.add("requestIdentifier", generator.uuid())
@@ -46,8 +48,8 @@ extension Customer {
     return .object(members.list)
   }
 
-  /// What says which app is meant. The sandbox has no appAppleId (App Store Server Notifications,
-  /// data).
+  /// The members that identify the app. In the sandbox there is no appAppleId (App Store Server
+  /// Notifications, data).
   private func appMembers() -> Members {
     var members = Members()
     if app.environment == "Production" { members.add("appAppleId", app.appAppleId) }
@@ -56,8 +58,8 @@ extension Customer {
     return members
   }
 
-  /// JWSTransactionDecodedPayload. A revocation's percentage is in thousandths of a percent; family
-  /// members pay nothing and have no price.
+  /// JWSTransactionDecodedPayload. A revocation's percentage is in thousandths of a percent. Family
+  /// members pay nothing, and their transactions have no price.
   private func transaction(_ purchase: Purchase, signed: Int64) -> JSONValue {
     var members = Members()
     members.add("transactionId", purchase.id)
@@ -95,8 +97,8 @@ extension Customer {
     return .object(members.list)
   }
 
-  /// JWSRenewalInfoDecodedPayload. Has no bundle id; offer and price are those of the next period.
-  /// What ended is left out and not set to false: absence is information.
+  /// JWSRenewalInfoDecodedPayload. It has no bundle id; offer and price are those of the next
+  /// period. A state that ended is left out and not set to false, because absence is information.
   private func renewalInfo(
     _ renewal: Renewal, of purchase: Purchase, signed: Int64
   ) -> JSONValue {
@@ -130,7 +132,7 @@ extension Customer {
   }
 }
 
-/// Members of an object in the making; nothing is added for nil.
+/// Collects the members of an object; nil values add nothing.
 private struct Members {
   var list: [(String, JSONValue)] = []
 

@@ -1,7 +1,7 @@
-/// What the simulated app sells. One subscription group with two levels, and one product of each
+/// A product of the simulated app: one subscription group with two levels, and one product of each
 /// kind that is bought once.
 public struct Product: Sendable, Equatable {
-  /// Apple's words for `type`.
+  /// Apple's values of `type`.
   public enum Kind: String, Sendable {
     case autoRenewable = "Auto-Renewable Subscription"
     case consumable = "Consumable"
@@ -9,6 +9,7 @@ public struct Product: Sendable, Equatable {
     case nonRenewing = "Non-Renewing Subscription"
   }
 
+  /// The length of a billing period, as an ISO 8601 duration.
   public enum Period: String, Sendable {
     case week = "P1W"
     case month = "P1M"
@@ -17,17 +18,18 @@ public struct Product: Sendable, Equatable {
 
   public let id: String
   public let kind: Kind
-  /// Only of what renews.
+  /// Nil if the product does not renew.
   public let period: Period?
   /// Milliunits of US dollars.
   public let price: Int64
 
+  /// The id of the subscription group.
   public static let group = "21400001"
 
   static let basicWeekly = renewing("basic.weekly", .week, 1_990)
   static let basicMonthly = renewing("basic.monthly", .month, 4_990)
   static let basicYearly = renewing("basic.yearly", .year, 39_990)
-  /// The level of `basicMonthly` under another name: a move there is a crossgrade.
+  /// On the level of `basicMonthly`, so that a change between the two is a crossgrade.
   static let studentMonthly = renewing("student.monthly", .month, 3_990)
   static let proMonthly = renewing("pro.monthly", .month, 9_990)
   static let proYearly = renewing("pro.yearly", .year, 79_990)
@@ -41,7 +43,8 @@ public struct Product: Sendable, Equatable {
   }
 }
 
-/// A price below the usual one, for one period (Apple's offerType, offerDiscountType, offerPeriod).
+/// An offer: a price below the usual one for one period (Apple's offerType, offerDiscountType,
+/// offerPeriod).
 public struct Offer: Sendable, Equatable {
   enum Kind: Int64, Sendable {
     case introductory = 1
@@ -55,7 +58,7 @@ public struct Offer: Sendable, Equatable {
   /// The length of the offer's own period; nil keeps the product's.
   let freeDays: Int64?
   let period: String
-  /// Hundredths of the usual price.
+  /// Percent of the usual price.
   let percent: Int64
 
   static let freeWeek = Offer(
@@ -72,12 +75,12 @@ public struct Offer: Sendable, Equatable {
     period: "P1M", percent: 60)
 }
 
-/// One country of the App Store and what its money looks like.
+/// One country's App Store and its currency.
 struct Storefront: Sendable, Equatable {
   let country: String
   let id: String
   let currency: String
-  /// Hundredths of a unit that a US dollar costs.
+  /// Hundredths of the currency's unit for one US dollar.
   let rate: Int64
 
   static let all: [(weight: Int, item: Storefront)] = [
@@ -90,7 +93,8 @@ struct Storefront: Sendable, Equatable {
     (4, Storefront(country: "BRA", id: "143503", currency: "BRL", rate: 500)),
   ]
 
-  /// Milliunits here for milliunits of US dollars, rounded up to a price one would see.
+  /// Milliunits of the currency for milliunits of US dollars, rounded up to a usual price: in yen
+  /// to a hundred, else to .99.
   func price(_ dollars: Int64) -> Int64 {
     guard dollars > 0 else { return 0 }
     let exact = dollars * rate / 100

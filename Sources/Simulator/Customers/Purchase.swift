@@ -1,5 +1,6 @@
-/// One transaction of the App Store as the simulator keeps it.
+/// One transaction of the App Store in the simulator. Dates are milliseconds since 1970.
 struct Purchase: Equatable {
+  /// Apple's transactionReason.
   enum Reason: String {
     case purchase = "PURCHASE"
     case renewal = "RENEWAL"
@@ -14,32 +15,34 @@ struct Purchase: Equatable {
 
   var id: String
   var originalId: String
-  /// One per billed period; only of what renews.
+  /// One for each billed period; nil if the product does not renew.
   var webOrderLineItemId: String?
   var product: Product
   var purchaseDate: Int64
   var originalPurchaseDate: Int64
   var expiresDate: Int64?
   var quantity: Int64 = 1
-  /// Milliunits; family members' purchases have none.
+  /// Milliunits of the currency; nil for family members.
   var price: Int64?
   var reason: Reason
   var offer: Offer?
   var revocation: Revocation?
 }
 
-/// What Apple would do at the end of the period.
+/// What Apple will do at the end of the period. Dates are milliseconds since 1970.
 struct Renewal {
   var product: Product
+  /// Auto-renewal is on.
   var isOn = true
   var date: Int64
+  /// Apple's expirationIntent.
   var intent: Int64?
   var isRetrying: Bool?
   var graceEnd: Int64?
-  /// 0 asked for, 1 given or not needed; nil without an increase.
+  /// Consent to a price increase: 0 asked for, 1 given or not needed; nil without an increase.
   var consent: Int64?
   var offer: Offer?
   var winBackOffers: [String] = []
-  /// Start of the subscription, lapses below 60 days not counted.
+  /// The start of the subscription; a lapse of less than 60 days does not restart it.
   var start: Int64
 }

@@ -1,8 +1,8 @@
-/// One thing that happens to a customer: a script is a list of them, top to bottom in time.
+/// Something that happens to a customer. A script is a list of steps in ascending order of time.
 ///
-/// Most steps are one notification of Apple's; the clock moves by itself to when it would be sent.
+/// Most steps cause one notification of Apple's, and move the customer's time to when it is sent.
 public enum Step: Sendable, Equatable {
-  /// Nothing happens for so many days.
+  /// Nothing happens for some days.
   case wait(days: Int64)
 
   /// First purchase in the group: SUBSCRIBED / INITIAL_BUY.
@@ -11,51 +11,57 @@ public enum Step: Sendable, Equatable {
   case resubscribe(Product, Offer? = nil)
   /// Up to a day before the end of the period: DID_RENEW.
   case renew
-  /// DID_CHANGE_RENEWAL_STATUS / AUTO_RENEW_DISABLED, and ENABLED.
+  /// DID_CHANGE_RENEWAL_STATUS / AUTO_RENEW_DISABLED.
   case cancel
+  /// DID_CHANGE_RENEWAL_STATUS / AUTO_RENEW_ENABLED.
   case changeMind
-  /// The period ends for good: EXPIRED, its subtype by what came before.
+  /// The period ends and does not renew: EXPIRED, with a subtype that follows from earlier steps.
   case expire
   /// The developer took the product off sale: EXPIRED / PRODUCT_NOT_FOR_SALE.
   case expireWithdrawn
 
-  /// At once, as a new purchase: DID_CHANGE_RENEWAL_PREF / UPGRADE.
+  /// Effective at once, as a new purchase: DID_CHANGE_RENEWAL_PREF / UPGRADE.
   case upgrade(Product)
-  /// From the next period on: DID_CHANGE_RENEWAL_PREF / DOWNGRADE.
+  /// Effective from the next period: DID_CHANGE_RENEWAL_PREF / DOWNGRADE.
   case downgrade(Product)
-  /// Same level: at once where the duration is the same, else from the next period on.
+  /// To a product of the same level: at once if the duration is the same, else from the next
+  /// period.
   case crossgrade(Product)
   /// Back to the current product: DID_CHANGE_RENEWAL_PREF without subtype.
   case keepProduct
 
-  /// The card is refused: DID_FAIL_TO_RENEW, with subtype GRACE_PERIOD where grace is given.
+  /// The charge fails: DID_FAIL_TO_RENEW, with the subtype GRACE_PERIOD if there is a grace period.
   case failToRenew(graceDays: Int64?)
-  /// GRACE_PERIOD_EXPIRED.
+  /// The grace period ends without a payment: GRACE_PERIOD_EXPIRED.
   case outlastGrace
-  /// The card works again: DID_RENEW / BILLING_RECOVERY.
+  /// A retried charge succeeds: DID_RENEW / BILLING_RECOVERY.
   case recover
 
-  /// CONSUMPTION_REQUEST: the customer asked for money back.
+  /// The customer asks for a refund: CONSUMPTION_REQUEST.
   case askForRefund
-  /// REFUND of the newest purchase; percent 100 is all of it.
+  /// The newest purchase is refunded, fully with 100 percent: REFUND.
   case refund(percent: Int64)
+  /// REFUND_DECLINED.
   case declineRefund
+  /// REFUND_REVERSED.
   case reverseRefund
 
-  /// A family member gets the subscription too, as a customer with ids of their own.
+  /// A family member gets the subscription too, as a customer with its own ids.
   case share
-  /// REVOKE of the member.
+  /// The member loses the subscription: REVOKE.
   case stopSharing
 
-  /// PRICE_INCREASE / PENDING where consent is needed, else ACCEPTED.
+  /// PRICE_INCREASE / PENDING if consent is needed, else ACCEPTED.
   case raisePrice(percent: Int64, needsConsent: Bool)
+  /// The customer consents: PRICE_INCREASE / ACCEPTED.
   case acceptPrice
 
-  /// RENEWAL_EXTENDED, and RENEWAL_EXTENSION / SUMMARY for all of an extension to many.
+  /// RENEWAL_EXTENDED.
   case extend(days: Int64)
+  /// The summary of an extension to all subscribers: RENEWAL_EXTENSION / SUMMARY.
   case extensionSummary
 
-  /// An offer on a running subscription, for its next period: OFFER_REDEEMED.
+  /// An offer on a running subscription, which applies to its next period: OFFER_REDEEMED.
   case redeem(Offer)
 
   /// ONE_TIME_CHARGE.

@@ -2,45 +2,48 @@ import SignedData
 import StrictJSON
 import Synchronization
 
-/// Signs each notification once, as late as possible, and forgets it after its last delivery: a
-/// retry has the very bytes of the first attempt, and a fleet of any size fits in memory.
+/// The signed bodies of a run. Each notification is signed once, when it is first delivered, and
+/// its body is released after the last delivery: a retry has the same bytes as the first attempt,
+/// and a fleet of any size fits in memory.
 final class Bodies: Sendable {
   private struct State {
-    /// Deliveries still to come of each notification that has more than one.
-    var waiting: [Int: Int] = [:]
+    /// The number of remaining deliveries of each notification that has more than one.
+    var remaining: [Int: Int] = [:]
     /// Bodies between their first and last delivery.
-    var kept: [Int: [UInt8]] = [:]
+    var retained: [Int: [UInt8]] = [:]
   }
 
   private let authority: SimulatedAuthority
   private let notifications: [SimulatedNotification]
   private let state: Mutex<State>
 
-  /// Counts how often each notification will be asked for.
+  /// Counts the deliveries of each notification.
   init(
     _ authority: SimulatedAuthority, _ notifications: [SimulatedNotification],
     _ deliveries: [Delivery]
   ) {
     self.authority = authority
     self.notifications = notifications
-    var waiting: [Int: Int] = [:]
-    for delivery in deliveries { waiting[delivery.notification, default: 0] += 1 }
-    // Most are delivered once and need no book-keeping.
-    state = Mutex(State(waiting: waiting.filter { $0.value > 1 }))
+    var counts: [Int: Int] = [:]
+    for delivery in deliveries { counts[delivery.notification, default: 0] += 1 }
+    // Most are delivered once, and need not be retained.
+    state = Mutex(State(remaining: counts.filter { $0.value > 1 }))
   }
 
-  /// The POST body of one notification; to be asked for once for each delivery.
+  /// The POST body of one notification. Must be called exactly once for each delivery.
+  ///
+  /// - Throws: `SimulatorError.signing` if OpenSSL cannot sign.
   func body(of index: Int) throws(SimulatorError) -> [UInt8] {
-    let kept = state.withLock { $0.kept[index] }
+    let retained = state.withLock { $0.retained[index] }
     let body: [UInt8]
-    if let kept { body = kept } else { body = try sign(index) }
+    if let retained { body = retained } else { body = try sign(index) }
     return state.withLock { state in
-      guard let waiting = state.waiting[index] else { return body }
-      // Two connections may have signed the same one; the first to come here wins.
-      let agreed = state.kept[index] ?? body
-      state.waiting[index] = waiting - 1
-      state.kept[index] = waiting > 1 ? agreed : nil
-      return agreed
+      guard let remaining = state.remaining[index] else { return body }
+      // Two threads may have signed the same notification; both then use the first body.
+      let first = state.retained[index] ?? body
+      state.remaining[index] = remaining - 1
+      state.retained[index] = remaining > 1 ? first : nil
+      return first
     }
   }
 

@@ -2,65 +2,66 @@ import Encoding
 
 /// One attempt to deliver one notification.
 public struct Delivery: Sendable, Equatable {
-  /// Index into the notifications.
+  /// Index in the list of notifications.
   public let notification: Int
   /// 0 for the first, up to 5.
   public let attempt: Int
   /// When it arrives on the simulated clock, milliseconds since 1970.
   public let arrival: Int64
 
-  /// Hours from the first attempt to each: Apple tries again 1, 12, 24, 48 and 72 hours after the
-  /// attempt before (Responding to App Store Server Notifications). A retry carries the same bytes.
+  /// Hours from the first attempt to each attempt. Apple retries 1, 12, 24, 48 and 72 hours after
+  /// the previous attempt (Responding to App Store Server Notifications). A retry has the same
+  /// bytes.
   public static let attemptHours: [Int64] = [0, 1, 13, 37, 85, 157]
 }
 
-/// What goes wrong between Apple and the service. Rates are shares of all notifications, 0 to 1.
+/// Faults in the delivery from Apple to the service. Rates are shares of all notifications, 0 to 1.
 public struct DeliveryFaults: Sendable, Equatable {
-  /// Never arrives at all.
+  /// Never arrives.
   public var drop = 0.0
-  /// The first attempts fail: arrives only at one of the retries.
+  /// The first attempts fail, so that it arrives only at one of the retries.
   public var late = 0.0
-  /// What promise 4 is about: the journal may not grow by it.
-  /// Arrives, and again at one or more of the later retries, as if our answers had been lost.
+  /// Arrives, and again at one or more of the later retries, as if the service's answers had been
+  /// lost. By promise 4 the journal must not grow by a repeated delivery.
   public var duplicate = 0.0
-  /// What promise 6 is about: rows may not depend on it.
-  /// Any order whatever, instead of that of arrival.
+  /// Delivers in a random order instead of the order of arrival. By promise 6 rows must not depend
+  /// on the order.
   public var shuffle = false
 
   public init() {}
 
-  /// The deliveries in order. The same seed, the same plan.
+  /// The deliveries in order. The same seed gives the same plan.
   public func plan(_ notifications: [SimulatedNotification], seed: UInt64) -> [Delivery] {
-    var luck = SeededGenerator(seed: seed ^ 0x6661_756C_7473)
+    var generator = SeededGenerator(seed: seed ^ 0x6661_756C_7473)
     var deliveries: [Delivery] = []
     deliveries.reserveCapacity(notifications.count)
     for index in notifications.indices {
-      for attempt in attempts(&luck) {
+      for attempt in attempts(&generator) {
         let hours = Delivery.attemptHours[attempt]
         let arrival = notifications[index].signedDate + hours * CivilTime.hour
         deliveries.append(Delivery(notification: index, attempt: attempt, arrival: arrival))
       }
     }
     if shuffle {
-      luck.shuffle(&deliveries)
+      generator.shuffle(&deliveries)
     } else {
       deliveries.sort { ($0.arrival, $0.notification) < ($1.arrival, $1.notification) }
     }
     return deliveries
   }
 
-  /// Which attempts reach the service. Draws the same numbers whatever the rates are, so that one
-  /// fault more does not change where the others strike.
-  private func attempts(_ luck: inout SeededGenerator) -> [Int] {
-    let isDropped = luck.chance(drop)
-    let isLate = luck.chance(late)
-    let isTwice = luck.chance(duplicate)
-    // Late leaves room for one more retry, so that it can be duplicated too.
-    let delay = Int(luck.number(in: 1...4))
-    let repeats = Int(luck.number(in: 1...4))
+  /// The attempts that reach the service. It draws equally many numbers whatever the rates are, so
+  /// that another rate for one fault does not change which notifications the other faults affect.
+  private func attempts(_ generator: inout SeededGenerator) -> [Int] {
+    let isDropped = generator.chance(drop)
+    let isLate = generator.chance(late)
+    let isDuplicated = generator.chance(duplicate)
+    // At most 4 of 5 retries, so that a late one can be duplicated too.
+    let delay = Int(generator.number(in: 1...4))
+    let repeats = Int(generator.number(in: 1...4))
     if isDropped { return [] }
     let first = isLate ? delay : 0
-    let last = isTwice ? min(first + repeats, Delivery.attemptHours.count - 1) : first
+    let last = isDuplicated ? min(first + repeats, Delivery.attemptHours.count - 1) : first
     return Array(first...last)
   }
 }

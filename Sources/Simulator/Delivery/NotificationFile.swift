@@ -1,12 +1,14 @@
 import Platform
 
-/// Writes deliveries as NDJSON: one POST body a line, as `subledger ingest` reads them.
+/// Writes deliveries as NDJSON, one POST body a line, as `subledger ingest` reads them.
 public enum NotificationFile {
-  /// Writes to standard output for `-`, else beside `path` and renames when all is written: there
-  /// is never half a file under that name.
+  /// Writes to standard output if `path` is `-`, else to a file beside `path`, which is renamed
+  /// when all is written: there is never half a file under that name.
   ///
-  /// - Returns: how many lines were written; fewer than there are deliveries when stopped, and then
-  ///   no file is left.
+  /// - Returns: the number of lines written. If the run was stopped it is less than the number of
+  ///   deliveries, and no file is left.
+  /// - Throws: `SimulatorError.exists` if the file exists and may not be replaced; `.file` if it
+  ///   cannot be written; `.signing` if OpenSSL cannot sign.
   public static func write(
     _ deliveries: [Delivery], of notifications: [SimulatedNotification],
     authority: SimulatedAuthority, to path: String, replacing: Bool = false,
@@ -35,7 +37,7 @@ public enum NotificationFile {
     }
   }
 
-  /// Signs and writes piece by piece: memory does not grow with the file.
+  /// Signs and writes in chunks of 1 MiB, so that memory does not grow with the file.
   private static func stream(
     _ deliveries: [Delivery], _ bodies: Bodies, _ output: OutputFile, _ shouldStop: () -> Bool,
     _ progress: (Int) -> Void

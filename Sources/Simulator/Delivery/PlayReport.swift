@@ -1,25 +1,26 @@
-/// What became of the deliveries to a service.
+/// The results of the deliveries to a service.
 public struct PlayReport: Sendable, Equatable {
-  /// How many there were to make.
+  /// The number of planned deliveries.
   public var deliveries = 0
-  /// How many got a final answer, whatever it was.
+  /// The number of deliveries with a final answer of any status.
   public var answered = 0
   /// Final answers by HTTP status.
   public var byStatus: [Int: Int] = [:]
-  /// Answers of 200 by their `outcome`.
+  /// Successful answers (200 to 206) by their `outcome`.
   public var byOutcome: [String: Int] = [:]
-  /// Attempts after the first, because the service was unavailable.
+  /// Attempts after the first one, because the service was unavailable.
   public var retries = 0
-  /// Given up after the last attempt.
+  /// Deliveries that were given up after the last attempt.
   public var unanswered = 0
-  /// Told to stop, or `isUnreachable`: the rest was not tried.
+  /// The run ended early, by `shouldStop` or by `isUnreachable`: the remaining deliveries were not
+  /// made.
   public var isStopped = false
-  /// A delivery was given up without an answer to any of its attempts; that ends a run.
+  /// A delivery had no answer to any of its attempts, which ends a run.
   public var isUnreachable = false
 
   public init() {}
 
-  /// Everything was delivered, and every answer was what Apple calls success (200 to 206).
+  /// Whether every delivery had an answer that Apple counts as success (200 to 206).
   public var isGood: Bool {
     !isStopped && answered == deliveries && byStatus.keys.allSatisfy { (200...206).contains($0) }
   }

@@ -3,15 +3,15 @@ import Platform
 import StrictJSON
 import Synchronization
 
-/// Delivers notifications to a service as Apple would: POSTs over kept connections, and again where
-/// the service is unavailable.
+/// Delivers notifications to a service as Apple does: POSTs over kept-alive connections, with
+/// retries while the service is unavailable.
 public struct Player: Sendable {
   public var address: ServiceAddress
-  /// Deliveries under way at once. With one they arrive in the order planned.
+  /// The number of deliveries at once. With one they arrive in the planned order.
   public var connections: Int
-  /// Deliveries a second at most; nil is as fast as it goes.
+  /// The largest number of deliveries a second; nil for no limit.
   public var rate: Double?
-  /// What an hour between Apple's attempts takes here.
+  /// How long an hour between Apple's attempts takes here, in milliseconds.
   public var millisecondsPerHour: Int64 = 50
 
   public init(address: ServiceAddress, connections: Int = 1, rate: Double? = nil) {
@@ -20,16 +20,19 @@ public struct Player: Sendable {
     self.rate = rate
   }
 
-  /// What the threads of a run share, under one lock: they wait for the network, not for it.
+  /// The state that the threads of a run share under one lock. They spend their time waiting for
+  /// the network, so the lock is not contended.
   private struct Progress {
     var next = 0
     var report = PlayReport()
     var error: SimulatorError?
   }
 
-  /// Makes all deliveries, or those until `shouldStop`.
+  /// Makes all deliveries, or those until `shouldStop` returns true.
   ///
-  /// - Parameter progress: gets the number answered so far, about once a second.
+  /// - Parameter progress: receives the number of answered deliveries, about once a second.
+  /// - Throws: `SimulatorError.signing` if OpenSSL cannot sign; `.network` if no thread could be
+  ///   started.
   public func play(
     _ deliveries: [Delivery], of notifications: [SimulatedNotification],
     authority: SimulatedAuthority, shouldStop: @escaping @Sendable () -> Bool = { false },
@@ -40,7 +43,7 @@ public struct Player: Sendable {
     return try work.run(progress)
   }
 
-  /// One run, shared by its threads.
+  /// One run, which its threads share.
   private final class Work: Sendable {
     let player: Player
     let deliveries: [Delivery]
@@ -48,7 +51,7 @@ public struct Player: Sendable {
     let shouldStop: @Sendable () -> Bool
     let start = Clock.monotonicNanoseconds()
     let state: Mutex<Progress>
-    /// Threads that have not finished.
+    /// The number of threads that have not finished.
     let running = Atomic(0)
 
     init(
@@ -62,7 +65,10 @@ public struct Player: Sendable {
       state = Mutex(Progress(report: PlayReport(of: deliveries.count)))
     }
 
-    /// Starts the threads and waits for them. Fewer threads than asked for will do; none will not.
+    /// Starts the threads and waits for them. Fewer threads than requested are accepted.
+    ///
+    /// - Throws: `SimulatorError.network` if none could be started; else the first error of a
+    ///   thread.
     func run(_ progress: @Sendable (Int) -> Void) throws(SimulatorError) -> PlayReport {
       var threads: [Thread] = []
       while threads.count < player.connections, let thread = start(threads.count) {
@@ -70,13 +76,13 @@ public struct Player: Sendable {
       }
       if threads.isEmpty { throw .network("start a thread") }
       var ticks = 0
-      var told = 0
+      var reported = 0
       while running.load(ordering: .acquiring) > 0 {
         usleep(5_000)
         ticks += 1
         let answered = state.withLock { $0.report.answered }
-        guard ticks % 200 == 0, answered != told else { continue }
-        told = answered
+        guard ticks % 200 == 0, answered != reported else { continue }
+        reported = answered
         progress(answered)
       }
       for thread in threads { thread.join() }
@@ -95,10 +101,10 @@ public struct Player: Sendable {
       return thread
     }
 
-    /// One thread: one connection, one delivery after the other.
+    /// The body of a thread: deliveries one after the other, over one connection.
     private func deliver() {
       let connection = ServiceConnection(player.address)
-      while let index = take() {
+      while let index = nextDelivery() {
         do throws(SimulatorError) {
           try attempt(bodies.body(of: deliveries[index].notification), connection)
         } catch {
@@ -107,8 +113,9 @@ public struct Player: Sendable {
       }
     }
 
-    /// The next delivery, when it is due; nil when there is none, or none shall be made.
-    private func take() -> Int? {
+    /// Waits until the next delivery is due, and returns its index. Returns nil if there is none,
+    /// or if the run has failed or was stopped.
+    private func nextDelivery() -> Int? {
       let index = state.withLock { state -> Int? in
         guard state.next < deliveries.count, state.error == nil, !state.report.isStopped
         else { return nil }
@@ -120,7 +127,7 @@ public struct Player: Sendable {
       return sleep(until: due) ? index : nil
     }
 
-    /// Apple's attempts, its hours shortened.
+    /// Makes Apple's attempts, with shorter hours.
     private func attempt(_ body: [UInt8], _ connection: ServiceConnection) {
       var wasReached = false
       for attempt in Delivery.attemptHours.indices {
@@ -132,9 +139,9 @@ public struct Player: Sendable {
         }
         guard let answer = try? connection.post(body) else { continue }
         wasReached = true
-        // A connection that breaks is no answer: whether the service kept the notification is
-        // unknown, which is why Apple sends it again and the journal must recognise it. 4xx can
-        // never become valid; anything from 500 on may be better tomorrow.
+        // After a broken connection it is unknown whether the service stored the notification, so
+        // Apple sends it again, and the journal must recognise it. A 4xx is final; an answer from
+        // 500 on may be a temporary failure.
         if answer.status >= 500 && attempt < Delivery.attemptHours.count - 1 { continue }
         return state.withLock { $0.report.count(answer) }
       }
@@ -146,7 +153,7 @@ public struct Player: Sendable {
       }
     }
 
-    /// False when told to stop meanwhile.
+    /// Returns false if `shouldStop` returned true in the meantime.
     private func sleep(until due: Int64) -> Bool {
       while true {
         if shouldStop() {

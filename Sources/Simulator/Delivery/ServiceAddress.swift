@@ -1,11 +1,12 @@
-/// Where a service listens: `http://HOST[:PORT][/PATH]`. Plain HTTP: meant for this machine.
+/// The address of a service: `http://HOST[:PORT][/PATH]`. Only plain HTTP, because it is meant for
+/// a service on the same machine.
 public struct ServiceAddress: Sendable, Equatable {
   public let host: String
   public let port: String
-  /// Begins with a slash; `/v1/notifications` where the text has none.
+  /// Begins with a slash; `/v1/notifications` if the text has none.
   public let path: String
 
-  /// Nil where the text is not such an address. IPv6 hosts stand in brackets.
+  /// Returns nil if the text is not such an address. IPv6 hosts are in brackets.
   public init?(_ text: String) {
     guard text.hasPrefix("http://"),
       text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") })

@@ -1,24 +1,29 @@
 import Glibc
 
-/// One kept-alive HTTP/1.1 connection, blocking, to a service that we trust to be ours. Stays on
-/// one thread.
+/// One blocking, kept-alive HTTP/1.1 connection to a service that is trusted. It is used by one
+/// thread only.
 final class ServiceConnection {
   struct Answer: Equatable {
     var status: Int
     var body: [UInt8]
   }
 
-  /// Why there was no answer. Both mean: try again later.
-  enum Failure: Error { case unreachable, broken }
+  /// Why there was no answer. After both the request may be retried later.
+  enum Failure: Error {
+    /// No connection could be made.
+    case unreachable
+    /// The connection ended, timed out, or the answer was not HTTP.
+    case broken
+  }
 
   private let address: ServiceAddress
   private let head: [UInt8]
   private var descriptor: Int32 = -1
-  /// Bytes read and not yet used.
+  /// Bytes that were received and are not parsed yet.
   private var buffer: [UInt8] = []
 
-  /// Seconds that any single read or write may take; Apple itself gives up at about 30.
-  private static let patience = 30
+  /// The timeout of a single read or write, in seconds; Apple's own is about 30.
+  private static let timeoutSeconds = 30
   private static let largestAnswer = 1 << 20
 
   init(_ address: ServiceAddress) {
@@ -35,7 +40,10 @@ final class ServiceConnection {
 
   deinit { disconnect() }
 
-  /// POSTs one body. A kept connection that the service has closed meanwhile is replaced once.
+  /// POSTs one body. If the service has closed the kept-alive connection in the meantime, a new one
+  /// is tried once.
+  ///
+  /// - Throws: `Failure` if there was no answer.
   func post(_ body: [UInt8]) throws(Failure) -> Answer {
     let request = head + Array("\(body.count)\r\n\r\n".utf8) + body
     let wasOpen = descriptor >= 0
@@ -55,7 +63,8 @@ final class ServiceConnection {
     }
   }
 
-  /// Head and body go out in one piece, so that no half of a request waits for the other.
+  /// Sends head and body with one call, so that the body does not wait for an acknowledgement of
+  /// the head.
   private func exchange(_ request: [UInt8]) throws(Failure) -> Answer {
     var rest = request[...]
     while !rest.isEmpty {
@@ -71,8 +80,8 @@ final class ServiceConnection {
 
   // MARK: Connecting
 
-  /// Tries every address of the host in the resolver's order, so `localhost` works for both
-  /// families.
+  /// Tries every address of the host in the resolver's order, so that `localhost` works with IPv4
+  /// and IPv6.
   private func connect() throws(Failure) {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -94,9 +103,9 @@ final class ServiceConnection {
     throw .unreachable
   }
 
-  /// A service that hangs must not hang the run.
+  /// Sets timeouts, so that a service that hangs does not block the run.
   private func configure(_ opened: Int32) {
-    var limit = timeval(tv_sec: Self.patience, tv_usec: 0)
+    var limit = timeval(tv_sec: Self.timeoutSeconds, tv_usec: 0)
     setsockopt(opened, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(opened, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var one: Int32 = 1
@@ -112,8 +121,8 @@ final class ServiceConnection {
 
   // MARK: Answers
 
-  /// Reads one answer. Lenient where the front of the service is strict: it is the service that is
-  /// tested, not this reader.
+  /// Reads one answer. It is lenient where the service's own parser is strict, because the service
+  /// is under test, not this client.
   private func answer() throws(Failure) -> Answer {
     var end = headEnd()
     while end == nil {
@@ -123,10 +132,10 @@ final class ServiceConnection {
     let lines = String(decoding: buffer.prefix(end ?? 0), as: UTF8.self)
       .split(separator: "\r\n").map(String.init)
     buffer.removeFirst((end ?? 0) + 4)
-    let words = lines.first?.split(separator: " ") ?? []
-    guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]) else {
-      throw .broken
-    }
+    let statusLine = lines.first?.split(separator: " ") ?? []
+    guard statusLine.count >= 2, statusLine[0].hasPrefix("HTTP/1."),
+      let status = Int(statusLine[1])
+    else { throw .broken }
     // An interim answer precedes the real one (RFC 9110 section 15.2).
     if (100..<200).contains(status) { return try answer() }
     let fields = lines.dropFirst().map { Self.field($0) }
@@ -138,7 +147,7 @@ final class ServiceConnection {
     return Answer(status: status, body: body)
   }
 
-  /// Without a length the body lasts until the service closes (RFC 9112 section 6.3).
+  /// Without a length the body ends where the service closes the connection (RFC 9112 section 6.3).
   private func body(length: Int?) throws(Failure) -> [UInt8] {
     guard let length else {
       while buffer.count < Self.largestAnswer, receive() {}
@@ -152,7 +161,7 @@ final class ServiceConnection {
     return Array(buffer.prefix(length))
   }
 
-  /// Where the empty line begins that ends the head.
+  /// The offset of the end of the head in the buffer; nil while the head is incomplete.
   private func headEnd() -> Int? {
     guard buffer.count >= 4 else { return nil }
     return (0...(buffer.count - 4)).first {
@@ -167,13 +176,13 @@ final class ServiceConnection {
     return (name.lowercased(), value.lowercased())
   }
 
-  /// Reads what there is; false at the end, at an error and after `patience`.
+  /// Receives what has arrived. Returns false at the end, on an error and after the timeout.
   private func receive() -> Bool {
-    var piece = [UInt8](repeating: 0, count: 4096)
+    var chunk = [UInt8](repeating: 0, count: 4096)
     while true {
-      let count = recv(descriptor, &piece, piece.count, 0)
+      let count = recv(descriptor, &chunk, chunk.count, 0)
       if count < 0 && errno == EINTR { continue }
-      buffer += piece.prefix(max(0, count))
+      buffer += chunk.prefix(max(0, count))
       return count > 0
     }
   }

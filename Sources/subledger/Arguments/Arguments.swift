@@ -1,33 +1,36 @@
+import AppStore
 import Configuration
 import Encoding
 import JournalStore
 import LedgerEngine
 import Platform
 
-/// The words of a command, sorted into flags, values and the rest.
+/// The arguments of a command, parsed into flags, their values and operands.
 struct Arguments {
   private(set) var values: [String: String] = [:]
   private(set) var switches: Set<String> = []
-  private(set) var rest: [String] = []
+  /// Arguments that are neither a flag nor the value of one, in their order.
+  private(set) var operands: [String] = []
 
   init() {}
 
   /// - Parameters:
   ///   - valued: flags that take a value, as `--name value` or `--name=value`.
   ///   - plain: flags that take none.
-  init(_ words: [String], valued: [String], plain: [String]) throws(CommandError) {
-    var words = words[...]
-    while let word = words.popFirst() {
-      guard word.hasPrefix("--"), word.count > 2 else {
-        rest.append(word)
+  /// - Throws: `CommandError.usage` for an unknown flag, a flag given twice, or a missing value.
+  init(_ arguments: [String], valued: [String], plain: [String]) throws(CommandError) {
+    var remaining = arguments[...]
+    while let argument = remaining.popFirst() {
+      guard argument.hasPrefix("--"), argument.count > 2 else {
+        operands.append(argument)
         continue
       }
-      let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let name = String(parts[0])
       if plain.contains(name), parts.count == 1 {
         switches.insert(name)
       } else if valued.contains(name) {
-        guard let value = parts.count == 2 ? String(parts[1]) : words.popFirst() else {
+        guard let value = parts.count == 2 ? String(parts[1]) : remaining.popFirst() else {
           throw .usage("\(name) needs a value")
         }
         guard values.updateValue(value, forKey: name) == nil else {
@@ -43,17 +46,24 @@ struct Arguments {
 
   func has(_ name: String) -> Bool { switches.contains(name) }
 
-  /// The only word that is no flag.
-  func only(_ what: String) throws(CommandError) -> String {
-    guard let word = rest.first else { throw .usage("say \(what)") }
-    guard rest.count == 1 else { throw .usage("one \(what) at a time; '\(rest[1])' is too much") }
-    return word
+  /// The one operand of a command that takes exactly one.
+  ///
+  /// - Parameter expected: what the operand is, for the error.
+  /// - Throws: `CommandError.usage` if there is no operand, or more than one.
+  func operand(_ expected: String) throws(CommandError) -> String {
+    guard let operand = operands.first else { throw .usage("missing argument: \(expected)") }
+    guard operands.count == 1 else { throw .usage("unexpected argument '\(operands[1])'") }
+    return operand
   }
 
-  func none() throws(CommandError) {
-    if let word = rest.first { throw .usage("'\(word)' is too much") }
+  /// - Throws: `CommandError.usage` if there is an operand.
+  func requireNoOperand() throws(CommandError) {
+    if let operand = operands.first { throw .usage("unexpected argument '\(operand)'") }
   }
 
+  /// The value of a flag in milliseconds since 1970; nil if the flag is not given.
+  ///
+  /// - Throws: `CommandError.usage` if the value is not a time.
   func time(_ name: String) throws(CommandError) -> Int64? {
     guard let text = values[name] else { return nil }
     guard let time = Timestamp.parse(text) else {
@@ -62,6 +72,9 @@ struct Arguments {
     return time
   }
 
+  /// The value of a flag; nil if the flag is not given.
+  ///
+  /// - Throws: `CommandError.usage` if the value is not a whole number in `range`.
   func number(_ name: String, _ range: ClosedRange<Int64>) throws(CommandError) -> Int64? {
     guard let text = values[name] else { return nil }
     guard let number = Int64(text), range.contains(number) else {
@@ -70,27 +83,31 @@ struct Arguments {
     return number
   }
 
-  func environment() throws(CommandError) -> String? {
+  /// The value of `--environment`; nil if it is not given.
+  ///
+  /// - Throws: `CommandError.usage` if it names no environment.
+  func environment() throws(CommandError) -> Environment? {
     guard let name = values["--environment"] else { return nil }
-    guard name == "Production" || name == "Sandbox" else {
+    let environment = Environment(rawValue: name)
+    guard Environment.all.contains(environment) else {
       throw .usage("--environment takes Production or Sandbox")
     }
-    return name
+    return environment
   }
 
-  /// The configuration that flags, variables and file make together.
+  /// The configuration of flags, `SUBLEDGER_*` variables and file, in this precedence.
+  ///
+  /// - Throws: `CommandError.configuration` if the file or a value in it is refused.
   func configuration() throws(CommandError) -> Configuration {
-    do throws(ConfigurationError) {
-      return try Configuration.load(
+    try mapError(
+      CommandError.configuration,
+      try Configuration.load(
         file: values["--config"], variables: ProcessEnvironment.variables,
         listen: values["--listen"],
-        data: values["--data"], logLevel: values["--log-level"])
-    } catch {
-      throw .configuration(error)
-    }
+        data: values["--data"], logLevel: values["--log-level"]))
   }
 
-  /// The data folder of a configuration; relative paths mean the working directory.
+  /// The data folder of a configuration; a relative path starts at the working directory.
   func folder(_ configuration: Configuration) -> DataFolder {
     DataFolder(path: configuration.data)
   }

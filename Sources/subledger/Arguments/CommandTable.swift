@@ -1,244 +1,191 @@
-/// One command: what it is called, what it takes, what it does.
-struct Command: Sendable {
-  let name: String
-  let summary: String
-  /// What follows `subledger name` in the usage line.
-  let usage: String
-  let flags: [Flag]
-  /// What may follow the name beside flags and what the user calls things by, for completions.
-  var words: [String] = []
-  let example: String
-  let action: @Sendable (Arguments) throws(CommandError) -> ExitCode
-
-  struct Flag: Sendable {
-    let name: String
-    /// What the value is; nil for a flag that takes none.
-    let value: String?
-    let meaning: String
-
-    init(_ name: String, _ value: String, _ meaning: String) {
-      self.name = name
-      self.value = value
-      self.meaning = meaning
-    }
-
-    init(_ name: String, _ meaning: String) {
-      self.name = name
-      value = nil
-      self.meaning = meaning
-    }
-
-    static let json = Flag("--json", "print JSON, one object a line")
-    static let environment = Flag("--environment", "E", "Production (the default) or Sandbox")
-    static let bundle = Flag("--bundle-id", "ID", "needed only where two apps share the id")
-    static let asOf = Flag("--as-of", "T", "as of this time by Apple's clock (signed by then)")
-    static let knownAt = Flag("--known-at", "T", "as far as was known (received) by then")
-    static let common = [
-      Flag("--data", "DIR", "the data folder; also SUBLEDGER_DATA"),
-      Flag("--config", "FILE", "the configuration; also SUBLEDGER_CONFIG"),
-    ]
-  }
-
-  func run(_ words: [String]) -> ExitCode {
-    if words.contains("--help") || words.contains("-h"), name != "simulate" {
-      Terminal.print(help)
-      return .good
-    }
-    do throws(CommandError) {
-      if name == "simulate" { return SimulateArguments.run(words) }
-      let flags = flags + Flag.common
-      return try action(
-        try Arguments(
-          words, valued: flags.filter { $0.value != nil }.map(\.name),
-          plain: flags.filter { $0.value == nil }.map(\.name)))
-    } catch {
-      Terminal.error("subledger \(name): \(error.text)")
-      if case .usage = error { Terminal.error("see: subledger \(name) --help") }
-      return ExitCode(error)
-    }
-  }
-
-  var help: String {
-    var lines = ["subledger \(name) \(usage)", "", summary, ""]
-    for flag in flags + Flag.common {
-      let left = flag.name + (flag.value.map { " \($0)" } ?? "")
-      lines.append("  " + left.padded(to: 22) + flag.meaning)
-    }
-    lines += ["", "Example:", "  \(example)"]
-    return lines.joined(separator: "\n")
-  }
-}
-
-extension String {
-  /// At least so many columns wide; text that is wider keeps one space behind it.
-  func padded(to width: Int) -> String {
-    self + String(repeating: " ", count: max(1, width - count))
-  }
-}
-
 /// All commands, in the order the help shows them.
 enum CommandTable {
-  static let commands: [Command] = [
+  static let commands: [Command] =
+    installing + reading + maintaining + proving + trying + describing
+
+  private static let installing = [
     Command(
-      name: "init",
-      summary:
-        "Makes what a first start needs: a commented configuration, the data folder, a read\n"
-        + "token, a systemd unit, TLS for nginx and Caddy; and says what is left to do, with what\n"
-        + "to enter in App Store Connect. Never overwrites.",
+      name: "init", summary: "Writes the files that a first start needs.",
+      details: "Writes a commented configuration, a systemd unit and TLS proxy files for nginx and "
+        + "Caddy, makes the data folder and a read token, and prints the remaining steps, with "
+        + "what to enter in App Store Connect. Never overwrites a file.",
       usage: "[--bundle-id ID --app-apple-id N] [--host NAME]", flags: InitCommand.flags,
       example: "subledger init --bundle-id com.example.app --app-apple-id 123456789 "
         + "--host subledger.example.com",
       action: InitCommand.run),
     Command(
-      name: "serve", summary: "Runs the daemon: takes notifications, answers questions.",
+      name: "serve", summary: "Runs the daemon: receives notifications, answers requests.",
+      details: "SIGTERM and SIGINT finish the requests in flight and end it. SIGHUP reloads the "
+        + "configuration without dropping a connection.",
       usage: "[--listen HOST:PORT]", flags: ServeCommand.flags,
       example: "subledger serve --config /etc/subledger/config.json", action: ServeCommand.run),
     Command(
-      name: "ingest",
-      summary:
-        "Journals notifications from NDJSON, one POST body a line, through the same door as\n"
-        + "the network; lines {\"received_at_ms\":…,\"body\":{…}} keep their receive time. Works\n"
-        + "beside a running daemon too. Stops at the first bad line and names it.",
+      name: "ingest", summary: "Journals notifications from NDJSON, one POST body per line.",
+      details: "Each line is checked like a request to /v1/notifications. Lines "
+        + "{\"received_at_ms\":…,\"body\":{…}} keep their receive time. The output of export is "
+        + "accepted too, compressed or not. While a daemon runs, it receives the lines. Stops at "
+        + "the first refused line and names it.",
       usage: "FILE|-",
       flags: [
-        .init("--skip-bad", "go on behind bad lines"),
-        .init("--keep-chain", "into an empty folder: places and hashes as exported"), .json,
+        .init("--skip-bad", "continue after refused lines"),
+        .init("--keep-chain", "into an empty folder: seq and hash as exported"), .json,
       ],
       example: "subledger ingest notifications.ndjson --data /var/lib/subledger",
       action: IngestCommand.run),
+  ]
+
+  private static let reading = [
     Command(
-      name: "entitlement", summary: "What a customer may use: one row, now or at a past moment.",
+      name: "entitlement", summary: "Prints one customer's entitlement, now or at a past moment.",
       usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
       example: "subledger entitlement 2000000000000001 --as-of 2026-01-31T10:00:00Z",
       action: EntitlementCommand.run),
     Command(
-      name: "history",
-      summary:
-        "One customer's timeline, newest last: each event in plain words, what it changed, if it\n"
-        + "was late or came again, and what is in quarantine about the same customer.",
+      name: "history", summary: "Prints one customer's timeline, newest event last.",
+      details: "Each event is shown with what it changed, whether it arrived late and how often it "
+        + "was delivered again. Quarantined notifications about the same customer are shown at "
+        + "their time.",
       usage: "OTID",
       flags: [
         .environment, .bundle, .asOf, .knownAt,
-        .init("--raw", "with what Apple's notifications say, decoded"), .json,
+        .init("--raw", "add what Apple's notifications say, decoded"), .json,
       ],
       example: "subledger history 2000000000000001 --raw", action: HistoryCommand.run),
     Command(
-      name: "explain",
-      summary:
-        "Why a row is what it is: for each field the event that set it and the rule that let it\n"
-        + "win; why there is access or none, and what will change that next.",
+      name: "explain", summary: "Prints which event and rule decided each field of an entitlement.",
+      details: "Also prints why there is access or not, and what will change that next.",
       usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
       example: "subledger explain 2000000000000001 --as-of 2026-01-31T10:00:00Z",
       action: ExplainCommand.run),
     Command(
-      name: "events", summary: "The journal by seq, filtered.",
+      name: "events", summary: "Prints the journal in the order of seq, filtered.",
       usage: "[filters]", flags: EventsCommand.flags,
       example: "subledger events --type REFUND --since 2026-01-01 --json",
       action: EventsCommand.run),
+  ]
+
+  private static let maintaining = [
     Command(
-      name: "rebuild",
-      summary:
-        "Folds the whole journal into new rows beside the live ones. --diff says whom that\n"
-        + "changes, --apply makes them live, --rollback goes back; readers never wait.",
+      name: "rebuild", summary: "Folds the journal into a new projection beside the live one.",
+      details: "--diff prints which customers the new projection changes, --apply makes it live, "
+        + "--rollback makes the previous one live again. Readers never wait. An interrupted "
+        + "rebuild continues where it stopped.",
       usage: "[--diff | --apply | --rollback | --list | --prune | --only OTID]",
       flags: RebuildCommand.flags,
       example: "subledger rebuild --diff --output changes.csv --fail-on lost-access",
       action: RebuildCommand.run),
     Command(
-      name: "verify",
-      summary: "Checks every promise on the data at rest: the chain, every signature as of its\n"
-        + "signedDate, columns against bodies, rows against a refold, quarantine; and whether\n"
-        + "anchors that were kept elsewhere still hold. Changes nothing.",
-      usage: "[--anchors FILE | --only OTID | --bundle FILE]", flags: VerifyCommand.flags,
-      example: "subledger verify --anchors /mnt/elsewhere/anchors.ndjson --anchor-key public.pem",
-      action: VerifyCommand.run),
+      name: "quarantine",
+      summary: "Lists, admits or drops notifications that were genuine and not admitted.",
+      details: "'admit ID' ingests one again, after the configuration was corrected. 'drop ID' "
+        + "removes one for good.",
+      usage: "list | admit ID | drop ID",
+      flags: [.init("--limit", "N", "list at most N (100)"), .json],
+      operands: ["list", "admit", "drop"], example: "subledger quarantine list",
+      action: QuarantineCommand.run),
     Command(
-      name: "anchor",
-      summary:
-        "Prints the head of the journal as one signed line, to be kept where the journal's owner\n"
-        + "cannot change it; verify --anchors holds the journal to it later. Works beside a\n"
-        + "running daemon.",
-      usage: "[--append FILE] | --public-key", flags: AnchorCommand.flags,
-      example: "subledger anchor --append /mnt/elsewhere/anchors.ndjson",
-      action: AnchorCommand.run),
-    Command(
-      name: "export",
-      summary:
-        "Writes the journal as NDJSON, one event a line with its place and hash, which ingest\n"
-        + "takes again elsewhere. Works beside a running daemon.",
+      name: "export", summary: "Writes the journal as NDJSON, one event per line.",
+      details: "Each line has the event's seq and hash; ingest reads the file elsewhere. With "
+        + "--bundle, writes one customer's evidence. Also works while a daemon runs.",
       usage: "[--output FILE]", flags: ExportCommand.flags,
       example: "subledger export --compress --output journal.ndjson.zst",
       action: ExportCommand.run),
     Command(
-      name: "backup",
-      summary:
-        "Makes a backup: the journal as of one moment, checked before the folder has its name.\n"
-        + "Works beside a running daemon. Never overwrites. --check looks at an old one.",
+      name: "backup", summary: "Copies the journal as of one moment into a new folder, checked.",
+      details: "The folder gets its name only after the check. Never overwrites. --check checks an "
+        + "existing backup. Also works while a daemon runs.",
       usage: "FOLDER | --check FOLDER", flags: BackupCommand.flags,
       example: "subledger backup /mnt/backups/subledger-2026-01-31", action: BackupCommand.run),
     Command(
-      name: "restore",
-      summary:
-        "Checks a backup and copies it into an empty data folder, or one that is not there. The\n"
-        + "backup stays as it is. Says what to do next.",
+      name: "restore", summary: "Checks a backup and copies it into an empty data folder.",
+      details: "The data folder may also be absent. The backup is not changed. Then start the "
+        + "daemon and get from Apple what it sent since the backup (App Store Server API, Get "
+        + "Notification History: the last 180 days, 30 in the Sandbox). Ingest all of it, from a "
+        + "day before the backup: the order does not matter and duplicates change nothing. At the "
+        + "end run verify, and decide quarantined notifications again.",
       usage: "FOLDER", flags: [.json],
       example: "subledger restore /mnt/backups/subledger-2026-01-31 --data /var/lib/subledger",
       action: RestoreCommand.run),
+  ]
+
+  private static let proving = [
     Command(
-      name: "quarantine",
-      summary: "What was genuine and not admitted. 'admit' puts one through the door again, after\n"
-        + "the configuration was mended; 'drop' removes one for good.",
-      usage: "list | admit ID | drop ID",
-      flags: [.init("--limit", "N", "list at most so many (100)"), .json],
-      words: ["list", "admit", "drop"], example: "subledger quarantine list",
-      action: QuarantineCommand.run),
+      name: "verify", summary: "Checks every promise on the data at rest.",
+      details: "Checks the chain, every signature as of its signedDate, columns against bodies, "
+        + "rows against a new fold, the quarantine, and the journal against anchors stored "
+        + "elsewhere. Names the first broken promise with its seq. Changes nothing. Also works "
+        + "while a daemon runs.",
+      usage: "[--anchors FILE | --only OTID | --bundle FILE]", flags: VerifyCommand.flags,
+      example: "subledger verify --anchors /mnt/elsewhere/anchors.ndjson --anchor-key public.pem",
+      action: VerifyCommand.run),
     Command(
-      name: "doctor",
-      summary:
-        "Looks at everything an operator would look at: configuration, permissions, clock, disk,\n"
-        + "libraries, roots, chains, silence, quarantine, rows, anchors. Says what to do about\n"
-        + "each finding. Works beside a running daemon and changes nothing.",
+      name: "anchor", summary: "Prints the head of the journal as one signed line.",
+      details: "An anchor only proves something against the journal's owner if it is stored where "
+        + "the owner cannot modify it; verify --anchors later compares the journal with it. Also "
+        + "works while a daemon runs.",
+      usage: "[--append FILE] | --public-key", flags: AnchorCommand.flags,
+      example: "subledger anchor --append /mnt/elsewhere/anchors.ndjson",
+      action: AnchorCommand.run),
+    Command(
+      name: "doctor", summary: "Checks the installation and says what to do about each finding.",
+      details: "Checks configuration, permissions, clock, disk, libraries, roots, chains, silence, "
+        + "quarantine, projection and anchors. Changes nothing. Also works while a daemon runs.",
       usage: "", flags: [.json], example: "subledger doctor --config /etc/subledger/config.json",
       action: DoctorCommand.run),
+  ]
+
+  private static let trying = [
     Command(
-      name: "simulate", summary: "A local App Store: signs and sends notifications.",
-      usage: "ca DIR | run … | list", flags: [], words: ["ca", "run", "list"],
+      name: "simulate", summary: "A local App Store: signs notifications and sends them.",
+      usage: "ca DIR | run … | list", flags: [], operands: ["ca", "run", "list"],
       example: "subledger simulate run --fleet 100 --output fleet.ndjson",
       action: { _ throws(CommandError) in .usage }),
     Command(
-      name: "demo",
-      summary: "Shows the main job: a simulated App Store, the daemon, and one customer.",
+      name: "demo", summary: "Runs a simulated App Store, the daemon, and shows one customer.",
+      details: "Stays up until ^C, so that the commands it prints can be tried. The next run uses "
+        + "the same data.",
       usage: "[--listen HOST:PORT]",
       flags: [.init("--listen", "HOST:PORT", "where to listen; a free port by default")],
       example: "subledger demo --data .demo", action: DemoCommand.run),
+  ]
+
+  private static let describing = [
     Command(
-      name: "completions", summary: "Prints completions for a shell, made from this very table.",
-      usage: "bash | zsh | fish", flags: [], words: ["bash", "zsh", "fish"],
+      name: "help", summary: "Prints the help of a command, or a topic of the documentation.",
+      details: HelpTopic.list, usage: "[COMMAND | TOPIC]", flags: [],
+      operands: HelpTopic.allCases.map(\.rawValue), example: "subledger help configuration",
+      action: HelpCommand.run),
+    Command(
+      name: "man", summary: "Prints a manual page in roff: subledger(1) or subledger-config(5).",
+      usage: "[PAGE]", flags: [], operands: ManualPage.allCases.map(\.rawValue),
+      example: "subledger man subledger-config | man -l -", action: ManualPage.run),
+    Command(
+      name: "completions", summary: "Prints completions for bash, zsh or fish.",
+      usage: "bash | zsh | fish", flags: [], operands: ["bash", "zsh", "fish"],
       example: "subledger completions bash > /etc/bash_completion.d/subledger",
       action: Completions.run),
     Command(
-      name: "man", summary: "Prints the manual page.", usage: "", flags: [],
-      example: "subledger man > /usr/local/share/man/man1/subledger.1",
-      action: ManualPage.run),
-    Command(
-      name: "version", summary: "Versions of the program, the fold and the libraries.", usage: "",
-      flags: [.json], example: "subledger version --json",
-      action: { words throws(CommandError) in VersionCommand.run(words) }),
+      name: "version", summary: "Prints the versions of the program, the fold and the libraries.",
+      usage: "", flags: [.json], example: "subledger version --json",
+      action: { arguments throws(CommandError) in VersionCommand.run(arguments) }),
   ]
 
+  /// What `subledger --help` prints.
   static var help: String {
     var lines = [
       "subledger <command> [--data DIR] [--config FILE] …", "",
-      "The truth about App Store customers, from Apple's signed notifications.", "",
+      "Verifies and stores Apple's notifications; answers which customer has access, and why.", "",
     ]
-    for command in commands {
-      let line = command.summary.split(separator: "\n")[0]
-      lines.append("  " + command.name.padded(to: 14) + line)
-    }
+    for command in commands { lines.append("  " + command.name.padded(to: 15) + command.summary) }
+    let codes = ExitCode.allCases.map { "\($0.rawValue) \($0.summary)" }
     lines += [
-      "", "subledger <command> --help says more, with an example.",
-      "Exit codes: 0 good, 1 findings, 2 usage, 3 unavailable, 4 data of a newer version.",
+      "", "subledger <command> --help prints more about a command, with an example.",
+      "", "subledger help <topic> prints a topic of the documentation:",
     ]
+    for topic in HelpTopic.allCases {
+      lines.append("  " + topic.rawValue.padded(to: 15) + topic.summary)
+    }
+    lines += ["", "Exit codes: " + codes.joined(separator: ", ") + "."]
     return lines.joined(separator: "\n")
   }
 }

@@ -1,17 +1,36 @@
-import Configuration
 import JournalStore
-import LedgerQueries
 
-/// The one table of exit codes.
-enum ExitCode: Int32 {
+/// The exit codes of every command.
+enum ExitCode: Int32, CaseIterable {
   case good = 0
-  /// A difference, a broken proof, a refused line, nothing found.
   case findings = 1
   case usage = 2
-  /// Locked, disk, network: may work later.
   case unavailable = 3
-  /// The data is from a newer version.
   case newer = 4
+
+  /// In a few words, for the list of commands.
+  var summary: String {
+    switch self {
+    case .good: "good"
+    case .findings: "findings"
+    case .usage: "usage"
+    case .unavailable: "unavailable"
+    case .newer: "data from a newer version"
+    }
+  }
+
+  var meaning: String {
+    switch self {
+    case .good: "Good: the command did what it was asked to do, and there are no findings."
+    case .findings:
+      "Findings: a difference, a broken proof, a refused line, or nothing found for an id."
+    case .usage: "Usage: an argument is wrong, or the configuration is refused."
+    case .unavailable:
+      "Unavailable: the data is locked, or the disk or the network failed. The same command may "
+        + "succeed later."
+    case .newer: "The data is from a newer version of subledger. Nothing was changed."
+    }
+  }
 
   init(_ error: StoreError) {
     switch error {
@@ -27,68 +46,6 @@ enum ExitCode: Int32 {
     case .store(let error): self = ExitCode(error)
     case .unavailable: self = .unavailable
     case .findings: self = .findings
-    }
-  }
-}
-
-/// Why a command did not do what it was asked.
-enum CommandError: Error {
-  case usage(String)
-  case configuration(ConfigurationError)
-  case store(StoreError)
-  case unavailable(String)
-  case findings(String)
-
-  var text: String {
-    switch self {
-    case .usage(let text), .unavailable(let text), .findings(let text): text
-    case .configuration(let error): error.description
-    case .store(let error): error.description
-    }
-  }
-
-  init(_ failure: LedgerReader.Failure) {
-    switch failure {
-    case .notReady: self = .unavailable("the rows are being built; ask again")
-    case .ambiguous: self = .usage("two apps have this id; say which: --bundle-id ID")
-    case .store(let error): self = .store(error)
-    }
-  }
-
-  /// Runs a step of the store under this command's error.
-  static func store<Value: ~Copyable>(
-    _ step: () throws(StoreError) -> Value
-  ) throws(CommandError) -> Value {
-    do throws(StoreError) {
-      return try step()
-    } catch {
-      throw .store(error)
-    }
-  }
-
-  /// Runs a step that builds rows: one at a time does.
-  static func building<Value>(
-    _ step: () throws(StoreError) -> Value
-  ) throws(CommandError) -> Value {
-    do throws(StoreError) {
-      return try step()
-    } catch {
-      guard error != .locked else {
-        throw .unavailable(
-          "rows are being built here already, by the daemon or another rebuild; run this again then"
-        )
-      }
-      throw .store(error)
-    }
-  }
-
-  static func read<Value>(
-    _ step: () throws(LedgerReader.Failure) -> Value
-  ) throws(CommandError) -> Value {
-    do throws(LedgerReader.Failure) {
-      return try step()
-    } catch {
-      throw CommandError(error)
     }
   }
 }

@@ -1,24 +1,28 @@
 import Platform
 import Synchronization
 
-/// How far something long has come, told a few times a second: on a terminal in one line that
-/// changes, elsewhere a line every few seconds.
+/// Prints the progress of a long command to standard error: on a terminal one line that is updated
+/// five times a second, elsewhere a new line every five seconds.
 final class ProgressReporter: Sendable {
-  private let what: String
+  private let task: String
   private let unit: String
   private let began = Clock.monotonicNanoseconds()
+  /// When a line was last printed, in nanoseconds of the monotonic clock.
   private let last: Mutex<Int64>
+  /// Nanoseconds between two lines.
   private let interval: Int64
 
-  init(_ what: String, counting unit: String = "events") {
-    self.what = what
+  init(_ task: String, counting unit: String = "events") {
+    self.task = task
     self.unit = unit
     last = Mutex(Clock.monotonicNanoseconds())
     interval = ProcessLimits.isTerminal(2) ? 200_000_000 : 5_000_000_000
   }
 
-  /// - Parameter all: how many there are; nil where nobody knows.
-  func show(_ done: Int64, of all: Int64?) {
+  /// Prints the progress unless a line was printed a moment ago.
+  ///
+  /// - Parameter total: how many there are; nil if that is not known, as of lines on a pipe.
+  func show(_ done: Int64, of total: Int64?) {
     let now = Clock.monotonicNanoseconds()
     let isDue = last.withLock { last in
       guard now - last >= interval else { return false }
@@ -27,15 +31,16 @@ final class ProgressReporter: Sendable {
     }
     guard isDue else { return }
     let rate = rate(done, now)
-    guard let all else { return Terminal.progress("\(what): \(done) lines, \(rate)/s") }
-    let left = rate > 0 ? (all - done) / rate : 0
-    Terminal.progress("\(what): \(done) of \(all) \(unit), \(rate)/s, \(left) s left")
+    guard let total else { return Terminal.progress("\(task): \(done) lines, \(rate)/s") }
+    let left = rate > 0 ? (total - done) / rate : 0
+    Terminal.progress("\(task): \(done) of \(total) \(unit), \(rate)/s, \(left) s left")
   }
 
+  /// Prints the last line, with time and rate.
   func finish(_ done: Int64) {
     let now = Clock.monotonicNanoseconds()
     Terminal.progress(
-      "\(what): \(done) \(unit) in \((now - began) / 1_000_000) ms, \(rate(done, now))/s",
+      "\(task): \(done) \(unit) in \((now - began) / 1_000_000) ms, \(rate(done, now))/s",
       isLast: true)
   }
 

@@ -1,13 +1,13 @@
 import Platform
 import Simulator
 
-/// `subledger simulate …` has words of its own; the simulator reads them.
+/// `subledger simulate …`: the simulator parses its own arguments and has its own help.
 enum SimulateArguments {
-  static func run(_ words: [String]) -> ExitCode {
+  static func run(_ arguments: [String]) -> ExitCode {
     let interruption = Interruption()
-    interruption.watch()
+    interruption.start()
     let code = SimulateCommand.run(
-      arguments: words, output: Terminal.print, progress: { Terminal.error($0) },
+      arguments: arguments, output: Terminal.print, progress: { Terminal.error($0) },
       shouldStop: { interruption.isRequested })
     return ExitCode(rawValue: code) ?? .unavailable
   }

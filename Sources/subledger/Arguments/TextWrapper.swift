@@ -1,11 +1,11 @@
 import LedgerEngine
 import Observability
 
-/// Lines for a terminal: none wider than `columns`, whatever is in them.
+/// Wraps text into lines for a terminal, none wider than `columns`, whatever the text contains.
 ///
-/// What came from outside is shown as it is, but for characters that would move the cursor, turn
-/// the direction of text or take no room: those are shown by number. A word that is too long goes
-/// on in the next line.
+/// Text from outside is printed unchanged except for characters that would move the cursor, change
+/// the direction of text or have no width: those are printed by number. A word that is longer than
+/// a line is broken.
 struct TextWrapper {
   static let columns = 100
 
@@ -13,25 +13,25 @@ struct TextWrapper {
 
   var text: String { lines.joined(separator: "\n") }
 
-  /// Adds words, broken between them where there is room for none.
+  /// Adds text, with line breaks at spaces.
   ///
   /// - Parameters:
-  ///   - indent: columns before the first line.
-  ///   - hanging: columns before the others.
-  mutating func add(_ words: String, indent: Int = 0, hanging: Int? = nil) {
+  ///   - indent: columns of space before the first line.
+  ///   - hanging: columns of space before the other lines; as `indent` if nil.
+  mutating func add(_ text: String, indent: Int = 0, hanging: Int? = nil) {
     var line = Line(indent)
-    for word in words.split(separator: " ", omittingEmptySubsequences: false) {
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
       let cells = Self.cells(String(word))
       let width = cells.reduce(0) { $0 + $1.width }
       let gap = line.isEmpty ? 0 : 1
-      if gap + width <= line.room {
+      if gap + width <= line.columnsLeft {
         line.append(gap == 0 ? "" : " ", gap)
       } else if !line.isEmpty {
         lines.append(line.text)
         line = Line(hanging ?? indent)
       }
       for cell in cells {
-        if cell.width > line.room {
+        if cell.width > line.columnsLeft {
           lines.append(line.text)
           line = Line(hanging ?? indent)
         }
@@ -41,12 +41,12 @@ struct TextWrapper {
     lines.append(line.text)
   }
 
-  /// Adds one line as it is spaced, cut into several where it is too long.
+  /// Adds one line with its spaces unchanged, broken into several if it is too long.
   mutating func addVerbatim(_ text: Substring, indent: Int) {
     let spaces = text.prefix { $0 == " " }.count
     var line = Line(min(indent + spaces, Self.columns / 2))
     for cell in Self.cells(String(text.dropFirst(spaces))) {
-      if cell.width > line.room {
+      if cell.width > line.columnsLeft {
         lines.append(line.text)
         line = Line(min(indent + spaces + 4, Self.columns / 2))
       }
@@ -69,21 +69,21 @@ struct TextWrapper {
     }
 
     var isEmpty: Bool { width == indent }
-    var room: Int { TextWrapper.columns - width }
+    var columnsLeft: Int { TextWrapper.columns - width }
 
-    mutating func append(_ piece: String, _ columns: Int) {
-      text += piece
+    mutating func append(_ cell: String, _ columns: Int) {
+      text += cell
       width += columns
     }
   }
 
   // MARK: Width
 
-  /// What is not to be cut in two, with the columns it takes at most.
+  /// The text in units that must not be broken, each with the most columns it can take.
   private static func cells(_ text: String) -> [(text: String, width: Int)] {
     VisibleText.of(text).flatMap { character -> [(text: String, width: Int)] in
       let scalars = character.unicodeScalars
-      // Marks upon marks: nobody knows how wide that is.
+      // The width of a character with many combining marks depends on the terminal.
       guard scalars.count <= 3 else { return scalars.map { (number($0), 10) } }
       return [(String(character), scalars.reduce(0) { $0 + columns(of: $1) })]
     }
@@ -93,7 +93,8 @@ struct TextWrapper {
     "<U+\(String(scalar.value, radix: 16, uppercase: true))>"
   }
 
-  /// Two for what East Asian scripts and pictures take (unicode.org/reports/tr11), else one.
+  /// Two columns for wide characters of East Asian scripts and emoji (unicode.org/reports/tr11),
+  /// one for others. `wcwidth` is not used: its answer depends on the locale of the process.
   private static func columns(of scalar: Unicode.Scalar) -> Int {
     let isWide =
       switch scalar.value {

@@ -2,18 +2,18 @@ import Glibc
 import JournalStore
 import StrictJSON
 
-/// Hands work to the daemon that holds a data folder, over the unix socket in it.
+/// An HTTP client for the daemon that has locked a data folder, over the unix socket in the folder.
 final class ControlClient {
   private let descriptor: Int32
 
-  /// Nil where no daemon answers.
+  /// Connects; nil if no daemon listens on the socket.
   init?(_ folder: DataFolder) {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let path = Array(folder.controlSocket.utf8)
-    let fits = withUnsafeMutableBytes(of: &address.sun_path) { room in
-      guard path.count < room.count else { return false }
-      room.copyBytes(from: path)
+    let fits = withUnsafeMutableBytes(of: &address.sun_path) { buffer in
+      guard path.count < buffer.count else { return false }
+      buffer.copyBytes(from: path)
       return true
     }
     let opened = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -34,51 +34,55 @@ final class ControlClient {
 
   /// POSTs and waits for the answer.
   ///
-  /// - Throws: `unavailable` where the daemon went away in the middle; what it had taken is kept.
+  /// - Throws: `CommandError.unavailable` if the connection ends first. What the daemon has
+  ///   journaled until then stays journaled.
   func post(
     _ path: String, _ body: [UInt8] = []
   ) throws(CommandError) -> (status: Int, body: JSONElement) {
     let head =
       "POST \(path) HTTP/1.1\r\nHost: control\r\nContent-Length: \(body.count)\r\n\r\n"
-    return try ask(Array(head.utf8) + body)
+    return try exchange(Array(head.utf8) + body)
   }
 
-  /// GETs one of the open routes.
+  /// GETs one of the routes that need no token.
+  ///
+  /// - Throws: `CommandError.unavailable` if the connection ends before the answer.
   func get(_ path: String) throws(CommandError) -> (status: Int, body: JSONElement) {
-    try ask(Array("GET \(path) HTTP/1.1\r\nHost: control\r\n\r\n".utf8))
+    try exchange(Array("GET \(path) HTTP/1.1\r\nHost: control\r\n\r\n".utf8))
   }
 
-  private func ask(
+  private func exchange(
     _ request: [UInt8]
   ) throws(CommandError) -> (status: Int, body: JSONElement) {
     try send(request)
     var answer: [UInt8] = []
     while true {
       if let complete = Self.parse(answer) { return complete }
-      var piece = [UInt8](repeating: 0, count: 65_536)
-      let count = recv(descriptor, &piece, piece.count, 0)
+      var chunk = [UInt8](repeating: 0, count: 65_536)
+      let count = recv(descriptor, &chunk, chunk.count, 0)
       if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw Self.gone }
-      answer += piece[..<count]
+      guard count > 0 else { throw Self.disconnected }
+      answer += chunk[..<count]
     }
   }
 
-  private static let gone = CommandError.unavailable(
-    "the daemon went away; start it and run this again, what it had taken is kept")
+  private static let disconnected = CommandError.unavailable(
+    "the daemon closed the connection; start it and run this again, journaled events are safe")
 
   private func send(_ bytes: [UInt8]) throws(CommandError) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes {
+    var remaining = bytes[...]
+    while !remaining.isEmpty {
+      let count = remaining.withUnsafeBytes {
         Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
       if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw Self.gone }
-      rest = rest.dropFirst(count)
+      guard count > 0 else { throw Self.disconnected }
+      remaining = remaining.dropFirst(count)
     }
   }
 
-  /// An answer of our own daemon: always with Content-Length, always JSON.
+  /// A complete answer; nil if more bytes are needed. The daemon's answers always have
+  /// Content-Length and a JSON body.
   private static func parse(_ answer: [UInt8]) -> (status: Int, body: JSONElement)? {
     guard let end = headEnd(answer) else { return nil }
     let lines = String(decoding: answer[..<end], as: UTF8.self).split(separator: "\r\n")
@@ -91,7 +95,7 @@ final class ControlClient {
     return (status, document.root)
   }
 
-  /// The index behind the empty line.
+  /// The index after the empty line that ends the head.
   private static func headEnd(_ answer: [UInt8]) -> Int? {
     let line = Array("\r\n\r\n".utf8)
     return answer.indices.first { answer[$0...].starts(with: line) }.map { $0 + line.count }

@@ -8,31 +8,36 @@ import Observability
 import Platform
 import StrictJSON
 
-/// The running daemon: ledger, HTTP front and the control socket of its data folder.
+/// The running daemon: ledger, HTTP server and the control socket in its data folder.
 struct Daemon {
   let server: HTTPServer
   let service: LedgerService
   private let anchoring: AnchorService?
 
-  /// Seconds that requests in flight get when the daemon is asked to end.
+  /// Seconds in which requests in flight can finish when the daemon is asked to end.
   private static let drainSeconds = 10.0
 
-  /// - Parameter manager: who is told once a second that the daemon gets on.
+  /// Starts the ledger, the anchor service and the HTTP server.
+  ///
+  /// - Parameter manager: is told about once a second that the writer makes progress.
+  /// - Throws: `CommandError.store` if the folder is locked or its journal is refused,
+  ///   `CommandError.unavailable` if a thread cannot start or the address cannot be used.
   static func start(
     _ configuration: Configuration, _ manager: ServiceNotice = ServiceNotice(variables: [:])
   ) throws(CommandError) -> Daemon {
     let folder = DataFolder(path: configuration.data)
-    let ledger = try CommandError.store { () throws(StoreError) in
+    let ledger = try mapError(
+      CommandError.store,
       try Ledger.start(folder, now: Clock.now()) { error in
         Log.write(.error, "journal_failed", [("error", .string(error.description))])
-        // The next start copies the write-ahead log to where a failed sync cannot hide.
+        // The next start copies the write-ahead log to a new file: after a failed sync, pages in
+        // memory can differ from the disk.
         Signals.requestEnd()
-      }
-    }
+      })
     let service = LedgerService(ledger, configuration, version: VersionCommand.members)
     let anchoring = try anchoring(ledger, configuration)
-    try watch(service, manager)
-    do throws(HTTPFrontError) {
+    try startSampler(service, manager)
+    do throws(HTTPServerError) {
       let server = try HTTPServer.start(settings(configuration, folder)) {
         try LedgerHandler(service)
       }
@@ -45,11 +50,11 @@ struct Daemon {
     }
   }
 
-  private static func watch(
+  private static func startSampler(
     _ service: LedgerService, _ manager: ServiceNotice
   ) throws(CommandError) {
     do throws(PlatformError) {
-      try service.startWatch { manager.alive() }
+      try service.startSampling { manager.alive() }
     } catch {
       service.ledger.stop()
       throw .unavailable("\(error)")
@@ -82,13 +87,13 @@ struct Daemon {
     return settings
   }
 
-  /// Finishes what is in flight, closes the files.
+  /// Finishes the requests in flight and closes the files.
   func stop() -> ExitCode {
     service.beginDraining()
     server.drain(within: Self.drainSeconds)
     service.stop()
     service.ledger.stop()
-    // Only now is the head the last one.
+    // After the ledger, so that the last anchor covers the final head.
     anchoring?.stop()
     return service.ledger.failure == nil ? .good : .unavailable
   }

@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import Encoding
 import Glibc
@@ -9,36 +10,36 @@ import Platform
 import Simulator
 import StrictJSON
 
-/// The main job, shown: a simulated App Store sends a small fleet to the daemon over HTTP, and one
-/// customer is looked up. Everything lies in one folder; run again, it goes on with what is there.
+/// `demo`: a simulated App Store sends the notifications of a small fleet to the daemon over HTTP,
+/// and one customer is looked up. Everything is in one folder; the next run continues with it.
 enum DemoCommand {
   private static let customers = 40
   private static let days: Int64 = 120
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    try words.none()
-    let folder = words["--data"] ?? ".demo"
-    let (configuration, token, authority) = try prepare(folder, listen: words["--listen"])
-    // A line for every notification would bury what is to be seen.
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
+    let folder = arguments["--data"] ?? ".demo"
+    let (configuration, token, authority) = try prepare(folder, listen: arguments["--listen"])
+    // A log line for every notification would hide the output.
     Log.setLevel(.warning)
     let daemon = try Daemon.start(configuration)
     let address = "127.0.0.1:\(daemon.server.port)"
     Terminal.print("subledger listens on http://\(address), its data lies in \(folder)/data")
     let interruption = Interruption()
-    interruption.watch()
+    interruption.start()
     do throws(CommandError) {
       let fleet = Fleet(
         app: SimulatedApp(), customers: customers, days: days, end: try end(folder), seed: 7)
       let notifications = fleet.notifications()
       try play(notifications, to: address, authority, interruption)
       try show(notifications, DataFolder(path: configuration.data))
-      explain(address, token, notifications)
+      showRequests(address, token, notifications)
     } catch {
       _ = daemon.stop()
       throw error
     }
     while !interruption.isRequested { usleep(100_000) }
-    Terminal.print("stopping; run it again to go on with the same data")
+    Terminal.print("stopping; the next run continues with the same data")
     return daemon.stop()
   }
 
@@ -47,9 +48,7 @@ enum DemoCommand {
   private static func prepare(
     _ folder: String, listen: String?
   ) throws(CommandError) -> (Configuration, token: String, SimulatedAuthority) {
-    try CommandError.store { () throws(StoreError) in
-      try DataFolder(path: folder).create()
-    }
+    try mapError(CommandError.store, try DataFolder(path: folder).create())
     let authority = try authority(folder + "/authority")
     let token = try token(folder + "/read-token")
     let file = folder + "/config.json"
@@ -76,12 +75,10 @@ enum DemoCommand {
       ),
     ])
     try write(Array((configuration.prettyText + "\n").utf8), to: file)
-    do throws(ConfigurationError) {
-      let loaded = try Configuration.load(file: file, variables: [:], listen: listen, data: nil)
-      return (loaded, token, authority)
-    } catch {
-      throw .configuration(error)
-    }
+    let loaded = try mapError(
+      CommandError.configuration,
+      try Configuration.load(file: file, variables: [:], listen: listen, data: nil))
+    return (loaded, token, authority)
   }
 
   private static func authority(_ folder: String) throws(CommandError) -> SimulatedAuthority {
@@ -95,10 +92,10 @@ enum DemoCommand {
     }
   }
 
-  /// Made once and kept, so that pasted lines work after a restart too.
+  /// Made at the first run and stored, so that copied commands work after a restart too.
   private static func token(_ path: String) throws(CommandError) -> String {
-    if let kept = try? DurableFile.read(path, limit: 100), !kept.isEmpty {
-      return String(decoding: kept, as: UTF8.self)
+    if let stored = try? DurableFile.read(path, limit: 100), !stored.isEmpty {
+      return String(decoding: stored, as: UTF8.self)
     }
     var generator = SystemRandomNumberGenerator()
     let random = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -107,13 +104,14 @@ enum DemoCommand {
     return token
   }
 
-  /// When the simulated time ends: at the first run, so that every later one sends the same.
+  /// When the simulated time ends: the time of the first run, so that later runs send the same
+  /// notifications.
   private static func end(_ folder: String) throws(CommandError) -> Int64 {
     let path = folder + "/simulated-until"
-    let kept = (try? DurableFile.read(path, limit: 100)).flatMap {
+    let stored = (try? DurableFile.read(path, limit: 100)).flatMap {
       Timestamp.parse(String(decoding: $0, as: UTF8.self))
     }
-    if let kept { return kept }
+    if let stored { return stored }
     let now = Clock.now()
     try write(Array(Timestamp.text(now).utf8), to: path)
     return now
@@ -127,7 +125,7 @@ enum DemoCommand {
     }
   }
 
-  // MARK: The show
+  // MARK: Sending and showing
 
   private static func play(
     _ notifications: [SimulatedNotification], to address: String,
@@ -156,7 +154,7 @@ enum DemoCommand {
     }
   }
 
-  /// The customer with the most to tell.
+  /// The original transaction id with the most notifications.
   private static func busiest(_ notifications: [SimulatedNotification]) -> String {
     var counts: [String: Int] = [:]
     for notification in notifications {
@@ -169,27 +167,25 @@ enum DemoCommand {
     _ notifications: [SimulatedNotification], _ folder: DataFolder
   ) throws(CommandError) {
     let id = busiest(notifications)
-    let reader = try CommandError.store { () throws(StoreError) in
-      try LedgerReader(folder, durations: [:])
-    }
+    let reader = try mapError(CommandError.store, try LedgerReader(folder, durations: [:]))
     let question = LedgerReader.Question(now: Clock.now())
-    let (row, history) = try CommandError.read { () throws(LedgerReader.Failure) in
+    let (row, history) = try mapError(CommandError.read) { () throws(LedgerReader.Failure) in
       (
-        try reader.entitlement(id, environment: "Production", bundleId: nil, question),
-        try reader.history(id, environment: "Production", bundleId: nil, question)
+        try reader.entitlement(id, environment: .production, bundleId: nil, question),
+        try reader.history(id, environment: .production, bundleId: nil, question)
       )
     }
     guard let row, let history else { return }
     Terminal.print("\nOne customer's entitlement, now:\n\n" + QueryOptions.table(row.json))
-    Terminal.print("\nAnd why, event by event:\n")
+    Terminal.print("\nIts history, event by event:\n")
     HistoryCommand.print(history)
   }
 
-  private static func explain(
+  private static func showRequests(
     _ address: String, _ token: String, _ notifications: [SimulatedNotification]
   ) {
     let id = busiest(notifications)
-    let tries = ["/\(id)", "/\(id)/history", "?status=grace_period"].map { path in
+    let requests = ["/\(id)", "/\(id)/history", "?status=grace_period"].map { path in
       "  curl -s -H 'Authorization: Bearer \(token)' 'http://\(address)/v1/entitlements\(path)'"
     }
     Terminal.print(
@@ -199,9 +195,9 @@ enum DemoCommand {
 
       Try, in another terminal:
 
-      \(tries.joined(separator: "\n"))
+      \(requests.joined(separator: "\n"))
 
-      Or open http://\(address)/console in a browser, with that token.
+      Or open http://\(address)/console in a browser and enter the token.
 
       ^C stops it.
       """)

@@ -6,36 +6,37 @@ import LedgerEngine
 import Platform
 import StrictJSON
 
-/// Makes all that a first start needs, and says what is left to do by hand. Never overwrites.
+/// `init`: writes the files that a first start needs, and prints the remaining steps. Never
+/// overwrites a file.
 enum InitCommand {
   static let flags: [Command.Flag] = [
     .init("--listen", "HOST:PORT", "where the daemon will listen (127.0.0.1:8080)"),
-    .init("--bundle-id", "ID", "your app's bundle id; may follow later"),
+    .init("--bundle-id", "ID", "your app's bundle id; can be added later"),
     .init("--app-apple-id", "N", "App Store Connect, App Information: \"Apple ID\""),
-    .init("--host", "NAME", "the name Apple reaches you by (your.host)"),
-    .init("--user", "NAME", "whose daemon it will be (subledger)"),
-    .init("--v1-secret-file", "FILE|-", "takes version 1 too: its shared secret, one a line"),
-    .init("--print", "WHAT", "writes nothing; prints unit, nginx, caddy or config"),
+    .init("--host", "NAME", "the host name in the URL for Apple (your.host)"),
+    .init("--user", "NAME", "the user that runs the daemon (subledger)"),
+    .init("--v1-secret-file", "FILE|-", "accept version 1: its shared secrets, one per line"),
+    .init("--print", "WHAT", "write nothing, print unit, nginx, caddy or config"),
     .json,
   ]
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    try words.none()
-    var plan = try InitPlan(words)
-    if let what = words["--print"] {
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
+    var plan = try InitPlan(arguments)
+    if let what = arguments["--print"] {
       guard let text = plan.text(of: what) else {
         throw .usage("--print takes unit, nginx, caddy or config")
       }
       Terminal.write(Array(text.utf8), to: STDOUT_FILENO)
       return .good
     }
-    let secret = try words["--v1-secret-file"].map { (path) throws(CommandError) in
+    let secret = try arguments["--v1-secret-file"].map { (path) throws(CommandError) in
       try readSecret(path)
     }
     let token = "sl_" + random()
     plan.tokenDigest = ReadAccess.digest(of: token)
     try write(plan, secret)
-    show(plan, token, asJSON: words.has("--json"))
+    show(plan, token, asJSON: arguments.has("--json"))
     return .good
   }
 
@@ -46,7 +47,10 @@ enum InitCommand {
       (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
   }
 
-  /// From standard input or a file, never from an argument, which every process could read.
+  /// Reads the secrets from a file or standard input. Arguments are visible to every process.
+  ///
+  /// - Throws: `CommandError.usage` unless there are one or two secrets, `CommandError.unavailable`
+  ///   if the file cannot be read.
   private static func readSecret(_ path: String) throws(CommandError) -> [UInt8] {
     var lines: [[UInt8]] = []
     do throws(PlatformError) {
@@ -55,20 +59,20 @@ enum InitCommand {
         if !line.isEmpty { lines.append(line) }
       }
     } catch {
-      throw .unavailable("\(error); give a file that is there, or - for standard input")
+      throw .unavailable("\(error); give a file that exists, or - for standard input")
     }
     guard (1...2).contains(lines.count), lines.allSatisfy({ $0.count <= 1024 }) else {
       throw .usage(
-        "--v1-secret-file holds \(lines.count) secrets; give one a line, two during a rotation")
+        "--v1-secret-file holds \(lines.count) secrets; give one per line, at most two")
     }
     return Array(lines.joined(separator: [0x0A])) + [0x0A]
   }
 
-  // MARK: Writing
+  // MARK: Files
 
   private static func write(_ plan: InitPlan, _ secret: [UInt8]?) throws(CommandError) {
     var files: [(String, [UInt8])] = []
-    // First, so that no configuration ever names a file that is not there.
+    // First, so that a configuration never names a file that does not exist.
     if let secret { files.append((plan.secretPath, secret)) }
     for what in ["unit", "nginx", "caddy", "config"] {
       files.append((plan.path(of: what), Array((plan.text(of: what) ?? "").utf8)))
@@ -81,19 +85,19 @@ enum InitCommand {
         throw .last("make the folder \(plan.folder)")
       }
     } catch {
-      throw .usage("\(error); nothing was written: move it away, or give another --config")
+      throw .usage("\(error); nothing was written: move the file away, or give another --config")
     }
-    try CommandError.store { () throws(StoreError) in try DataFolder(path: plan.data).create() }
+    try mapError(CommandError.store, try DataFolder(path: plan.data).create())
     do throws(PlatformError) {
       for (path, bytes) in files {
         guard try PrivateFile.make(bytes, at: path) else { throw .system("make \(path)", EEXIST) }
       }
     } catch {
-      throw .unavailable("\(error); see which files are there, then run this again elsewhere")
+      throw .unavailable("\(error); some files may be written: remove them, then run this again")
     }
   }
 
-  // MARK: What is left to do
+  // MARK: Output
 
   private static func show(_ plan: InitPlan, _ token: String, asJSON: Bool) {
     if asJSON {

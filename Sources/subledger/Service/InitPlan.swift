@@ -3,7 +3,7 @@ import LedgerEngine
 import Platform
 import StrictJSON
 
-/// What `init` makes: paths, names and texts, before anything is written.
+/// The paths, names and file contents of `init`, computed before anything is written.
 struct InitPlan {
   let config: String
   let data: String
@@ -13,38 +13,40 @@ struct InitPlan {
   private let bundleId: String?
   private let appAppleId: Int64?
   private let takesV1: Bool
-  /// SHA-256 of the read token, in hexadecimal; of no token until it is set.
+  /// SHA-256 of the read token in hexadecimal; zeros, which match no token, until it is set.
   var tokenDigest = String(repeating: "0", count: 64)
 
-  init(_ words: Arguments) throws(CommandError) {
+  /// - Throws: `CommandError.usage` if flags contradict each other, or a value cannot be written
+  ///   into the files of other programs.
+  init(_ arguments: Arguments) throws(CommandError) {
     let variables = ProcessEnvironment.variables
     config =
-      words["--config"] ?? variables["SUBLEDGER_CONFIG"] ?? "/etc/subledger/config.json"
+      arguments["--config"] ?? variables["SUBLEDGER_CONFIG"] ?? "/etc/subledger/config.json"
     data =
       DataFolder(
-        path: words["--data"] ?? variables["SUBLEDGER_DATA"] ?? "/var/lib/subledger"
+        path: arguments["--data"] ?? variables["SUBLEDGER_DATA"] ?? "/var/lib/subledger"
       ).path
-    listen = words["--listen"] ?? variables["SUBLEDGER_LISTEN"] ?? "127.0.0.1:8080"
-    host = words["--host"] ?? "your.host"
-    user = words["--user"] ?? "subledger"
-    bundleId = words["--bundle-id"]
-    appAppleId = try words.number("--app-apple-id", 1...Int64.max)
-    takesV1 = words["--v1-secret-file"] != nil
+    listen = arguments["--listen"] ?? variables["SUBLEDGER_LISTEN"] ?? "127.0.0.1:8080"
+    host = arguments["--host"] ?? "your.host"
+    user = arguments["--user"] ?? "subledger"
+    bundleId = arguments["--bundle-id"]
+    appAppleId = try arguments.number("--app-apple-id", 1...Int64.max)
+    takesV1 = arguments["--v1-secret-file"] != nil
     guard (bundleId == nil) == (appAppleId == nil) else {
       throw .usage("--bundle-id and --app-apple-id go together")
     }
     guard bundleId != nil || !takesV1 else {
-      throw .usage("--v1-secret-file is an app's: give --bundle-id and --app-apple-id too")
+      throw .usage("--v1-secret-file belongs to an app: give --bundle-id and --app-apple-id too")
     }
     for (name, path) in [("--config", config), ("--data", data)] where !path.hasPrefix("/") {
-      throw .usage("\(name) takes a whole path, from / on: the unit names it")
+      throw .usage("\(name) takes an absolute path, because the systemd unit names it")
     }
-    // They go into files of other programs.
+    // These values are written unquoted into files of other programs.
     for (name, text) in [
       ("--config", config), ("--data", data), ("--listen", listen), ("--host", host),
       ("--user", user), ("--bundle-id", bundleId ?? "x"),
     ] where !Self.isPlain(text) {
-      throw .usage("\(name) takes letters, digits and . _ - : / [ ] alone")
+      throw .usage("\(name) takes only letters, digits and . _ - : / [ ]")
     }
   }
 
@@ -60,7 +62,7 @@ struct InitPlan {
       }
   }
 
-  /// Where the configuration lies, and all else that is written.
+  /// The folder of the configuration, into which all files are written.
   var folder: String {
     guard let slash = config.lastIndex(of: "/") else { return "." }
     return slash == config.startIndex ? "/" : String(config[..<slash])
@@ -89,7 +91,8 @@ struct InitPlan {
     }
   }
 
-  /// How the proxy reaches the daemon: one that listens everywhere is also on loopback.
+  /// The address at which the proxy reaches the daemon. A daemon that listens on all addresses is
+  /// reached over loopback.
   private var upstream: String {
     for (all, loopback) in [("0.0.0.0:", "127.0.0.1:"), ("[::]:", "[::1]:")]
     where listen.hasPrefix(all) {
@@ -98,7 +101,7 @@ struct InitPlan {
     return listen
   }
 
-  /// Whether nobody but this machine shall reach the daemon.
+  /// Whether the daemon listens on a loopback address only.
   var isLocal: Bool { listen.hasPrefix("127.") || listen.hasPrefix("[::1]") }
 
   // MARK: The configuration
@@ -108,25 +111,28 @@ struct InitPlan {
       (
         "//",
         .string(
-          "Names that begin with // are comments. subledger doctor checks this file; SIGHUP "
-            + "(systemctl reload subledger) takes over apps, tokens and roots, the rest wants a "
-            + "restart.")
+          "Names that begin with // are comments. man subledger-config describes every key, and "
+            + "subledger doctor checks this file. SIGHUP (systemctl reload subledger) reloads "
+            + "apps, tokens, roots, durations and log level; other keys need a restart.")
       ),
-      ("//listen", .string("TLS is the reverse proxy's: see nginx.conf and Caddyfile beside this")),
+      (
+        "//listen",
+        .string("TLS is left to a reverse proxy: see nginx.conf and Caddyfile in this folder")
+      ),
       ("listen", .string(listen)), ("data", .string(data)),
       (
         "//apps",
         .string(
           "{\"bundleId\": \"com.example.app\", \"appAppleId\": 123456789, \"environments\": "
             + "[\"Production\", \"Sandbox\"]}; appAppleId is App Store Connect's \"Apple ID\" of "
-            + "the app. What is for other apps goes to quarantine.")
+            + "the app. Notifications of other apps are quarantined.")
       ),
       ("apps", .array(app.map { [$0] } ?? [])),
       (
         "//readTokens",
         .string(
-          "sha256 is of the token, which is nowhere: printf %s \"$TOKEN\" | sha256sum. "
-            + "\"bundleIds\" and \"environments\" narrow one.")
+          "sha256 is the SHA-256 of a token: printf %s \"$TOKEN\" | sha256sum. The token itself is "
+            + "stored nowhere. \"bundleIds\" and \"environments\" limit what it reads.")
       ),
       (
         "readTokens",
@@ -137,8 +143,8 @@ struct InitPlan {
       (
         "//anchors",
         .string(
-          "{\"file\": \"/mnt/elsewhere/anchors.ndjson\"}, on a volume that is not this machine's "
-            + "to rewrite, makes the journal provable against its owner")
+          "{\"file\": \"/mnt/elsewhere/anchors.ndjson\"}, on a volume that this machine cannot "
+            + "rewrite, lets others detect changes of the journal")
       ),
     ])
   }
@@ -153,35 +159,37 @@ struct InitPlan {
     return .object(members)
   }
 
-  // MARK: The steps
+  // MARK: Next steps
 
-  /// - Parameter token: shown here, and nowhere else.
+  /// The text that `init` prints.
+  ///
+  /// - Parameter token: is printed here once and stored nowhere.
   func steps(_ token: String) -> String {
     let unit = path(of: "unit")
     let apps =
       bundleId == nil
-      ? "\n  0. Add your app to \"apps\" in \(config): bundle id, and Apple ID of App Store\n"
-        + "     Connect's App Information.\n" : ""
+      ? "\n  0. Add your app to \"apps\" in \(config): its bundle id, and the Apple ID from\n"
+        + "     App Information in App Store Connect.\n" : ""
     return """
       Written: \(config), \(unit),
-      \(path(of: "nginx")) and \(path(of: "caddy")); the data will lie in \(data).
+      \(path(of: "nginx")) and \(path(of: "caddy")). The data folder is \(data).
 
-      The read token, shown this once (only its SHA-256 is stored):
+      The read token, printed only now (the configuration has its SHA-256):
 
         \(token)
       \(apps)
-        1. Make the files the daemon's:
+        1. Give the files to the daemon's user:
              useradd --system --home-dir \(data) --shell /usr/sbin/nologin \(user)
              chown -R \(user): \(folder) \(data)
-        2. Run it:
+        2. Start the daemon:
              cp \(unit) /etc/systemd/system/
              systemctl daemon-reload && systemctl enable --now subledger
-        3. Give it TLS: copy from nginx.conf or Caddyfile, and reload the proxy.
+        3. Add TLS: copy nginx.conf or Caddyfile into your proxy's configuration, and reload it.
         4. In App Store Connect, your app, App Information, App Store Server Notifications:
              Production Server URL  \(url)
              Sandbox Server URL     \(url)
              Version                2
-        5. See that all is well:
+        5. Check the installation:
              sudo -u \(user) subledger doctor --config \(config)
       """
   }

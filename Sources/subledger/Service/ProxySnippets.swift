@@ -1,9 +1,9 @@
-/// What a reverse proxy needs to know, which gives the daemon TLS.
+/// Configurations for reverse proxies that add TLS to the daemon.
 enum ProxySnippets {
-  /// - Parameter upstream: where the daemon listens.
+  /// - Parameter upstream: HOST:PORT of the daemon.
   static func nginx(host: String, upstream: String) -> String {
     """
-    # Subledger behind nginx: into /etc/nginx/conf.d/, with your certificate.
+    # Subledger behind nginx: copy to /etc/nginx/conf.d/ and set your certificate.
     upstream subledger {
       server \(upstream);
       keepalive 32;
@@ -27,7 +27,7 @@ enum ProxySnippets {
         proxy_http_version 1.1;
         proxy_set_header Connection "";
         proxy_set_header Host $host;
-        # A notification is answered once; Apple repeats, the proxy need not.
+        # The proxy need not repeat a request: Apple does.
         proxy_next_upstream off;
         proxy_read_timeout 30s;
       }
@@ -36,10 +36,10 @@ enum ProxySnippets {
     """
   }
 
-  /// - Parameter upstream: where the daemon listens.
+  /// - Parameter upstream: HOST:PORT of the daemon.
   static func caddy(host: String, upstream: String) -> String {
     """
-    # Subledger behind Caddy, which gets and renews the certificate by itself.
+    # Subledger behind Caddy, which obtains and renews the certificate itself.
     \(host) {
       request_body {
         max_size 4MiB

@@ -6,15 +6,16 @@ import Observability
 import Platform
 import StrictJSON
 
+/// `serve`: the daemon, until SIGTERM or SIGINT.
 enum ServeCommand {
   static let flags: [Command.Flag] = [
     .init("--listen", "HOST:PORT", "where to listen; port 0 picks a free one"),
     .init("--log-level", "LEVEL", "info (the default), warning or error"),
   ]
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    try words.none()
-    let configuration = try words.configuration()
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
+    let configuration = try arguments.configuration()
     Signals.blockReload()
     Log.setLevel(configuration.logLevel)
     Log.startThread()
@@ -31,7 +32,7 @@ enum ServeCommand {
     manager.ready()
     while Signals.next() == .reload {
       manager.reloading()
-      reload(daemon, words)
+      reload(daemon, arguments)
       manager.ready()
     }
     manager.stopping()
@@ -43,34 +44,36 @@ enum ServeCommand {
 
   private static func warn(_ configuration: Configuration) {
     if configuration.apps.isEmpty {
-      Log.write(.warning, "no_apps", [("hint", .string("every notification goes to quarantine"))])
+      Log.write(.warning, "no_apps", [("hint", .string("every notification is quarantined"))])
     }
     if configuration.readTokens.isEmpty {
-      Log.write(.warning, "no_read_tokens", [("hint", .string("every read answers 401"))])
+      Log.write(.warning, "no_read_tokens", [("hint", .string("every read is answered with 401"))])
     }
     if let file = configuration.anchors?.file, file.hasPrefix(configuration.data + "/") {
       Log.write(
         .warning, "anchors_beside_data",
-        [("hint", .string("who can rewrite the journal can rewrite them; name another volume"))])
+        [
+          (
+            "hint",
+            .string(
+              "anchors prove nothing if the journal's owner can rewrite them; use another volume")
+          )
+        ])
     }
   }
 
-  /// SIGHUP: what can change under a running daemon changes, or nothing does. A line says which,
-  /// whatever the level.
-  private static func reload(_ daemon: Daemon, _ words: Arguments) {
+  /// SIGHUP: applies every change that needs no restart, or none if the configuration is refused.
+  /// The outcome is logged.
+  private static func reload(_ daemon: Daemon, _ arguments: Arguments) {
     do throws(CommandError) {
-      let read = try words.configuration()
-      let reload: Reload
-      do throws(ConfigurationError) {
-        reload = try Reload(from: daemon.service.configuration, to: read)
-      } catch {
-        throw .configuration(error)
-      }
+      let read = try arguments.configuration()
+      let reload = try mapError(
+        CommandError.configuration, try Reload(from: daemon.service.configuration, to: read))
       daemon.service.adopt(reload.configuration)
-      daemon.service.noteReload(isTaken: true)
+      daemon.service.recordReload(isAccepted: true)
       Log.setLevel(reload.configuration.logLevel)
       var fields: [(String, JSONValue)] = [
-        ("changes", .array(reload.changes.prefix(shown).map(JSONValue.string))),
+        ("changes", .array(reload.changes.prefix(maximumListed).map(JSONValue.string))),
         ("count", .integer(Int64(reload.changes.count))),
       ]
       if !reload.needsRestart.isEmpty {
@@ -79,16 +82,19 @@ enum ServeCommand {
       Log.write(reload.needsRestart.isEmpty ? .info : .warning, "reloaded", fields)
       warn(reload.configuration)
     } catch {
-      daemon.service.noteReload(isTaken: false)
+      daemon.service.recordReload(isAccepted: false)
       Log.write(
         .error, "reload_refused",
         [
           ("error", .string(error.text)),
-          ("next", .string("mend it and send SIGHUP again; what held before still holds")),
+          (
+            "next",
+            .string("correct it and send SIGHUP again; the running configuration stays in effect")
+          ),
         ])
     }
   }
 
-  /// Changes that one line has room for.
-  private static let shown = 20
+  /// Changes that one log line lists.
+  private static let maximumListed = 20
 }

@@ -1,6 +1,6 @@
 import Platform
 
-/// A systemd unit for the daemon: it may do what it does, and nothing else (systemd.exec(5)).
+/// A systemd unit for the daemon, which allows it nothing that it does not need (systemd.exec(5)).
 struct ServiceUnit {
   private let plan: InitPlan
   /// The V1 secret's file; nil where no app takes V1.
@@ -14,8 +14,8 @@ struct ServiceUnit {
   var text: String {
     """
     [Unit]
-    Description=Subledger, the truth about App Store customers
-    Documentation=man:subledger(1)
+    Description=Subledger, a journal of App Store notifications
+    Documentation=man:subledger(1) man:subledger-config(5)
     After=network.target
 
     [Service]
@@ -26,16 +26,16 @@ struct ServiceUnit {
     User=\(plan.user)
     Restart=on-failure
     RestartSec=2
-    # A start may have to copy a write-ahead log, an end to finish what is in flight.
+    # A start may copy a write-ahead log; a stop finishes the requests in flight.
     TimeoutStartSec=600
     TimeoutStopSec=60
     WatchdogSec=60
     LimitNOFILE=8192
     LimitCORE=0
     UMask=0077
-    \(place)
+    \(dataAccess)
     \(credentials)
-    # Nothing of the system can be written, nothing of other users seen.
+    # The daemon can neither write system files nor see other users' files and processes.
     ProtectSystem=strict
     ProtectHome=yes
     ProtectProc=invisible
@@ -63,7 +63,7 @@ struct ServiceUnit {
     \(addresses)SystemCallArchitectures=native
     SystemCallFilter=@system-service
     SystemCallFilter=~@privileged @resources
-    # Reactors stand aside for the writer, and all for what nobody waits for.
+    # Reactors run at a lower priority than the writer, background work at a lower one still.
     SystemCallFilter=setpriority
     SystemCallErrorNumber=EPERM
 
@@ -73,7 +73,8 @@ struct ServiceUnit {
     """
   }
 
-  private var place: String {
+  /// Write access to the data folder.
+  private var dataAccess: String {
     let home = "/var/lib/"
     let name = plan.data.hasPrefix(home) ? String(plan.data.dropFirst(home.count)) : ""
     let anchors = "# Anchors on another volume: ReadWritePaths=/mnt/elsewhere"
@@ -83,12 +84,14 @@ struct ServiceUnit {
     return "StateDirectory=\(name)\nStateDirectoryMode=0700\n\(anchors)"
   }
 
-  /// The daemon looks in $CREDENTIALS_DIRECTORY before it looks beside its configuration.
+  /// The daemon looks up a bare file name in $CREDENTIALS_DIRECTORY before it looks in the folder
+  /// of its configuration.
   private var credentials: String {
     guard let secret else {
       return "# A V1 secret: LoadCredential=v1.secret:\(plan.folder)/v1.secret"
     }
-    return "# As it is at the start: a new secret wants a restart.\nLoadCredential=v1.secret:"
+    return
+      "# systemd reads it at the start: a new secret needs a restart.\nLoadCredential=v1.secret:"
       + secret
   }
 

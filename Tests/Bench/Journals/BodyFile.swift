@@ -1,16 +1,18 @@
 import Glibc
 
-/// A file of lines, each read when it is needed: an input may be larger than memory.
+/// A file of lines, which are read when needed, because an input may be larger than memory.
 final class BodyFile {
   let path: String
   private let descriptor: Int32
-  /// Where each line begins, and at the end where one more would.
+  /// The offset of each line, and that of the end of the file.
   private var starts: [Int64] = [0]
 
-  /// How much is looked through at once for the ends of lines.
-  private static let piece = 1 << 20
+  /// Bytes that are searched for ends of lines at once.
+  private static let chunkSize = 1 << 20
 
-  /// Looks for the lines of a file whose last one is ended.
+  /// Opens a file and finds its lines. The last line must have an end, too.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it cannot be read.
   static func open(_ path: String) throws(BenchError) -> BodyFile {
     let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(path) }
@@ -30,22 +32,24 @@ final class BodyFile {
     .unmeasurable("could not read \(path): \(String(cString: strerror(errno)))")
   }
 
-  /// Lines of it.
+  /// The number of lines.
   var count: Int { starts.count - 1 }
 
-  /// Bytes of a line, without its end.
+  /// The length of a line in bytes, without its end.
   func length(of line: Int) -> Int { Int(starts[line + 1] - starts[line]) - 1 }
 
-  /// Appends a line, without its end.
+  /// Appends a line, without its end, to `bytes`.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it cannot be read.
   func append(_ line: Int, to bytes: inout [UInt8]) throws(BenchError) {
     let start = bytes.count
     bytes.append(contentsOf: repeatElement(0, count: length(of: line)))
     var filled = start
     while filled < bytes.count {
-      let room = bytes.count - filled
-      let place = off_t(starts[line] + Int64(filled - start))
+      let missing = bytes.count - filled
+      let offset = off_t(starts[line] + Int64(filled - start))
       let count = bytes.withUnsafeMutableBytes { raw in
-        pread(descriptor, raw.baseAddress.map { $0 + filled }, room, place)
+        pread(descriptor, raw.baseAddress.map { $0 + filled }, missing, offset)
       }
       if count < 0 && errno == EINTR { continue }
       guard count > 0 else { throw Self.failure(path) }
@@ -54,11 +58,11 @@ final class BodyFile {
   }
 
   private func index() throws(BenchError) {
-    var bytes = [UInt8](repeating: 0, count: Self.piece)
-    var at: Int64 = 0
+    var bytes = [UInt8](repeating: 0, count: Self.chunkSize)
+    var offset: Int64 = 0
     while true {
       let count = bytes.withUnsafeMutableBytes { raw in
-        pread(descriptor, raw.baseAddress, raw.count, off_t(at))
+        pread(descriptor, raw.baseAddress, raw.count, off_t(offset))
       }
       if count < 0 && errno == EINTR { continue }
       guard count >= 0 else { throw Self.failure(path) }
@@ -69,10 +73,10 @@ final class BodyFile {
           let end = memchr(base + from, 0x0A, count - from)
         {
           from = base.distance(to: UnsafeRawPointer(end)) + 1
-          starts.append(at + Int64(from))
+          starts.append(offset + Int64(from))
         }
       }
-      at += Int64(count)
+      offset += Int64(count)
     }
   }
 }

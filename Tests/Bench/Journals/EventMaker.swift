@@ -4,32 +4,34 @@ import Platform
 import Simulator
 import Synchronization
 
-/// Makes events without end, on threads of its own: fleet after fleet, each with customers that no
-/// other has.
+/// Makes an unlimited number of events on threads of its own: one fleet after the other, with
+/// different customers.
 final class EventMaker: Sendable {
-  /// What is ready, to be taken by one.
+  /// The finished batches, for one consumer.
   let batches = BoundedQueue<[NewEvent]>(capacity: 16)
   private let header: [UInt8]
-  /// Customers whose events are made at once, mixed in the order of their signing.
-  private let piece: Int
+  /// Customers whose events are made together, in the order of signing.
+  private let groupSize: Int
   private let threads: Int
   private let next = Atomic(0)
 
-  /// About 56,000 events, and 350 MB of memory on each thread.
-  private static let maximumPiece = 10_000
-  /// Somewhat fewer than a customer has.
+  /// A group of this size has about 56,000 events, and takes 350 MB of memory on each thread.
+  private static let maximumGroupSize = 10_000
+  /// Somewhat fewer events than a customer has.
   private static let perCustomer = 5
-  private static let batch = 250
-  /// Of the first fleet. None of them is the input's.
+  private static let batchSize = 250
+  /// The seed of the first fleet; the following fleets have the next numbers. None is that of
+  /// `Input`.
   private static let seed: UInt64 = 100
 
-  /// - Parameter events: about so many are wanted.
+  /// - Parameter events: the approximate number of events that will be consumed.
   init(header: [UInt8], for events: Int) {
     self.header = header
-    piece = max(1, min(Self.maximumPiece, events / Self.perCustomer))
-    threads = max(1, min(ProcessLimits.processors, events / (piece * Self.perCustomer)))
+    groupSize = max(1, min(Self.maximumGroupSize, events / Self.perCustomer))
+    threads = max(1, min(ProcessLimits.processors, events / (groupSize * Self.perCustomer)))
   }
 
+  /// - Throws: `BenchError.unmeasurable` if a thread cannot be started.
   func start() throws(BenchError) {
     do throws(PlatformError) {
       for number in 0..<threads {
@@ -40,23 +42,23 @@ final class EventMaker: Sendable {
     }
   }
 
-  /// What was begun is thrown away.
+  /// Ends the threads. Events that were not consumed are discarded.
   func stop() { batches.close() }
 
   private func run() {
     while !batches.isClosed {
       let number = next.add(1, ordering: .relaxed).oldValue
-      let perFleet = Fleet.maximumCustomers / piece
+      let perFleet = Fleet.maximumCustomers / groupSize
       var fleet = Fleet(
-        app: SimulatedApp(), customers: piece, days: Input.days, end: Input.end,
+        app: SimulatedApp(), customers: groupSize, days: Input.days, end: Input.end,
         seed: Self.seed + UInt64(number / perFleet))
-      fleet.first = number % perFleet * piece
+      fleet.first = number % perFleet * groupSize
       var body = MadeBody(header: header, seed: UInt64(number))
       let notifications = fleet.notifications()
-      for start in stride(from: 0, to: notifications.count, by: Self.batch) {
-        let part = notifications[start..<min(start + Self.batch, notifications.count)]
+      for start in stride(from: 0, to: notifications.count, by: Self.batchSize) {
+        let part = notifications[start..<min(start + Self.batchSize, notifications.count)]
         let events = part.map { body.event($0, receivedAt: Input.end) }
-        while !batches.put(events) {
+        while !batches.enqueue(events) {
           if batches.isClosed { return }
           usleep(1_000)
         }

@@ -1,27 +1,29 @@
 import Glibc
 
-/// A folder of this run, with everything in it.
+/// Operations on folders of a run.
 enum Folder {
-  /// Makes it for the owner alone; one that exists is an error, since its files are not ours.
+  /// Makes a folder with mode 0700.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it cannot be made or exists already.
   static func make(_ path: String) throws(BenchError) {
     guard mkdir(path, 0o700) == 0 else {
       throw .unmeasurable("could not make \(path): \(String(cString: strerror(errno)))")
     }
   }
 
-  /// The sizes of all files in it added up, in bytes.
+  /// The sum of the sizes of all files in a folder, in bytes.
   static func size(_ path: String) -> Int64 {
     entries(path).reduce(0) { $0 + size(of: path + "/" + $1) }
   }
 
-  /// Of a file, or of a folder with all in it; 0 where there is neither.
+  /// The size of a file, or of a folder with everything in it; 0 if there is neither.
   private static func size(of entry: String) -> Int64 {
     var status = stat()
     guard lstat(entry, &status) == 0 else { return 0 }
     return status.st_mode & S_IFMT == S_IFDIR ? size(entry) : Int64(status.st_size)
   }
 
-  /// What its files add to each of so many events, the largest first.
+  /// The size of each file divided by the number of events, the largest first.
   static func shares(_ path: String, of events: Int) -> String {
     let files = entries(path).map { (name: $0, size: size(of: path + "/" + $0)) }
     let shares = files.filter { $0.size >= Int64(events) }.sorted { $0.size > $1.size }
@@ -29,8 +31,8 @@ enum Folder {
     return shares.joined(separator: ", ")
   }
 
-  /// Reads all files in it from one end to the other, so that the system has their pages in memory
-  /// as far as there is room for them.
+  /// Reads all files in a folder, so that as many of their pages as possible are in the system's
+  /// page cache.
   static func readThrough(_ path: String) {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     for name in entries(path) {
@@ -41,19 +43,21 @@ enum Folder {
     }
   }
 
-  /// Bytes that may still be written where it lies.
-  static func room(_ path: String) throws(BenchError) -> Int64 {
+  /// The free bytes of a folder's file system.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if the system does not tell them.
+  static func freeSpace(_ path: String) throws(BenchError) -> Int64 {
     var status = statvfs()
     guard statvfs(path, &status) == 0 else {
-      throw .unmeasurable("could not look at \(path): \(String(cString: strerror(errno)))")
+      throw .unmeasurable("could not inspect \(path): \(String(cString: strerror(errno)))")
     }
     return Int64(status.f_bavail) * Int64(status.f_frsize)
   }
 
-  /// How many entries it has.
+  /// The number of entries of a folder.
   static func count(_ path: String) -> Int { entries(path).count }
 
-  /// Removes it whole.
+  /// Removes a folder with everything in it.
   static func remove(_ path: String) {
     for name in entries(path) {
       let entry = path + "/" + name
@@ -62,7 +66,7 @@ enum Folder {
     rmdir(path)
   }
 
-  /// The names in it, without itself and its parent; none where it cannot be read.
+  /// The names in a folder, without `.` and `..`; none if it cannot be read.
   static func entries(_ path: String) -> [String] {
     guard let folder = opendir(path) else { return [] }
     defer { closedir(folder) }

@@ -3,28 +3,31 @@ import Platform
 import Simulator
 import StrictJSON
 
-/// What is sent: a fleet's notifications, signed into a file before anything is measured.
+/// The notifications of a fleet, which are signed into a file before anything is measured.
 struct Input {
   let file: BodyFile
   let customers: Int
-  /// Those with three signatures come first; behind them those with fewer, one-time purchases
-  /// mostly. So the measured ones all cost the proof the same.
+  /// The number of notifications with three signatures. They come first in the file, and only they
+  /// are measured, so that each costs the same to prove. The others, mostly one-time purchases,
+  /// have fewer signatures.
   let threeSigned: Int
-  /// How many of the notifications each stream has.
+  /// The number of notifications of each stream, by original transaction id.
   let streams: [String: Int]
 
   /// The first line is a heading.
   private static let firstLine = 1
-  /// How long ago the fleet's first customer came.
+  /// The days before `end` within which the fleet's customers begin.
   static let days: Int64 = 400
-  /// 2026-01-01T00:00:00Z: the same payloads on every day the program runs.
+  /// 2026-01-01T00:00:00Z: fixed, so that every run has the same payloads.
   static let end: Int64 = 1_767_225_600_000
   static let seed: UInt64 = 7
 
-  /// Where the authority lies that signed a file.
+  /// The folder of the authority that signed a file.
   static func authority(of path: String) -> String { path + ".authority" }
 
-  /// Signs a fleet into the file, unless that was done before.
+  /// Signs a fleet into the file, unless the file exists.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it cannot be written, or exists with another fleet.
   static func prepare(_ path: String, customers: Int) throws(BenchError) -> Input {
     let fleet = Fleet(
       app: SimulatedApp(), customers: customers, days: days, end: end, seed: seed)
@@ -36,7 +39,7 @@ struct Input {
       ("three_signatures", .integer(Int64(three.count))),
     ])
     if access(path, F_OK) != 0 {
-      Bench.say("signing \(all.count) notifications")
+      Bench.log("signing \(all.count) notifications")
       let rest = all.filter { !hasThreeSignatures($0) }
       try Signing.write(
         (three + rest).map(\.payload), heading: heading,
@@ -51,7 +54,7 @@ struct Input {
     return Input(file: file, customers: customers, threeSigned: three.count, streams: streams)
   }
 
-  /// A file made for another fleet would be measured under a wrong name.
+  /// The heading describes the fleet that a file was made for.
   private static func requireHeading(
     _ heading: JSONValue, of file: BodyFile, lines: Int
   ) throws(BenchError) {
@@ -62,7 +65,9 @@ struct Input {
     }
   }
 
-  /// The authority of a folder; a new one where there is none.
+  /// The authority of a folder; a new one if there is no such folder.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it can neither be read nor made.
   static func authority(in folder: String) throws(BenchError) -> SimulatedAuthority {
     do throws(SimulatorError) {
       if access(folder, F_OK) == 0 { return try SimulatedAuthority.load(from: folder) }
@@ -72,28 +77,29 @@ struct Input {
     }
   }
 
-  /// Its own, its transaction's, its renewal information's.
+  /// Whether it has the signatures of the notification, of its transaction and of its renewal
+  /// information.
   static func hasThreeSignatures(_ notification: SimulatedNotification) -> Bool {
     let data = notification.payload["data"]
     return data?["transaction"] != nil && data?["renewalInfo"] != nil
   }
 
-  /// All of them.
+  /// The number of notifications.
   var count: Int { file.count - Self.firstLine }
 
-  /// Bytes of a body on the wire: the mean of those with three signatures.
+  /// The mean length in bytes of bodies with three signatures.
   var bodyBytes: Double {
     let bytes = (0..<threeSigned).reduce(0) { $0 + file.length(of: $1 + Self.firstLine) }
     return Double(bytes) / Double(max(1, threeSigned))
   }
 
-  /// Some of them, counted from 0 in the order of the file.
+  /// POSTs of some notifications, counted from 0 in the order of the file.
   func posts(_ range: Range<Int>) -> Posts {
     let first = range.lowerBound + Self.firstLine
     return Posts(file: file, lines: first..<first + range.count)
   }
 
-  /// Those between two shares of the ones with three signatures.
+  /// The notifications between two shares, 0 to 1, of those with three signatures.
   func measured(_ from: Double, _ through: Double) -> Range<Int> {
     Int(Double(threeSigned) * from)..<Int(Double(threeSigned) * through)
   }

@@ -1,14 +1,15 @@
 import Simulator
 import StrictJSON
 
-/// Customers that every made journal has: the first part of their lives is in it, spread over the
-/// whole, and the rest is signed and sent. So what is sent is about customers of all ages.
+/// Customers that every made journal contains. Their earlier notifications are in the journal,
+/// spread over all of it. The later ones are signed and sent, so that they are about customers of
+/// all ages.
 struct KnownCustomers {
-  /// What the journals have.
+  /// The notifications in the journals.
   let past: [SimulatedNotification]
-  /// What is sent, in the order of its signing, three signatures in each.
+  /// The notifications that are sent, in the order of signing; all have three signatures.
   let coming: [SimulatedNotification]
-  /// Those of whom something is in the journals and something is sent.
+  /// Original transaction ids that occur in both.
   let ids: [String]
 
   static let count = 4_000
@@ -26,11 +27,11 @@ struct KnownCustomers {
     ids = Set(coming.compactMap(\.originalTransactionId)).intersection(before).sorted()
   }
 
-  /// Payloads to sign, with UUIDs that nothing else has: the same may have been sent before to
-  /// journals that are used again.
+  /// The payloads of `coming` with new UUIDs, because an earlier run may have sent the same
+  /// notifications to the same journals.
   func payloads() -> [JSONValue] {
-    var luck = SystemRandomNumberGenerator()
-    var uuids = SeededGenerator(seed: luck.next())
+    var system = SystemRandomNumberGenerator()
+    var uuids = SeededGenerator(seed: system.next())
     return coming.map { notification in
       guard case .object(let members) = notification.payload else { return notification.payload }
       return .object(

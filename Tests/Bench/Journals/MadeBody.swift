@@ -1,17 +1,18 @@
+import AppStore
 import Encoding
 import JournalStore
 import SignedData
 import Simulator
 import StrictJSON
 
-/// Makes events whose payloads are a fleet's and whose signatures are random bytes: as large as
-/// genuine ones, as hard to compress, and good for nothing but to be stored and folded.
+/// Makes events with the payloads of a fleet and random bytes as signatures. They are as large and
+/// as hard to compress as genuine ones, and can be stored and folded, but not proven.
 struct MadeBody {
-  /// The authority's header segment and its dot.
+  /// The JWS header segment of the authority, with the dot after it.
   private let header: [UInt8]
   private var random: SeededGenerator
 
-  /// Decoded part and its signed name.
+  /// The names of decoded parts, and the names of their signed forms.
   private static let parts = [
     "transaction": "signedTransactionInfo", "renewalInfo": "signedRenewalInfo",
   ]
@@ -21,7 +22,9 @@ struct MadeBody {
     random = SeededGenerator(seed: seed)
   }
 
-  /// The header segment under which an authority signs, and its dot.
+  /// The JWS header segment with which an authority signs, with the dot after it.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if the authority cannot sign.
   static func header(of authority: SimulatedAuthority) throws(BenchError) -> [UInt8] {
     guard let text = try? authority.sign(payload: []),
       let dot = text.firstIndex(of: UInt8(ascii: "."))
@@ -29,21 +32,22 @@ struct MadeBody {
     return Array(text[...dot])
   }
 
-  /// As the ledger would submit it.
+  /// The event as the ledger submits it to the journal.
   mutating func event(_ notification: SimulatedNotification, receivedAt: Int64) -> NewEvent {
     let app = SimulatedApp()
     let body = body(notification.payload)
     let jws = try? CompactJWS(parsing: body[...])
     return NewEvent(
-      notificationUUID: notification.uuid, source: "v2", environment: app.environment,
-      bundleId: app.bundleId, notificationType: notification.type, subtype: notification.subtype,
+      notificationUUID: NotificationUUID(notification.uuid) ?? NotificationUUID(high: 0, low: 0),
+      source: .v2, environment: Environment(rawValue: app.environment), bundleId: app.bundleId,
+      notificationType: notification.type, subtype: notification.subtype,
       originalTransactionId: notification.originalTransactionId,
       signedDate: notification.signedDate, receivedAt: receivedAt,
       body: jws.map { .jws($0) } ?? .bytes(body), bodySHA256: SHA256.hash(body))
   }
 
-  /// As Apple's: `data` holds compact JWS, whose characters JSON never escapes, and the whole is
-  /// one again.
+  /// A compact JWS like Apple's, whose `data` contains further compact JWS. JSON escapes none of
+  /// their characters.
   private mutating func body(_ notification: JSONValue) -> [UInt8] { jws(object(notification)) }
 
   private mutating func object(_ value: JSONValue) -> [UInt8] {
@@ -68,8 +72,8 @@ struct MadeBody {
     text.append(UInt8(ascii: "."))
     var signature: [UInt8] = []
     for _ in 0..<8 {
-      let word = random.next()
-      signature += (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) }
+      let number = random.next()
+      signature += (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
     Base64URL.append(encoding: signature[...], to: &text)
     return text
@@ -77,7 +81,7 @@ struct MadeBody {
 }
 
 extension JSONValue {
-  /// Of an object; none of anything else.
+  /// The members of an object; none for any other kind.
   fileprivate var members: [(String, JSONValue)] {
     if case .object(let members) = self { members } else { [] }
   }

@@ -4,20 +4,22 @@ import Platform
 import Simulator
 import StrictJSON
 
-/// A journal of any size, made straight through the journal's writer: no proof, no HTTP, and else
-/// what the daemon would have written.
+/// Makes a journal of any size directly through the journal's writer: without proof and HTTP, and
+/// otherwise as the daemon writes it.
 final class MadeJournal {
   private let journal: Journal
   private let events: Int
-  private var waiting: [Submission] = []
+  /// Events that are not appended yet.
+  private var batch: [Submission] = []
   private var progress: Progress
   private let data: String
 
-  /// Makes one in a folder that has none.
+  /// Makes a journal in a folder that has none.
   ///
   /// - Parameters:
-  ///   - events: how many it shall have.
-  ///   - known: among them those of customers who are sent more later, spread over the whole.
+  ///   - events: the number of its events.
+  ///   - known: notifications that are among the events, evenly distributed.
+  /// - Throws: `BenchError.unmeasurable` if the journal cannot be written.
   static func make(
     _ data: String, events: Int, among known: [SimulatedNotification], header: [UInt8]
   ) throws(BenchError) {
@@ -49,13 +51,13 @@ final class MadeJournal {
     from maker: EventMaker, _ known: [SimulatedNotification], _ body: MadeBody
   ) throws(StoreError) {
     var body = body
-    var taken = 0
-    while let batches = maker.batches.takeAll() {
+    var used = 0
+    while let batches = maker.batches.dequeueAll() {
       for event in batches.joined() {
-        let place = Int(journal.head.seq) + waiting.count
-        if taken < known.count, place * known.count >= taken * events {
-          try append(body.event(known[taken], receivedAt: Input.end))
-          taken += 1
+        let count = Int(journal.head.seq) + batch.count
+        if used < known.count, count * known.count >= used * events {
+          try append(body.event(known[used], receivedAt: Input.end))
+          used += 1
         }
         if isFull { return try flush() }
         try append(event)
@@ -64,23 +66,23 @@ final class MadeJournal {
     }
   }
 
-  private var isFull: Bool { Int(journal.head.seq) + waiting.count >= events }
+  private var isFull: Bool { Int(journal.head.seq) + batch.count >= events }
 
-  /// Received a millisecond after the one before it.
+  /// Appends an event with a receive time one millisecond after the previous one's.
   private func append(_ event: NewEvent) throws(StoreError) {
     var event = event
-    event.receivedAt += journal.head.seq + Int64(waiting.count)
-    waiting.append(.event(event))
-    if waiting.count == Journal.batchLimit { try flush() }
+    event.receivedAt += journal.head.seq + Int64(batch.count)
+    batch.append(.event(event))
+    if batch.count == Journal.batchLimit { try flush() }
   }
 
-  /// Batches and checkpoints as the daemon's writer makes them.
+  /// Appends the batch, with checkpoints as the daemon's writer makes them.
   private func flush() throws(StoreError) {
-    let outcomes = try journal.append(waiting)
+    let outcomes = try journal.append(batch)
     for case .duplicate(let seq) in outcomes {
-      throw .corrupt("a made event came twice, first as seq \(seq)")
+      throw .corrupt("a made event is a duplicate of seq \(seq)")
     }
-    waiting.removeAll(keepingCapacity: true)
+    batch.removeAll(keepingCapacity: true)
     try journal.checkpointIfNeeded()
     progress.show(
       Int(journal.head.seq), ", \(Decimal.text(Double(Folder.size(data)) / 1e9)) GB on disk")

@@ -3,50 +3,54 @@ import Platform
 import Simulator
 import StrictJSON
 
-/// The folder of one run, or of one daemon in it: configuration, the daemon's data, its log.
+/// The folder of one run, or of one daemon of it: configuration, the daemon's data and its log.
 struct RunFolder {
   let path: String
-  /// The binary under measurement.
+  /// The path of the measured binary.
   let subledger: String
-  /// Whether the folder was asked for by name, and stays.
-  let isKept: Bool
+  /// Whether the folder was named on the command line and is not deleted.
+  let isPermanent: Bool
 
-  /// Only good for a daemon on loopback that trusts nobody but this run's authority.
+  /// Only suitable for a daemon on loopback that trusts this run's authority alone.
   static let token = "bench"
   /// The SHA-256 of the token, which is what a configuration holds.
   private static let tokenSHA256 =
     "1b32c28cb38c05480eccc1bd60ff97029b57a05c96718b96dad7e9d84894f549"
-  /// Where folders are made that nobody named.
-  private static let place = ".bench"
+  /// The parent of folders that are not named on the command line.
+  private static let defaultParent = ".bench"
 
   var data: String { path + "/data" }
   var configuration: String { path + "/config.json" }
 
-  /// Makes a new folder; the one of made journals, if it was named, may be there already.
+  /// Makes a new folder. With `--large` a named folder may exist already.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it cannot be made.
   static func make(_ options: Options) throws(BenchError) -> RunFolder {
     if options.data == nil {
-      mkdir(place, 0o700)
+      mkdir(defaultParent, 0o700)
       clearAbandoned()
     }
-    let path = options.data ?? "\(place)/run-\(getpid())"
+    let path = options.data ?? "\(defaultParent)/run-\(getpid())"
     if !(options.isLarge && options.data != nil && access(path, F_OK) == 0) {
       try Folder.make(path)
     }
-    return RunFolder(path: path, subledger: options.subledger, isKept: options.data != nil)
+    return RunFolder(path: path, subledger: options.subledger, isPermanent: options.data != nil)
   }
 
-  /// One in this one, made where it is missing.
+  /// A folder in this one, which is made if it is missing.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it cannot be made.
   func inner(_ name: String) throws(BenchError) -> RunFolder {
     let inner = path + "/" + name
     if access(inner, F_OK) != 0 { try Folder.make(inner) }
-    return RunFolder(path: inner, subledger: subledger, isKept: true)
+    return RunFolder(path: inner, subledger: subledger, isPermanent: true)
   }
 
-  /// A run that was killed may have left gigabytes.
+  /// Removes the folders of runs that were killed, which may hold gigabytes.
   private static func clearAbandoned() {
-    for name in Folder.entries(place) where name.hasPrefix("run-") {
+    for name in Folder.entries(defaultParent) where name.hasPrefix("run-") {
       guard let pid = pid_t(name.dropFirst(4)), kill(pid, 0) != 0, errno == ESRCH else { continue }
-      Folder.remove(place + "/" + name)
+      Folder.remove(defaultParent + "/" + name)
     }
   }
 
@@ -54,9 +58,10 @@ struct RunFolder {
   ///
   /// - Parameters:
   ///   - authority: the authority's folder.
-  ///   - places: how many connections the daemon takes.
-  func configure(_ authority: String, places: Int) throws(BenchError) {
-    let text = configurationValue(authority, places).prettyText + "\n"
+  ///   - connectionLimit: how many connections the daemon accepts.
+  /// - Throws: `BenchError.unmeasurable` if it cannot be written.
+  func configure(_ authority: String, connectionLimit: Int) throws(BenchError) {
+    let text = configurationValue(authority, connectionLimit).prettyText + "\n"
     do throws(PlatformError) {
       try DurableFile.write(Array(text.utf8), to: configuration)
     } catch {
@@ -64,8 +69,8 @@ struct RunFolder {
     }
   }
 
-  /// One app, one root, one token; all limits but those on connections are the daemon's own.
-  private func configurationValue(_ authority: String, _ places: Int) -> JSONValue {
+  /// One app, one root, one token; all limits but those of connections have their defaults.
+  private func configurationValue(_ authority: String, _ connectionLimit: Int) -> JSONValue {
     let app = SimulatedApp()
     let admitted = JSONValue.object([
       ("bundleId", .string(app.bundleId)), ("appAppleId", .integer(app.appAppleId)),
@@ -74,17 +79,18 @@ struct RunFolder {
     let reader = JSONValue.object([
       ("name", .string("bench")), ("sha256", .string(Self.tokenSHA256)),
     ])
-    let places = JSONValue.integer(Int64(places))
+    let limit = JSONValue.integer(Int64(connectionLimit))
     return .object([
       ("listen", .string("127.0.0.1:0")), ("data", .string(absolute(data))),
       ("apps", .array([admitted])),
       ("trustRoots", .array([.string(absolute(authority + "/root.der"))])),
       ("readTokens", .array([reader])),
-      ("limits", .object([("connections", places), ("connectionsPerAddress", places)])),
+      ("limits", .object([("connections", limit), ("connectionsPerAddress", limit)])),
     ])
   }
 
-  /// Paths in a configuration mean its folder, those of a command line the working directory.
+  /// Paths in a configuration are relative to its folder, those of a command line to the working
+  /// directory.
   private func absolute(_ path: String) -> String {
     guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
     defer { free(folder) }
@@ -94,35 +100,41 @@ struct RunFolder {
   /// Runs a program to its end.
   ///
   /// - Returns: its standard output and the seconds it took.
-  func run(_ words: [String]) throws(BenchError) -> (output: String, seconds: Double) {
+  /// - Throws: `BenchError.unmeasurable` if its exit code is not 0.
+  func run(_ arguments: [String]) throws(BenchError) -> (output: String, seconds: Double) {
     let start = Clock.monotonicNanoseconds()
     let output = path + "/output"
-    let process = try ChildProcess.start(words, output: output, errors: path + "/errors")
+    let process = try ChildProcess.start(arguments, output: output, errors: path + "/errors")
     let code = process.wait()
     let seconds = Double(Clock.monotonicNanoseconds() - start) / 1e9
     guard code == 0 else {
       let last = try lastLine(of: path + "/errors")
-      throw .unmeasurable("'\(words.joined(separator: " "))' failed: \(last)")
+      throw .unmeasurable("'\(arguments.joined(separator: " "))' failed: \(last)")
     }
     return (try ProcessUsage.text(output), seconds)
   }
 
   /// Runs a command of the measured binary on the data.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if its exit code is not 0.
   func subledger(_ command: [String]) throws(BenchError) -> (output: String, seconds: Double) {
     try run([subledger] + command + ["--config", configuration])
   }
 
-  /// What a program said last, for a message; it holds no body and no secret by the log's rules.
+  /// The last line that a program wrote, for a message. By the rules of the log it contains no body
+  /// and no secret.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if the file cannot be read.
   func lastLine(of file: String) throws(BenchError) -> String {
     let lines = try ProcessUsage.text(file).split(separator: "\n")
     return lines.last.map(String.init) ?? "nothing"
   }
 
-  /// Removes the folder unless it is to stay.
+  /// Removes the folder unless it is permanent.
   func clear() {
-    guard !isKept else { return }
+    guard !isPermanent else { return }
     Folder.remove(path)
-    // Stays where another run has something in it.
-    rmdir(Self.place)
+    // Fails if another run has files there.
+    rmdir(Self.defaultParent)
   }
 }

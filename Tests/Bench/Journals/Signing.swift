@@ -2,12 +2,15 @@ import Platform
 import Simulator
 import StrictJSON
 
-/// Signs notifications into a file, so that signing is over before anything is measured.
+/// Signs notifications into a file before anything is measured.
 enum Signing {
-  /// So many are signed before they are written.
-  private static let round = 4_096
+  /// How many notifications are signed before they are written.
+  private static let chunkSize = 4_096
 
-  /// Writes a heading, then a body a line, in the order given; a file of that name is whole.
+  /// Writes a heading, then one body a line in the given order. The file exists only when it is
+  /// complete.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if signing or writing fails.
   static func write(
     _ notifications: [JSONValue], heading: JSONValue, _ authority: SimulatedAuthority,
     to path: String
@@ -16,22 +19,22 @@ enum Signing {
     do throws(PlatformError) {
       let file = try AtomicFileWriter(path)
       try file.write(heading.text + "\n")
-      for start in stride(from: 0, to: notifications.count, by: round) {
-        let end = min(start + round, notifications.count)
+      for start in stride(from: 0, to: notifications.count, by: chunkSize) {
+        let end = min(start + chunkSize, notifications.count)
         for body in try sign(notifications[start..<end], authority) {
           try file.write(body)
           try file.write("\n")
         }
         progress.show(end)
       }
-      // Synced too: nothing is left to be written while others write.
+      // Also syncs it, so that the kernel does not write it during the measurements.
       try file.finish()
     } catch {
       throw .unmeasurable("could not sign into \(path): \(error)")
     }
   }
 
-  /// On every processor.
+  /// Signs on all processors.
   private static func sign(
     _ notifications: ArraySlice<JSONValue>, _ authority: SimulatedAuthority
   ) throws(PlatformError) -> [[UInt8]] {
@@ -44,14 +47,14 @@ enum Signing {
         let bodies = notifications[first..<end].compactMap { notification in
           try? authority.sign(notification: notification)
         }
-        _ = results.put((part, bodies))
+        _ = results.enqueue((part, bodies))
       }
     }
     var signed = [[[UInt8]]](repeating: [], count: parts)
-    var waiting = parts
-    while waiting > 0, let arrived = results.takeAll() {
+    var remaining = parts
+    while remaining > 0, let arrived = results.dequeueAll() {
       for result in arrived { signed[result.part] = result.bodies }
-      waiting -= arrived.count
+      remaining -= arrived.count
     }
     let bodies = signed.flatMap { $0 }
     guard bodies.count == notifications.count else { throw .system("sign", 0) }

@@ -1,19 +1,21 @@
 import Glibc
 import Platform
 
-/// Sends requests at a given rate, whatever becomes of them: who is answered slowly does
-/// not get fewer (an open loop), as long as a connection is free.
+/// Sends requests at a given rate as long as a connection is free, however slowly they are answered
+/// (an open loop).
 ///
-/// One thread, epoll, one request under way on each connection.
+/// It has one thread with epoll, and one outstanding request on each connection.
 struct Flood: ~Copyable {
-  /// What came of it.
+  /// The results.
   struct Report {
     /// Requests that were sent.
     var offered = 0
-    /// Answers of 200, and of 503 with Retry-After.
+    /// Answers of 200.
     var accepted = LoadReport()
+    /// Answers of 503 with Retry-After.
     var refused = LoadReport()
-    /// All other answers, by status; 0 where the connection was closed instead.
+    /// All other answers, by status; under 0 the connections closed without an answer, under -1 the
+    /// requests that were never answered.
     var others: [Int: Int] = [:]
     var seconds = 0.0
   }
@@ -21,20 +23,21 @@ struct Flood: ~Copyable {
   private let requests: any Requests
   private let port: UInt16
   private var epoll: Epoll
-  /// By token of their events.
+  /// The index is the token of a connection's events.
   private var connections: [LoadConnection] = []
-  /// Those with no request under way.
+  /// Tokens of the connections without an outstanding request.
   private var idle: [Int] = []
   private var report = Report()
   private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
   private let marker = Array(#""outcome":""#.utf8)
 
-  /// After the last request, so long is waited for the last answer, in nanoseconds.
-  private static let patience: Int64 = 10_000_000_000
+  /// How long to wait for answers after the last request, in nanoseconds.
+  private static let answerTimeout: Int64 = 10_000_000_000
 
   /// - Parameters:
-  ///   - requests: used in turn, and again from the first.
+  ///   - requests: sent in turn, repeatedly.
   ///   - rate: requests a second.
+  /// - Throws: `BenchError.unmeasurable` if the system refuses a socket or connection.
   static func run(
     _ requests: any Requests, rate: Double, seconds: Double, connections: Int, port: UInt16
   ) throws(BenchError) -> Report {
@@ -73,14 +76,13 @@ struct Flood: ~Copyable {
     let start = Clock.monotonicNanoseconds()
     let end = start + Int64(seconds * 1e9)
     var now = start
-    while now < end || (idle.count < connections.count && now < end + Self.patience) {
+    while now < end || (idle.count < connections.count && now < end + Self.answerTimeout) {
       let due = now < end ? Int(Double(now - start) / 1e9 * rate) : 0
       while report.offered < due, let token = idle.popLast() { try begin(token) }
       let count = epoll.wait(milliseconds: report.offered < due ? 0 : 1)
-      for place in 0..<count { try react(to: epoll.event(at: place)) }
+      for index in 0..<count { try handle(epoll.event(at: index)) }
       now = Clock.monotonicNanoseconds()
     }
-    // What was never answered has no status at all.
     let missing = connections.count - idle.count
     if missing > 0 { report.others[-1] = missing }
     report.seconds = seconds
@@ -110,14 +112,14 @@ struct Flood: ~Copyable {
       connection.socket.descriptor, token: UInt64(token), connection.isBlocked ? .write : .read)
   }
 
-  /// The daemon closed it; a client would connect anew.
+  /// Connects again, as a client does when the daemon has closed its connection.
   private mutating func replace(_ token: Int) throws(BenchError) {
     report.others[0, default: 0] += 1
     epoll.remove(connections[token].socket.descriptor)
     try connect(token)
   }
 
-  private mutating func react(to event: Epoll.Event) throws(BenchError) {
+  private mutating func handle(_ event: Epoll.Event) throws(BenchError) {
     let token = Int(event.token)
     let connection = connections[token]
     if event.broken { return try replace(token) }
@@ -125,14 +127,14 @@ struct Flood: ~Copyable {
     guard event.readable else { return }
     do throws(BenchError) {
       guard let answer = try connection.receive(&buffer, marker: marker) else { return }
-      note(answer, Clock.monotonicNanoseconds() - connection.start)
+      record(answer, Clock.monotonicNanoseconds() - connection.start)
       idle.append(token)
     } catch {
       try replace(token)
     }
   }
 
-  private mutating func note(_ answer: LoadConnection.Answer, _ latency: Int64) {
+  private mutating func record(_ answer: LoadConnection.Answer, _ latency: Int64) {
     switch (answer.status, answer.hasMarker, answer.hasRetryAfter) {
     case (200, true, _):
       report.accepted.good += 1

@@ -1,33 +1,35 @@
 import Glibc
 import Platform
 
-/// One kept-alive connection of the load, non-blocking, with at most one request under way.
+/// One non-blocking, kept-alive connection of the load, with at most one outstanding request.
 final class LoadConnection {
-  /// What is looked at of an answer.
+  /// The parts of an answer that are checked.
   struct Answer {
     let status: Int
     let hasMarker: Bool
-    /// Whether it says when to come again; looked at in refusals alone.
+    /// Whether it has a Retry-After; only checked in answers of 503.
     let hasRetryAfter: Bool
   }
 
   let socket: Socket
-  /// The request under way, head and body.
+  /// The outstanding request, head and body.
   var request: [UInt8] = []
-  /// How many of its bytes the kernel has taken.
+  /// How many of its bytes were sent.
   var sent = 0
   /// When the request was begun, in monotonic nanoseconds.
   var start: Int64 = 0
-  /// Whether the kernel takes no more of the request now.
+  /// Whether the socket's send buffer is full.
   var isBlocked = false
-  /// The beginning of an answer that did not come in one piece.
+  /// The received beginning of an incomplete answer.
   private var partial: [UInt8] = []
 
   private init(descriptor: Int32) { socket = Socket(adopting: descriptor) }
 
   /// Connects to a port of this machine.
   ///
-  /// - Parameter receiveBuffer: bytes the kernel keeps for it unread, about; its own choice if nil.
+  /// - Parameter receiveBuffer: the approximate size of the kernel's receive buffer in bytes; nil
+  ///   for the default.
+  /// - Throws: `BenchError.unmeasurable` if the system refuses the socket or the connection.
   static func open(
     port: UInt16, receiveBuffer: Int32? = nil
   ) throws(BenchError) -> LoadConnection {
@@ -41,8 +43,8 @@ final class LoadConnection {
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
-    let code = withUnsafePointer(to: &address) { place in
-      place.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+    let code = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
@@ -57,7 +59,9 @@ final class LoadConnection {
     .unmeasurable("could not \(attempt): \(String(cString: strerror(errno)))")
   }
 
-  /// Sends what is left of the request; true where the kernel takes no more now.
+  /// Sends the rest of the request. Returns true if the send buffer is full.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if the daemon has closed the connection.
   func send() throws(BenchError) -> Bool {
     while sent < request.count {
       switch socket.send(request, from: sent) {
@@ -69,18 +73,22 @@ final class LoadConnection {
     return false
   }
 
-  /// Receives; the answer once it is complete.
+  /// Receives. Returns the answer when it is complete, else nil.
+  ///
+  /// - Parameter marker: text in lower case whose presence in the body is checked.
+  /// - Throws: `BenchError.unmeasurable` if the daemon has closed the connection, or the answer has
+  ///   no Content-Length.
   func receive(_ buffer: inout [UInt8], marker: [UInt8]) throws(BenchError) -> Answer? {
     switch socket.receive(into: &buffer) {
     case .wouldBlock: return nil
     case .ended, .broken: throw .unmeasurable("the daemon closed a connection")
     case .moved(let count):
-      if partial.isEmpty, let answer = try Self.read(buffer.span.extracting(..<count), marker) {
+      if partial.isEmpty, let answer = try Self.parse(buffer.span.extracting(..<count), marker) {
         return answer
       }
       partial += buffer[..<count]
       let whole = partial
-      let answer = try Self.read(whole.span, marker)
+      let answer = try Self.parse(whole.span, marker)
       if answer != nil { partial.removeAll(keepingCapacity: true) }
       return answer
     }
@@ -90,8 +98,8 @@ final class LoadConnection {
   private static let retryField = Array("\r\nretry-after:".utf8)
   private static let lengthField = Array("content-length:".utf8)
 
-  /// Reads an answer; nil while it is incomplete.
-  private static func read(
+  /// Parses an answer; nil while it is incomplete.
+  private static func parse(
     _ bytes: Span<UInt8>, _ marker: [UInt8]
   ) throws(BenchError) -> Answer? {
     guard let end = find(headEnd.span, in: bytes) else { return nil }
@@ -109,28 +117,28 @@ final class LoadConnection {
       hasRetryAfter: status == 503 && find(retryField.span, in: bytes.extracting(..<end)) != nil)
   }
 
-  /// The decimal number there, blanks before it skipped.
+  /// The decimal number at an offset, after optional spaces.
   private static func number(in bytes: Span<UInt8>, from start: Int) -> Int {
-    var at = start
+    var offset = start
     var number = 0
-    while at < bytes.count, bytes[at] == UInt8(ascii: " ") { at += 1 }
-    while at < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[at]) {
-      number = number * 10 + Int(bytes[at] & 15)
-      at += 1
+    while offset < bytes.count, bytes[offset] == UInt8(ascii: " ") { offset += 1 }
+    while offset < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[offset]) {
+      number = number * 10 + Int(bytes[offset] & 15)
+      offset += 1
     }
     return number
   }
 
-  /// Where `wanted`, in lower case, first occurs, whatever the case there.
+  /// The first offset of `wanted`, which is in lower case, in bytes of either case.
   private static func find(_ wanted: Span<UInt8>, in bytes: Span<UInt8>) -> Int? {
-    var at = 0
-    while at + wanted.count <= bytes.count {
+    var offset = 0
+    while offset + wanted.count <= bytes.count {
       var matched = 0
-      while matched < wanted.count, lowercased(bytes[at + matched]) == wanted[matched] {
+      while matched < wanted.count, lowercased(bytes[offset + matched]) == wanted[matched] {
         matched += 1
       }
-      if matched == wanted.count { return at }
-      at += 1
+      if matched == wanted.count { return offset }
+      offset += 1
     }
     return nil
   }

@@ -1,35 +1,38 @@
 import Glibc
 import Platform
 
-/// Sends requests over kept-alive connections, one under way on each: one thread, epoll.
+/// Sends requests over kept-alive connections from one thread with epoll, one outstanding request
+/// on each connection.
 ///
-/// Either as fast as they are answered, or each when a pacer says so, whatever became of those
-/// before it. It shares the machine with what it measures, so it is frugal: requests are made
-/// beforehand, and of an answer only status, length and one marker are looked at.
+/// It sends either as fast as they are answered (a closed loop), or each at the time that a pacer
+/// gives (an open loop). It runs on the measured machine and therefore does little: requests are
+/// made beforehand, and of an answer only status, length and one marker are checked.
 struct LoadGenerator: ~Copyable {
   private let requests: any Requests
   private let pacer: Pacer?
   private let marker: [UInt8]
   private var epoll: Epoll
-  /// By token of their events.
+  /// The index is the token of a connection's events.
   private var connections: [LoadConnection] = []
-  /// Connections that wait for a request to fall due, the longest waiting first.
+  /// Tokens of connections that wait until a request is due, the longest waiting first.
   private var idle: [Int] = []
   private var start: Int64 = 0
-  /// Requests begun, and requests answered.
+  /// The number of the next request, and how many were answered.
   private var next = 0
   private var answered = 0
   private var report = LoadReport()
-  /// All connections receive through it; answers are far shorter.
+  /// All connections receive into it; answers are much shorter.
   private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
 
-  /// Without an answer for so long, in milliseconds, there is nothing to measure.
-  private static let patience: Int32 = 30_000
+  /// The measurement is given up after this time without an answer, in milliseconds.
+  private static let answerTimeout: Int32 = 30_000
   private static let wakeupToken = UInt64.max
 
   /// - Parameters:
-  ///   - marker: what a good answer contains.
-  ///   - pacer: of as many as there are requests; without one a request follows an answer at once.
+  ///   - marker: text that a good answer contains.
+  ///   - pacer: has a due time for each request; without one a request follows an answer at once.
+  /// - Throws: `BenchError.unmeasurable` if the system refuses a connection, the daemon closes one,
+  ///   or no answer arrives for 30 seconds.
   static func run(
     _ requests: any Requests, connections: Int, port: UInt16, marker: String, pacer: Pacer? = nil
   ) throws(BenchError) -> LoadReport {
@@ -53,17 +56,17 @@ struct LoadGenerator: ~Copyable {
     report.latencies.reserveCapacity(requests.count)
   }
 
-  /// Connects before the clock starts: kept-alive connections are what is measured.
+  /// Connects before the time is measured, because the subject is kept-alive connections.
   private mutating func connect(_ count: Int, _ port: UInt16) throws(BenchError) {
     for token in 0..<count {
       let connection = try LoadConnection.open(port: port)
-      try watch(connection.socket.descriptor, UInt64(token))
+      try addToEpoll(connection.socket.descriptor, UInt64(token))
       connections.append(connection)
     }
-    if let pacer { try watch(pacer.bell.descriptor, Self.wakeupToken) }
+    if let pacer { try addToEpoll(pacer.wakeup.descriptor, Self.wakeupToken) }
   }
 
-  private func watch(_ descriptor: Int32, _ token: UInt64) throws(BenchError) {
+  private func addToEpoll(_ descriptor: Int32, _ token: UInt64) throws(BenchError) {
     do throws(PlatformError) {
       try epoll.add(descriptor, token: token, .read)
     } catch {
@@ -77,11 +80,11 @@ struct LoadGenerator: ~Copyable {
     defer { pacer?.stop() }
     for token in connections.indices { try begin(token) }
     while answered < requests.count {
-      let count = epoll.wait(milliseconds: Self.patience)
+      let count = epoll.wait(milliseconds: Self.answerTimeout)
       guard count > 0 || errno == EINTR else {
-        throw .unmeasurable("no answer for \(Self.patience / 1000) seconds")
+        throw .unmeasurable("no answer for \(Self.answerTimeout / 1000) seconds")
       }
-      for place in 0..<count { try react(to: epoll.event(at: place)) }
+      for index in 0..<count { try handle(epoll.event(at: index)) }
     }
     report.seconds = Double(Clock.monotonicNanoseconds() - start) / 1e9
     report.latencies.sort()
@@ -89,8 +92,8 @@ struct LoadGenerator: ~Copyable {
 
   /// Starts the next request on a connection, if there is one and it is due.
   ///
-  /// A paced one is as old as its due time says: while it waits for a connection, or for this
-  /// thread, its customer waits too.
+  /// The latency of a paced request counts from its due time: while it waits for a connection or
+  /// for this thread, its client would wait too.
   private mutating func begin(_ token: Int) throws(BenchError) {
     guard next < requests.count else { return }
     let now = Clock.monotonicNanoseconds()
@@ -104,7 +107,7 @@ struct LoadGenerator: ~Copyable {
     try send(token)
   }
 
-  /// Sends what the kernel takes, and watches for room where it does not take all.
+  /// Sends as much as possible, and waits for free send buffer if that is not all.
   private mutating func send(_ token: Int) throws(BenchError) {
     let connection = connections[token]
     let wasBlocked = connection.isBlocked
@@ -114,7 +117,7 @@ struct LoadGenerator: ~Copyable {
       connection.socket.descriptor, token: UInt64(token), connection.isBlocked ? .write : .read)
   }
 
-  private mutating func react(to event: Epoll.Event) throws(BenchError) {
+  private mutating func handle(_ event: Epoll.Event) throws(BenchError) {
     guard event.token != Self.wakeupToken else { return try beginDue() }
     let token = Int(event.token)
     let connection = connections[token]
@@ -127,13 +130,13 @@ struct LoadGenerator: ~Copyable {
     try begin(token)
   }
 
-  /// Starts what has fallen due, as far as there are connections.
+  /// Starts the requests that are due, as far as there are idle connections.
   private mutating func beginDue() throws(BenchError) {
-    pacer?.bell.silence()
+    pacer?.wakeup.clear()
     for _ in idle.indices {
       let token = idle.removeFirst()
       try begin(token)
-      // Not due yet: so is none behind it.
+      // It was not due yet, so none after it is.
       if idle.last == token { return }
     }
   }

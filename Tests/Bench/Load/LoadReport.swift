@@ -1,13 +1,12 @@
-/// What came of a load.
+/// The results of a load.
 struct LoadReport {
-  /// Answers of 200 that said what was expected.
+  /// Answers of 200 with the expected marker.
   var good = 0
   /// All other answers, by status.
   var others: [Int: Int] = [:]
-  /// From the first request to the last answer.
+  /// Time from the first request to the last answer.
   var seconds = 0.0
-  /// From the first byte sent, or due to be sent, to the last byte answered; nanoseconds,
-  /// ascending.
+  /// Nanoseconds from when a request was sent, or due, until its answer was complete; ascending.
   var latencies: [Int64] = []
 
   /// Adds another load of the same kind.
@@ -24,11 +23,12 @@ struct LoadReport {
   /// The latency that this share of the answers did not exceed, in milliseconds.
   func milliseconds(at share: Double) -> Double {
     guard !latencies.isEmpty else { return 0 }
-    let place = min(latencies.count - 1, Int(Double(latencies.count) * share))
-    return Double(latencies[place]) / 1e6
+    let index = min(latencies.count - 1, Int(Double(latencies.count) * share))
+    return Double(latencies[index]) / 1e6
   }
 
-  /// All must have been good: a rate of refusals measures nothing.
+  /// - Throws: `BenchError.unmeasurable` if any answer was not good: a rate that contains refusals
+  ///   has no meaning.
   func requireAllGood(_ what: String) throws(BenchError) {
     guard others.isEmpty else {
       let counts = others.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }

@@ -3,13 +3,13 @@ import Platform
 import Simulator
 import Synchronization
 
-/// Says when the requests of a paced load are due: independent of each other, so many a second.
+/// The times at which the requests of an open-loop load are due: a Poisson process.
 ///
-/// The gaps are exponentially distributed, as between customers who know nothing of each other:
-/// some requests come together, whatever became of those before them.
+/// The gaps are exponentially distributed, as between independent clients, so that some requests
+/// are due almost at once.
 final class Pacer: Sendable {
-  /// Rings when a request falls due.
-  let bell = WakeupEvent()
+  /// Signalled when a request is due.
+  let wakeup = WakeupEvent()
   /// Nanoseconds after the start, ascending.
   let due: [Int64]
   private let isOver = Atomic(false)
@@ -24,8 +24,11 @@ final class Pacer: Sendable {
     }
   }
 
-  /// Rings from now on, on a thread of its own: epoll(7) counts in milliseconds, which is too
-  /// coarse here.
+  /// Starts a thread that signals each due time. A timeout of epoll(7) would be in milliseconds,
+  /// which is too coarse here.
+  ///
+  /// - Parameter start: what the due times are relative to, in monotonic nanoseconds.
+  /// - Throws: `BenchError.unmeasurable` if no thread can be started.
   func start(at start: Int64) throws(BenchError) {
     do throws(PlatformError) {
       _ = try Thread.start("pacer") { [self] in
@@ -36,7 +39,7 @@ final class Pacer: Sendable {
               tv_sec: Int(left / 1_000_000_000), tv_nsec: Int(left % 1_000_000_000))
             nanosleep(&time, nil)
           }
-          bell.ring()
+          wakeup.signal()
         }
       }
     } catch {

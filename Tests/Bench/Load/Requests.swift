@@ -1,11 +1,13 @@
-/// What a load consists of: whole HTTP requests, by number.
+/// The HTTP requests of a load, by number.
 protocol Requests {
   var count: Int { get }
-  /// Puts a request in place of what `bytes` holds.
+  /// Replaces the content of `bytes` by a request.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if its body cannot be read.
   func write(_ number: Int, to bytes: inout [UInt8]) throws(BenchError)
 }
 
-/// POSTs of a file's lines.
+/// POSTs whose bodies are lines of a file.
 struct Posts: Requests {
   let file: BodyFile
   let lines: Range<Int>
@@ -29,7 +31,7 @@ struct Posts: Requests {
   }
 }
 
-/// GETs of one row each, in turn and again from the first.
+/// GETs of one row each, in turn, repeatedly.
 struct Reads: Requests {
   let count: Int
   private let requests: [[UInt8]]

@@ -1,25 +1,25 @@
 import Glibc
 import Platform
 
-/// One that holds a connection for as long as it is let.
+/// A client that occupies a connection for as long as the daemon lets it.
 final class SlowClient {
-  /// How it does that.
+  /// How it behaves.
   enum Manner: CaseIterable {
-    /// A byte a second of a head.
+    /// Sends one byte of a head a second.
     case dripsHead
-    /// A byte a second of a body, behind a whole head.
+    /// Sends a whole head, then one byte of the body a second.
     case dripsBody
-    /// Not a word.
+    /// Sends nothing.
     case silent
-    /// Half a head, and the end of its sending.
+    /// Sends half a head, and shuts down its sending side.
     case halfOpen
-    /// Half a body, and a reset.
+    /// Sends half a body, and resets the connection.
     case resets
-    /// Asks and asks, and reads no answer.
+    /// Sends requests without end, and reads no answer.
     case neverReads
 
-    /// After so many seconds the daemon has closed it (its limits are those of the defaults). Who
-    /// never reads has its half minute from the moment that the kernel takes no more answers.
+    /// Seconds after which the daemon must have closed it, by its default limits. For one that
+    /// never reads, 30 seconds count from when the kernel's buffers for answers are full.
     var deadline: Double {
       switch self {
       case .dripsHead, .silent: 5
@@ -31,10 +31,10 @@ final class SlowClient {
   }
 
   let manner: Manner
-  /// Monotonic nanoseconds.
+  /// When it connected, in monotonic nanoseconds.
   let start: Int64
-  /// When it was last seen to be open.
-  var seen: Int64
+  /// When it was last found open, in monotonic nanoseconds.
+  var lastOpen: Int64
   private let connection: LoadConnection
 
   private static let head =
@@ -52,19 +52,19 @@ final class SlowClient {
     self.manner = manner
     connection = try .open(port: port, receiveBuffer: manner == .neverReads ? 4096 : nil)
     start = Clock.monotonicNanoseconds()
-    seen = start
+    lastOpen = start
     let text = Self.texts[manner] ?? []
     switch manner {
     case .dripsHead, .silent: break
-    case .dripsBody: say(text[...(Self.head.utf8.count + 2)])
+    case .dripsBody: send(text[...(Self.head.utf8.count + 2)])
     case .resets: resetOnClose()
-    default: say(text[...])
+    default: send(text[...])
     }
     if manner == .halfOpen { connection.socket.shutdownSending() }
-    if manner == .resets { say(text[...]) }
+    if manner == .resets { send(text[...]) }
   }
 
-  private func say(_ bytes: ArraySlice<UInt8>) {
+  private func send(_ bytes: ArraySlice<UInt8>) {
     if case .moved(let count) = connection.socket.send(Array(bytes), from: 0) {
       connection.sent += count
     }
@@ -77,18 +77,18 @@ final class SlowClient {
       socklen_t(MemoryLayout<Glibc.linger>.size))
   }
 
-  /// The next byte of what drips; the next thousand requests of who never reads.
-  func goOn() {
+  /// Sends the next byte of a dripping request, or the next requests of a client that never reads.
+  func advance() {
     let text = Self.texts[manner] ?? []
     switch manner {
     case .dripsHead, .dripsBody:
-      if connection.sent < text.count { say(text[connection.sent...connection.sent]) }
-    case .neverReads: say(text[...])
+      if connection.sent < text.count { send(text[connection.sent...connection.sent]) }
+    case .neverReads: send(text[...])
     default: break
     }
   }
 
-  /// Whether the daemon has closed it; what it answered before is of no interest here.
+  /// Whether the daemon has closed the connection. Answers are discarded.
   func isClosed(_ buffer: inout [UInt8]) -> Bool {
     if manner == .neverReads { return isBroken }
     while true {
@@ -100,7 +100,8 @@ final class SlowClient {
     }
   }
 
-  /// Told by poll(2) without reading: the reset of a connection that was closed over unread bytes.
+  /// Whether the connection was reset, because the daemon closed it with unread bytes. poll(2)
+  /// tells it without reading.
   private var isBroken: Bool {
     var watched = pollfd(fd: connection.socket.descriptor, events: 0, revents: 0)
     return poll(&watched, 1, 0) > 0 && Int32(watched.revents) & (POLLERR | POLLHUP) != 0

@@ -1,17 +1,18 @@
 import Glibc
 
-/// A program started by this one, its output in files: nobody has to drain a pipe while a load is
-/// under way.
+/// A child process whose output goes to files, so that no pipe must be read while a load runs.
 struct ChildProcess: ~Copyable {
   let pid: pid_t
 
-  /// Starts a program, searched in PATH where its name has no slash.
+  /// Starts a program, which is searched in PATH if its name has no slash.
   ///
   /// - Parameters:
+  ///   - arguments: the program and its arguments.
   ///   - output: a file for standard output, created or emptied.
-  ///   - errors: the same for standard error.
+  ///   - errors: a file for standard error, created or emptied.
+  /// - Throws: `BenchError.unmeasurable` if the program cannot be started.
   static func start(
-    _ words: [String], output: String, errors: String
+    _ arguments: [String], output: String, errors: String
   ) throws(BenchError) -> ChildProcess {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -20,24 +21,24 @@ struct ChildProcess: ~Copyable {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, fresh, 0o600)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors, fresh, 0o600)
-    var arguments = words.map { strdup($0) }
-    defer { for argument in arguments { free(argument) } }
-    arguments.append(nil)
+    var pointers = arguments.map { strdup($0) }
+    defer { for pointer in pointers { free(pointer) } }
+    pointers.append(nil)
     var pid = pid_t()
-    let code = posix_spawnp(&pid, words[0], &actions, nil, arguments, environ)
+    let code = posix_spawnp(&pid, arguments[0], &actions, nil, pointers, environ)
     guard code == 0 else {
-      throw .unmeasurable("could not start \(words[0]): \(String(cString: strerror(code)))")
+      throw .unmeasurable("could not start \(arguments[0]): \(String(cString: strerror(code)))")
     }
     return ChildProcess(pid: pid)
   }
 
-  /// Takes over a process that nobody else waits for.
+  /// Owns a process: nothing else may wait for it.
   private init(pid: pid_t) { self.pid = pid }
 
-  /// Asks it to end in order.
+  /// Sends SIGTERM.
   func terminate() { kill(pid, SIGTERM) }
 
-  /// Whether it has ended; it still must be waited for.
+  /// Whether it has ended. It must still be waited for.
   var hasEnded: Bool {
     var status = siginfo_t()
     return waitid(P_PID, id_t(pid), &status, WEXITED | WNOHANG | WNOWAIT) == 0
@@ -46,13 +47,12 @@ struct ChildProcess: ~Copyable {
 
   /// Waits for its end.
   ///
-  /// - Returns: the exit code; nil where a signal ended it.
+  /// - Returns: the exit code; nil if a signal ended it.
   consuming func wait() -> Int32? { end().code }
 
   /// Waits for its end.
   ///
-  /// - Returns: the exit code, nil where a signal ended it, and the processor time of all its
-  ///   threads.
+  /// - Returns: the exit code, nil if a signal ended it, and the processor time of all its threads.
   consuming func end() -> (code: Int32?, processorSeconds: Double) {
     let (status, usage) = Self.reap(pid)
     discard self
@@ -61,14 +61,14 @@ struct ChildProcess: ~Copyable {
     return (status & 0x7F == 0 ? status >> 8 & 0xFF : nil, seconds)
   }
 
-  /// Nothing that was started outlives a measurement that failed.
+  /// Kills the process, so that it does not outlive a failed measurement.
   deinit {
     kill(pid, SIGKILL)
     Self.reap(pid)
   }
 
-  /// The raw status, as wait(2) packs it: the signal in the low seven bits, else the exit code in
-  /// the next eight.
+  /// The status as wait(2) encodes it: the signal in the low seven bits, or the exit code in the
+  /// next eight bits.
   @discardableResult
   private static func reap(_ pid: pid_t) -> (status: Int32, usage: rusage) {
     var status: Int32 = 0

@@ -2,30 +2,32 @@ import Glibc
 import Platform
 import StrictJSON
 
-/// The daemon under measurement, in its own process.
+/// The measured daemon, in its own process.
 struct Daemon: ~Copyable {
   let port: UInt16
-  /// Seconds from its start until it takes notifications and answers reads.
+  /// Seconds from its start until it accepts notifications and answers reads.
   let secondsToReady: Double
   let usage: ProcessUsage
   private let process: ChildProcess
 
-  private static let patience: Int64 = 120_000_000_000
+  /// Nanoseconds until a start counts as failed.
+  private static let startTimeout: Int64 = 120_000_000_000
 
   /// Starts `subledger serve` and waits until it is ready.
   ///
-  /// - Parameter processor: the one it runs on; all of them where nil.
+  /// - Parameter processor: the number of the only one it runs on; nil for all of them.
+  /// - Throws: `BenchError.unmeasurable` if it ends or is not ready after two minutes.
   static func start(
     _ run: RunFolder, onlyOn processor: Int? = nil
   ) throws(BenchError) -> Daemon {
     let start = Clock.monotonicNanoseconds()
     let log = run.path + "/daemon.log"
-    // taskset becomes what it starts (util-linux, which every Debian has).
-    let place = processor.map { ["taskset", "-c", "\($0)"] } ?? []
+    // taskset (of util-linux, which every Debian has) replaces itself with the program it starts.
+    let binding = processor.map { ["taskset", "-c", "\($0)"] } ?? []
     let process = try ChildProcess.start(
-      place + [run.subledger, "serve", "--config", run.configuration], output: "/dev/null",
+      binding + [run.subledger, "serve", "--config", run.configuration], output: "/dev/null",
       errors: log)
-    while Clock.monotonicNanoseconds() - start < patience {
+    while Clock.monotonicNanoseconds() - start < startTimeout {
       if let port = port(in: try ProcessUsage.text(log)), try isReady(port, run) {
         let seconds = Double(Clock.monotonicNanoseconds() - start) / 1e9
         return Daemon(
@@ -36,7 +38,7 @@ struct Daemon: ~Copyable {
       usleep(1_000)
     }
     let last = try run.lastLine(of: log)
-    throw .unmeasurable("the daemon did not get ready; its last words: \(last)")
+    throw .unmeasurable("the daemon did not get ready; its last line of log: \(last)")
   }
 
   private init(
@@ -58,14 +60,16 @@ struct Daemon: ~Copyable {
     return nil
   }
 
-  /// A read of a customer nobody knows is answered 404 once rows can be read, 503 before.
+  /// Reads an unknown customer, which is answered 503 until rows can be read, then 404.
   private static func isReady(_ port: UInt16, _ run: RunFolder) throws(BenchError) -> Bool {
     let report = try LoadGenerator.run(
       Reads(["0"]), connections: 1, port: port, marker: "")
     return report.others[404] == 1
   }
 
-  /// Stops it in order and waits.
+  /// Stops it with SIGTERM and waits.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if its exit code is not 0.
   consuming func stop() throws(BenchError) {
     process.terminate()
     let code = process.wait()

@@ -1,13 +1,14 @@
+import AppStore
 import Glibc
 import JournalStore
 import Platform
 import Simulator
 import StrictJSON
 
-/// One run of the large form: what grows, or must not, with the journal.
+/// One run with `--large`: measures what grows, or must not grow, with the journal.
 ///
-/// Two journals are made, and what is to be compared is measured on both in turns, so that what
-/// else the machine does weighs on both.
+/// Two journals are made. What is compared is measured on both in turns, so that other load on the
+/// machine affects both.
 struct LargeSession {
   /// Events of the journal that the large one is compared with.
   static let few = 100_000
@@ -20,27 +21,29 @@ struct LargeSession {
   private let file: BodyFile
   var report: Report
 
-  /// Customers read over HTTP, evenly out of the whole journal.
+  /// Customers whose rows are read over HTTP, evenly distributed over the journal.
   private static let readers = 20_000
 
-  /// Makes the journals, and signs what is sent.
+  /// Makes the journals, and signs the notifications that are sent.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if there is not enough disk, or a file cannot be written.
   init(_ folder: RunFolder, _ options: Options) throws(BenchError) {
     self.options = options
     report = Report(conditions: try .ofMachine(folder))
-    small = try MadeLedger(Self.few, in: folder, places: options.places)
-    large = try MadeLedger(options.events, in: folder, places: options.places)
+    small = try MadeLedger(Self.few, in: folder, options)
+    large = try MadeLedger(options.events, in: folder, options)
     known = KnownCustomers()
-    // That of an earlier run goes with its journals: their headers are its.
+    // Journals of an earlier run have the signing header of its authority, which is used again.
     let authority = try Input.authority(in: folder.path + "/authority")
     let header = try MadeBody.header(of: authority)
     var missing: [MadeLedger] = []
-    for world in [small, large] where try !world.isMade() { missing.append(world) }
-    try MadeLedger.requireRoom(for: missing, in: folder)
-    for world in missing { try world.make(known.past, header: header) }
+    for ledger in [small, large] where try !ledger.isMade() { missing.append(ledger) }
+    try MadeLedger.requireFreeSpace(for: missing, in: folder)
+    for ledger in missing { try ledger.make(known.past, header: header) }
     let path = folder.path + "/coming-\(getpid()).ndjson"
     try Signing.write(known.payloads(), heading: .null, authority, to: path)
     file = try BodyFile.open(path)
-    // Gone with its last reader.
+    // The file is deleted when its last descriptor is closed.
     unlink(path)
     try describe()
   }
@@ -60,7 +63,7 @@ struct LargeSession {
 
   /// Measures everything.
   ///
-  /// - Throws: `unmeasurable` where any answer, row or count is not what it must be.
+  /// - Throws: `BenchError.unmeasurable` if any answer, row or count is wrong.
   mutating func measure() throws(BenchError) -> Report {
     try measureRebuild()
     try measureChain()
@@ -73,22 +76,22 @@ struct LargeSession {
         + Folder.shares(large.folder.data, of: Int(try large.head())))
     try measureStart()
     try measureServing()
-    try measureQuestions()
+    try measureCommands()
     return report
   }
 
-  // MARK: At rest
+  // MARK: Without a daemon
 
-  /// Also makes live what is built: from here on both have rows.
+  /// Also makes the new projections live, so that both ledgers have one from here on.
   private mutating func measureRebuild() throws(BenchError) {
-    for world in [small, large] {
-      Bench.say("rebuild of \(world.events)")
-      let run = try RebuildRun.measure(in: world.folder)
-      guard run.events == (try world.head()) else {
-        throw .unmeasurable("rebuild does not count \(try world.head()) events")
+    for ledger in [small, large] {
+      Bench.log("rebuild of \(ledger.events)")
+      let run = try RebuildRun.measure(in: ledger.folder)
+      guard run.events == (try ledger.head()) else {
+        throw .unmeasurable("rebuild does not count \(try ledger.head()) events")
       }
-      _ = try world.folder.subledger(["rebuild", "--apply", "--keep", "0"])
-      guard world.events == large.events else { continue }
+      _ = try ledger.folder.subledger(["rebuild", "--apply", "--keep", "0"])
+      guard ledger.events == large.events else { continue }
       report.add(
         "rebuild", "rebuild, \(ProcessLimits.processors) threads",
         Double(run.events) / run.seconds, "events/s", target: (.atLeast(150_000), .value))
@@ -98,9 +101,9 @@ struct LargeSession {
     }
   }
 
-  /// The signatures are made up, so only the chain can hold.
+  /// The signatures are random bytes, so only the chain can be verified.
   private mutating func measureChain() throws(BenchError) {
-    Bench.say("verify --chain")
+    Bench.log("verify --chain")
     let chain = try large.folder.subledger(["verify", "--chain", "--json"])
     let head = try large.head()
     let root = try? JSONDocument(parsing: Array(chain.output.utf8)).root
@@ -115,7 +118,7 @@ struct LargeSession {
   private static let starts = 5
 
   private mutating func measureStart() throws(BenchError) {
-    Bench.say("starting \(Self.starts) times")
+    Bench.log("starting \(Self.starts) times")
     var seconds: [Double] = []
     for _ in 0..<Self.starts {
       let daemon = try Daemon.start(large.folder)
@@ -128,15 +131,15 @@ struct LargeSession {
       target: (.atMost(300), .value))
   }
 
-  // MARK: While both daemons run
+  // MARK: With both daemons running
 
   private mutating func measureServing() throws(BenchError) {
-    Bench.say("reading through the files")
-    for world in [small, large] { Folder.readThrough(world.folder.data) }
+    Bench.log("reading through the files")
+    for ledger in [small, large] { Folder.readThrough(ledger.folder.data) }
     report.conditions.add(
       "memory",
-      "the files were read through before anything was sent: what a page costs that has to come"
-        + " from the disk is not in the figures")
+      "the files were read once before anything was sent, so that the cost of reading pages from"
+        + " the disk is not measured")
     let few = try Daemon.start(small.folder)
     let many = try Daemon.start(large.folder)
     sleep(1)
@@ -151,7 +154,7 @@ struct LargeSession {
     }
     try checkRows(small, few.port)
     try checkRows(large, many.port)
-    Bench.say("reading")
+    Bench.log("reading")
     try report.addReads(try large.customers(Self.readers), many.port, options)
     report.add(
       "resident_peak", "resident memory under full load, at most",
@@ -162,18 +165,18 @@ struct LargeSession {
 
   private static let turns = 8
 
-  /// The same notifications to both, a part to one and then to the other, and so on; the first part
-  /// only fills caches.
+  /// Sends the same notifications to both daemons, in parts, each part to one and then to the
+  /// other. The first part fills caches and is not measured.
   private mutating func measureGrowth(
     _ few: borrowing Daemon, _ many: borrowing Daemon
   ) throws(BenchError) {
-    Bench.say("sending \(known.coming.count) to each")
+    Bench.log("sending \(known.coming.count) to each")
     var used = (few: 0.0, many: 0.0)
     var count = 0
     for turn in 0...Self.turns {
       let first = known.coming.count * turn / (Self.turns + 1)
       let end = known.coming.count * (turn + 1) / (Self.turns + 1)
-      // Each goes first as often as the other.
+      // Each daemon is first equally often.
       let isFewFirst = turn % 2 == 0
       var times = (few: 0.0, many: 0.0)
       if isFewFirst { times.few = try send(first..<end, few) }
@@ -191,10 +194,12 @@ struct LargeSession {
       target: (.atMost(1.15), .ratio))
   }
 
-  /// - Returns: the processor time that the daemon took, in seconds.
+  /// Sends some notifications.
+  ///
+  /// - Returns: the processor time that the daemon used, in seconds.
   private func send(_ range: Range<Int>, _ daemon: borrowing Daemon) throws(BenchError) -> Double {
     let before = try daemon.usage.processorSeconds()
-    // Behind the heading.
+    // The first line is a heading.
     let posts = Posts(file: file, lines: range.lowerBound + 1..<range.upperBound + 1)
     let load = try LoadGenerator.run(
       posts, connections: options.connections, port: daemon.port,
@@ -203,38 +208,39 @@ struct LargeSession {
     return try daemon.usage.processorSeconds() - before
   }
 
-  /// The rows over HTTP must have folded just what the journal has of the customer.
-  private func checkRows(_ world: MadeLedger, _ port: UInt16) throws(BenchError) {
+  /// Reads rows over HTTP: each must have folded all events that the journal has of the customer.
+  private func checkRows(_ ledger: MadeLedger, _ port: UInt16) throws(BenchError) {
     let app = SimulatedApp()
     let ids = known.ids
-    for place in stride(from: 0, to: ids.count, by: max(1, ids.count / 50)) {
+    for index in stride(from: 0, to: ids.count, by: max(1, ids.count / 50)) {
       let key = StreamKey(
-        environment: app.environment, bundleId: app.bundleId, originalTransactionId: ids[place])
-      let count = try world.read { (reader) throws(StoreError) in
+        environment: Environment(rawValue: app.environment), bundleId: app.bundleId,
+        originalTransactionId: ids[index])
+      let count = try ledger.read { (reader) throws(StoreError) in
         try reader.events(of: key).count
       }
-      try RowCheck.require(events: count, of: ids[place], port)
+      try RowCheck.require(events: count, of: ids[index], port)
     }
   }
 
   // MARK: One customer
 
-  private static let questions = 30
+  private static let samples = 30
 
-  private mutating func measureQuestions() throws(BenchError) {
+  private mutating func measureCommands() throws(BenchError) {
     let ids = known.ids
-    let asked = (0..<Self.questions).map { ids[ids.count * $0 / Self.questions] }
+    let sample = (0..<Self.samples).map { ids[ids.count * $0 / Self.samples] }
     for command in ["history", "explain"] {
-      Bench.say("\(command), \(asked.count) times")
+      Bench.log("\(command), \(sample.count) times")
       var times: (few: [Double], many: [Double]) = ([], [])
-      for id in asked {
+      for id in sample {
         times.few.append(try small.folder.subledger([command, id]).seconds * 1e3)
         times.many.append(try large.folder.subledger([command, id]).seconds * 1e3)
       }
-      let few = times.few.sorted()[asked.count / 2]
-      let many = times.many.sorted()[asked.count / 2]
+      let few = times.few.sorted()[sample.count / 2]
+      let many = times.many.sorted()[sample.count / 2]
       report.add(
-        command, "\(command) of one customer, median, its program's start included", many, "ms",
+        command, "\(command) of one customer, median, with the start of the program", many, "ms",
         target: (.atMost(20), .value))
       report.add(
         command + "_growth", "\(command), with \(Decimal.text(Double(Self.few))) events", few, "ms",

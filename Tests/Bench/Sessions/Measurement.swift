@@ -1,21 +1,22 @@
-/// One row of the table: a figure, and what is asked of it.
+/// One row of the table: a value, and its target if it has one.
 struct Measurement {
-  /// What is asked, bounds included.
+  /// A target is met at its bound too.
   enum Target {
     case atLeast(Double)
     case atMost(Double)
   }
 
-  /// What a target is about.
+  /// Whether a target is one for the value or for the ratio.
   enum Subject { case value, ratio }
 
-  /// Its name in JSON.
+  /// The name in JSON.
   let name: String
+  /// The name in the table.
   let what: String
   let value: Double
-  /// Empty where the value is a ratio itself.
+  /// Empty if the value is itself a ratio.
   let unit: String
-  /// The value set against something that makes machines comparable.
+  /// The value divided by another one of the same run, so that machines can be compared.
   var ratio: (value: Double, of: String)?
   var target: (Target, Subject)?
 
@@ -31,7 +32,7 @@ struct Measurement {
     self.target = target
   }
 
-  /// Whether the target is met; nil where there is none.
+  /// Whether the target is met; nil if there is none.
   var isMet: Bool? {
     guard let (target, subject) = target else { return nil }
     let measured = subject == .value ? value : ratio?.value ?? .nan

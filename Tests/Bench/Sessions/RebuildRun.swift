@@ -3,23 +3,24 @@ import JournalStore
 import Platform
 import StrictJSON
 
-/// One `rebuild` of the whole journal, in a process of its own.
+/// One run of `subledger rebuild` over the whole journal.
 struct RebuildRun {
-  /// As the command counts them.
+  /// The number that the command reports.
   let events: Int64
   let seconds: Double
-  /// Of all its threads.
+  /// The processor time of all its threads.
   let processorSeconds: Double
-  /// The most bytes that were ever resident.
+  /// The peak of the resident bytes.
   let peakBytes: Int64
 
+  /// - Throws: `BenchError.unmeasurable` if the command fails.
   static func measure(in run: RunFolder) throws(BenchError) -> RebuildRun {
     let start = Clock.monotonicNanoseconds()
     let output = run.path + "/rebuild"
     let process = try ChildProcess.start(
-      words(run), output: output, errors: run.path + "/errors")
-    // Asked while it runs: what the kernel keeps of a process that has ended counts the pages of
-    // the one that started it.
+      arguments(run), output: output, errors: run.path + "/errors")
+    // Read while it runs: the peak that the kernel reports for an ended process includes pages of
+    // the process that started it.
     var peak: Int64 = 0
     let usage = ProcessUsage(pid: process.pid)
     while !process.hasEnded {
@@ -34,7 +35,8 @@ struct RebuildRun {
     return RebuildRun(events: events, seconds: seconds, processorSeconds: used, peakBytes: peak)
   }
 
-  static func words(_ run: RunFolder) -> [String] {
+  /// The command line of a rebuild.
+  static func arguments(_ run: RunFolder) -> [String] {
     [run.subledger, "rebuild", "--json", "--config", run.configuration]
   }
 
@@ -43,8 +45,10 @@ struct RebuildRun {
     return (try? JSONDocument(parsing: Array(text.utf8)))?.root["events"]?.integer
   }
 
-  /// Processor seconds of one thread that reads every row in the order of seq, decompresses its
-  /// body, and does nothing else with it.
+  /// Processor seconds of one thread that reads every event in the order of seq and decompresses
+  /// its body.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if the journal cannot be read.
   static func bareSeconds(_ run: RunFolder) throws(BenchError) -> Double {
     do throws(StoreError) {
       let journal = try JournalReader.open(DataFolder(path: run.data))

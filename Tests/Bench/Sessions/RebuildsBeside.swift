@@ -2,8 +2,7 @@ import Glibc
 import Platform
 import Synchronization
 
-/// Rebuilds one after the other, from the first event each, for as long as something else is
-/// measured.
+/// Runs rebuilds one after the other, each from the first event, while something else is measured.
 final class RebuildsBeside: Sendable {
   private let isOver = Atomic(false)
   private let count = Atomic(0)
@@ -11,14 +10,17 @@ final class RebuildsBeside: Sendable {
 
   private init() {}
 
-  /// - Returns: what `body` gives, and how many rebuilds were begun meanwhile; the last is cut off.
+  /// Runs `body` with rebuilds beside it. The last rebuild is terminated when `body` returns.
+  ///
+  /// - Returns: the result of `body`, and the number of rebuilds that were started.
+  /// - Throws: `BenchError.unmeasurable` if a rebuild fails; what `body` throws.
   static func run<Result>(
     in folder: RunFolder, _ body: () throws(BenchError) -> Result
   ) throws(BenchError) -> (result: Result, count: Int) {
     let rebuilds = RebuildsBeside()
     let thread: Thread
     do throws(PlatformError) {
-      thread = try Thread.start("rebuilds") { rebuilds.go(on: folder) }
+      thread = try Thread.start("rebuilds") { rebuilds.run(in: folder) }
     } catch {
       throw .unmeasurable("\(error)")
     }
@@ -36,7 +38,7 @@ final class RebuildsBeside: Sendable {
     return (result, rebuilds.count.load(ordering: .relaxed))
   }
 
-  private func go(on folder: RunFolder) {
+  private func run(in folder: RunFolder) {
     do throws(BenchError) {
       while !isOver.load(ordering: .relaxed) { try rebuild(folder) }
     } catch {
@@ -47,18 +49,18 @@ final class RebuildsBeside: Sendable {
   private func rebuild(_ folder: RunFolder) throws(BenchError) {
     let errors = folder.path + "/rebuild.errors"
     let process = try ChildProcess.start(
-      RebuildRun.words(folder), output: "/dev/null", errors: errors)
+      RebuildRun.arguments(folder), output: "/dev/null", errors: errors)
     count.add(1, ordering: .relaxed)
-    var isCutOff = false
+    var isTerminated = false
     while !process.hasEnded {
-      if !isCutOff, isOver.load(ordering: .relaxed) {
-        isCutOff = true
+      if !isTerminated, isOver.load(ordering: .relaxed) {
+        isTerminated = true
         process.terminate()
       }
       usleep(5_000)
     }
     let code = process.wait()
-    guard isCutOff || code == 0 else {
+    guard isTerminated || code == 0 else {
       throw .unmeasurable("rebuild failed: \(try folder.lastLine(of: errors))")
     }
   }

@@ -1,6 +1,8 @@
-/// Rows read back, so that no figure is of something that does not work.
+/// Reads rows back, so that no measurement is of a daemon that does not work.
 enum RowCheck {
-  /// The row must have folded just so many events.
+  /// Requires that a row has folded exactly `count` events.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it has not.
   static func require(events count: Int, of id: String, _ port: UInt16) throws(BenchError) {
     let report = try LoadGenerator.run(
       Reads([id]), connections: 1, port: port, marker: #""event_count":\#(count),"#)
@@ -11,12 +13,14 @@ enum RowCheck {
 }
 
 extension Report {
-  /// Measures reads of these rows in turn, after some that open the readers and fill the caches.
+  /// Measures reads of these rows in turn, after some reads that open the readers and fill caches.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if an answer is not an entitlement.
   mutating func addReads(
     _ ids: [String], _ port: UInt16, _ options: Options
   ) throws(BenchError) {
-    let warm = Reads(ids.prefix(1_000))
-    for requests in [warm, Reads(ids, count: Session.reads)] {
+    let warmUp = Reads(ids.prefix(1_000))
+    for requests in [warmUp, Reads(ids, count: Session.reads)] {
       let reads = try LoadGenerator.run(
         requests, connections: options.connections, port: port,
         marker: #""object":"entitlement""#)

@@ -3,10 +3,10 @@ import Platform
 import Simulator
 import StrictJSON
 
-/// One run of the short form: what is measured, in its order.
+/// One run without `--large` and `--siege`: what is measured, in its order.
 ///
-/// The verifications alone are measured right before and right after the load, so that what else
-/// the machine does at that time weighs on both sides of the ratio.
+/// The verifications alone are measured right before and right after the load, so that other load
+/// on the machine affects both sides of the ratio.
 struct Session {
   let folder: RunFolder
   let options: Options
@@ -14,27 +14,30 @@ struct Session {
   var cost = VerificationCost()
   var report: Report
 
-  /// Rows read over HTTP; some seconds' worth.
+  /// Reads of rows over HTTP; they take some seconds.
   static let reads = 120_000
-  /// How many customers' rows are looked at after the load.
+  /// The number of customers whose rows are checked after the load.
   private static let sample = 200
 
-  /// What is sent when, as shares of the notifications with three signatures.
+  /// Where each part of the load ends, as shares of the notifications with three signatures.
   private enum Share {
-    static let warm = 0.05
+    static let warmUp = 0.05
     static let full = 0.45
     static let half = 0.70
     static let beside = 0.95
   }
 
   /// Signs the input.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if it cannot be written, or is another fleet's.
   init(_ folder: RunFolder, _ options: Options) throws(BenchError) {
     self.folder = folder
     self.options = options
     report = Report(conditions: try .ofMachine(folder))
     let path = options.input ?? folder.path + "/input.ndjson"
     input = try Input.prepare(path, customers: options.customers)
-    try folder.configure(Input.authority(of: path), places: options.places)
+    try folder.configure(
+      Input.authority(of: path), connectionLimit: options.connectionLimit)
     report.conditions.add(
       "notifications",
       "\(input.count) of \(input.customers) customers over \(Input.days) days, distinct;"
@@ -45,8 +48,8 @@ struct Session {
 
   /// Measures everything.
   ///
-  /// - Throws: `unmeasurable` where any answer, row or count is not what it must be: figures of
-  ///   something that does not work would mean nothing.
+  /// - Throws: `BenchError.unmeasurable` if any answer, row or count is wrong, because measurements
+  ///   of a daemon that does not work have no meaning.
   mutating func measure() throws(BenchError) -> Report {
     try measureCost()
     let newRate = try measureDaemon()
@@ -60,25 +63,25 @@ struct Session {
   }
 
   private mutating func measureCost() throws(BenchError) {
-    Bench.say("openssl speed, one core")
+    Bench.log("openssl speed, one core")
     try cost.measure(in: folder)
   }
 
   // MARK: While the daemon runs
 
-  /// - Returns: how many new ones were accepted a second.
+  /// - Returns: the number of new notifications accepted a second.
   private mutating func measureDaemon() throws(BenchError) -> Double {
     let daemon = try Daemon.start(folder)
-    let warm = input.measured(0, Share.warm)
-    Bench.say("warming up with \(warm.count)")
-    try load(warm, daemon.port, "accepted")
-    let full = input.measured(Share.warm, Share.full)
-    Bench.say("sending \(full.count)")
+    let warmUp = input.measured(0, Share.warmUp)
+    Bench.log("warming up with \(warmUp.count)")
+    try load(warmUp, daemon.port, "accepted")
+    let full = input.measured(Share.warmUp, Share.full)
+    Bench.log("sending \(full.count)")
     let before = try daemon.usage.processorSeconds()
     let accepted = try load(full, daemon.port, "accepted")
     let used = try daemon.usage.processorSeconds() - before
     try measureCost()
-    note(accepted: accepted, processorSeconds: used)
+    add(accepted: accepted, processorSeconds: used)
     try measureHalf(accepted.rate / 2, daemon.port)
     try measureBeside(input.measured(Share.half, Share.beside), daemon.port)
     let rest = input.measured(Share.beside, 1).lowerBound..<input.count
@@ -92,7 +95,9 @@ struct Session {
     return accepted.rate
   }
 
-  /// Sends notifications and requires that outcome of every one.
+  /// Sends notifications.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if one has another outcome than `outcome`.
   @discardableResult
   func load(
     _ range: Range<Int>, _ port: UInt16, _ outcome: String, pacer: Pacer? = nil
@@ -104,7 +109,7 @@ struct Session {
     return report
   }
 
-  private mutating func note(accepted: LoadReport, processorSeconds: Double) {
+  private mutating func add(accepted: LoadReport, processorSeconds: Double) {
     let three = cost.threeSeconds
     let each = processorSeconds / Double(max(1, accepted.good))
     report.add(
@@ -123,14 +128,14 @@ struct Session {
       accepted.milliseconds(at: 0.99), "ms")
   }
 
-  /// Half of what it can bear, whatever becomes of each.
+  /// Sends at half of the rate that the daemon can answer, as an open loop.
   private mutating func measureHalf(_ rate: Double, _ port: UInt16) throws(BenchError) {
     let range = input.measured(Share.full, Share.half)
-    Bench.say("sending \(range.count), \(Decimal.text(rate)) a second")
+    Bench.log("sending \(range.count), \(Decimal.text(rate)) a second")
     let paced = try load(
       range, port, "accepted", pacer: Pacer(count: range.count, perSecond: rate))
     report.conditions.add(
-      "half load", "\(Decimal.text(rate)) a second, at random; timed from when each was due")
+      "half load", "\(Decimal.text(rate)) a second at random times; latency from when each was due")
     report.add(
       "latency_median", "time to the answer at half load, median",
       paced.milliseconds(at: 0.5), "ms", target: (.atMost(5), .value))
@@ -139,15 +144,15 @@ struct Session {
       paced.milliseconds(at: 0.99), "ms", target: (.atMost(25), .value))
   }
 
-  /// Reads a sample of the rows back: each must have folded just the events its customer was sent.
+  /// Reads a sample of the rows: each must have folded exactly the events sent for its customer.
   private func check(_ port: UInt16) throws(BenchError) {
     let streams = input.streams.sorted { $0.key < $1.key }
-    for place in stride(from: 0, to: streams.count, by: max(1, streams.count / Self.sample)) {
-      try RowCheck.require(events: streams[place].value, of: streams[place].key, port)
+    for index in stride(from: 0, to: streams.count, by: max(1, streams.count / Self.sample)) {
+      try RowCheck.require(events: streams[index].value, of: streams[index].key, port)
     }
   }
 
-  // MARK: What the files need before anything came twice; a start on them; duplicates and reads
+  // MARK: After a restart: disk before duplicates, start, duplicates, reads
 
   private mutating func measureAgain(_ newRate: Double) throws(BenchError) {
     let each = Double(Folder.size(folder.data)) / Double(input.count)
@@ -155,7 +160,7 @@ struct Session {
       "disk", "bytes on disk per event, all files", each, "B",
       ratio: (each / input.bodyBytes, "× its body on the wire"), target: (.atMost(650), .value))
     report.conditions.add("on disk, an event", Folder.shares(folder.data, of: input.count))
-    Bench.say("starting again, sending them again, then reading")
+    Bench.log("restarting, sending duplicates, then reading")
     let daemon = try Daemon.start(folder)
     report.add(
       "start", "start to ready, \(input.count) events journaled", daemon.secondsToReady * 1e3,
@@ -172,14 +177,14 @@ struct Session {
     try daemon.stop()
   }
 
-  // MARK: On the files that the stopped daemon left
+  // MARK: After the daemon was stopped
 
-  /// On all cores, so held to what those do with signatures alone. A verify that has a finding
-  /// fails the run: the load must not have broken a promise.
+  /// `verify` uses all cores, and is compared with their rate of signatures alone. If it has a
+  /// finding the run fails, because the load must not violate a promise.
   private mutating func measureVerify(events: Double) throws(BenchError) {
-    Bench.say("openssl speed, all cores")
+    Bench.log("openssl speed, all cores")
     let rate = try VerificationCost.rate(in: folder, cores: ProcessLimits.processors)
-    Bench.say("verify")
+    Bench.log("verify")
     let whole = try folder.subledger(["verify", "--json"])
     try requireAll(whole.output, "verify")
     let signatures = Double(input.threeSigned * 3 + (input.count - input.threeSigned) * 2)
@@ -194,7 +199,7 @@ struct Session {
       target: (.atLeast(80_000), .value))
   }
 
-  /// The command must have seen every event that was accepted, once.
+  /// Requires that the command has counted every accepted event once.
   private func requireAll(_ output: String, _ command: String) throws(BenchError) {
     let root = try? JSONDocument(parsing: Array(output.utf8)).root
     guard root?["events"]?.integer == Int64(input.count) else {

@@ -1,13 +1,15 @@
 import Platform
 
-/// What a rebuild costs, and what it costs those who are served meanwhile.
+/// Measures what a rebuild costs, and how it affects answers at the same time.
 extension Session {
-  /// The best of so many: what else the machine does makes every one slower, none faster.
+  /// The best of these runs counts, because other load on the machine only makes a run slower.
   private static let rebuilds = 3
 
-  /// On the files that the stopped daemon left.
+  /// Measures on the files of the stopped daemon.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if a rebuild fails or does not count `events` events.
   mutating func measureRebuild(events: Int) throws(BenchError) {
-    Bench.say("rebuild, \(Self.rebuilds) times")
+    Bench.log("rebuild, \(Self.rebuilds) times")
     var runs: [RebuildRun] = []
     for _ in 0..<Self.rebuilds {
       let run = try RebuildRun.measure(in: folder)
@@ -19,11 +21,11 @@ extension Session {
     let bare = try (0..<Self.rebuilds).map { (_) throws(BenchError) in
       try RebuildRun.bareSeconds(folder)
     }
-    note(runs, bareSeconds: bare.min() ?? .nan)
+    add(runs, bareSeconds: bare.min() ?? .nan)
   }
 
-  /// The targets: 150,000 events a second, under 300 MB however many there are.
-  private mutating func note(_ runs: [RebuildRun], bareSeconds: Double) {
+  /// The targets: at least 150,000 events a second, and at most 300 MB for any number of events.
+  private mutating func add(_ runs: [RebuildRun], bareSeconds: Double) {
     guard let fastest = runs.min(by: { $0.seconds < $1.seconds }),
       let leanest = runs.map(\.processorSeconds).min(), let peak = runs.map(\.peakBytes).max()
     else { return }
@@ -43,12 +45,14 @@ extension Session {
       target: (.atMost(300), .value))
   }
 
-  /// Sends the notifications in turns, with rebuilds beside them and without, so that what else the
-  /// machine does weighs on both.
+  /// Sends the notifications alternately without and with rebuilds beside them, so that other load
+  /// on the machine affects both.
+  ///
+  /// - Throws: `BenchError.unmeasurable` if a rebuild fails or a notification is not accepted.
   mutating func measureBeside(
     _ range: Range<Int>, _ port: UInt16
   ) throws(BenchError) {
-    Bench.say("sending \(range.count), half of them with rebuilds beside them")
+    Bench.log("sending \(range.count), half of them with rebuilds beside them")
     var (quiet, beside) = (LoadReport(), LoadReport())
     var rebuilds = 0
     for turn in 0..<Self.turns {
@@ -65,17 +69,17 @@ extension Session {
         rebuilds += count
       }
     }
-    note(beside, quiet: quiet)
+    add(beside, quiet: quiet)
     report.conditions.add(
       "rebuilds beside the load", "\(rebuilds), in \(Self.turns / 2) of \(Self.turns) turns")
-    // What they left is none of the bytes that an event needs.
+    // Their files must not count among the bytes that an event needs.
     _ = try folder.subledger(["rebuild", "--prune"])
   }
 
   private static let turns = 8
 
-  /// The target: a rebuild at most doubles the slowest hundredth.
-  private mutating func note(_ beside: LoadReport, quiet: LoadReport) {
+  /// The target: a rebuild at most doubles the 99th percentile.
+  private mutating func add(_ beside: LoadReport, quiet: LoadReport) {
     let slowest = beside.milliseconds(at: 0.99)
     report.add(
       "latency_slowest_rebuild", "time to the answer, slowest hundredth, beside a rebuild",

@@ -5,31 +5,31 @@ import Support
 import Synchronization
 import Testing
 
-/// What was answered is there, whatever ends the daemon (promises 1, 4, 10).
+/// Nothing that was answered is lost, however the daemon ends (promises 1, 4, 10).
 @Suite struct CrashTests {
-  /// What the daemon said 200 to: uuid and seq.
+  /// What was answered with 200: seq by uuid.
   private final class Answered: Sendable {
     private let seqs = Mutex<[String: Int64]>([:])
-    func note(_ uuid: String, _ seq: Int64) { seqs.withLock { $0[uuid] = seq } }
-    var all: [String: Int64] { seqs.withLock { $0.own } }
+    func record(_ uuid: String, _ seq: Int64) { seqs.withLock { $0[uuid] = seq } }
+    var all: [String: Int64] { seqs.withLock { $0.detachedCopy } }
   }
 
-  /// SUBLEDGER_KILL_ROUNDS asks for more.
+  /// SUBLEDGER_KILL_ROUNDS sets another number.
   private static let rounds =
     ProcessInfo.processInfo.environment["SUBLEDGER_KILL_ROUNDS"].flatMap { Int($0) } ?? 3
   private static let connections = 32
   private static let eventsEach = 12
 
-  /// Posts its part of a round's bodies, some of them again and some of the round before.
-  private func load(
+  /// Posts bodies on all connections until the daemon is gone.
+  private func postAll(
     _ port: UInt16, _ bodies: [(uuid: String, body: [UInt8])], _ answered: Answered
   ) {
-    together(Self.connections) { number in
+    runConcurrently(Self.connections) { number in
       let client = Client(port: port)
-      for (place, item) in bodies.enumerated() where place % Self.connections == number {
+      for (index, item) in bodies.enumerated() where index % Self.connections == number {
         guard let answer = client.post(item.body) else { return }
         if answer.status == 200, let seq = answer.json?["seq"]?.integer {
-          answered.note(item.uuid, seq)
+          answered.record(item.uuid, seq)
         }
       }
     }
@@ -38,8 +38,8 @@ import Testing
   private func bodies(
     _ round: Int, _ installation: Installation
   ) throws -> [(uuid: String, body: [UInt8])] {
-    try (0..<Self.connections * Self.eventsEach).map { place in
-      let number = round * 10_000 + place
+    try (0..<Self.connections * Self.eventsEach).map { index in
+      let number = round * 10_000 + index
       let body = try installation.sign(
         Sample.notification(number, otid: "80\(number % 17)"))
       return (Sample.uuid(number), body)
@@ -49,22 +49,22 @@ import Testing
   private func check(_ installation: Installation, _ answered: Answered) throws {
     let events = try installation.events()
     #expect(events.compactMap { $0["seq"]?.integer } == (0..<events.count).map { Int64($0 + 1) })
-    let places = Dictionary(
+    let seqs = Dictionary(
       grouping: events.compactMap { event in
         event["notification_uuid"]?.string.map { ($0, event["seq"]?.integer ?? 0) }
       }, by: \.0)
     for (uuid, seq) in answered.all {
-      #expect(places[uuid]?.map(\.1) == [seq], "answered \(uuid) as \(seq)")
+      #expect(seqs[uuid]?.map(\.1) == [seq], "answered \(uuid) as \(seq)")
     }
     let verified = try installation.run("verify")
     #expect(verified.code == 0, "\(verified)")
   }
 
-  @Test func aKilledDaemonLosesNothingItAnswered() throws {
+  @Test func `a killed daemon loses nothing it answered`() throws {
     let installation = try Installation()
     let answered = Answered()
     var last: [(uuid: String, body: [UInt8])] = []
-    var moment = SystemRandomNumberGenerator()
+    var random = SystemRandomNumberGenerator()
     for round in 1...Self.rounds {
       let new = try bodies(round, installation)
       let daemon = try installation.start()
@@ -73,45 +73,46 @@ import Testing
       let done = DispatchGroup()
       done.enter()
       Thread.detachNewThread {
-        load(port, Array(work), answered)
+        postAll(port, Array(work), answered)
         done.leave()
       }
-      let wanted = before + Int.random(in: 1...work.count / 2, using: &moment)
+      let wanted = before + Int.random(in: 1...work.count / 2, using: &random)
       try daemon.command.wait(20, "some answers") { answered.all.count >= wanted }
-      usleep(UInt32.random(in: 0...2_000, using: &moment))
+      usleep(UInt32.random(in: 0...2_000, using: &random))
       try daemon.crash()
       done.wait()
-      #expect(answered.all.count < before + work.count, "it ended before it was killed")
+      #expect(
+        answered.all.count < before + work.count, "it answered everything before it was killed")
       try check(installation, answered)
       last = new
     }
     let daemon = try installation.start()
-    load(daemon.port, last, answered)
+    postAll(daemon.port, last, answered)
     #expect(last.allSatisfy { answered.all[$0.uuid] != nil })
     #expect(try daemon.stop().code == 0)
     try check(installation, answered)
   }
 
-  /// Another program that only looks into the files takes nothing away: an SQLite that closes a
-  /// file as the last one removes its -wal, and the daemon's locks must say that it is not that.
-  @Test func aVisitorLeavesTheFilesAlone() throws {
+  /// Another program opens and closes the files. The last connection that closes a file removes its
+  /// -wal, and the daemon's locks must prevent that the other program is taken for the last one.
+  @Test func `another program that opens the files loses nothing`() throws {
     let installation = try Installation()
     let answered = Answered()
     let daemon = try installation.start()
-    var seen: [String: Int] = [:]
+    var inodes: [String: Int] = [:]
     for round in 0..<3 {
       let work = try bodies(50 + round, installation)
-      load(daemon.port, work, answered)
+      postAll(daemon.port, work, answered)
       #expect(daemon.client().get("/v1/entitlements/1")?.status == 404)
       for name in ["journal.sqlite", "entitlements-1.sqlite"] {
         let path = installation.data.appending(path: name).path
-        let visitor = try SQLiteConnection.open(path, .write)
-        try visitor.execute("SELECT count(*) FROM sqlite_schema")
-        visitor.close()
+        let connection = try SQLiteConnection.open(path, .write)
+        try connection.execute("SELECT count(*) FROM sqlite_schema")
+        connection.close()
         let wal = try FileManager.default.attributesOfItem(atPath: path + "-wal")
         let inode = wal[.systemFileNumber] as? Int
-        #expect(seen[name] ?? inode == inode, "\(name): another -wal")
-        seen[name] = inode
+        #expect(inodes[name] ?? inode == inode, "\(name): another -wal")
+        inodes[name] = inode
       }
     }
     try daemon.crash()
@@ -120,7 +121,7 @@ import Testing
     try check(installation, answered)
   }
 
-  @Test func aTermSignalDrains() throws {
+  @Test func `a daemon that gets SIGTERM finishes what it accepted`() throws {
     let installation = try Installation()
     let answered = Answered()
     let daemon = try installation.start()
@@ -129,7 +130,7 @@ import Testing
     let done = DispatchGroup()
     done.enter()
     Thread.detachNewThread {
-      load(port, work, answered)
+      postAll(port, work, answered)
       done.leave()
     }
     try daemon.command.wait(20, "some answers") { answered.all.count >= 30 }
@@ -137,13 +138,13 @@ import Testing
     done.wait()
     #expect(answered.all.count < work.count)
     try check(installation, answered)
-    // In good order: nothing is left beside the files.
+    // The -wal was copied into the file.
     for (name, bytes) in try installation.files() where name.hasSuffix("-wal") {
       #expect(bytes.isEmpty, "\(name) has \(bytes.count) bytes")
     }
   }
 
-  @Test func aRequestUnderWayIsFinished() throws {
+  @Test func `a request in progress at SIGTERM is finished`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let body = try installation.sign(Sample.notification(1))
@@ -162,7 +163,7 @@ import Testing
     #expect(answer.status == 200 || answer.field("Retry-After") != nil)
   }
 
-  @Test func aSecondDaemonTouchesNothing() throws {
+  @Test func `a second daemon touches nothing`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()

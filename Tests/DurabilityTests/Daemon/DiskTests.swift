@@ -3,12 +3,13 @@ import StrictJSON
 import Support
 import Testing
 
-/// A disk that takes no more (promise 1): no answer of 200 without the event.
+/// A disk that cannot be written to: no answer of 200 without the event (promise 1).
 @Suite struct DiskTests {
-  /// The program with files of at most a megabyte: the write that would go further fails.
+  /// Limits the program to files of a megabyte, so that a write beyond it fails.
   private func limit(_ installation: Installation) throws {
     let script = installation.folder.appending(path: "limited")
-    // Its signal is ignored, so that the write itself fails (setrlimit(2)); sh counts in 512 bytes.
+    // SIGXFSZ is ignored, so that the write itself fails (setrlimit(2)). sh counts units of 512
+    // bytes.
     let text = """
       #!/bin/sh
       trap '' XFSZ
@@ -20,7 +21,7 @@ import Testing
     installation.program = script
   }
 
-  @Test func aWriteThatFailsIsNotAnsweredAsTaken() throws {
+  @Test func `a failed write is not answered with 200`() throws {
     let installation = try Installation()
     try limit(installation)
     let daemon = try installation.start()
@@ -32,7 +33,7 @@ import Testing
       guard last?.status == 200 else { break }
       answered[Sample.uuid(number)] = last?.json?["seq"]?.integer
     }
-    // The daemon ends then, and may do so before it could say it.
+    // The daemon then exits, possibly before it sends an answer.
     #expect(last.map { $0.status == 503 } ?? true)
     #expect(!answered.isEmpty)
     try daemon.command.finish(within: 20)

@@ -4,20 +4,20 @@ import Simulator
 import Support
 import Testing
 
-/// Single bits of the journal's file, turned as a bad disk or a careful hand turns them: whatever
-/// changes what the file says, `verify` finds (promise 5).
+/// Single bits of the journal's file are flipped. `verify` finds every flip that changes the
+/// content of the file (promise 5).
 @Suite struct FlippedBitTests {
-  private static func number(_ name: String, or usual: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
+  private static func number(_ name: String, default number: Int) -> Int {
+    ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? number
   }
 
-  /// SUBLEDGER_FLIPS and SUBLEDGER_FLIP_EVENTS ask for more, SUBLEDGER_SEED for others.
-  private static let flips = number("SUBLEDGER_FLIPS", or: 40)
-  private static let events = number("SUBLEDGER_FLIP_EVENTS", or: 12)
-  private static let seed = UInt64(number("SUBLEDGER_SEED", or: 20_260_101))
+  /// SUBLEDGER_FLIPS and SUBLEDGER_FLIP_EVENTS set other numbers, SUBLEDGER_SEED other bits.
+  private static let flips = number("SUBLEDGER_FLIPS", default: 40)
+  private static let events = number("SUBLEDGER_FLIP_EVENTS", default: 12)
+  private static let seed = UInt64(number("SUBLEDGER_SEED", default: 20_260_101))
 
-  /// All that the tables say, read row by row and not through an index. Left out is what follows
-  /// from nothing else: counters, and the names and times of migrations.
+  /// The content of the tables, read without an index. Left out is what cannot be checked against
+  /// anything else: counters, and the names and times of migrations.
   private static let content = [
     ("sqlite_schema", ["type", "name", "tbl_name", "sql"]), ("migration", ["number", "sha256"]),
     ("app", ["id", "environment", "bundle_id"]),
@@ -33,10 +33,10 @@ import Testing
     ),
   ]
 
-  /// Where the file says the number of its schema: another one looks like a newer program's.
+  /// The offsets of the schema's version. Another version looks like a newer program's file.
   private static let version = 60..<64
 
-  /// Nil where it cannot be read.
+  /// Nil if the file cannot be read.
   private static func contents(of path: String) -> [String]? {
     try? content.flatMap { table, columns in
       let connection = try SQLiteConnection.open(path, .immutable)
@@ -52,48 +52,48 @@ import Testing
       try installation.sign(Sample.notification($0, otid: "\(7000 + $0 % 97)"))
     }
     let ingested = try installation.run("ingest", try installation.file("all", lines))
-    guard ingested.code == 0 else { throw Trouble("\(ingested)") }
+    guard ingested.code == 0 else { throw TestFailure("\(ingested)") }
     return installation
   }
 
-  @Test func whatChangesContentIsFound() throws {
+  @Test func `every flipped bit that changes content is found`() throws {
     let installation = try filled()
     let path = installation.journal.path
     let whole = try Data(contentsOf: installation.journal)
     let content = try #require(Self.contents(of: path))
     #expect(try installation.run("verify").code == 0)
     let exported = try installation.run("export").output
-    print("seed \(Self.seed): SUBLEDGER_SEED repeats it")
-    var dice = SeededGenerator(seed: Self.seed)
+    print("seed \(Self.seed), set by SUBLEDGER_SEED")
+    var generator = SeededGenerator(seed: Self.seed)
     var found = 0
     for number in 0..<Self.flips {
-      let place = Int.random(in: 0..<whole.count, using: &dice)
+      let offset = Int.random(in: 0..<whole.count, using: &generator)
       var bytes = whole
-      bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &dice)
+      bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
       try bytes.write(to: installation.journal)
       let verified = try verify(installation, wholly: number % 10 == 0)
       found += verified.code == 1 ? 1 : 0
-      var expected: [Int32] = Self.version.contains(place) ? [4] : [0, 1]
-      // Some bits of a zstd frame say the same in another way: the body is what it was.
+      var expected: [Int32] = Self.version.contains(offset) ? [4] : [0, 1]
+      // Some bits of a zstd frame can change without a change of the body.
       if verified.code == 0, Self.contents(of: path) != content,
         try installation.run("export").output != exported
       {
         expected = [1]
       }
-      #expect(expected.contains(verified.code), "byte \(place): \(verified)")
+      #expect(expected.contains(verified.code), "byte \(offset): \(verified)")
       if verified.code == 1 {
-        #expect(verified.firstLine.hasPrefix("promise "), "byte \(place): \(verified)")
+        #expect(verified.firstLine.hasPrefix("promise "), "byte \(offset): \(verified)")
       }
       #expect(try Data(contentsOf: installation.journal) == bytes, "verify changes nothing")
     }
     print("\(Self.flips) bits of \(whole.count) bytes: \(found) found, no other changed content")
   }
 
-  /// What the chain alone finds, the whole finds too, in ten times the time: every tenth bit holds
-  /// it to that.
+  /// Runs `verify --chain`, which takes a tenth of the time, and the whole verification for every
+  /// tenth bit. The whole one must find what the chain finds.
   private func verify(
     _ installation: Installation, wholly: Bool
-  ) throws -> Finished {
+  ) throws -> CommandResult {
     let chain = try installation.run("verify", "--chain")
     guard wholly || chain.code != 1 else { return chain }
     let whole = try installation.run("verify")

@@ -4,11 +4,11 @@ import StrictJSON
 import Support
 import Testing
 
-/// Rows that are not this journal's, or no rows: noticed at the start, put aside, and folded anew
-/// (promise 7). They are never trusted over the journal.
+/// A projection that is missing or not of this journal is detected at the start, put aside and
+/// built again (promise 7). It is never trusted over the journal.
 @Suite struct ProjectionRecoveryTests {
-  /// Starts a daemon and waits until it has rows; returns what it says of the customer.
-  private func mend(
+  /// Starts a daemon, which must build the projection with this digest.
+  private func expectRecovery(
     _ installation: Installation, digest: String?, isAside: Bool = true,
     _ location: SourceLocation = #_sourceLocation
   ) throws {
@@ -26,7 +26,7 @@ import Testing
       sourceLocation: location)
   }
 
-  /// Beside no daemon nobody puts such rows aside; they are not read either.
+  /// Without a daemon such a projection is not put aside, and must not be read either.
   private func expectNoAnswer(
     _ installation: Installation, _ location: SourceLocation = #_sourceLocation
   ) throws {
@@ -40,30 +40,30 @@ import Testing
     return installation.data.appending(path: name)
   }
 
-  @Test func aheadOfTheJournal() throws {
+  @Test func `a projection ahead of the journal is built again`() throws {
     let installation = try Installation.renewing(3)
     let digest = try #require(try installation.digest())
-    let kept = try Data(contentsOf: installation.journal)
+    let older = try Data(contentsOf: installation.journal)
     let row = try installation.run("entitlement", "70001", "--json").lines().first
     let file = try installation.file(
       "more", [try installation.sign(Sample.notification(50, otid: "70001"))])
     #expect(try installation.run("ingest", file).code == 0)
     #expect(try installation.digest() != digest)
-    // An older copy of the journal comes back.
-    try kept.write(to: installation.journal)
+    // An older copy of the journal is restored.
+    try older.write(to: installation.journal)
     let verified = try installation.run("verify")
     #expect(verified.code == 1 && verified.output.contains("the journal's end is gone"))
-    // Rows that know more than the journal are not believed, at rest neither.
+    // Rows with more events than the journal are not believed, also without a daemon.
     try expectNoAnswer(installation)
-    try mend(installation, digest: digest)
+    try expectRecovery(installation, digest: digest)
     let again = try installation.run("entitlement", "70001", "--json").lines().first
     #expect(again?["event_count"]?.integer == row?["event_count"]?.integer)
   }
 
-  /// Restored, and gone on with: as long as the journal, and another history.
-  @Test func ofAnotherHistory() throws {
+  /// The journal was restored and continued: the projection is as long, but of another history.
+  @Test func `a projection of another history is built again`() throws {
     let installation = try Installation.renewing(3)
-    let kept = try Data(contentsOf: installation.journal)
+    let older = try Data(contentsOf: installation.journal)
     let rows = try installation.files().filter { $0.key.hasPrefix("entitlements-") }
     #expect(rows.count == 1)
     func ingest(_ number: Int) throws {
@@ -73,17 +73,17 @@ import Testing
     }
     try ingest(50)
     let ahead = try Data(contentsOf: live(installation))
-    try kept.write(to: installation.journal)
+    try older.write(to: installation.journal)
     for (name, bytes) in rows { try bytes.write(to: installation.data.appending(path: name)) }
     try ingest(51)
     let digest = try installation.digest()
     try ahead.write(to: live(installation))
     #expect(try installation.digest() != digest)
     try expectNoAnswer(installation)
-    try mend(installation, digest: digest)
+    try expectRecovery(installation, digest: digest)
   }
 
-  @Test func ofAnotherJournal() throws {
+  @Test func `a projection of another journal is built again`() throws {
     let installation = try Installation.renewing(3)
     let other = try Installation.renewing(5)
     let digest = try installation.digest()
@@ -91,17 +91,17 @@ import Testing
     let verified = try installation.run("verify")
     #expect(verified.code == 1 && verified.output.contains("of another journal"), "\(verified)")
     try expectNoAnswer(installation)
-    try mend(installation, digest: digest)
+    try expectRecovery(installation, digest: digest)
   }
 
   @Test(arguments: ["header", "middle", "all", "half", "nothing"])
-  func damaged(where place: String) throws {
+  func `a damaged projection is built again`(part: String) throws {
     let installation = try Installation.renewing(60)
     let digest = try installation.digest()
     var bytes = try Data(contentsOf: live(installation))
     #expect(bytes.count > 16_384)
     let noise = Data((0..<bytes.count).map { UInt8(truncatingIfNeeded: $0 &* 151 &+ 7) })
-    switch place {
+    switch part {
     case "header": bytes.replaceSubrange(0..<100, with: noise[0..<100])
     case "middle": bytes.replaceSubrange(4096..<bytes.count, with: noise[4096...])
     case "all": bytes = noise
@@ -110,24 +110,25 @@ import Testing
     }
     try bytes.write(to: live(installation))
     #expect(try installation.run("verify").code == 1)
-    try mend(installation, digest: digest)
+    try expectRecovery(installation, digest: digest)
   }
 
-  @Test func withoutRowsReadsWaitAndNotificationsDoNot() throws {
+  @Test func `without a projection reads get 503 and notifications are accepted`() throws {
     let installation = try Installation.renewing(3)
     let digest = try installation.digest()
     for name in try installation.files().keys where !name.hasPrefix("journal") {
       try FileManager.default.removeItem(at: installation.data.appending(path: name))
     }
-    for words in [["entitlement", "70001"], ["history", "70001"]] {
-      let atRest = try installation.launch(words + ["--config", installation.config.path]).finish()
+    for arguments in [["entitlement", "70001"], ["history", "70001"]] {
+      let atRest = try installation.launch(arguments + ["--config", installation.config.path])
+        .finish()
       if atRest.code == 0 { continue }
       #expect(atRest.code == 1, "\(atRest)")
       #expect(atRest.errors.contains("subledger rebuild --apply"), "\(atRest)")
     }
-    // Somebody else builds: the daemon's own rows have to wait.
+    // Another process holds the lock of rebuilds, so the daemon's own build has to wait.
     var lock: FolderLockHolder? = try FolderLockHolder(installation.dataFolder)
-    let daemon = try installation.startWithoutRows()
+    let daemon = try installation.startWithoutProjection()
     let client = daemon.client()
     for _ in 0..<3 {
       let answer = try #require(client.get("/v1/entitlements/70001"))
@@ -139,25 +140,27 @@ import Testing
     #expect(client.post(body)?.status == 200)
     #expect(lock != nil)
     lock = nil
-    try daemon.command.wait(20, "rows") { client.get("/v1/entitlements/70001")?.status == 200 }
+    try daemon.command.wait(20, "the projection") {
+      client.get("/v1/entitlements/70001")?.status == 200
+    }
     #expect(client.get("/v1/entitlements/70009")?.status == 200)
     #expect(try daemon.stop().code == 0)
     #expect(try installation.verify().code == 0)
     #expect(try installation.digest() != digest)
   }
 
-  @Test func withoutTheListOfThem() throws {
+  @Test func `a missing or damaged list of projections is recovered from`() throws {
     let installation = try Installation.renewing(3)
     let digest = try installation.digest()
     #expect(try installation.run("rebuild", "--apply").code == 0)
     let list = installation.dataFolder.projectionList
     try FileManager.default.removeItem(atPath: list)
     #expect(try installation.roles().isEmpty)
-    try mend(installation, digest: digest, isAside: false)
-    // Names of nothing, and no names at all.
+    try expectRecovery(installation, digest: digest, isAside: false)
+    // Names of missing files, and text that is not a name.
     for text in ["entitlements-9.sqlite\n", "../journal.sqlite\n", "\u{0}\u{0}", ""] {
       try Data(text.utf8).write(to: URL(filePath: list))
-      try mend(installation, digest: digest, isAside: false)
+      try expectRecovery(installation, digest: digest, isAside: false)
     }
     try FileManager.default.removeItem(atPath: list)
     let applied = try installation.run("rebuild", "--apply", "--json")

@@ -4,8 +4,8 @@ import StrictJSON
 import Support
 import Synchronization
 
-/// Connections that post and readers that poll, and what each may rely on: an event that was
-/// answered is in its customer's row, and no row goes back, whatever becomes of the files.
+/// Connections that post and readers that poll, and the guarantees they check: an event that was
+/// answered is in its customer's row, and no row goes back, whatever happens to the files.
 final class ProjectionTraffic: Sendable {
   static let connections = 64
   private static let customersEach = 3
@@ -14,10 +14,11 @@ final class ProjectionTraffic: Sendable {
   private struct State {
     /// How many events of a customer were answered.
     var events: [String: Int64] = [:]
-    /// The least `event_count` a read that begins now may show: what was answered or shown.
-    var floors: [String: Int64] = [:]
+    /// By customer, the least `event_count` that a read may show from now on: what was answered or
+    /// shown before.
+    var minimumCounts: [String: Int64] = [:]
     var answered: [String: Int64] = [:]
-    var troubles: [String] = []
+    var violations: [String] = []
     var reads = 0
     var number = 0
   }
@@ -33,32 +34,32 @@ final class ProjectionTraffic: Sendable {
     state.withLock { $0.number = firstNumber }
   }
 
-  /// An event that was answered, now or before this began.
-  func know(_ uuid: String, _ seq: Int64, of customer: String) {
+  /// Records an event that was answered, now or before this began.
+  func recordAnswered(_ uuid: String, _ seq: Int64, of customer: String) {
     state.withLock { state in
       state.answered[uuid] = seq
       let count = (state.events[customer] ?? 0) + 1
       state.events[customer] = count
-      state.floors[customer] = max(state.floors[customer] ?? 0, count)
+      state.minimumCounts[customer] = max(state.minimumCounts[customer] ?? 0, count)
     }
   }
 
-  /// What was seen that must not be, at most a few.
-  var troubles: [String] { state.withLock { $0.troubles } }
+  /// Violated guarantees, the first ten.
+  var violations: [String] { state.withLock { $0.violations } }
   /// Answered with 200: uuid and seq.
-  var answered: [String: Int64] { state.withLock { $0.answered.own } }
+  var answered: [String: Int64] { state.withLock { $0.answered.detachedCopy } }
   var reads: Int { state.withLock { $0.reads } }
-  var customers: [String] { state.withLock { $0.floors.keys.sorted() } }
+  var customers: [String] { state.withLock { $0.minimumCounts.keys.sorted() } }
 
-  private func note(_ trouble: String) {
+  private func recordViolation(_ violation: String) {
     state.withLock { state in
-      if state.troubles.count < 10 { state.troubles.append(trouble) }
+      if state.violations.count < 10 { state.violations.append(violation) }
     }
   }
 
-  // MARK: Life
+  // MARK: Threads
 
-  /// Starts all threads. One of them ends where the daemon is gone.
+  /// Starts all threads. Each of them ends by itself when the daemon is gone.
   func start(_ port: UInt16) {
     for number in 0..<Self.connections { thread { self.post(port, number) } }
     for number in 0..<Self.readers { thread { self.read(port, number) } }
@@ -73,7 +74,7 @@ final class ProjectionTraffic: Sendable {
     }
   }
 
-  /// Waits until all threads have seen that the daemon is gone.
+  /// Waits until all threads have noticed that the daemon is gone.
   func waitForEnd() { threads.wait() }
 
   func end() {
@@ -98,10 +99,10 @@ final class ProjectionTraffic: Sendable {
         let answer = client.post(body)
       else { return }
       if answer.status == 200, let seq = answer.json?["seq"]?.integer {
-        know(Sample.uuid(number), seq, of: customer)
-        guard ask(client, customer) else { return }
+        recordAnswered(Sample.uuid(number), seq, of: customer)
+        guard readRow(client, customer) else { return }
       } else {
-        note("a notification was answered with \(answer.status): \(answer.text)")
+        recordViolation("a notification was answered with \(answer.status): \(answer.text)")
       }
       usleep(UInt32.random(in: 500_000...1_500_000))
     }
@@ -113,49 +114,49 @@ final class ProjectionTraffic: Sendable {
     let client = Client(port: port)
     while !isOver.isSet {
       if let customer = customers.randomElement() {
-        guard ask(client, customer) else { return }
+        guard readRow(client, customer) else { return }
       }
       usleep(20_000)
     }
   }
 
-  /// False where the daemon is gone.
-  private func ask(_ client: Client, _ customer: String) -> Bool {
-    let floor = state.withLock { $0.floors[customer] ?? 0 }
+  /// Reads and checks a customer's row. Returns false if the daemon is gone.
+  private func readRow(_ client: Client, _ customer: String) -> Bool {
+    let minimum = state.withLock { $0.minimumCounts[customer] ?? 0 }
     guard let answer = client.get("/v1/entitlements/\(customer)") else { return false }
     guard answer.status == 200, let row = answer.json else {
-      note("\(customer) was answered with \(answer.status): \(answer.text)")
+      recordViolation("\(customer) was answered with \(answer.status): \(answer.text)")
       return true
     }
-    check(row, customer, floor)
+    check(row, customer, minimum)
     return true
   }
 
-  private func check(_ row: JSONElement, _ customer: String, _ floor: Int64) {
+  private func check(_ row: JSONElement, _ customer: String, _ minimum: Int64) {
     guard let count = row["event_count"]?.integer, row["last_event"]?["seq"]?.integer != nil,
       row["original_transaction_id"]?.string == customer,
       row["product_id"]?.string == "pro.monthly", row["expires_at"]?.integer != nil,
       row["transaction_id"]?.string?.hasPrefix(customer) == true
-    else { return note("half a row: \(row.value.text)") }
-    if count < floor { note("\(customer) shows \(count) events after \(floor)") }
+    else { return recordViolation("an incomplete row: \(row.value.text)") }
+    if count < minimum { recordViolation("\(customer) shows \(count) events after \(minimum)") }
     state.withLock { state in
       state.reads += 1
-      state.floors[customer] = max(state.floors[customer] ?? 0, count)
+      state.minimumCounts[customer] = max(state.minimumCounts[customer] ?? 0, count)
     }
   }
 
-  /// Goes through all rows in pages: nobody who was there before is left out.
+  /// Lists all rows in pages. No customer who was there before may be missing.
   private func list(_ port: UInt16) {
     let client = Client(port: port)
     while !isOver.isSet {
-      let before = state.withLock { $0.floors }
+      let before = state.withLock { $0.minimumCounts }
       var missing = Set(before.keys)
       var after: String?
       repeat {
         let path = "/v1/entitlements?limit=50" + (after.map { "&after=\($0)" } ?? "")
         guard let answer = client.get(path) else { return }
         guard answer.status == 200, let page = answer.json else {
-          note("a list was answered with \(answer.status): \(answer.text)")
+          recordViolation("a list was answered with \(answer.status): \(answer.text)")
           return
         }
         for row in page["items"]?.elements ?? [] {
@@ -165,7 +166,7 @@ final class ProjectionTraffic: Sendable {
         }
         after = page["next_page"]?.string
       } while after != nil
-      if !missing.isEmpty { note("not in the list: \(missing.sorted().prefix(3))") }
+      if !missing.isEmpty { recordViolation("not in the list: \(missing.sorted().prefix(3))") }
       usleep(300_000)
     }
   }

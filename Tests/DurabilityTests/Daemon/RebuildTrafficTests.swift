@@ -3,35 +3,38 @@ import StrictJSON
 import Support
 import Testing
 
-/// Rows are built, switched, switched back and pruned while everybody reads and posts: nobody sees
-/// a row missing, half, or older than before, and nothing answered is gone (promises 1, 4, 7).
+/// Projections are built, switched, rolled back and pruned while clients read and post. No row is
+/// missing, incomplete or older than before, and nothing that was answered is lost (promises 1, 4,
+/// 7).
 @Suite(.serialized) struct RebuildTrafficTests {
-  private static func number(_ name: String, or usual: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
+  private static func number(_ name: String, default number: Int) -> Int {
+    ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? number
   }
 
-  /// SUBLEDGER_REBUILDS and SUBLEDGER_REBUILD_KILLS ask for more.
-  private static let rebuilds = number("SUBLEDGER_REBUILDS", or: 4)
-  private static let kills = number("SUBLEDGER_REBUILD_KILLS", or: 1)
+  /// SUBLEDGER_REBUILDS and SUBLEDGER_REBUILD_KILLS set other numbers.
+  private static let rebuilds = number("SUBLEDGER_REBUILDS", default: 4)
+  private static let kills = number("SUBLEDGER_REBUILD_KILLS", default: 1)
 
-  /// All that was answered is there once, at the place that was answered, and the rows follow.
+  /// Checks that everything that was answered is journaled once, at the seq that was answered, and
+  /// that the projection follows from the journal.
   ///
-  /// - Parameter isAfterCrash: rows may then lag behind the journal, until a daemon starts.
+  /// - Parameter isAfterCrash: whether the projection may be behind the journal until a daemon
+  ///   starts.
   private func check(
     _ installation: Installation, _ traffic: ProjectionTraffic, isAfterCrash: Bool = false
   ) throws {
-    #expect(traffic.troubles == [])
+    #expect(traffic.violations == [])
     let events = try installation.events()
-    let places = Dictionary(
+    let seqs = Dictionary(
       grouping: events.compactMap { event in
         event["notification_uuid"]?.string.map { ($0, event["seq"]?.integer ?? 0) }
       }, by: \.0)
     for (uuid, seq) in traffic.answered {
-      #expect(places[uuid]?.map(\.1) == [seq], "answered \(uuid) as \(seq)")
+      #expect(seqs[uuid]?.map(\.1) == [seq], "answered \(uuid) as \(seq)")
     }
     let (code, report) = try installation.verify()
     #expect(code == 0, "\(report.value.text)")
-    // A crash may have kept an answer back, but not the customer it was about.
+    // A crash may have suppressed an answer, so the journal may have more customers.
     let customers = Set(events.compactMap { $0["original_transaction_id"]?.string })
     #expect(customers.isSuperset(of: traffic.customers))
     guard !isAfterCrash else { return }
@@ -41,14 +44,14 @@ import Testing
     #expect(try fresh.lines().last?["digest"]?.string == report["digest"]?.string)
   }
 
-  private func order(_ installation: Installation, _ words: [String]) throws {
+  private func rebuild(_ installation: Installation, _ arguments: [String]) throws {
     let done = try installation.launch(
-      ["rebuild"] + words + ["--config", installation.config.path]
+      ["rebuild"] + arguments + ["--config", installation.config.path]
     ).finish(within: 300)
-    #expect(done.code == 0, "\(words): \(done)")
+    #expect(done.code == 0, "\(arguments): \(done)")
   }
 
-  /// Reads by the files alone, as an operator does, while they are replaced.
+  /// Reads with the command, as an operator does, while the files are replaced.
   private func readBeside(
     _ installation: Installation, _ traffic: ProjectionTraffic, until isOver: Flag
   ) -> DispatchGroup {
@@ -60,7 +63,7 @@ import Testing
         let row = try? RunningCommand(
           ["entitlement", customer, "--json", "--config", config], in: folder
         ).finish()
-        if row?.code != 0 { Issue.record("\(customer) by the files: \(String(describing: row))") }
+        if row?.code != 0 { Issue.record("\(customer) by the command: \(String(describing: row))") }
         usleep(300_000)
       }
       done.leave()
@@ -68,7 +71,7 @@ import Testing
     return done
   }
 
-  @Test func rebuildsBesidePostsAndReads() throws {
+  @Test func `rebuilds beside posts and reads violate no guarantee`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let traffic = ProjectionTraffic(installation)
@@ -81,16 +84,16 @@ import Testing
       beside.wait()
       traffic.end()
     }
-    let before = [
+    let commands = [
       ["--diff"], ["--only", "610"], ["--rollback"], ["--prune", "--keep", "1"], ["--rollback"], [],
       ["--prune"], ["--list"],
     ]
     let began = Date()
     for round in 0..<Self.rebuilds {
-      try order(installation, ["--apply", "--threads", "\(1 + round % 3)"])
-      try order(installation, before[round % before.count])
-      if round % 8 == 4 { try order(installation, ["--rollback"]) }
-      guard traffic.troubles.isEmpty else { break }
+      try rebuild(installation, ["--apply", "--threads", "\(1 + round % 3)"])
+      try rebuild(installation, commands[round % commands.count])
+      if round % 8 == 4 { try rebuild(installation, ["--rollback"]) }
+      guard traffic.violations.isEmpty else { break }
     }
     let spent = Date().timeIntervalSince(began)
     isOver.set()
@@ -103,7 +106,7 @@ import Testing
         + "\(traffic.reads) reads of \(traffic.customers.count) customers")
   }
 
-  /// Kills a rebuild while it folds.
+  /// Kills a rebuild while it folds, after a time in microseconds.
   private func killRebuild(_ installation: Installation, after time: UInt32) throws {
     let rebuild = try installation.launch(["rebuild", "--config", installation.config.path])
     usleep(time)
@@ -111,18 +114,18 @@ import Testing
     try rebuild.finish()
   }
 
-  @Test func killedRebuildsAndDaemons() throws {
+  @Test func `killed rebuilds and daemons lose nothing`() throws {
     let installation = try Installation()
     for round in 1...max(1, Self.kills) {
-      let traffic = try besideTraffic(installation, round)
+      let traffic = try continuedTraffic(installation, round)
       let daemon = try installation.start()
       traffic.start(daemon.port)
       try daemon.command.wait(30, "customers") { traffic.customers.count > 100 }
       try killRebuild(installation, after: .random(in: 20_000...300_000))
-      try order(installation, ["--apply"])
-      try order(installation, ["--rollback"])
+      try rebuild(installation, ["--apply"])
+      try rebuild(installation, ["--rollback"])
       try killRebuild(installation, after: .random(in: 20_000...300_000))
-      #expect(traffic.troubles == [])
+      #expect(traffic.violations == [])
       let apply = try installation.launch([
         "rebuild", round % 2 == 0 ? "--rollback" : "--apply", "--config", installation.config.path,
       ])
@@ -135,21 +138,22 @@ import Testing
       for customer in traffic.customers {
         #expect(again.client().get("/v1/entitlements/\(customer)")?.status == 200)
       }
-      try order(installation, ["--apply"])
+      try rebuild(installation, ["--apply"])
       #expect(try again.stop().code == 0)
       try check(installation, traffic)
     }
   }
 
-  /// Every round goes on with the customers and the answers of the one before.
-  private func besideTraffic(_ installation: Installation, _ round: Int) throws -> ProjectionTraffic
+  /// Traffic that continues with the customers and the answers of the round before.
+  private func continuedTraffic(_ installation: Installation, _ round: Int) throws
+    -> ProjectionTraffic
   {
     let traffic = ProjectionTraffic(installation, firstNumber: round * 100_000)
     for event in try round == 1 ? [] : installation.events() {
       if let uuid = event["notification_uuid"]?.string, let seq = event["seq"]?.integer,
         let customer = event["original_transaction_id"]?.string
       {
-        traffic.know(uuid, seq, of: customer)
+        traffic.recordAnswered(uuid, seq, of: customer)
       }
     }
     return traffic

@@ -4,15 +4,15 @@ import Support
 import Synchronization
 import Testing
 
-/// The same notifications again and again, at the same time: each is journaled once (promise 4).
+/// The same notifications many times at once: each is journaled once (promise 4).
 @Suite struct StormTests {
-  /// How many notifications; SUBLEDGER_STORM asks for more.
+  /// How many notifications; SUBLEDGER_STORM sets another number.
   private static let count =
     ProcessInfo.processInfo.environment["SUBLEDGER_STORM"].flatMap { Int($0) } ?? 150
   private static let times = 20
   private static let connections = 64
 
-  /// What the answers said of each: the place, and how often it was new.
+  /// The answers for each notification: its seqs, and how often it was accepted as new.
   private final class Answers: Sendable {
     private let state: Mutex<(seqs: [Set<Int64>], fresh: [Int], others: [Int: Int])>
 
@@ -21,7 +21,7 @@ import Testing
         ([Set<Int64>](repeating: [], count: count), Array(repeating: 0, count: count), [:]))
     }
 
-    func note(_ number: Int, _ answer: Client.Answer?) {
+    func record(_ number: Int, _ answer: Client.Answer?) {
       let seq = answer?.json?["seq"]?.integer
       let isFresh = answer?.json?["outcome"]?.string == "accepted"
       state.withLock { state in
@@ -37,7 +37,7 @@ import Testing
     var all: (seqs: [Set<Int64>], fresh: [Int], others: [Int: Int]) { state.withLock { $0 } }
   }
 
-  @Test func aStormOfRepeatsIsJournaledOnce() throws {
+  @Test func `copies that arrive at once are journaled once`() throws {
     let installation = try Installation()
     let count = Self.count
     let bodies = try (0..<count).map { number in
@@ -46,23 +46,23 @@ import Testing
     let daemon = try installation.start()
     let (port, answers) = (daemon.port, Answers(count))
     let began = Date()
-    // Every connection goes through all of them in the same order, so that the copies of one are
-    // in flight together, and each has its share of the copies.
-    together(Self.connections) { connection in
+    // Every connection posts its share of the copies in the same order, so that the copies of one
+    // notification are in flight together.
+    runConcurrently(Self.connections) { connection in
       let client = Client(port: port)
       for number in 0..<count {
         for copy in 0..<Self.times
         where (number * 7 + copy) % Self.connections == connection {
-          answers.note(number, client.post(bodies[number]))
+          answers.record(number, client.post(bodies[number]))
         }
       }
     }
     let seconds = Date().timeIntervalSince(began)
-    let said = answers.all
-    #expect(said.others.isEmpty, "\(said.others)")
-    #expect(said.fresh.allSatisfy { $0 == 1 })
-    #expect(said.seqs.allSatisfy { $0.count == 1 })
-    #expect(said.seqs.reduce(into: Set<Int64>()) { $0.formUnion($1) } == Set(1...Int64(count)))
+    let found = answers.all
+    #expect(found.others.isEmpty, "\(found.others)")
+    #expect(found.fresh.allSatisfy { $0 == 1 })
+    #expect(found.seqs.allSatisfy { $0.count == 1 })
+    #expect(found.seqs.reduce(into: Set<Int64>()) { $0.formUnion($1) } == Set(1...Int64(count)))
     let metrics = MetricsText(daemon.client().get("/metrics")?.text ?? "")
     #expect(metrics.sum("subledger_notifications_total", ["outcome": "accepted"]) == Double(count))
     let repeats = Double(count * (Self.times - 1))

@@ -5,10 +5,10 @@ import StrictJSON
 import Support
 import Testing
 
-/// Whatever somebody changes in the files, `verify` finds it and names the first place (promise 5).
+/// `verify` finds every change of the files, and names the first seq that it concerns (promise 5).
 @Suite struct TamperTests {
-  /// Eleven events of two streams, one of the Sandbox, and one quarantined notification; as arrays,
-  /// since LeakSanitizer does not find what a static `Data` holds.
+  /// Eleven events of two streams, one of the Sandbox, and one quarantined notification. Files are
+  /// arrays, because LeakSanitizer reports the storage of a static `Data`.
   private static let clean = Result { try make() }
 
   private static func make() throws -> (files: [String: [UInt8]], authority: SimulatedAuthority) {
@@ -23,15 +23,17 @@ import Testing
     lines.append(try installation.sign(Sample.notification(90, bundleId: "com.example.foreign")))
     let ingested = try installation.run(
       "ingest", try installation.file("all", lines), "--skip-bad")
-    guard ingested.code == 1 else { throw Trouble("\(ingested)") }
-    guard try installation.verify().code == 0 else { throw Trouble("not clean to begin with") }
+    guard ingested.code == 1 else { throw TestFailure("\(ingested)") }
+    guard try installation.verify().code == 0 else {
+      throw TestFailure("verify has findings before the change")
+    }
     return (try installation.files().mapValues { Array($0) }, installation.authority)
   }
 
   struct Case: Sendable, CustomTestStringConvertible {
     let name: String
     let sql: String
-    /// The place that the first line must name; nil where it is no place in the journal.
+    /// The seq that the first line must name; nil if the finding has none.
     let seq: Int?
 
     init(_ name: String, _ seq: Int?, _ sql: String) {
@@ -48,10 +50,10 @@ import Testing
       + "\(other); UPDATE event SET seq = \(other) WHERE seq = -1"
   }
 
-  private static func flip(_ column: String, at place: Int) -> String {
-    // The byte at the place becomes another one: 0x00, or 0x01 where it was that.
-    "UPDATE event SET \(column) = CAST(substr(\(column), 1, \(place - 1)) || CASE substr(\(column), "
-      + "\(place), 1) WHEN x'00' THEN x'01' ELSE x'00' END || substr(\(column), \(place + 1)) "
+  private static func flip(_ column: String, at index: Int) -> String {
+    // The byte at the index, counted from 1, becomes 0x00, or 0x01 if it was 0x00.
+    "UPDATE event SET \(column) = CAST(substr(\(column), 1, \(index - 1)) || CASE substr(\(column), "
+      + "\(index), 1) WHEN x'00' THEN x'01' ELSE x'00' END || substr(\(column), \(index + 1)) "
       + "AS BLOB) WHERE seq = 5"
   }
 
@@ -128,7 +130,9 @@ import Testing
       authority: clean.authority, files: clean.files.mapValues { Data($0) })
   }
 
-  @Test(arguments: cases) func verifyNamesTheFirstPlace(_ tampering: Case) throws {
+  @Test(arguments: cases) func `verify names the first seq that was tampered with`(
+    _ tampering: Case
+  ) throws {
     let installation = try copy()
     try installation.tamper(tampering.sql)
     let before = try installation.files()
@@ -144,32 +148,34 @@ import Testing
   struct Structure: Sendable, CustomTestStringConvertible {
     let sql: String
     let finding: String
-    /// Takes triggers out of the way and puts them back: it is not about them.
-    var keepsTriggers = false
+    /// Whether the triggers are removed and created again, because the change is not about them.
+    var restoresTriggers = false
 
     var testDescription: String { finding }
   }
 
   static let structures = [
-    Structure(sql: "DROP TRIGGER event_update", finding: "trigger event_update is gone"),
+    Structure(sql: "DROP TRIGGER event_update", finding: "trigger event_update is missing"),
     Structure(
       sql: "DROP TRIGGER event_delete; CREATE TRIGGER event_delete BEFORE DELETE ON event "
         + "WHEN OLD.seq = 0 BEGIN SELECT raise(ABORT, 'never'); END",
       finding: "trigger event_delete was changed"),
-    Structure(sql: "DROP INDEX event_uuid", finding: "index event_uuid is gone"),
+    Structure(sql: "DROP INDEX event_uuid", finding: "index event_uuid is missing"),
     Structure(sql: "CREATE TABLE more (a)", finding: "something was added to the schema"),
     Structure(
       sql: "UPDATE migration SET sha256 = zeroblob(32)",
       finding: "migration 1 is not the one that was applied"),
     Structure(
       sql: "UPDATE dictionary SET header_sha256 = zeroblob(32)",
-      finding: "dictionary 1 was changed", keepsTriggers: true),
+      finding: "dictionary 1 was changed", restoresTriggers: true),
   ]
 
-  /// Nothing says so in any event, but the next change would find nobody in its way.
-  @Test(arguments: structures) func verifyNamesWhatIsBeneath(_ tampering: Structure) throws {
+  /// No event is changed, but the next change would not be prevented.
+  @Test(arguments: structures) func `verify names a change of the schema`(_ tampering: Structure)
+    throws
+  {
     let installation = try copy()
-    if tampering.keepsTriggers {
+    if tampering.restoresTriggers {
       try installation.tamper(tampering.sql)
     } else {
       let connection = try SQLiteConnection.open(installation.journal.path, .write)
@@ -182,9 +188,9 @@ import Testing
     #expect(verified.firstLine == "promise 5 broken: the file: \(tampering.finding)")
   }
 
-  /// The end of a -wal that a killed daemon left is cut off, or another one lies in its place: the
-  /// rows that know more say so.
-  @Test(arguments: [true, false]) func theWALIsCutOrReplaced(isCut: Bool) throws {
+  /// The -wal of a killed daemon is cut, or replaced. The projection contains more events, which
+  /// shows it.
+  @Test(arguments: [true, false]) func `a cut or replaced wal is found`(isCut: Bool) throws {
     let installation = try copy()
     let daemon = try installation.start()
     for number in 20..<40 {
@@ -199,7 +205,7 @@ import Testing
       try bytes.prefix(bytes.count / 2).write(to: wal)
     } else {
       var other = bytes
-      for place in 16..<24 { other[place] ^= 0x55 }
+      for offset in 16..<24 { other[offset] ^= 0x55 }
       try other.write(to: wal)
     }
     let verified = try installation.run("verify")
@@ -207,8 +213,10 @@ import Testing
     #expect(verified.firstLine.contains(" broken at seq "), "\(verified)")
   }
 
-  /// Bits of the file itself, as a bad disk flips them.
-  @Test(arguments: [0, 60, 200]) func aFlippedBitInTheFile(place: Int) throws {
+  /// A bit of the file, as a failing disk flips it.
+  @Test(arguments: [0, 60, 200]) func `a flipped bit in a body is found and stops the daemon`(
+    offset: Int
+  ) throws {
     let installation = try copy()
     var bytes = try Data(contentsOf: installation.journal)
     let connection = try SQLiteConnection.open(installation.journal.path, .read)
@@ -216,7 +224,7 @@ import Testing
       try connection.statement("SELECT body FROM event WHERE seq = 5").first { $0.bytes(0) })
     connection.close()
     let start = try #require(bytes.range(of: Data(body))).lowerBound
-    bytes[start + min(place, body.count - 1)] ^= 0x10
+    bytes[start + min(offset, body.count - 1)] ^= 0x10
     try bytes.write(to: installation.journal)
     let verified = try installation.run("verify")
     #expect(verified.code == 1, "\(verified)")
@@ -229,13 +237,13 @@ import Testing
     #expect(try installation.files() == before)
   }
 
-  /// Places far from all others are named, and not walked up to.
-  @Test(arguments: [Int64.max, 1 << 50]) func aPlaceFarAway(seq: Int64) throws {
+  /// A seq far from all others is named without walking the gap before it.
+  @Test(arguments: [Int64.max, 1 << 50]) func `a seq far away is found quickly`(seq: Int64) throws {
     let installation = try copy()
     try installation.tamper("UPDATE event SET seq = \(seq) WHERE seq = 11")
-    for words in [[], ["--chain"], ["--only", "701"]] {
+    for arguments in [[], ["--chain"], ["--only", "701"]] {
       let verified = try installation.launch(
-        ["verify", "--config", installation.config.path] + words
+        ["verify", "--config", installation.config.path] + arguments
       ).finish(within: 30)
       #expect(verified.code == 1 && verified.firstLine.hasPrefix("promise "), "\(verified)")
     }
@@ -243,9 +251,9 @@ import Testing
     #expect(started.code == 1, "\(started)")
   }
 
-  /// The last place, turned in the file into one that came before: read in pieces, each behind the
-  /// last row of the one before, such a file has no end.
-  @Test func aPlaceThatGoesBack() throws {
+  /// The last rowid is changed in the file to an earlier one. Read in batches, each after the last
+  /// row of the batch before, such a file would have no end.
+  @Test func `a rowid out of order is found`() throws {
     let installation = try copy()
     let connection = try SQLiteConnection.open(installation.journal.path, .read)
     let body = try #require(
@@ -253,15 +261,15 @@ import Testing
     connection.close()
     var bytes = try Data(contentsOf: installation.journal)
     let page = try #require(bytes.range(of: Data(body))).lowerBound / 4096 * 4096
-    func number(_ place: Int) -> Int { Int(bytes[place]) << 8 | Int(bytes[place + 1]) }
-    // A leaf of a table: its cells, each a length of two bytes, then the place
+    func number(_ offset: Int) -> Int { Int(bytes[offset]) << 8 | Int(bytes[offset + 1]) }
+    // A leaf page of a table. Each cell begins with a length of two bytes, then the rowid
     // (sqlite.org/fileformat2.html, section 1.6).
     #expect(bytes[page] == 0x0D)
-    let places = (0..<number(page + 3)).map { page + number(page + 8 + 2 * $0) + 2 }
-    bytes[try #require(places.first { bytes[$0] == 11 })] = 1
+    let rowIDs = (0..<number(page + 3)).map { page + number(page + 8 + 2 * $0) + 2 }
+    bytes[try #require(rowIDs.first { bytes[$0] == 11 })] = 1
     try bytes.write(to: installation.journal)
-    for words in [["verify"], ["verify", "--chain"]] {
-      let verified = try installation.launch(words + ["--config", installation.config.path])
+    for arguments in [["verify"], ["verify", "--chain"]] {
+      let verified = try installation.launch(arguments + ["--config", installation.config.path])
         .finish(within: 30)
       #expect(verified.code == 1 && verified.firstLine.hasPrefix("promise "), "\(verified)")
     }
@@ -270,8 +278,8 @@ import Testing
     #expect(exported.code != 0, "\(exported)")
   }
 
-  /// What SQLite calls an error in SQL is damage here.
-  @Test func aHeaderThatSaysAnotherFormat() throws {
+  /// SQLite reports this damage as an error in SQL.
+  @Test func `a header of another format is found`() throws {
     let installation = try copy()
     var bytes = try Data(contentsOf: installation.journal)
     bytes[47] ^= 0x80
@@ -286,7 +294,7 @@ import Testing
     "DELETE FROM entitlement WHERE id = 1",
     "UPDATE entitlement SET original_transaction_id = '4'  WHERE id = 1",
   ])
-  func rowsThatWereChanged(sql: String) throws {
+  func `changed rows are found and rebuilt`(sql: String) throws {
     let installation = try copy()
     let name = try #require(
       try installation.files().keys.first { $0.hasPrefix("entitlements-") && $0.hasSuffix("e") })
@@ -301,7 +309,7 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  @Test func anotherRootProvesNothing() throws {
+  @Test func `another root proves nothing`() throws {
     let installation = try copy()
     let stranger = try Installation()
     try installation.configure(with: [("trustRoots", .array([.string(stranger.root.path)]))])

@@ -7,7 +7,7 @@ import Support
 import Synchronization
 import Testing
 
-/// The machine's clock is set forth and back under a running daemon, by seconds and by years.
+/// The machine's clock is set forward and back while a daemon runs, by seconds and by years.
 @Suite struct ClockStepTests {
   private static let year: Int64 = 365 * 86_400_000
   private static let steps: [Int64] = [
@@ -16,30 +16,30 @@ import Testing
 
   init() { Log.isSilent.store(true, ordering: .relaxed) }
 
-  @Test func aClockThatStepsLosesNothing() throws {
-    let disk = try WatchedDisk()
+  @Test func `a clock that steps loses nothing`() throws {
+    let disk = try InterceptedDisk()
     let bodies = try disk.sign(0..<(Self.steps.count * 12))
-    disk.watch(tracing: false)
+    disk.intercept(tracing: false)
     let daemon = try disk.installation.start()
     let answered = Answers()
     for (number, step) in Self.steps.enumerated() {
       try disk.clock.set(aheadBy: step)
       let (port, clock) = (daemon.port, disk.clock)
       let part = Array(bodies[(number * 12)..<(number * 12 + 12)])
-      together(4) { thread in
+      runConcurrently(4) { thread in
         let client = Client(port: port)
-        for (place, body) in part.enumerated() where place % 4 == thread {
-          // Set back and forth once more while others are under way.
-          if thread == 0 { try? clock.set(aheadBy: place == 4 ? step - 2_000 : step) }
-          answered.note(client.post(body))
+        for (index, body) in part.enumerated() where index % 4 == thread {
+          // One thread sets it back and forward again while the others post.
+          if thread == 0 { try? clock.set(aheadBy: index == 4 ? step - 2_000 : step) }
+          answered.record(client.post(body))
         }
       }
       try expectSaneDefaults(daemon, step)
     }
-    #expect(answered.taken.count == bodies.count && answered.others == 0)
+    #expect(answered.accepted.count == bodies.count && answered.others == 0)
     #expect(try daemon.stop().code == 0)
     try expectOrder(disk, bodies.count)
-    // Also with a clock that lies years before the last event.
+    // Also with a clock that is years before the last event.
     try disk.clock.set(aheadBy: -20 * Self.year)
     let again = try disk.installation.start()
     let more = try disk.sign(bodies.count..<bodies.count + 3)
@@ -47,19 +47,19 @@ import Testing
     try expectSaneDefaults(again, -20 * Self.year)
     #expect(try again.stop().code == 0)
     try expectOrder(disk, bodies.count + 3)
-    disk.unwatch()
+    disk.stopIntercepting()
     #expect(try disk.installation.verify().code == 0)
   }
 
   private final class Answers: Sendable {
-    private let state = Mutex((taken: Set<Int64>(), others: 0))
-    var taken: Set<Int64> { state.withLock { $0.taken } }
+    private let state = Mutex((accepted: Set<Int64>(), others: 0))
+    var accepted: Set<Int64> { state.withLock { $0.accepted } }
     var others: Int { state.withLock { $0.others } }
 
-    func note(_ answer: Client.Answer?) {
+    func record(_ answer: Client.Answer?) {
       state.withLock { state in
         if answer?.status == 200, let seq = answer?.json?["seq"]?.integer {
-          state.taken.insert(seq)
+          state.accepted.insert(seq)
         } else {
           state.others += 1
         }
@@ -67,8 +67,8 @@ import Testing
     }
   }
 
-  /// Without `as_of` the answer is for now by our clock, whatever it says: what was bought in 2026
-  /// for a month gives access then, and neither before nor after (promise 8).
+  /// Without `as_of` the answer is for now by our clock: what was bought in 2026 for a month gives
+  /// access then, and neither before nor after (promise 8).
   private func expectSaneDefaults(_ daemon: RunningDaemon, _ step: Int64) throws {
     let now = Int64(Date().timeIntervalSince1970 * 1000) + step
     let answer = try #require(daemon.client().get("/v1/entitlements/900"))
@@ -84,7 +84,7 @@ import Testing
     #expect(text.json?["gives_access"]?.boolean == true, "\(text.text)")
   }
 
-  private func expectOrder(_ disk: WatchedDisk, _ count: Int) throws {
+  private func expectOrder(_ disk: InterceptedDisk, _ count: Int) throws {
     let reader = try JournalReader.open(DataFolder(path: disk.installation.data.path))
     let events = try reader.events(after: 0, limit: 10_000)
     #expect(events.count == count)

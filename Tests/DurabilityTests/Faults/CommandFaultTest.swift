@@ -5,57 +5,57 @@ import LedgerEngine
 import Support
 import Testing
 
-/// A command on a disk that fails: its exit code is honest, what has a name is whole, the journal
-/// is as it was or has more, and the next try succeeds.
+/// Runs a command on a disk that fails. Its exit code must tell, every file under its final name
+/// must be whole, the journal must be unchanged or longer, and the next attempt must succeed.
 struct CommandFaultTest: Sendable, CustomTestStringConvertible {
   let name: String
-  /// What it is called with.
-  let words: @Sendable (WatchedDisk) -> [String]
-  /// What must hold once it told that it was done, or that it was not.
-  let judge: @Sendable (WatchedDisk, _ isDone: Bool) throws -> Void
-  /// Names it must not leave behind.
-  var halves: @Sendable (WatchedDisk) -> [String] = { _ in [] }
+  /// The arguments of the command.
+  let arguments: @Sendable (InterceptedDisk) -> [String]
+  /// Checks what must hold after it succeeded, or after it failed.
+  let check: @Sendable (InterceptedDisk, _ isDone: Bool) throws -> Void
+  /// Paths that it must not leave behind.
+  var partials: @Sendable (InterceptedDisk) -> [String] = { _ in [] }
 
   var testDescription: String { name }
 
   static let all = [
     CommandFaultTest(
-      name: "ingest", words: { ["ingest", $0.installation.folder.path + "/more.ndjson"] },
-      judge: { disk, isDone in
+      name: "ingest", arguments: { ["ingest", $0.installation.folder.path + "/more.ndjson"] },
+      check: { disk, isDone in
         let count = try JournalReader.open(DataFolder(path: disk.installation.data.path)).head().seq
         guard isDone ? count == 10 : (6...10).contains(count) else {
-          throw Trouble("\(count) events")
+          throw TestFailure("\(count) events")
         }
       }),
     CommandFaultTest(
-      name: "rebuild", words: { _ in ["rebuild", "--apply"] }, judge: { _, _ in }),
+      name: "rebuild", arguments: { _ in ["rebuild", "--apply"] }, check: { _, _ in }),
     CommandFaultTest(
-      name: "backup", words: { ["backup", $0.beside("backup")] },
-      judge: { try isWholeBackup($0.beside("backup"), isDone: $1) },
-      halves: { [$0.beside("backup") + ".partial"] }),
+      name: "backup", arguments: { ["backup", $0.beside("backup")] },
+      check: { try isWholeBackup($0.beside("backup"), isDone: $1) },
+      partials: { [$0.beside("backup") + ".partial"] }),
     CommandFaultTest(
       name: "restore",
-      words: {
-        ["restore", $0.installation.folder.path + "/kept", "--data", $0.beside("restored")]
+      arguments: {
+        ["restore", $0.installation.folder.path + "/copy", "--data", $0.beside("restored")]
       },
-      judge: { try isWholeRestore($0.beside("restored"), isDone: $1) }),
+      check: { try isWholeRestore($0.beside("restored"), isDone: $1) }),
     CommandFaultTest(
       name: "export",
-      words: { ["export", "--output", $0.beside("export")] },
-      judge: { try isWholeExport($0, $0.beside("export"), isDone: $1) },
-      halves: { [$0.beside("export") + ".partial"] }),
+      arguments: { ["export", "--output", $0.beside("export")] },
+      check: { try isWholeExport($0, $0.beside("export"), isDone: $1) },
+      partials: { [$0.beside("export") + ".partial"] }),
     CommandFaultTest(
       name: "export in place of another",
-      words: {
+      arguments: {
         ["export", "--force", "--output", $0.beside("export")]
       },
-      judge: { disk, isDone in
+      check: { disk, isDone in
         if !isDone, try Data(contentsOf: URL(filePath: disk.beside("export"))) == Data("old".utf8) {
           return
         }
         try isWholeExport(disk, disk.beside("export"), isDone: isDone)
       },
-      halves: { [$0.beside("export") + ".partial"] }),
+      partials: { [$0.beside("export") + ".partial"] }),
   ]
 
   private static func isThere(_ path: String) -> Bool {
@@ -64,11 +64,11 @@ struct CommandFaultTest: Sendable, CustomTestStringConvertible {
 
   private static func isWholeBackup(_ path: String, isDone: Bool) throws {
     guard isThere(path) else {
-      if isDone { throw Trouble("there is no backup") }
+      if isDone { throw TestFailure("there is no backup") }
       return
     }
     let report = try BackupCheck.run(path, threads: 1) { _, _, _ in true }
-    guard report.findingCount == 0, report.events == 6 else { throw Trouble("\(report)") }
+    guard report.findingCount == 0, report.events == 6 else { throw TestFailure("\(report)") }
   }
 
   private static func isWholeRestore(_ path: String, isDone: Bool) throws {
@@ -82,23 +82,23 @@ struct CommandFaultTest: Sendable, CustomTestStringConvertible {
       return
     }
     let head = try JournalReader.open(folder).head().seq
-    guard head == 6 || head == 0 && !isDone else { throw Trouble("\(head) events restored") }
+    guard head == 6 || head == 0 && !isDone else { throw TestFailure("\(head) events restored") }
   }
 
-  private static func isWholeExport(_ disk: WatchedDisk, _ path: String, isDone: Bool) throws {
+  private static func isWholeExport(_ disk: InterceptedDisk, _ path: String, isDone: Bool) throws {
     guard isThere(path) else {
-      if isDone { throw Trouble("there is no export") }
+      if isDone { throw TestFailure("there is no export") }
       return
     }
     let expected = try Data(contentsOf: disk.installation.folder.appending(path: "exported"))
     guard try Data(contentsOf: URL(filePath: path)) == expected else {
-      throw Trouble("the export is not whole")
+      throw TestFailure("the export is not whole")
     }
   }
 
   // MARK: Running it
 
-  /// What every try begins with: the journal at rest, and what commands read.
+  /// What every run begins with: the journal, and the files that commands read.
   struct Start: Sendable {
     let files: [String: Data]
     let more: Data
@@ -106,17 +106,17 @@ struct CommandFaultTest: Sendable, CustomTestStringConvertible {
     let backup: [String: Data]
   }
 
-  func prepare(_ trial: FaultTest) throws -> Start {
-    let disk = try trial.disk()
+  func prepare(_ test: FaultTest) throws -> Start {
+    let disk = try test.disk()
     try disk.installation.start().stop()
     let folder = disk.installation.folder
-    let (exported, backup) = (folder.appending(path: "out"), folder.appending(path: "kept"))
+    let (exported, backup) = (folder.appending(path: "out"), folder.appending(path: "copy"))
     try disk.expect(["export", "--output", exported.path])
     try disk.expect(["backup", backup.path])
     let names = try FileManager.default.contentsOfDirectory(atPath: backup.path)
     return Start(
       files: try disk.installation.files(),
-      more: Data(trial.bodies.dropFirst(trial.known).flatMap { $0.body + [0x0A] }),
+      more: Data(test.bodies.dropFirst(test.known).flatMap { $0.body + [0x0A] }),
       exported: try Data(contentsOf: exported),
       backup: try Dictionary(
         uniqueKeysWithValues: names.map {
@@ -124,35 +124,35 @@ struct CommandFaultTest: Sendable, CustomTestStringConvertible {
         }))
   }
 
-  /// - Returns: whether the fault was met.
-  func run(_ trial: FaultTest, _ start: Start, _ fault: WatchedDisk.Fault) throws -> Bool {
-    let disk = try WatchedDisk(trial.authority, sent: trial.bodies, files: start.files)
+  /// - Returns: whether the fault occurred.
+  func run(_ test: FaultTest, _ start: Start, _ fault: InterceptedDisk.Fault) throws -> Bool {
+    let disk = try InterceptedDisk(test.authority, sent: test.bodies, files: start.files)
     let folder = disk.installation.folder
     try start.more.write(to: folder.appending(path: "more.ndjson"))
     try start.exported.write(to: folder.appending(path: "exported"))
-    let kept = folder.appending(path: "kept")
-    try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: false)
-    for (name, bytes) in start.backup { try bytes.write(to: kept.appending(path: name)) }
+    let copy = folder.appending(path: "copy")
+    try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: false)
+    for (name, bytes) in start.backup { try bytes.write(to: copy.appending(path: name)) }
     if name == "export in place of another" {
       try Data("old".utf8).write(to: URL(filePath: disk.beside("export")))
     }
-    disk.watch(tracing: false, fault)
-    let finished = try disk.run(words(disk))
-    guard [0, 1, 2, 3].contains(finished.code) else { throw Trouble("it crashed: \(finished)") }
+    disk.intercept(tracing: false, fault)
+    let finished = try disk.run(arguments(disk))
+    guard [0, 1, 2, 3].contains(finished.code) else { throw TestFailure("it crashed: \(finished)") }
     guard finished.code == 0 || !finished.errors.isEmpty else {
-      throw Trouble("not a word about it: \(finished)")
+      throw TestFailure("it failed without a message: \(finished)")
     }
     let fired = disk.hasFired
-    disk.unwatch()
+    disk.stopIntercepting()
     do {
-      try judge(disk, finished.code == 0)
-      // Where names cannot be removed they stay.
-      for path in halves(disk) where fault.kind != "name" && Self.isThere(path) {
-        throw Trouble("it left \(path)")
+      try check(disk, finished.code == 0)
+      // A name that cannot be removed remains.
+      for path in partials(disk) where fault.kind != "name" && Self.isThere(path) {
+        throw TestFailure("it left \(path)")
       }
-      try trial.check.run(DataFolder(path: disk.installation.data.path), answered: trial.before)
+      try test.imageCheck.run(DataFolder(path: disk.installation.data.path), answered: test.before)
     } catch {
-      throw Trouble("\(error)\nafter \(finished)")
+      throw TestFailure("\(error)\nafter \(finished)")
     }
     return fired
   }

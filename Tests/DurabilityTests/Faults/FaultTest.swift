@@ -6,19 +6,20 @@ import Simulator
 import StrictJSON
 import Support
 
-/// One operation of the disk, or all from one on, fail under a running daemon; then the disk is
-/// sound again, and all must be well without anybody's hand.
+/// Runs a daemon on a disk where one operation fails, or all from one on. Once the disk works
+/// again, everything must recover without intervention.
 struct FaultTest: Sendable {
-  let check: ImageCheck
-  /// The notifications of every trial; the first ones are in the journal already.
+  let imageCheck: ImageCheck
+  /// The notifications of every run.
   let bodies: [(uuid: String, body: [UInt8])]
+  /// How many of them are in the journal at the start.
   let known: Int
   let files: [String: Data]
   let authority: SimulatedAuthority
 
-  /// A journal with some events, as a crash left it.
+  /// Makes a journal with some events, as a crash leaves it.
   init(known: Int = 3, of count: Int = 8) throws {
-    let disk = try WatchedDisk()
+    let disk = try InterceptedDisk()
     let bodies = try disk.sign(0..<count, customers: 3)
     try disk.prepare(Array(bodies[..<known]))
     self.bodies = disk.sent
@@ -31,13 +32,15 @@ struct FaultTest: Sendable {
     let received = try disk.sent.map {
       ($0.uuid, try receiver.receive(body: $0.body, at: Sample.start))
     }
-    check = ImageCheck(
+    imageCheck = ImageCheck(
       configuration: configuration, received: Dictionary(uniqueKeysWithValues: received))
   }
 
-  func disk() throws -> WatchedDisk { try WatchedDisk(authority, sent: bodies, files: files) }
+  func disk() throws -> InterceptedDisk {
+    try InterceptedDisk(authority, sent: bodies, files: files)
+  }
 
-  /// Those that were in the journal before.
+  /// The events at the start: uuid by seq.
   var before: [Int64: String] {
     Dictionary(
       uniqueKeysWithValues: bodies[..<known].enumerated().map {
@@ -45,10 +48,10 @@ struct FaultTest: Sendable {
       })
   }
 
-  /// - Returns: whether the fault was met.
-  func run(_ fault: WatchedDisk.Fault) throws -> Bool {
+  /// - Returns: whether the fault occurred.
+  func run(_ fault: InterceptedDisk.Fault) throws -> Bool {
     let disk = try disk()
-    disk.watch(tracing: false, fault)
+    disk.intercept(tracing: false, fault)
     let command = try disk.installation.launch(
       ["serve", "--config", disk.installation.config.path])
     let end = Date(timeIntervalSinceNow: 20)
@@ -57,7 +60,7 @@ struct FaultTest: Sendable {
       port = RunningDaemon.port(in: command.errorsSoFar())
       if port == nil { usleep(2_000) }
     }
-    var taken = before
+    var accepted = before
     var refused = 0
     if let port {
       let client = Client(port: port)
@@ -66,56 +69,58 @@ struct FaultTest: Sendable {
           refused += 1
           break
         }
-        try judge(answer, item.uuid, fault, &taken, &refused)
+        try check(answer, item.uuid, fault, &accepted, &refused)
       }
       let row = Client(port: port).get("/v1/entitlements/900")
       guard row == nil || row?.status == 200 || row?.status == 503 else {
-        throw Trouble("a read: \(row?.text ?? "")")
+        throw TestFailure("a read: \(row?.text ?? "")")
       }
     }
     command.signal(SIGTERM)
     let finished = try command.finish(within: 20)
-    try judge(finished, fault, started: port != nil, refused: refused)
+    try check(finished, fault, started: port != nil, refused: refused)
     let fired = disk.hasFired
-    disk.unwatch()
-    try check.run(DataFolder(path: disk.installation.data.path), answered: taken)
+    disk.stopIntercepting()
+    try imageCheck.run(DataFolder(path: disk.installation.data.path), answered: accepted)
     return fired
   }
 
-  private func judge(
-    _ answer: Client.Answer, _ uuid: String, _ fault: WatchedDisk.Fault,
-    _ taken: inout [Int64: String], _ refused: inout Int
+  private func check(
+    _ answer: Client.Answer, _ uuid: String, _ fault: InterceptedDisk.Fault,
+    _ accepted: inout [Int64: String], _ refused: inout Int
   ) throws {
     if answer.status == 200, let seq = answer.json?["seq"]?.integer {
-      guard taken[seq] == nil || taken[seq] == uuid else { throw Trouble("seq \(seq) twice") }
-      taken[seq] = uuid
+      guard accepted[seq] == nil || accepted[seq] == uuid else {
+        throw TestFailure("seq \(seq) twice")
+      }
+      accepted[seq] = uuid
       return
     }
-    // Without memory OpenSSL says no, and not why.
+    // Without memory OpenSSL reports a failed verification without a reason.
     let isUnproven = answer.status == 401 && fault.kind == "crypto"
     guard answer.status == 503 && answer.field("Retry-After") != nil || isUnproven else {
-      throw Trouble("what is our fault was answered \(answer.status): \(answer.text)")
+      throw TestFailure("a fault of ours was answered with \(answer.status): \(answer.text)")
     }
     refused += 1
   }
 
-  /// A daemon whose disk fails ends and says so; where it ends well, all was taken, or the disk was
-  /// full.
-  private func judge(
-    _ finished: Finished, _ fault: WatchedDisk.Fault, started: Bool, refused: Int
+  /// A daemon whose disk fails must exit with an error. It may only exit with 0 if everything was
+  /// accepted, or the disk was full.
+  private func check(
+    _ finished: CommandResult, _ fault: InterceptedDisk.Fault, started: Bool, refused: Int
   ) throws {
-    // Without memory some libraries, and Swift itself, end the process at once, as a crash does.
+    // Without memory some libraries, and Swift itself, abort the process, as a crash does.
     let mayCrash = ["crypto", "zstd"].contains(fault.kind)
     guard [0, 1, 2, 3].contains(finished.code) || mayCrash else {
-      throw Trouble("it crashed: \(finished)")
+      throw TestFailure("it crashed: \(finished)")
     }
-    if !started && finished.code == 0 { throw Trouble("no start, and no error: \(finished)") }
+    if !started && finished.code == 0 { throw TestFailure("no start, and no error: \(finished)") }
     if mayCrash { return }
     if fault.code == EIO, refused > 0, finished.code == 0 {
-      throw Trouble("\(refused) refused on a failing disk, and it ended as if all was well")
+      throw TestFailure("\(refused) refused on a failing disk, and it exited with 0")
     }
     if refused > 0 || finished.code != 0, finished.errors.isEmpty {
-      throw Trouble("not a word about it: \(finished)")
+      throw TestFailure("it failed without a message: \(finished)")
     }
   }
 }

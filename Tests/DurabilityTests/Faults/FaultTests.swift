@@ -6,7 +6,7 @@ import Support
 import Synchronization
 import Testing
 
-/// What fails is said, costs nothing that was answered, and passes without anybody's hand
+/// A fault is reported, loses nothing that was answered, and is recovered from without intervention
 /// (promises 1 and 2).
 ///
 /// SUBLEDGER_FAULTS=all tries every operation; otherwise some of each kind are tried.
@@ -15,59 +15,60 @@ import Testing
 
   init() { Log.isSilent.store(true, ordering: .relaxed) }
 
-  static func report(_ what: String, _ outcome: FaultLadder.Outcome) {
+  static func report(_ name: String, _ outcome: FaultSweep.Outcome) {
     print(
-      "faults, \(what): \(outcome.runs) runs up to number \(outcome.last), "
+      "faults, \(name): \(outcome.runs) runs up to number \(outcome.last), "
         + "\(outcome.failures.count) failures")
     fflush(nil)
     for failure in outcome.failures { Issue.record("\(failure)") }
   }
 
-  /// Of each kind so many, far apart, where not all are wanted.
+  /// The kinds of faults, and the distance of those that are tried if not all are.
   static let kinds: [(kind: String, code: Int32, step: Int)] = [
     ("read", EIO, 29), ("write", EIO, 17), ("write", ENOSPC, 19), ("sync", EIO, 5),
     ("name", EIO, 7), ("name", ENOSPC, 11), ("write", EROFS, 41),
   ]
 
   @Test(arguments: kinds.indices, [false, true])
-  func theDiskFailsUnderADaemon(_ kind: Int, _ stays: Bool) throws {
-    let trial = try FaultTest()
+  func `a daemon survives a failing disk`(_ kind: Int, _ stays: Bool) throws {
+    let test = try FaultTest()
     let (kind, code, step) = Self.kinds[kind]
-    let ladder = FaultLadder(step: Self.isWhole ? 1 : step, first: Self.isWhole ? 1 : 3)
-    let outcome = ladder.climb("\(kind) \(code) \(stays ? "on" : "once")") { number in
-      try trial.run(
-        WatchedDisk.Fault(kind: kind, number: number, code: code, stays: stays))
+    let sweep = FaultSweep(step: Self.isWhole ? 1 : step, first: Self.isWhole ? 1 : 3)
+    let outcome = sweep.run("\(kind) \(code) \(stays ? "on" : "once")") { number in
+      try test.run(
+        InterceptedDisk.Fault(kind: kind, number: number, code: code, stays: stays))
     }
     Self.report("\(kind), errno \(code), \(stays ? "from then on" : "once")", outcome)
     #expect(outcome.runs > 1)
   }
 
-  /// SQLite goes on where the folder of a new -wal cannot be synced; a journal does not.
-  @Test func aFolderThatIsNotSyncedEndsTheStart() throws {
-    let disk = try WatchedDisk()
+  /// SQLite ignores it if the folder of a new -wal cannot be synced; the journal does not.
+  @Test func `a data folder that cannot be synced ends the start`() throws {
+    let disk = try InterceptedDisk()
     try disk.installation.start().stop()
-    disk.watch(
-      tracing: false, WatchedDisk.Fault(kind: "sync", number: 1, stays: true, ending: "/data"))
+    disk.intercept(
+      tracing: false, InterceptedDisk.Fault(kind: "sync", number: 1, stays: true, ending: "/data"))
     let ended = try disk.installation.launch(
       ["serve", "--config", disk.installation.config.path]
     ).finish(within: 20)
     #expect(ended.code == 3, "\(ended)")
-    disk.unwatch()
+    disk.stopIntercepting()
     try disk.installation.start().stop()
   }
 
-  /// A memory that is full for a moment, in a library that can say so. There are thousands of
-  /// places; some of them are tried, spread over the whole run.
-  @Test(arguments: ["sqlite", "crypto", "zstd"]) func memoryFails(_ library: String) throws {
-    let trial = try FaultTest()
-    let all = try trial.count(library)
+  /// Allocations fail in a library that reports it. There are thousands of them; some are tried,
+  /// spread over the whole run.
+  @Test(arguments: ["sqlite", "crypto", "zstd"])
+  func `failed allocations of a library lose nothing`(_ library: String) throws {
+    let test = try FaultTest()
+    let all = try test.count(library)
     let step = max(1, all / (Self.isWhole ? 300 : 6))
     for stays in [false, true] {
-      let ladder = FaultLadder(step: step, first: 1 + step / 2)
-      let outcome = ladder.climb("memory of \(library)") { number in
-        let fault = WatchedDisk.Fault(
+      let sweep = FaultSweep(step: step, first: 1 + step / 2)
+      let outcome = sweep.run("memory of \(library)") { number in
+        let fault = InterceptedDisk.Fault(
           kind: library, number: number, code: ENOMEM, stays: stays)
-        return try trial.run(fault) && number < all + step
+        return try test.run(fault) && number < all + step
       }
       Self.report("\(library)'s \(all) allocations, \(stays ? "from then on" : "once")", outcome)
     }
@@ -75,18 +76,18 @@ import Testing
 
   // MARK: Commands
 
-  @Test(arguments: CommandFaultTest.all) func theDiskFailsUnderACommand(
+  @Test(arguments: CommandFaultTest.all) func `a command on a failing disk leaves whole files`(
     _ command: CommandFaultTest
   ) throws {
-    let trial = try FaultTest(known: 6, of: 10)
-    let start = try command.prepare(trial)
+    let test = try FaultTest(known: 6, of: 10)
+    let start = try command.prepare(test)
     for (kind, code, step) in Self.kinds {
       for stays in Self.isWhole ? [false, true] : [code == ENOSPC] {
-        let ladder = FaultLadder(step: Self.isWhole ? 1 : step * 4, first: Self.isWhole ? 1 : 2)
-        let outcome = ladder.climb("\(command.name), \(kind) \(code)") { number in
+        let sweep = FaultSweep(step: Self.isWhole ? 1 : step * 4, first: Self.isWhole ? 1 : 2)
+        let outcome = sweep.run("\(command.name), \(kind) \(code)") { number in
           try command.run(
-            trial, start,
-            WatchedDisk.Fault(kind: kind, number: number, code: code, stays: stays))
+            test, start,
+            InterceptedDisk.Fault(kind: kind, number: number, code: code, stays: stays))
         }
         Self.report(
           "\(command.name), \(kind), errno \(code), \(stays ? "from then on" : "once")", outcome)
@@ -96,10 +97,10 @@ import Testing
 }
 
 extension FaultTest {
-  /// How many operations of a kind a run without a fault has.
+  /// How many operations of a kind a run without a fault executes.
   func count(_ kind: String) throws -> Int {
     let disk = try disk()
-    disk.watch(tracing: false, WatchedDisk.Fault(kind: kind, number: 1_000_000_000))
+    disk.intercept(tracing: false, InterceptedDisk.Fault(kind: kind, number: 1_000_000_000))
     let daemon = try disk.installation.start()
     try disk.post(bodies.map(\.body), to: daemon)
     try daemon.stop()

@@ -8,28 +8,29 @@ import Support
 import Synchronization
 import Testing
 
-/// A disk without room: notifications are put off, nothing else changes, and it passes by itself.
+/// A full disk: notifications are refused with 503, nothing else changes, and they are accepted
+/// again once there is space.
 @Suite struct FullDiskTests {
   init() { Log.isSilent.store(true, ordering: .relaxed) }
 
-  @Test func aFullDiskPutsOffAndPasses() throws {
-    let trial = try FaultTest(known: 3, of: 60)
-    let disk = try trial.disk()
-    disk.watch(tracing: false)
+  @Test func `a full disk refuses notifications until there is space`() throws {
+    let test = try FaultTest(known: 3, of: 60)
+    let disk = try test.disk()
+    disk.intercept(tracing: false)
     let daemon = try disk.installation.start()
     let client = daemon.client()
-    var taken = trial.before
+    var accepted = test.before
     var next = 3
     func post() throws -> Client.Answer {
-      let answer = try #require(client.post(trial.bodies[next].body))
+      let answer = try #require(client.post(test.bodies[next].body))
       guard answer.status == 200, let seq = answer.json?["seq"]?.integer else { return answer }
-      taken[seq] = trial.bodies[next].uuid
+      accepted[seq] = test.bodies[next].uuid
       next += 1
       return answer
     }
     for _ in 0..<3 {
       try Data().write(to: disk.full)
-      // What the -wal has room for from before is still taken.
+      // The -wal has some allocated space left, so the first few are still accepted.
       while try post().status == 200 {}
       for _ in 0..<4 {
         let answer = try post()
@@ -38,8 +39,8 @@ import Testing
       }
       let ready = client.get("/readyz", token: nil)
       #expect(ready?.status == 503 && ready?.json?["code"]?.string == "disk_full")
-      // What is journaled is so. Rows that cannot follow are not read meanwhile.
-      #expect(client.post(trial.bodies[0].body)?.status == 200)
+      // A journaled event is a duplicate. A projection that cannot follow is not read meanwhile.
+      #expect(client.post(test.bodies[0].body)?.status == 200)
       #expect([200, 503].contains(client.get("/v1/entitlements/900")?.status))
       #expect(client.get("/healthz")?.status == 200)
       try FileManager.default.removeItem(at: disk.full)
@@ -47,54 +48,54 @@ import Testing
       #expect(client.get("/readyz", token: nil)?.status == 200)
       #expect(client.get("/v1/entitlements/900")?.status == 200)
     }
-    #expect(next < trial.bodies.count)
+    #expect(next < test.bodies.count)
     #expect(try daemon.stop().code == 0)
-    disk.unwatch()
-    try trial.check.run(
-      DataFolder(path: disk.installation.data.path), answered: taken, isDeep: true)
+    disk.stopIntercepting()
+    try test.imageCheck.run(
+      DataFolder(path: disk.installation.data.path), answered: accepted, isDeep: true)
   }
 
-  /// Neither a first start nor one after a crash makes anything worse, and each works once there is
-  /// room.
-  @Test func aStartWithoutRoomSaysSo() throws {
-    let trial = try FaultTest(known: 3, of: 4)
-    for disk in [try trial.disk(), try WatchedDisk(trial.authority, sent: trial.bodies)] {
-      disk.watch(tracing: false)
+  /// Neither a first start nor a start after a crash does damage, and both succeed once there is
+  /// space.
+  @Test func `a start on a full disk is refused with the reason`() throws {
+    let test = try FaultTest(known: 3, of: 4)
+    for disk in [try test.disk(), try InterceptedDisk(test.authority, sent: test.bodies)] {
+      disk.intercept(tracing: false)
       try Data().write(to: disk.full)
       let refused = try disk.run(["serve"])
       #expect(refused.code == 3 && refused.errors.contains("full"), "\(refused)")
       try FileManager.default.removeItem(at: disk.full)
       let daemon = try disk.installation.start()
-      try disk.post(trial.bodies.map(\.body), to: daemon)
+      try disk.post(test.bodies.map(\.body), to: daemon)
       #expect(try daemon.stop().code == 0)
-      disk.unwatch()
-      try trial.check.run(
-        DataFolder(path: disk.installation.data.path), answered: trial.before)
+      disk.stopIntercepting()
+      try test.imageCheck.run(
+        DataFolder(path: disk.installation.data.path), answered: test.before)
     }
   }
 
-  /// A full disk when it ends: what was answered is there.
-  @Test func anEndWithoutRoomLosesNothing() throws {
-    let trial = try FaultTest(known: 3, of: 8)
-    let disk = try trial.disk()
-    disk.watch(tracing: false)
+  /// The disk is full when the daemon exits.
+  @Test func `an exit on a full disk loses nothing`() throws {
+    let test = try FaultTest(known: 3, of: 8)
+    let disk = try test.disk()
+    disk.intercept(tracing: false)
     let daemon = try disk.installation.start()
-    try disk.post(trial.bodies.map(\.body), to: daemon)
+    try disk.post(test.bodies.map(\.body), to: daemon)
     try Data().write(to: disk.full)
-    #expect(daemon.client().post(trial.bodies[1].body)?.status == 200)
+    #expect(daemon.client().post(test.bodies[1].body)?.status == 200)
     let ended = try daemon.stop()
     #expect([0, 3].contains(ended.code))
-    disk.unwatch()
-    let all = trial.bodies.enumerated().map { (Int64($0.offset + 1), $0.element.uuid) }
-    try trial.check.run(
+    disk.stopIntercepting()
+    let all = test.bodies.enumerated().map { (Int64($0.offset + 1), $0.element.uuid) }
+    try test.imageCheck.run(
       DataFolder(path: disk.installation.data.path),
       answered: Dictionary(uniqueKeysWithValues: all), isDeep: true)
   }
 
-  /// A file system of its own, a megabyte small, where the machine lets one be made: no stand-in
-  /// for the kernel's own answers.
-  @Test(.enabled(if: canMount)) func aSmallFileSystem() throws {
-    let disk = try WatchedDisk()
+  /// A real file system of about a megabyte, if the machine allows to mount one, so that the errors
+  /// are the kernel's.
+  @Test(.enabled(if: canMount)) func `a full file system loses nothing that was answered`() throws {
+    let disk = try InterceptedDisk()
     let folder = disk.installation.folder
     let data = disk.installation.data
     try FileManager.default.createDirectory(at: data, withIntermediateDirectories: false)
@@ -113,32 +114,32 @@ import Testing
     }
     let port = try #require(RunningDaemon.port(in: command.errorsSoFar()))
     let client = Client(port: port)
-    var taken: [Int64: String] = [:]
-    var put: Int?
-    for number in 0..<400 where put == nil {
+    var accepted: [Int64: String] = [:]
+    var refused: Int?
+    for number in 0..<400 where refused == nil {
       let body = try disk.sign(number..<number + 1)[0]
       let answer = try #require(client.post(body), "\(command.errorsSoFar())")
       if answer.status == 200, let seq = answer.json?["seq"]?.integer {
-        taken[seq] = Sample.uuid(number)
+        accepted[seq] = Sample.uuid(number)
       } else {
         #expect(answer.status == 503 && answer.field("Retry-After") != nil, "\(answer.text)")
-        put = number
+        refused = number
       }
     }
-    let late = try #require(put, "it never was full")
+    let last = try #require(refused, "the disk was never full")
     #expect(command.isRunning)
-    let seen = "/proc/\(command.id)/root\(data.path)"
-    try FileManager.default.removeItem(atPath: seen + "/filler")
-    let answer = client.post(disk.sent[late].body)
+    let mounted = "/proc/\(command.id)/root\(data.path)"
+    try FileManager.default.removeItem(atPath: mounted + "/filler")
+    let answer = client.post(disk.sent[last].body)
     #expect(answer?.status == 200, "\(answer?.text ?? "") \(command.errorsSoFar())")
-    if let seq = answer?.json?["seq"]?.integer { taken[seq] = Sample.uuid(late) }
-    // As a crash would leave it.
-    let left = try WatchedDisk(disk.installation.authority, sent: disk.sent)
+    if let seq = answer?.json?["seq"]?.integer { accepted[seq] = Sample.uuid(last) }
+    // The files as a crash would leave them.
+    let left = try InterceptedDisk(disk.installation.authority, sent: disk.sent)
     try FileManager.default.createDirectory(
       at: left.installation.data, withIntermediateDirectories: false)
     for name in ["journal.sqlite", "journal.sqlite-wal", "projections", "entitlements-1.sqlite"] {
       try FileManager.default.copyItem(
-        atPath: seen + "/" + name, toPath: left.installation.data.path + "/" + name)
+        atPath: mounted + "/" + name, toPath: left.installation.data.path + "/" + name)
     }
     command.signal(SIGTERM)
     #expect(try command.finish(within: 20).code == 0)
@@ -150,10 +151,10 @@ import Testing
     }
     try ImageCheck(
       configuration: configuration, received: Dictionary(uniqueKeysWithValues: received)
-    ).run(DataFolder(path: left.installation.data.path), answered: taken)
+    ).run(DataFolder(path: left.installation.data.path), answered: accepted)
   }
 
-  /// Whether this user may have a file system in a namespace of its own.
+  /// Whether this user can mount a file system in a new namespace.
   static let canMount: Bool = {
     let tried = try? RunningCommand(
       ["-Urm", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"],

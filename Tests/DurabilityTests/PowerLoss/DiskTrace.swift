@@ -1,22 +1,22 @@
 import Foundation
 import Support
 
-/// What the preloaded library wrote down: operations on files in the order in which they were done,
-/// and the answers that left in between. `Tests/RecordedDisk` says how a record looks.
+/// What the preloaded library recorded: operations on files in the order of execution, and the
+/// answers in between. `Tests/Support/RecordedDisk` describes a record.
 struct DiskTrace: Sendable {
   enum Operation: Sendable {
     case create(String, inode: UInt64)
     case write(inode: UInt64, at: Int, ArraySlice<UInt8>)
     case cut(inode: UInt64, size: Int)
     case sync(String, inode: UInt64)
-    /// What was to be synced is in memory, and nobody knows whether it is on the disk.
+    /// The sync of a file failed, so what was written may or may not be on the disk.
     case failedSync(inode: UInt64)
     case syncFolder(String)
     case rename(String, String)
     case link(String, String)
     case remove(String)
     case makeFolder(String)
-    /// 200 went out for the events at these places.
+    /// An answer of 200 was sent for the events with these seqs.
     case answer([Int64])
     case nothing
 
@@ -29,29 +29,29 @@ struct DiskTrace: Sendable {
   }
 
   let operations: [Operation]
-  /// Where in the file each begins.
+  /// Where each operation begins in the trace, in bytes.
   let offsets: [Int]
 
   init(_ bytes: [UInt8]) throws {
     var operations: [Operation] = []
     var offsets: [Int] = []
-    var place = 0
+    var start = 0
     func number<Number: FixedWidthInteger>(_ type: Number.Type, at offset: Int) -> Number {
-      bytes[(place + offset)...].prefix(MemoryLayout<Number>.size).reversed()
+      bytes[(start + offset)...].prefix(MemoryLayout<Number>.size).reversed()
         .reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
     }
-    while place + 29 <= bytes.count {
-      let kind = bytes[place]
+    while start + 29 <= bytes.count {
+      let kind = bytes[start]
       let (inode, offset) = (number(UInt64.self, at: 1), Int(number(Int64.self, at: 9)))
       let lengths = (0..<3).map { Int(number(UInt32.self, at: 17 + 4 * $0)) }
-      let end = place + 29 + lengths.reduce(0, +)
-      guard end <= bytes.count else { throw Trouble("the trace ends within a record") }
-      let path = Self.text(bytes[(place + 29)...].prefix(lengths[0]))
-      let other = Self.text(bytes[(place + 29 + lengths[0])...].prefix(lengths[1]))
+      let end = start + 29 + lengths.reduce(0, +)
+      guard end <= bytes.count else { throw TestFailure("the trace ends within a record") }
+      let path = Self.text(bytes[(start + 29)...].prefix(lengths[0]))
+      let other = Self.text(bytes[(start + 29 + lengths[0])...].prefix(lengths[1]))
       operations.append(
         try Self.operation(kind, inode, offset, path, other, bytes[(end - lengths[2])..<end]))
-      offsets.append(place)
-      place = end
+      offsets.append(start)
+      start = end
     }
     (self.operations, self.offsets) = (operations, offsets)
   }
@@ -60,13 +60,14 @@ struct DiskTrace: Sendable {
     (self.operations, self.offsets) = (operations, offsets)
   }
 
-  /// As a disk would have it that only says that it syncs: without what `isLie` picks.
-  func lying(_ isLie: (Operation) -> Bool) -> DiskTrace {
-    DiskTrace(operations: operations.map { isLie($0) ? .nothing : $0 }, offsets: offsets)
+  /// The trace on a disk that reports success for a sync without doing it: without the operations
+  /// that `isDropped` selects.
+  func dropping(_ isDropped: (Operation) -> Bool) -> DiskTrace {
+    DiskTrace(operations: operations.map { isDropped($0) ? .nothing : $0 }, offsets: offsets)
   }
 
-  /// As starts would have left it that go on with the -wal they find, and do not copy it to a
-  /// fresh inode: the bytes are the same, the inode is the old one.
+  /// The trace as if a start continued with the -wal it finds, instead of copying it to a new
+  /// inode: the bytes are the same, the inode is the old one.
   func withoutFresh(_ name: String) -> DiskTrace {
     var (wal, fresh): (UInt64?, UInt64?)
     var names: [UInt64: UInt64] = [:]
@@ -108,14 +109,14 @@ struct DiskTrace: Sendable {
     case "L": .link(path, other)
     case "U", "X": .remove(path)
     case "M": .makeFolder(path)
-    case "A": .answer(places(text(content)))
+    case "A": .answer(seqs(text(content)))
     case "G": .nothing
-    default: throw Trouble("the trace has a record of kind \(kind)")
+    default: throw TestFailure("the trace has a record of kind \(kind)")
     }
   }
 
-  /// `{"outcome":"accepted","seq":7}`, perhaps several behind each other.
-  private static func places(_ sent: String) -> [Int64] {
+  /// The seqs in one or more bodies such as `{"outcome":"accepted","seq":7}`.
+  private static func seqs(_ sent: String) -> [Int64] {
     sent.components(separatedBy: "\"outcome\":").dropFirst().compactMap { part in
       part.components(separatedBy: "\"seq\":").dropFirst().first
         .flatMap { Int64($0.prefix { $0.isNumber }) }
@@ -124,7 +125,7 @@ struct DiskTrace: Sendable {
 }
 
 extension DiskTrace.Operation {
-  /// Whose content it is about.
+  /// The file whose content it concerns.
   fileprivate var inode: UInt64? {
     switch self {
     case .write(let inode, _, _), .cut(let inode, _), .sync(_, let inode),

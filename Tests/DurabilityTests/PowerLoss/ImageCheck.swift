@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 import JournalStore
 import Platform
@@ -7,39 +8,40 @@ import Support
 @testable import LedgerAudit
 @testable import LedgerEngine
 
-/// What must hold of a data folder after whatever happened to it, seen through the front door: it
-/// opens, takes what Apple sends again, and keeps its promises.
+/// Checks a data folder after a crash or a fault, through the public interface: it opens, accepts
+/// what Apple sends again, and keeps its promises.
 struct ImageCheck: Sendable {
   let configuration: Configuration
+  /// Every notification that was sent, by uuid.
   let received: [String: Receiver.Received]
 
   /// - Parameters:
-  ///   - answered: events that are there for certain, by place.
-  ///   - isDeep: whether all signatures are proven again.
+  ///   - answered: the events that must be in the journal: uuid by seq.
+  ///   - isDeep: whether to prove all signatures again.
   func run(_ folder: DataFolder, answered: [Int64: String], isDeep: Bool = false) throws {
     try resend(folder, answered)
     let journal = try JournalReader.open(folder)
-    let places = try walk(journal)
-    for (place, uuid) in answered where places[safe: place] != uuid {
-      throw Trouble(
-        "promise 1: seq \(place) was answered as \(uuid), and is \(places[safe: place] ?? "gone")"
-          + " of \(places.count)")
+    let uuids = try checkChain(journal)
+    for (seq, uuid) in answered where uuids[seq: seq] != uuid {
+      throw TestFailure(
+        "promise 1: seq \(seq) was answered as \(uuid), and is \(uuids[seq: seq] ?? "missing")"
+          + " of \(uuids.count)")
     }
-    try checkRows(folder, journal, places.count)
+    try checkProjection(folder, journal, uuids.count)
     let faults = try journal.schemaFaults() + journal.pageFaults()
-    guard faults.isEmpty else { throw Trouble("promise 5: \(faults)") }
+    guard faults.isEmpty else { throw TestFailure("promise 5: \(faults)") }
     journal.close()
     if isDeep { try verify(folder) }
   }
 
-  /// A start, one notification that was answered, and two that may not have been.
+  /// Starts a ledger, and sends one notification again that was answered, and two that were not.
   private func resend(_ folder: DataFolder, _ answered: [Int64: String]) throws {
     let ledger = try Ledger.start(folder, now: Sample.start, onFailure: { _ in })
     defer { ledger.stop() }
-    if let (place, uuid) = answered.max(by: { $0.key < $1.key }), let known = received[uuid] {
+    if let (seq, uuid) = answered.max(by: { $0.key < $1.key }), let known = received[uuid] {
       let outcome = submit(known, to: ledger)
-      guard outcome == .duplicate(seq: place) else {
-        throw Trouble("promise 4: seq \(place) came again and was \(outcome)")
+      guard outcome == .duplicate(seq: seq) else {
+        throw TestFailure("promise 4: seq \(seq) was sent again and was \(outcome)")
       }
     }
     let uuids = Set(answered.values)
@@ -48,58 +50,59 @@ struct ImageCheck: Sendable {
     {
       switch submit(item, to: ledger) {
       case .accepted, .duplicate, .quarantined: continue
-      case let outcome: throw Trouble("\(uuid) was sent again and was \(outcome)")
+      case let outcome: throw TestFailure("\(uuid) was sent again and was \(outcome)")
       }
     }
   }
 
-  private func submit(_ item: Receiver.Received, to ledger: Ledger) -> Ledger.Outcome {
-    let done = BoundedQueue<Ledger.Outcome>(capacity: 1)
-    ledger.submit(item) { _ = done.put($0) }
-    return done.take() ?? .unavailable("no answer")
+  private func submit(_ item: Receiver.Received, to ledger: Ledger) -> Disposition {
+    let done = BoundedQueue<Disposition>(capacity: 1)
+    ledger.submit(item) { _ = done.enqueue($0) }
+    return done.dequeue() ?? .unavailable("no answer")
   }
 
-  /// The chain, and that nothing is in it that nobody sent.
-  private func walk(_ journal: JournalReader) throws -> [String] {
+  /// Checks the chain, and that every event in it was sent. Returns the uuids in the order of seq.
+  private func checkChain(_ journal: JournalReader) throws -> [String] {
     var uuids: [String] = []
     var previous = try journal.hash(at: 0) ?? []
-    var trouble: String?
+    var violation: String?
     let head = try journal.head()
     try journal.forEachRaw(from: 1, through: head.seq) { raw in
-      let uuid = raw.event.notificationUUID
-      if raw.event.seq != Int64(uuids.count + 1) { trouble = "a gap before \(raw.event.seq)" }
-      if !raw.isIntact(after: previous) { trouble = "the chain breaks at \(raw.event.seq)" }
-      if received[uuid] == nil { trouble = "nobody sent \(uuid)" }
+      let uuid = raw.event.notificationUUID.description
+      if raw.event.seq != Int64(uuids.count + 1) { violation = "a gap before \(raw.event.seq)" }
+      if !raw.isIntact(after: previous) { violation = "the chain breaks at \(raw.event.seq)" }
+      if received[uuid] == nil { violation = "\(uuid) was never sent" }
       previous = raw.event.hash
       uuids.append(uuid)
-      return trouble == nil
+      return violation == nil
     }
-    if let trouble { throw Trouble("promise 5: \(trouble)") }
+    if let violation { throw TestFailure("promise 5: \(violation)") }
     guard uuids.count == Int(head.seq), Set(uuids).count == uuids.count else {
-      throw Trouble("promise 4: \(uuids.count) events, head \(head.seq)")
+      throw TestFailure("promise 4: \(uuids.count) events, head \(head.seq)")
     }
     return uuids
   }
 
-  private func checkRows(_ folder: DataFolder, _ journal: JournalReader, _ events: Int) throws {
-    let findings = Verify.Findings()
-    let rows = try ProjectionCheck.run(folder, journal, head: Int64(events), findings) { false }
+  private func checkProjection(_ folder: DataFolder, _ journal: JournalReader, _ events: Int) throws
+  {
+    let findings = FindingCollector()
+    let outcome = try ProjectionCheck.run(folder, journal, head: Int64(events), findings) { false }
     let (found, count) = findings.sorted
-    guard count == 0 else { throw Trouble("promise 7: \(found.map(\.what))") }
-    guard events == 0 || rows.digest != nil && rows.isCompared else {
-      throw Trouble("promise 7: no rows of \(events) events")
+    guard count == 0 else { throw TestFailure("promise 7: \(found.map(\.what))") }
+    guard events == 0 || outcome.digest != nil && outcome.isCompared else {
+      throw TestFailure("promise 7: no projection of \(events) events")
     }
   }
 
   func verify(_ folder: DataFolder) throws {
     let report = try Verify.run(folder, configuration, threads: 1) { _, _ in true }
-    guard report.findingCount == 0 else { throw Trouble("verify: \(report.findings)") }
+    guard report.findingCount == 0 else { throw TestFailure("verify: \(report.findings)") }
   }
 }
 
 extension [String] {
-  /// The one at a place, counted from 1.
-  fileprivate subscript(safe place: Int64) -> String? {
-    place >= 1 && place <= count ? self[Int(place) - 1] : nil
+  /// The uuid of a seq, which counts from 1; nil if there is none.
+  fileprivate subscript(seq seq: Int64) -> String? {
+    seq >= 1 && seq <= count ? self[Int(seq) - 1] : nil
   }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import Support
 
-/// A disk as a program sees it, with what of it is certain to outlast a loss of power.
+/// A disk as a program sees it, and the part of it that is certain to survive a loss of power.
 ///
-/// What fsync(2) promises and nothing else: content is certain once its file was synced, a name
-/// once its folder was. Until then each write, each sector of it, and each name may be there or
-/// not, whatever came before or after it. A sync that fails makes nothing certain, and takes
-/// the pages for written: the next sync that succeeds does not write them again.
+/// It assumes what fsync(2) promises and nothing else: content is certain once its file was synced,
+/// a name once its folder was. Until then each write, each sector of it, and each name may survive
+/// or not, independently of earlier and later ones. A failed sync makes nothing certain and marks
+/// the pages as clean: the next successful sync does not write them again.
 final class ModelDisk {
   struct Change {
     enum What {
@@ -15,14 +15,14 @@ final class ModelDisk {
     }
     let serial: Int
     let what: What
-    /// A sync of it failed.
+    /// Whether a sync of it failed.
     var isLost = false
   }
 
   final class File {
     var certain = DiskContent()
     var changes: [Change] = []
-    /// As the program sees it.
+    /// The size that the program sees.
     var size = 0
   }
 
@@ -52,7 +52,8 @@ final class ModelDisk {
   }
 
   final class Folder {
-    var seen: [String: Node] = [:]
+    /// The names that the program sees.
+    var names: [String: Node] = [:]
     var certain: [String: Node] = [:]
     var changes: [NameChange] = []
   }
@@ -62,7 +63,7 @@ final class ModelDisk {
   private var files: [UInt64: File] = [:]
   private(set) var serial = 0
 
-  /// - Parameter rootPath: the folder that the recorded paths lie in; it is there already.
+  /// - Parameter rootPath: the folder above the recorded paths, which exists from the start.
   init(rootPath: String) { self.rootPath = rootPath }
 
   func apply(_ operation: DiskTrace.Operation) throws {
@@ -84,12 +85,12 @@ final class ModelDisk {
     case .failedSync(let inode): try file(inode).loseSync()
     case .syncFolder(let path):
       let folder = try folder(path)
-      folder.certain = folder.seen
+      folder.certain = folder.names
       folder.changes = []
     case .rename(let from, let to): try rename(from, to)
     case .link(let from, let to):
-      let (folder, name) = try place(from)
-      guard let node = folder.seen[name] else { throw Trouble("no \(from)") }
+      let (folder, name) = try parent(from)
+      guard let node = folder.names[name] else { throw TestFailure("no \(from)") }
       try change(to) { .set($0, node) }
     case .remove(let path): try change(path) { .remove($0) }
     case .makeFolder(let path): try change(path) { .set($0, .folder(Folder())) }
@@ -98,37 +99,37 @@ final class ModelDisk {
   }
 
   private func rename(_ from: String, _ to: String) throws {
-    let (folder, name) = try place(from)
-    let (target, newName) = try place(to)
-    guard let node = folder.seen[name], folder === target else {
-      throw Trouble("a rename from one folder to another: \(from)")
+    let (folder, name) = try parent(from)
+    let (target, newName) = try parent(to)
+    guard let node = folder.names[name], folder === target else {
+      throw TestFailure("a rename from one folder to another: \(from)")
     }
     try change(from) { _ in .rename(name, newName, node) }
   }
 
   private func file(_ inode: UInt64) throws -> File {
-    guard let file = files[inode] else { throw Trouble("a file that nobody made") }
+    guard let file = files[inode] else { throw TestFailure("a file that was not created") }
     return file
   }
 
   private func change(_ path: String, _ what: (String) -> NameChange.What) throws {
-    let (folder, name) = try place(path)
+    let (folder, name) = try parent(path)
     let change = NameChange(serial: serial, what: what(name))
-    change.apply(to: &folder.seen)
+    change.apply(to: &folder.names)
     folder.changes.append(change)
   }
 
-  private func place(_ path: String) throws -> (Folder, String) {
+  private func parent(_ path: String) throws -> (Folder, String) {
     let cut = path.lastIndex(of: "/") ?? path.startIndex
     return (try folder(String(path[..<cut])), String(path[path.index(after: cut)...]))
   }
 
   private func folder(_ path: String) throws -> Folder {
-    guard path.hasPrefix(rootPath) else { throw Trouble("outside: \(path)") }
+    guard path.hasPrefix(rootPath) else { throw TestFailure("outside: \(path)") }
     var folder = root
     for name in path.dropFirst(rootPath.count).split(separator: "/") {
-      guard case .folder(let next)? = folder.seen[String(name)] else {
-        throw Trouble("no folder \(path)")
+      guard case .folder(let next)? = folder.names[String(name)] else {
+        throw TestFailure("no folder \(path)")
       }
       folder = next
     }
@@ -145,7 +146,7 @@ extension ModelDisk.File {
     for change in changes {
       switch change.what {
       case .write(let offset, let bytes):
-        // A page goes out whole, with whatever an older failure left in it.
+        // A page is written whole, including changes whose sync failed before.
         if change.isLost && !dirty.contains(offset / Self.page) {
           left.append(change)
         } else {
@@ -172,7 +173,8 @@ extension ModelDisk.File {
     return pages
   }
 
-  /// The kernel forgets which pages these were; the length of the file it still knows.
+  /// Marks the changes as lost: the kernel forgets which pages are dirty, but not the file's
+  /// length.
   func loseSync() {
     var lost: [ModelDisk.Change] = []
     for change in changes {

@@ -7,14 +7,14 @@ import Testing
 @testable import Configuration
 @testable import LedgerAudit
 
-/// The daemon that appends anchors by itself, and takes notifications whatever becomes of them.
+/// The daemon appends anchors by itself, and journals notifications also when that fails.
 @Suite struct AnchorServiceTests {
   private func installation(
     _ file: String = "anchors", events: Int64 = 1000, minutes: Int64 = 60
   ) throws -> (Installation, URL) {
     let installation = try Installation()
     let url = installation.folder.appending(path: file)
-    // A relative path is meant from where the configuration lies.
+    // A relative path starts at the folder of the configuration.
     try installation.configure(with: [
       (
         "anchors",
@@ -44,12 +44,12 @@ import Testing
     daemon.log.split(separator: "\n").count { $0.contains("\"event\":\"\(event)\"") }
   }
 
-  @Test func afterSoManyEventsAndAtTheEnd() throws {
+  @Test func `an anchor is appended after the configured events and at the end`() throws {
     let (installation, file) = try installation(events: 3)
     let daemon = try installation.start()
     let client = daemon.client()
     try post(1...1, installation, client)
-    // The first event is anchored at once: nothing was before.
+    // The first event is anchored at once, because there was no anchor before.
     try daemon.command.wait(10, "the first anchor") { anchors(file) == [1] }
     try post(2...3, installation, client)
     Thread.sleep(forTimeInterval: 2.5)
@@ -61,14 +61,14 @@ import Testing
     #expect(anchors(file) == [1, 4, 5])
     let verified = try installation.run("verify")
     #expect(verified.code == 0 && verified.output.contains("3 anchors of"), "\(verified)")
-    // Where nothing moved nothing is added.
+    // If the head has not moved, no anchor is added.
     let again = try installation.start()
     Thread.sleep(forTimeInterval: 1.5)
     #expect(try again.stop().code == 0)
     #expect(anchors(file) == [1, 4, 5])
   }
 
-  @Test func afterSomeTime() throws {
+  @Test func `an anchor is appended after the configured minutes if the head has moved`() throws {
     let (installation, file) = try installation(minutes: 10)
     try installation.fill(1...2)
     let folder = DataFolder(path: installation.data.path)
@@ -81,7 +81,7 @@ import Testing
     try anchored(minutesAgo: 11)
     var daemon = try installation.start()
     Thread.sleep(forTimeInterval: 1.5)
-    #expect(anchors(file) == [2], "time alone moves nothing")
+    #expect(anchors(file) == [2], "time alone does not move the head")
     try post(3...3, installation, daemon.client())
     try daemon.command.wait(10, "an anchor of seq 3") { anchors(file) == [2, 3] }
     try daemon.crash()
@@ -91,10 +91,10 @@ import Testing
     Thread.sleep(forTimeInterval: 2.5)
     #expect(anchors(file) == [3])
     try daemon.crash()
-    #expect(anchors(file) == [3], "a crash anchors nothing")
+    #expect(anchors(file) == [3], "a crash appends no anchor")
   }
 
-  @Test func aVolumeThatIsGone() throws {
+  @Test func `a missing volume is logged once and used again when it is back`() throws {
     let (installation, file) = try installation("volume/anchors", events: 1)
     let daemon = try installation.start()
     let client = daemon.client()
@@ -112,7 +112,7 @@ import Testing
       count("anchors_resumed", daemon) == 1
     }
     #expect(anchors(file) == [8])
-    // Gone again, and so it stays: the daemon ends in good order all the same.
+    // Removed again for good: the daemon still ends in good order.
     try FileManager.default.removeItem(at: volume)
     try post(9...9, installation, client)
     try daemon.command.wait(10, "a second failure") { count("anchors_failed", daemon) == 2 }
@@ -122,7 +122,7 @@ import Testing
     #expect(verified.code == 1 && verified.output.contains("is missing"), "\(verified)")
   }
 
-  @Test func aKeyThatOthersCanRead() throws {
+  @Test func `a key that others can read is refused until its mode is corrected`() throws {
     let (installation, file) = try installation(events: 1)
     #expect(try installation.run("anchor", "--public-key").code == 0)
     let key = installation.data.appending(path: "anchor.key").path
@@ -136,11 +136,11 @@ import Testing
     try daemon.stop()
   }
 
-  @Test func aJournalThatLostItsEnd() throws {
+  @Test func `a journal shorter than its last anchor is reported at the start`() throws {
     let (installation, file) = try installation(events: 1)
     try installation.fill(1...3)
     #expect(try installation.run("anchor", "--append", file.path).code == 0)
-    try installation.cut(behind: 2)
+    try installation.cut(after: 2)
     let daemon = try installation.start()
     try daemon.command.wait(10, "the loss to be noticed") { count("anchors_ahead", daemon) == 1 }
     try post(4...5, installation, daemon.client())
@@ -149,38 +149,40 @@ import Testing
     #expect(verified.firstLine.hasPrefix("promise 5 broken at seq 3:"), "\(verified)")
   }
 
-  // MARK: Its rhythm and its settings
+  // MARK: Schedule and settings
 
-  @Test func rhythm() {
-    var rhythm = AnchorSchedule(Configuration.Anchors(file: "x", events: 10, minutes: 5))
-    #expect(!rhythm.isDue(0, at: 0) && !rhythm.isDue(0, at: 0, isLast: true))
-    #expect(rhythm.isDue(1, at: 0))
-    rhythm.note(1, at: 1_000_000)
-    #expect(!rhythm.isDue(10, at: 1_000_000) && rhythm.isDue(11, at: 1_000_000))
-    #expect(!rhythm.isDue(2, at: 1_299_999) && rhythm.isDue(2, at: 1_300_000))
-    #expect(!rhythm.isDue(1, at: 9_000_000) && !rhythm.isDue(1, at: 9_000_000, isLast: true))
-    #expect(rhythm.isDue(2, at: 1_000_000, isLast: true))
-    // A clock that was set back must not put it off for as long.
-    #expect(rhythm.isDue(2, at: 999_999) && !rhythm.isDue(1, at: 999_999))
+  @Test func `the schedule is due by events, by minutes and at the end`() {
+    var schedule = AnchorSchedule(Configuration.Anchors(file: "x", events: 10, minutes: 5))
+    #expect(!schedule.isDue(0, at: 0) && !schedule.isDue(0, at: 0, isLast: true))
+    #expect(schedule.isDue(1, at: 0))
+    schedule.record(1, at: 1_000_000)
+    #expect(!schedule.isDue(10, at: 1_000_000) && schedule.isDue(11, at: 1_000_000))
+    #expect(!schedule.isDue(2, at: 1_299_999) && schedule.isDue(2, at: 1_300_000))
+    #expect(!schedule.isDue(1, at: 9_000_000) && !schedule.isDue(1, at: 9_000_000, isLast: true))
+    #expect(schedule.isDue(2, at: 1_000_000, isLast: true))
+    // A clock that was set back must not delay the next anchor.
+    #expect(schedule.isDue(2, at: 999_999) && !schedule.isDue(1, at: 999_999))
   }
 
   @Test(arguments: [
-    ("[]", "anchors: no object"), ("{}", "file is missing"), ("{\"file\":\"\"}", "file is no text"),
-    ("{\"file\":7}", "file is no text"), ("{\"file\":\"x\",\"event\":1}", "unknown key \"event\""),
-    ("{\"file\":\"x\",\"events\":0}", "events is no whole number from 1 to 1000000000"),
-    ("{\"file\":\"x\",\"events\":\"9\"}", "events is no whole number"),
-    ("{\"file\":\"x\",\"minutes\":525601}", "minutes is no whole number from 1 to 525600"),
-    ("{\"file\":\"x\",\"minutes\":1.5}", "minutes is no whole number"),
+    ("[]", "anchors: is not an object"), ("{}", "file is missing"),
+    ("{\"file\":\"\"}", "file is not a string"),
+    ("{\"file\":7}", "file is not a string"),
+    ("{\"file\":\"x\",\"event\":1}", "unknown key \"event\""),
+    ("{\"file\":\"x\",\"events\":0}", "events is not an integer from 1 to 1000000000"),
+    ("{\"file\":\"x\",\"events\":\"9\"}", "events is not an integer"),
+    ("{\"file\":\"x\",\"minutes\":525601}", "minutes is not an integer from 1 to 525600"),
+    ("{\"file\":\"x\",\"minutes\":1.5}", "minutes is not an integer"),
   ])
-  func settingsThatAreNone(text: String, words: String) throws {
+  func `impossible anchor settings are refused and named`(text: String, message: String) throws {
     let installation = try Installation()
     let value = try JSONDocument(parsing: Array(text.utf8)).root.value
     try installation.configure(with: [("anchors", value)])
     let finished = try installation.run("serve")
-    #expect(finished.code == 2 && finished.errors.contains(words), "\(finished)")
+    #expect(finished.code == 2 && finished.errors.contains(message), "\(finished)")
   }
 
-  @Test func besideTheDataIsAWarning() throws {
+  @Test func `an anchors file in the data folder is a warning`() throws {
     let installation = try Installation()
     let file = installation.data.path + "/anchors"
     try installation.configure(with: [("anchors", .object([("file", .string(file))]))])

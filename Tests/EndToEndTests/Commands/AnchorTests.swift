@@ -8,7 +8,7 @@ import Testing
 
 @testable import LedgerAudit
 
-/// `anchor`: one signed line, by a key that is made once and kept private (promise 5).
+/// `anchor`: one signed line, by a key that is made once and stays private (promise 5).
 @Suite struct AnchorTests {
   private func filled(_ events: Int = 3) throws -> Installation {
     let installation = try Installation()
@@ -18,9 +18,9 @@ import Testing
     return installation
   }
 
-  private func anchor(_ installation: Installation, _ words: String...) throws -> Anchor {
+  private func anchor(_ installation: Installation, _ arguments: String...) throws -> Anchor {
     let finished = try installation.launch(
-      ["anchor", "--config", installation.config.path] + words
+      ["anchor", "--config", installation.config.path] + arguments
     ).finish()
     #expect(finished.code == 0, "\(finished)")
     let lines = finished.output.split(separator: "\n")
@@ -45,7 +45,7 @@ import Testing
 
   // MARK: The line
 
-  @Test func isTheHeadSigned() throws {
+  @Test func `an anchor is the head of the journal, signed by the key of the folder`() throws {
     let installation = try filled()
     let before = Int64(Date().timeIntervalSince1970 * 1000)
     let anchor = try anchor(installation)
@@ -59,8 +59,8 @@ import Testing
     #expect(try mode(keyFile(installation)) == 0o600)
   }
 
-  /// What others may write a checker by: `openssl pkeyutl -verify -rawin` takes it as well.
-  @Test func opensslAgrees() throws {
+  /// Others can check an anchor without this program: `openssl pkeyutl -verify -rawin` verifies it.
+  @Test func `openssl verifies the signature of an anchor`() throws {
     let installation = try filled()
     let anchor = try anchor(installation)
     let folder = installation.folder
@@ -86,7 +86,7 @@ import Testing
     #expect(try verify() != 0)
   }
 
-  @Test func everyMemberIsSigned() throws {
+  @Test func `a change of any member breaks the signature`() throws {
     let installation = try filled()
     let anchor = try anchor(installation)
     let key = try key(installation)
@@ -109,7 +109,7 @@ import Testing
     #expect(Anchor(parsing: anchor.line) == anchor)
   }
 
-  @Test func onlyAnchorsAreRead() throws {
+  @Test func `only a well-formed anchor line is parsed`() throws {
     let anchor = try anchor(try filled(1))
     let text = String(decoding: anchor.line, as: UTF8.self)
     let hash = Hexadecimal.encode(anchor.hash)
@@ -127,7 +127,7 @@ import Testing
     ] { #expect(Anchor(parsing: Array(wrong.utf8)) == nil, "\(wrong)") }
   }
 
-  @Test func ofAnEmptyJournal() throws {
+  @Test func `an empty journal has an anchor with seq 0`() throws {
     let installation = try Installation()
     #expect(try installation.run("ingest", "/dev/null").code == 0)
     let anchor = try anchor(installation)
@@ -135,7 +135,7 @@ import Testing
     #expect(anchor.isSigned(by: try key(installation)))
   }
 
-  @Test func besideTheDaemon() throws {
+  @Test func `an anchor can be made while the daemon runs`() throws {
     let installation = try filled(2)
     let daemon = try installation.start()
     let body = try installation.sign(Sample.notification(3))
@@ -146,7 +146,7 @@ import Testing
     #expect(try anchor(installation).hash == running.hash)
   }
 
-  @Test func noJournalNoKey() throws {
+  @Test func `a folder without a journal gets no key`() throws {
     let installation = try Installation()
     let finished = try installation.run("anchor")
     #expect(finished.code == 1 && finished.errors.contains("--data"), "\(finished)")
@@ -157,12 +157,12 @@ import Testing
 
   // MARK: The file
 
-  @Test func appendsWholeLines() throws {
+  @Test func `an anchor is appended as a whole line, also after an incomplete one`() throws {
     let installation = try filled()
     let file = installation.folder.appending(path: "anchors")
     let first = try anchor(installation, "--append", file.path)
     #expect(try mode(file) == 0o600)
-    // A power loss tore the second one.
+    // The second line is incomplete, as after a loss of power.
     let half = String(decoding: first.line, as: UTF8.self).prefix(100)
     try Data((first.line + [0x0A]) + Array(half.utf8)).write(to: file)
     let third = try anchor(installation, "--append", file.path)
@@ -172,22 +172,22 @@ import Testing
     #expect(lines[1] == Data(half.utf8))
   }
 
-  @Test func appendsToNothingElse() throws {
+  @Test func `an anchor is appended only to a regular file`() throws {
     let installation = try filled()
     let file = installation.folder.appending(path: "anchors")
     let link = installation.folder.appending(path: "link")
-    try Data("kept\n".utf8).write(to: file)
+    try Data("unchanged\n".utf8).write(to: file)
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
     for path in [link.path, installation.folder.path, "/dev/null", "/nowhere/anchors", "/dev/full"]
     {
       let finished = try installation.run("anchor", "--append", path)
       #expect(finished.code == 3 && finished.output.isEmpty, "\(path): \(finished)")
-      #expect(finished.errors.contains("nothing is anchored"), "\(path): \(finished)")
+      #expect(finished.errors.contains("no anchor was written"), "\(path): \(finished)")
     }
-    #expect(try Data(contentsOf: file) == Data("kept\n".utf8))
+    #expect(try Data(contentsOf: file) == Data("unchanged\n".utf8))
   }
 
-  @Test func manyAtOnce() throws {
+  @Test func `eight concurrent appends leave eight lines and one key`() throws {
     let installation = try filled()
     let file = installation.folder.appending(path: "anchors")
     let commands = try (1...8).map { _ in
@@ -198,7 +198,7 @@ import Testing
     let key = try key(installation)
     let lines = try Data(contentsOf: file).split(separator: 0x0A)
     #expect(lines.count == 8)
-    // One key was made, whoever was first, and nothing of the others is left.
+    // One key was made, and no temporary file of the other commands is left.
     for line in lines { #expect(Anchor(parsing: Array(line))?.isSigned(by: key) == true) }
     let names = try FileManager.default.contentsOfDirectory(atPath: installation.data.path)
     #expect(names.filter { $0.hasPrefix("anchor") } == ["anchor.key"])
@@ -206,9 +206,9 @@ import Testing
 
   // MARK: The key
 
-  @Test func theKeyIsMadeOnce() throws {
+  @Test func `the key is made once`() throws {
     let installation = try Installation()
-    // Before there is a journal, or even a folder.
+    // Before there is a journal or a data folder.
     let key = try key(installation)
     let bytes = try Data(contentsOf: keyFile(installation))
     #expect(String(decoding: bytes, as: UTF8.self).hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
@@ -219,7 +219,7 @@ import Testing
     #expect(try self.key(installation) != key)
   }
 
-  @Test func nothingIsReplaced() throws {
+  @Test func `a private file is never replaced`() throws {
     let installation = try Installation()
     let file = installation.folder.appending(path: "key")
     #expect(try PrivateFile.make([1], at: file.path))
@@ -229,7 +229,8 @@ import Testing
     #expect(names.filter { $0.hasPrefix("key") } == ["key"])
   }
 
-  @Test(arguments: [0o640, 0o604, 0o620, 0o610]) func aKeyForOthersIsRefused(mode: Int) throws {
+  @Test(arguments: [0o640, 0o604, 0o620, 0o610])
+  func `a key file with access for others is refused`(mode: Int) throws {
     let installation = try filled()
     _ = try key(installation)
     try FileManager.default.setAttributes(
@@ -237,7 +238,7 @@ import Testing
     try expectRefusal(installation, "chmod 600")
   }
 
-  @Test func aKeyThatIsNoneIsRefused() throws {
+  @Test func `a damaged or linked key file is refused`() throws {
     let installation = try filled()
     _ = try key(installation)
     let file = keyFile(installation)
@@ -258,13 +259,13 @@ import Testing
     }
   }
 
-  private func expectRefusal(_ installation: Installation, _ words: String) throws {
+  private func expectRefusal(_ installation: Installation, _ message: String) throws {
     for command in [["anchor"], ["anchor", "--public-key"]] {
       let finished = try installation.launch(
         command + ["--config", installation.config.path]
       ).finish()
       #expect(finished.code == 3 && finished.output.isEmpty, "\(finished)")
-      #expect(finished.errors.contains(words), "\(finished)")
+      #expect(finished.errors.contains(message), "\(finished)")
     }
   }
 }

@@ -8,10 +8,10 @@ import StrictJSON
 import Support
 import Testing
 
-/// What is not as it was is found, and nothing that is there is ever replaced.
+/// A changed backup is found, and neither `backup` nor `restore` replaces anything that exists.
 @Suite struct BackupRefusalTests {
-  /// The files of a data folder, and of a backup of it; as arrays, since LeakSanitizer does not
-  /// find what a static `Data` holds.
+  /// The files of a data folder and of a backup of it; as arrays, because LeakSanitizer reports
+  /// what a static `Data` holds.
   private struct Made: Sendable {
     let authority: SimulatedAuthority
     let data: [String: [UInt8]]
@@ -29,7 +29,7 @@ import Testing
     try Data("a key".utf8).write(to: installation.data.appending(path: "anchor.key"))
     let backup = installation.folder.appending(path: "backup")
     let finished = try installation.run("backup", backup.path)
-    guard finished.code == 0 else { throw Trouble("\(finished)") }
+    guard finished.code == 0 else { throw TestFailure("\(finished)") }
     var files: [String: [UInt8]] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: backup.path) {
       files[name] = Array(try Data(wholeOf: backup.appending(path: name)))
@@ -39,7 +39,7 @@ import Testing
       backup: files)
   }
 
-  /// An installation without data, beside a backup.
+  /// An installation without data, and a backup.
   private func fresh() throws -> (Installation, backup: URL) {
     let made = try Self.made.get()
     let installation = try Installation(authority: made.authority)
@@ -49,7 +49,7 @@ import Testing
     return (installation, backup)
   }
 
-  /// An installation with the data of which the backup is.
+  /// An installation with the data that was backed up.
   private func filled() throws -> Installation {
     let made = try Self.made.get()
     return try Installation(authority: made.authority, files: made.data.mapValues { Data($0) })
@@ -59,35 +59,36 @@ import Testing
     (try? FileManager.default.attributesOfItem(atPath: url.path)) != nil
   }
 
-  /// `--check` says so and exits with that code, and so does `restore`, which makes no folder.
+  /// Expects that `backup --check` and `restore` both fail with this code and message, and that
+  /// `restore` makes no folder.
   private func expectRefusal(
-    _ installation: Installation, _ backup: URL, code: Int32, _ words: String,
+    _ installation: Installation, _ backup: URL, code: Int32, _ message: String,
     _ location: SourceLocation = #_sourceLocation
   ) throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: backup.path).sorted()
     let checked = try installation.run("backup", "--check", backup.path)
     #expect(checked.code == code, "\(checked)", sourceLocation: location)
-    #expect("\(checked)".contains(words), "\(checked)", sourceLocation: location)
+    #expect("\(checked)".contains(message), "\(checked)", sourceLocation: location)
     let restored = try installation.run("restore", backup.path)
     #expect(restored.code == code, "\(restored)", sourceLocation: location)
-    #expect("\(restored)".contains(words), "\(restored)", sourceLocation: location)
+    #expect("\(restored)".contains(message), "\(restored)", sourceLocation: location)
     #expect(!exists(installation.data), sourceLocation: location)
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: backup.path).sorted() == names,
       sourceLocation: location)
   }
 
-  private func describe(_ backup: URL, _ change: (JSONValue) -> JSONValue) throws {
+  private func changeManifest(_ backup: URL, _ change: (JSONValue) -> JSONValue) throws {
     let file = backup.appending(path: "backup.json")
     let root = try JSONDocument(parsing: Array(try Data(contentsOf: file))).root
     try Data(change(root.value).bytes).write(to: file)
   }
 
-  /// Makes the manifest say what the journal's file is now, as a forger would.
-  private func describeAnew(_ backup: URL) throws {
+  /// Writes the changed journal's size and hash into the manifest, as a forger would.
+  private func updateManifest(_ backup: URL) throws {
     let bytes = Array(try Data(contentsOf: backup.appending(path: "journal.sqlite")))
     let key = Array(try Data(contentsOf: backup.appending(path: "anchor.key")))
-    try describe(backup) { manifest in
+    try changeManifest(backup) { manifest in
       manifest.setting(
         "files",
         .array(
@@ -107,9 +108,9 @@ import Testing
     connection.close()
   }
 
-  // MARK: Old backups
+  // MARK: Changed backups
 
-  @Test func aChangedByte() throws {
+  @Test func `a changed byte is found`() throws {
     for name in ["journal.sqlite", "anchor.key"] {
       let (installation, backup) = try fresh()
       let file = backup.appending(path: name)
@@ -120,7 +121,7 @@ import Testing
     }
   }
 
-  /// Also where the manifest was made to agree: the chain shows it, or the columns, or the indexes.
+  /// The manifest agrees with the changed file; the chain, the columns or the indexes do not.
   @Test(arguments: [
     ("UPDATE event SET body_sha256 = zeroblob(32) WHERE seq = 3", "seq 3"),
     ("DELETE FROM event WHERE seq = 6", "the journal's head"),
@@ -129,18 +130,20 @@ import Testing
     ("UPDATE quarantine SET body_sha256 = zeroblob(32)", "quarantine 1"),
     ("DELETE FROM quarantine", "the quarantine is not"),
   ])
-  func aChangedJournal(sql: String, words: String) throws {
+  func `a changed journal is found although the manifest agrees`(sql: String, message: String)
+    throws
+  {
     let (installation, backup) = try fresh()
     try edit(
       backup,
       "DROP TRIGGER event_update; DROP TRIGGER event_delete; " + sql)
-    try describeAnew(backup)
-    try expectRefusal(installation, backup, code: 1, words)
+    try updateManifest(backup)
+    try expectRefusal(installation, backup, code: 1, message)
   }
 
-  /// A uuid is in the file twice: with its event, which the chain covers, and in the index that
-  /// keeps promise 4, which it does not.
-  @Test func aChangedIndex() throws {
+  /// A uuid is in the file twice: in its event, which the chain covers, and in the index for
+  /// promise 4, which the chain does not cover.
+  @Test func `a changed index is found although the manifest agrees`() throws {
     var found: [String] = []
     for number in 0..<2 {
       let (installation, backup) = try fresh()
@@ -148,14 +151,14 @@ import Testing
       var bytes = try Data(contentsOf: file)
       let hex = Sample.uuid(3).filter { $0 != "-" }
       let uuid = try #require(Hexadecimal.decode(hex))
-      var places: [Range<Data.Index>] = []
+      var ranges: [Range<Data.Index>] = []
       while let next = bytes.range(
-        of: Data(uuid), in: (places.last?.upperBound ?? 0)..<bytes.count)
-      { places.append(next) }
-      #expect(places.count == 2)
-      bytes[places[number].upperBound - 1] ^= 0x40
+        of: Data(uuid), in: (ranges.last?.upperBound ?? 0)..<bytes.count)
+      { ranges.append(next) }
+      #expect(ranges.count == 2)
+      bytes[ranges[number].upperBound - 1] ^= 0x40
       try bytes.write(to: file)
-      try describeAnew(backup)
+      try updateManifest(backup)
       let checked = try installation.run("backup", "--check", backup.path)
       #expect(checked.code == 1, "\(checked)")
       found.append(checked.output)
@@ -166,7 +169,7 @@ import Testing
       "\(found)")
   }
 
-  @Test func aManifestThatIsNone() throws {
+  @Test func `a damaged manifest is refused`() throws {
     let (installation, backup) = try fresh()
     let file = backup.appending(path: "backup.json")
     let good = try Data(contentsOf: file)
@@ -175,10 +178,10 @@ import Testing
       try expectRefusal(installation, backup, code: 1, "backup.json")
     }
     try good.write(to: file)
-    try describe(backup) { $0.setting("seq", .integer(5)) }
+    try changeManifest(backup) { $0.setting("seq", .integer(5)) }
     try expectRefusal(installation, backup, code: 1, "head")
     try good.write(to: file)
-    // A name that leads out of the folder is no name.
+    // A name that leads out of the folder is refused.
     let name = String(decoding: good, as: UTF8.self)
       .replacing("\"anchor.key\"", with: "\"../config.json\"")
     try Data(name.utf8).write(to: file)
@@ -187,7 +190,7 @@ import Testing
     try expectRefusal(installation, backup, code: 1, "there is no backup.json")
   }
 
-  @Test func filesThatDoNotBelong() throws {
+  @Test func `extra journal files and links are refused`() throws {
     for name in ["journal.sqlite-wal", "journal.sqlite-journal"] {
       let (installation, backup) = try fresh()
       try Data(repeating: 7, count: 400).write(to: backup.appending(path: name))
@@ -203,19 +206,19 @@ import Testing
     }
   }
 
-  @Test func aNewerVersion() throws {
+  @Test func `a backup from a newer version exits with 4`() throws {
     let (installation, backup) = try fresh()
     try edit(backup, "PRAGMA user_version=99")
-    try describeAnew(backup)
+    try updateManifest(backup)
     try expectRefusal(installation, backup, code: 4, "run the newer program")
     let (other, second) = try fresh()
-    try describe(second) { $0.setting("version", .integer(2)) }
+    try changeManifest(second) { $0.setting("version", .integer(2)) }
     try expectRefusal(other, second, code: 4, "run the newer program")
   }
 
-  // MARK: Names that are taken
+  // MARK: Existing files
 
-  @Test func neverOverwrites() throws {
+  @Test func `backup never overwrites a file, a folder or a link`() throws {
     let (installation, backup) = try fresh()
     let before = try Data(contentsOf: backup.appending(path: "backup.json"))
     let first = try filled()
@@ -230,24 +233,24 @@ import Testing
     }
     #expect(try Data(contentsOf: file) == Data("mine".utf8) && !exists(nowhere))
     #expect(try Data(contentsOf: backup.appending(path: "backup.json")) == before)
-    // A link where it would be filled.
+    // A link at the path of the partial folder.
     let partial = installation.folder.appending(path: "new.partial")
     try FileManager.default.createSymbolicLink(at: partial, withDestinationURL: backup)
     let new = installation.folder.appending(path: "new")
     let made = try first.run("backup", new.path)
-    #expect(made.code == 3 && made.errors.contains("new.partial is there"), "\(made)")
+    #expect(made.code == 3 && made.errors.contains("new.partial exists"), "\(made)")
     #expect(!exists(new) && exists(partial))
     #expect(try Data(contentsOf: backup.appending(path: "backup.json")) == before)
   }
 
-  @Test func placesThatCannotBe() throws {
+  @Test func `impossible backup paths are refused and leave nothing behind`() throws {
     let (installation, backup) = try fresh()
     let first = try filled()
-    for place in ["no/such/folder", "backup/journal.sqlite/x"] {
-      let made = try first.run("backup", installation.folder.appending(path: place).path)
+    for name in ["no/such/folder", "backup/journal.sqlite/x"] {
+      let made = try first.run("backup", installation.folder.appending(path: name).path)
       #expect(made.code == 3 && made.errors.contains("make it"), "\(made)")
     }
-    // No journal, and nothing left behind.
+    // Without a journal no backup is made, and no files are left.
     let new = installation.folder.appending(path: "new")
     #expect(try installation.run("backup", new.path).code == 1)
     #expect(!exists(new) && !exists(URL(filePath: new.path + ".partial")))
@@ -257,8 +260,8 @@ import Testing
     #expect(try installation.run("restore", backup.path, "x").code == 2)
   }
 
-  /// A journal that is not as promised is not named a backup.
-  @Test func aBrokenJournal() throws {
+  /// A backup gets its name only after its check.
+  @Test func `a broken journal is not backed up`() throws {
     let installation = try filled()
     let connection = try SQLiteConnection.open(installation.journal.path, .write)
     try connection.execute(
@@ -272,19 +275,19 @@ import Testing
     #expect(!exists(new) && !exists(URL(filePath: new.path + ".partial")))
   }
 
-  // MARK: Restoring into what is there
+  // MARK: Existing data folders
 
-  @Test func aFolderThatIsNotEmpty() throws {
+  @Test func `restore refuses a folder that is not empty or is locked`() throws {
     let (installation, backup) = try fresh()
     let data = installation.data
     try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
     let notes = data.appending(path: "notes")
     try Data("mine".utf8).write(to: notes)
     let refused = try installation.run("restore", backup.path)
-    #expect(refused.code == 3 && refused.errors.contains("is not empty, it has notes"))
+    #expect(refused.code == 3 && refused.errors.contains("is not empty, it contains notes"))
     #expect(try FileManager.default.contentsOfDirectory(atPath: data.path) == ["notes"])
     try FileManager.default.removeItem(at: notes)
-    // The lock's file is all that a restore which was cut off leaves.
+    // A lock file alone is what a refused restore leaves.
     try Data().write(to: data.appending(path: "lock"))
     let lock = try DataFolder(path: data.path).lock()
     let held = try installation.run("restore", backup.path)
@@ -293,8 +296,8 @@ import Testing
     #expect(try installation.files().isEmpty)
   }
 
-  /// What a killed restore leaves is no folder for a new, empty journal.
-  @Test func aRestoreThatWasCutOff() throws {
+  /// After a killed restore, `serve` must not begin a new, empty journal in the folder.
+  @Test func `an interrupted restore is no data folder for serve`() throws {
     let (installation, backup) = try fresh()
     try FileManager.default.createDirectory(
       at: installation.data, withIntermediateDirectories: true)
@@ -305,7 +308,7 @@ import Testing
     #expect(try installation.run("restore", backup.path).code == 3)
   }
 
-  @Test func aFolderThatIsEmptyButForItsLock() throws {
+  @Test func `restore accepts a folder that has only a lock file`() throws {
     let (installation, backup) = try fresh()
     try FileManager.default.createDirectory(
       at: installation.data, withIntermediateDirectories: true)
@@ -315,14 +318,14 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  @Test func aLinkToAFolder() throws {
+  @Test func `restore refuses a link to a folder`() throws {
     let (installation, backup) = try fresh()
     let elsewhere = installation.folder.appending(path: "elsewhere")
     try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(
       at: installation.data, withDestinationURL: elsewhere)
     let refused = try installation.run("restore", backup.path)
-    #expect(refused.code == 3 && refused.errors.contains("is no folder"), "\(refused)")
+    #expect(refused.code == 3 && refused.errors.contains("is not a folder"), "\(refused)")
     #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere.path).isEmpty)
   }
 }

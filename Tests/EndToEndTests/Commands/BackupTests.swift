@@ -4,25 +4,25 @@ import StrictJSON
 import Support
 import Testing
 
-/// A backup is a whole prefix of the journal, with everything that was answered before it, and a
-/// data folder can be made of it again.
+/// A backup is a prefix of the journal with everything that was answered before it began, and can
+/// be restored into a data folder.
 @Suite struct BackupTests {
-  /// SUBLEDGER_BACKUPS asks for more, and for more load.
+  /// SUBLEDGER_BACKUPS sets a larger number of backups, and then the load is higher.
   private static let asked =
     ProcessInfo.processInfo.environment["SUBLEDGER_BACKUPS"].flatMap { Int($0) }
   private static let backups = asked ?? 3
   private static let pause: UInt32 = asked == nil ? 80_000 : 1_000
 
-  private struct Place: Equatable {
+  private struct ChainEntry: Equatable {
     let seq: Int64, hash: [UInt8], uuid: String
   }
 
-  private func places(_ journal: URL) throws -> [Place] {
+  private func entries(_ journal: URL) throws -> [ChainEntry] {
     let connection = try SQLiteConnection.open(journal.path, .immutable)
     defer { connection.close() }
     return try connection.statement(
       "SELECT seq, hash, notification_uuid FROM journal_v1 ORDER BY seq"
-    ).all { Place(seq: $0.int(0), hash: $0.bytes(1), uuid: $0.text(2)) }
+    ).all { ChainEntry(seq: $0.int(0), hash: $0.bytes(1), uuid: $0.text(2)) }
   }
 
   /// Twelve events of three customers, a foreign notification, and a key.
@@ -46,7 +46,7 @@ import Testing
     try FileManager.default.attributesOfItem(atPath: path.path)[.posixPermissions] as? Int
   }
 
-  /// Another installation of the same apps and roots, whose data is what a backup becomes.
+  /// Another installation with the same apps and roots, restored from a backup.
   private func restored(_ backup: URL, of first: Installation) throws -> Installation {
     let other = try Installation(authority: first.authority)
     let finished = try other.run("restore", backup.path)
@@ -56,57 +56,58 @@ import Testing
 
   // MARK: Under load
 
-  private struct Taken {
+  private struct MadeBackup {
     let folder: URL
-    /// What was answered before it was begun.
+    /// What was answered before it began: uuid and seq.
     let answered: [String: Int64]
     let manifest: JSONElement
   }
 
-  private func take(
+  private func makeBackup(
     _ number: Int, _ installation: Installation, _ traffic: BackupTraffic
-  ) throws -> Taken {
+  ) throws -> MadeBackup {
     let folder = installation.folder.appending(path: "backup-\(number)")
     let answered = traffic.answered
     let made = try installation.run("backup", folder.path, "--json")
     #expect(made.code == 0, "\(made)")
-    return Taken(folder: folder, answered: answered, manifest: try #require(try made.lines().last))
+    return MadeBackup(
+      folder: folder, answered: answered, manifest: try #require(try made.lines().last))
   }
 
-  private func check(_ taken: Taken, _ final: [Place]) throws {
-    let places = try places(taken.folder.appending(path: "journal.sqlite"))
-    #expect(places == Array(final.prefix(places.count)), "\(taken.folder.lastPathComponent)")
-    #expect(places.count == taken.manifest["seq"]?.integer.map { Int($0) })
-    let seqs = Dictionary(uniqueKeysWithValues: places.map { ($0.uuid, $0.seq) })
-    let missing = taken.answered.filter { seqs[$0.key] != $0.value }
-    #expect(missing.isEmpty, "answered before, and not in it")
-    #expect(places.count < final.count, "nothing came after it")
+  private func check(_ made: MadeBackup, _ final: [ChainEntry]) throws {
+    let entries = try entries(made.folder.appending(path: "journal.sqlite"))
+    #expect(entries == Array(final.prefix(entries.count)), "\(made.folder.lastPathComponent)")
+    #expect(entries.count == made.manifest["seq"]?.integer.map { Int($0) })
+    let seqs = Dictionary(uniqueKeysWithValues: entries.map { ($0.uuid, $0.seq) })
+    let missing = made.answered.filter { seqs[$0.key] != $0.value }
+    #expect(missing.isEmpty, "answered before the backup, and not in it")
+    #expect(entries.count < final.count, "no event was journaled after it")
   }
 
-  /// Backups in a row while notifications come in; then each is held against the truth, one is
-  /// made a data folder again, and what Apple would send again makes it the truth.
-  @Test func underLoad() throws {
+  /// Makes backups while notifications arrive. Then compares each with the final journal, restores
+  /// two, and sends everything again, as Apple would: the rows become those of the original.
+  @Test func `backups under load are prefixes of the journal and can be restored`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let traffic = BackupTraffic(installation, pause: Self.pause)
     traffic.start(daemon.port)
     try daemon.command.wait(30, "some answers") { traffic.answered.count >= 30 }
-    var taken: [Taken] = []
-    for number in 1...Self.backups { taken.append(try take(number, installation, traffic)) }
+    var made: [MadeBackup] = []
+    for number in 1...Self.backups { made.append(try makeBackup(number, installation, traffic)) }
     let count = traffic.answered.count
     try daemon.command.wait(30, "more answers") { traffic.answered.count > count + 10 }
     traffic.end()
     #expect(try daemon.stop().code == 0)
-    let final = try places(installation.journal)
+    let final = try entries(installation.journal)
     #expect(final.count == traffic.answered.count)
-    for item in taken {
+    for item in made {
       try check(item, final)
       let checked = try installation.run("backup", "--check", item.folder.path)
       #expect(checked.code == 0, "\(checked)")
     }
     let truth = try installation.verify()
     #expect(truth.code == 0)
-    for item in [taken[0], taken[taken.count - 1]] {
+    for item in [made[0], made[made.count - 1]] {
       let other = try restored(item.folder, of: installation)
       try resend(traffic.bodies.shuffled(), to: other, item.manifest)
       let verified = try other.verify()
@@ -117,7 +118,7 @@ import Testing
     }
   }
 
-  /// Through the door of a daemon that was started on the restored folder.
+  /// Half of the bodies over HTTP to a daemon on the restored folder, half with `ingest`.
   private func resend(
     _ bodies: [[UInt8]], to other: Installation, _ manifest: JSONElement
   ) throws {
@@ -133,9 +134,9 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  // MARK: What is in it
+  // MARK: Contents
 
-  @Test func everythingThatCannotBeMadeAgain() throws {
+  @Test func `a backup holds journal, key and manifest, all private`() throws {
     let installation = try filled()
     let key = Data((0..<48).map { UInt8($0) })
     try key.write(to: installation.data.appending(path: "anchor.key"))
@@ -143,7 +144,7 @@ import Testing
     let backup = installation.folder.appending(path: "backup")
     let made = try installation.run("backup", backup.path + "/")
     #expect(made.code == 0 && made.output.contains("12 events"), "\(made)")
-    #expect(try installation.files() == before, "the data folder was touched")
+    #expect(try installation.files() == before, "the data folder was changed")
     let names = try FileManager.default.contentsOfDirectory(atPath: backup.path).sorted()
     #expect(names == ["anchor.key", "backup.json", "journal.sqlite"])
     #expect(try mode(backup) == 0o700)
@@ -163,8 +164,8 @@ import Testing
     #expect(try installation.run("backup", "--check", backup.path).code == 0)
   }
 
-  /// `verify` proves the signatures of a backup where it lies, and makes nothing there.
-  @Test func verifyOfABackup() throws {
+  /// `verify` checks the signatures of a backup without restoring it.
+  @Test func `verify checks a backup and writes nothing to it`() throws {
     let installation = try filled()
     let backup = installation.folder.appending(path: "backup")
     #expect(try installation.run("backup", backup.path).code == 0)
@@ -176,12 +177,12 @@ import Testing
         == ["backup.json", "journal.sqlite"])
   }
 
-  // MARK: Cut off
+  // MARK: Interruptions
 
-  /// Killed at any moment, there is a good backup under its name, or none.
-  @Test func killedInTheMiddle() throws {
+  /// Kills the command at several moments.
+  @Test func `a killed backup leaves a good backup or none`() throws {
     let installation = try filled()
-    var cut = 0
+    var killed = 0
     for round in 0..<12 {
       let folder = installation.folder.appending(path: "killed-\(round)")
       let partial = URL(filePath: folder.path + ".partial")
@@ -197,16 +198,16 @@ import Testing
         #expect(try installation.run("backup", "--check", folder.path).code == 0)
         continue
       }
-      cut += 1
+      killed += 1
       let again = try installation.run("backup", folder.path)
       #expect(again.code == 3 && again.errors.contains("remove it (rm -r)"), "\(again)")
       try FileManager.default.removeItem(at: partial)
       if round == 0 { #expect(try installation.run("backup", folder.path).code == 0) }
     }
-    #expect(cut > 0, "none was killed in the middle")
+    #expect(killed > 0, "every backup ended before it was killed")
   }
 
-  @Test func interrupted() throws {
+  @Test func `an interrupted backup leaves no files`() throws {
     let installation = try filled()
     let folder = installation.folder.appending(path: "stopped")
     let partial = URL(filePath: folder.path + ".partial")

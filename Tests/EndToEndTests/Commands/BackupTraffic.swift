@@ -4,7 +4,7 @@ import StrictJSON
 import Support
 import Synchronization
 
-/// Connections that post new notifications, and what was answered.
+/// Connections that post new notifications, and the answers.
 final class BackupTraffic: Sendable {
   private static let connections = 3
 
@@ -29,8 +29,8 @@ final class BackupTraffic: Sendable {
 
   /// Everything that was posted.
   var bodies: [[UInt8]] { state.withLock { $0.bodies } }
-  /// Answered with 200: uuid and seq.
-  var answered: [String: Int64] { state.withLock { $0.answered.own } }
+  /// The notifications that were answered with 200: uuid and seq.
+  var answered: [String: Int64] { state.withLock { $0.answered.detachedCopy } }
 
   func start(_ port: UInt16) {
     for _ in 0..<Self.connections {
@@ -48,7 +48,9 @@ final class BackupTraffic: Sendable {
     threads.wait()
   }
 
-  /// One new one; each twentieth is of an app nobody configured. False where the daemon is gone.
+  /// Posts a new notification; each twentieth is of an app that is not configured.
+  ///
+  /// - Returns: false if the daemon does not answer.
   private func post(_ client: Client) -> Bool {
     let number = state.withLock { state in
       state.number += 1

@@ -4,31 +4,31 @@ import StrictJSON
 import Support
 import Testing
 
-/// Bundles that lie, sealed by the right key: whoever has it is the one who might.
+/// False bundles, sealed by the right key: its owner is the one who could make them.
 @Suite struct BundleLiesTests {
   private struct Made {
     let installation: Installation
     var lines: [JSONValue]
 
-    var places: [Int] { lines.indices.filter { lines[$0]["seq"] != nil } }
+    var entries: [Int] { lines.indices.filter { lines[$0]["seq"] != nil } }
     var answer: Int { lines.count - 1 }
   }
 
-  /// Six events of a customer, led to one anchor; without the seal.
+  /// Six events of a customer, linked to one anchor; without the seal.
   private func made() throws -> Made {
     let installation = try Installation()
     let posts = try (1...6).map { try installation.sign(Sample.notification($0)) }
     _ = try installation.run("ingest", try installation.file("all", posts))
     let file = installation.folder.appending(path: "true.ndjson")
     let exported = try installation.run("export", "--only", "7000", "--bundle", file.path)
-    guard exported.code == 0 else { throw Trouble("\(exported)") }
+    guard exported.code == 0 else { throw TestFailure("\(exported)") }
     let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").dropLast()
     return Made(
       installation: installation,
       lines: try lines.map { try JSONDocument(parsing: Array($0.utf8)).root.value })
   }
 
-  private func check(_ made: Made) throws -> Finished {
+  private func check(_ made: Made) throws -> CommandResult {
     let installation = made.installation
     let key = try Ed25519Key(
       pem: Array(try Data(contentsOf: installation.data.appending(path: "anchor.key"))))
@@ -54,19 +54,19 @@ import Testing
     let checked = try check(made)
     #expect(checked.code == 1, "\(checked)")
     #expect(checked.output.contains(finding), "\(checked)")
-    #expect(checked.output.contains("not to be believed"))
+    #expect(checked.output.contains("does not hold"))
   }
 
-  @Test func theTruthHolds() throws {
+  @Test func `an unchanged bundle holds`() throws {
     let checked = try check(try made())
     #expect(checked.code == 0 && checked.output.contains("the bundle holds"), "\(checked)")
   }
 
-  @Test func aboutAnAnswer() throws {
+  @Test func `a false answer is found`() throws {
     let whole = try made()
     var lie = whole
     lie.lines[lie.answer] = lie.lines[lie.answer].setting("signed_by", .integer(Sample.start))
-    try expectRefused(lie, "is no answer behind an anchor")
+    try expectRefused(lie, "is not an answer after an anchor")
     lie = whole
     lie.lines[lie.answer] = lie.lines[lie.answer]
       .setting("entitlement.gives_access", .boolean(true))
@@ -75,45 +75,45 @@ import Testing
     try expectRefused(lie, "is of another fold")
   }
 
-  @Test func aboutPlaces() throws {
+  @Test func `a false seq or chain hash is found`() throws {
     let whole = try made()
     var lie = whole
-    lie.lines[lie.places[0]] = lie.lines[lie.places[0]].setting("seq", .integer(.max))
-    try expectRefused(lie, "the chain does not begin anew here")
+    lie.lines[lie.entries[0]] = lie.lines[lie.entries[0]].setting("seq", .integer(.max))
+    try expectRefused(lie, "the chain cannot begin here")
     lie = whole
-    // Behind an honest segment, one that goes on from an invented hash.
+    // After a true segment, one that continues from an invented hash.
     lie.lines.insert(
       .object([
         ("object", .string("before")), ("seq", .integer(6)),
         ("hash", .string(String(repeating: "ab", count: 32))),
       ]), at: lie.answer)
-    try expectRefused(lie, "from another hash than it came to")
+    try expectRefused(lie, "from another hash than the one it reached")
     lie = whole
     lie.lines.removeSubrange(1..<lie.answer)
     try expectRefused(lie, "there is no event to answer from")
   }
 
-  /// Of a journal that was made anew for the occasion, what somebody kept knows better.
-  @Test func againstWhatWasKept() throws {
+  /// The journal is made again with other receive times; an anchor of the first one is retained.
+  @Test func `a bundle of a rewritten journal contradicts a retained anchor`() throws {
     let installation = try Installation()
-    let file = installation.folder.appending(path: "kept.ndjson").path
+    let file = installation.folder.appending(path: "retained.ndjson").path
     let post = try installation.sign(Sample.notification(1))
     _ = try installation.run("ingest", try installation.file("one", [post]))
     #expect(try installation.run("anchor", "--append", file).code == 0)
     let bundle = installation.folder.appending(path: "b.ndjson").path
     #expect(try installation.run("export", "--only", "7000", "--bundle", bundle).code == 0)
     let good = try installation.run("verify", "--bundle", bundle, "--anchors", file)
-    #expect(good.code == 0 && good.output.contains("1 of its places"), "\(good)")
-    try installation.removeRows()
+    #expect(good.code == 0 && good.output.contains("1 of its chain hashes"), "\(good)")
+    try installation.removeProjections()
     try FileManager.default.removeItem(at: installation.journal)
     _ = try installation.run("ingest", try installation.file("one", [post]))
-    let anew = installation.folder.appending(path: "anew.ndjson").path
-    #expect(try installation.run("export", "--only", "7000", "--bundle", anew).code == 0)
-    let found = try installation.run("verify", "--bundle", anew, "--anchors", file)
-    #expect(found.code == 1 && found.output.contains("knows another history"), "\(found)")
+    let second = installation.folder.appending(path: "second.ndjson").path
+    #expect(try installation.run("export", "--only", "7000", "--bundle", second).code == 0)
+    let found = try installation.run("verify", "--bundle", second, "--anchors", file)
+    #expect(found.code == 1 && found.output.contains("has another history"), "\(found)")
   }
 
-  @Test func throughAPipe() throws {
+  @Test func `a bundle is verified from a pipe`() throws {
     let whole = try made()
     let verified = try RunningCommand(
       [
@@ -124,8 +124,8 @@ import Testing
     #expect(verified.code == 0, "\(verified)")
   }
 
-  /// Nothing but a plain file is ever replaced.
-  @Test func whereNoFileIs() throws {
+  /// `--force` does not replace links and pipes.
+  @Test func `export replaces only a regular file`() throws {
     let whole = try made()
     let folder = whole.installation.folder
     let link = folder.appending(path: "link").path
@@ -133,11 +133,11 @@ import Testing
     let pipe = folder.appending(path: "pipe").path
     #expect(mkfifo(pipe, 0o600) == 0)
     for path in [link, pipe] {
-      for words in [["--output", path], ["--only", "7000", "--bundle", path]] {
+      for arguments in [["--output", path], ["--only", "7000", "--bundle", path]] {
         let run = try whole.installation.launch(
-          ["export", "--force", "--config", whole.installation.config.path] + words
+          ["export", "--force", "--config", whole.installation.config.path] + arguments
         ).finish()
-        #expect(run.code == 3 && run.errors.contains("is no plain file"), "\(run)")
+        #expect(run.code == 3 && run.errors.contains("is not a regular file"), "\(run)")
       }
     }
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "nowhere")

@@ -4,11 +4,11 @@ import StrictJSON
 import Support
 import Testing
 
-/// One customer's evidence, checked by somebody who has nothing but the file and a public key.
+/// One customer's evidence, checked with only the file, the roots and a public key.
 @Suite struct BundleTests {
   private static let customer = "701"
 
-  /// Twelve events of two customers, an anchor kept after the fourth and the eighth.
+  /// Twelve events of two customers, with an anchor after the fourth and the eighth.
   private func filled() throws -> (Installation, anchors: String) {
     let installation = try Installation()
     let anchors = installation.folder.appending(path: "anchors.ndjson").path
@@ -18,17 +18,18 @@ import Testing
       }
       let ingested = try installation.run(
         "ingest", try installation.file("from\(first)", lines))
-      guard ingested.code == 0 else { throw Trouble("\(ingested)") }
+      guard ingested.code == 0 else { throw TestFailure("\(ingested)") }
       if first < 9 { #expect(try installation.run("anchor", "--append", anchors).code == 0) }
     }
     return (installation, anchors)
   }
 
-  private func export(_ installation: Installation, _ words: String...) throws -> URL {
+  private func export(_ installation: Installation, _ arguments: String...) throws -> URL {
     let file = installation.folder.appending(path: "\(UUID().uuidString).ndjson")
-    let words = ["export", "--only", Self.customer, "--bundle", file.path, "--json"] + words
-    let made = try installation.launch(words + ["--config", installation.config.path]).finish()
-    guard made.code == 0 else { throw Trouble("\(made)") }
+    let arguments =
+      ["export", "--only", Self.customer, "--bundle", file.path, "--json"] + arguments
+    let made = try installation.launch(arguments + ["--config", installation.config.path]).finish()
+    guard made.code == 0 else { throw TestFailure("\(made)") }
     return file
   }
 
@@ -38,16 +39,16 @@ import Testing
     return file.path
   }
 
-  /// Somebody elsewhere: no data folder, no key, only the roots.
+  /// Checks a bundle in an installation that has the roots, but neither data nor key.
   private func check(
-    _ bundle: URL, by reader: Installation, _ words: String...
-  ) throws -> Finished {
+    _ bundle: URL, by reader: Installation, _ arguments: String...
+  ) throws -> CommandResult {
     try reader.launch(
-      ["verify", "--bundle", bundle.path, "--config", reader.config.path] + words
+      ["verify", "--bundle", bundle.path, "--config", reader.config.path] + arguments
     ).finish()
   }
 
-  @Test func holdsWithoutAnyData() throws {
+  @Test func `a bundle is verified without a data folder`() throws {
     let (installation, _) = try filled()
     let bundle = try export(installation)
     let reader = try Installation(authority: installation.authority)
@@ -59,7 +60,7 @@ import Testing
     #expect(report["key_compared"]?.boolean == true)
     #expect(report["answer_compared"]?.boolean == true)
     #expect(!FileManager.default.fileExists(atPath: reader.data.path))
-    // What it says is what the service says, and its bodies are what came.
+    // Its answer is that of `entitlement`, and its bodies are the journaled ones.
     let time = try #require(report["entitlement"]?["as_of"]?.integer)
     let row = try #require(
       try installation.run("entitlement", Self.customer, "--as-of", "\(time)", "--json")
@@ -75,7 +76,7 @@ import Testing
     #expect(bodies.count == 6 && bodies.allSatisfy { exported.contains($0) })
   }
 
-  @Test func keptAnchorsMakeItShort() throws {
+  @Test func `anchors make a bundle shorter`() throws {
     let (installation, anchors) = try filled()
     func count(_ kind: String, in bundle: URL) throws -> Int {
       try String(contentsOf: bundle, encoding: .utf8).split(separator: "\n")
@@ -84,58 +85,58 @@ import Testing
     #expect(try installation.run("anchor", "--append", anchors).code == 0)
     let more = try (13...20).map { try installation.sign(Sample.notification($0, otid: "700")) }
     #expect(try installation.run("ingest", try installation.file("more", more)).code == 0)
-    // From each event to its anchor, and not from the first event to the head.
+    // Links lead from each event to the next anchor, not from the first event to the head.
     let short = try export(installation, "--anchors", anchors)
     #expect(try count("anchor", in: short) == 3 && count("link", in: short) == 6)
     #expect(try check(short, by: installation).code == 0)
     let long = try export(installation)
     #expect(try count("anchor", in: long) == 1 && count("link", in: long) == 14)
     #expect(try check(long, by: installation).code == 0)
-    // Anchors of another journal are of no use, and do no harm.
+    // Anchors of another journal are ignored.
     let (other, _) = try filled()
     let alone = try export(other, "--anchors", anchors)
     #expect(try count("anchor", in: alone) == 1)
     #expect(try check(alone, by: other).code == 0)
   }
 
-  @Test func aChangedByteIsRefused() throws {
+  @Test func `a changed byte is found`() throws {
     let (installation, anchors) = try filled()
     let bundle = try export(installation, "--anchors", anchors)
     let whole = try Data(contentsOf: bundle)
     let file = installation.folder.appending(path: "changed.ndjson")
     var dice = SeededGenerator(seed: 20_260_101)
-    var places = (0..<40).map { _ in Int.random(in: 0..<whole.count, using: &dice) }
-    places.append(whole.count - 1)
-    for place in places {
+    var offsets = (0..<40).map { _ in Int.random(in: 0..<whole.count, using: &dice) }
+    offsets.append(whole.count - 1)
+    for offset in offsets {
       var bytes = whole
-      bytes[place] ^= 1 << UInt8.random(in: 0..<7, using: &dice)
+      bytes[offset] ^= 1 << UInt8.random(in: 0..<7, using: &dice)
       try bytes.write(to: file)
       let checked = try check(file, by: installation)
-      #expect(checked.code == 1, "byte \(place): \(checked)")
-      #expect(checked.firstLine.hasPrefix("promise "), "byte \(place): \(checked)")
+      #expect(checked.code == 1, "byte \(offset): \(checked)")
+      #expect(checked.firstLine.hasPrefix("promise "), "byte \(offset): \(checked)")
     }
   }
 
-  @Test func aLineLessOrMoreIsRefused() throws {
+  @Test func `a removed, repeated or moved line is found`() throws {
     let (installation, anchors) = try filled()
     let bundle = try export(installation, "--anchors", anchors)
     let lines = try String(contentsOf: bundle, encoding: .utf8).split(separator: "\n")
     let file = installation.folder.appending(path: "changed.ndjson")
-    for place in lines.indices {
+    for index in lines.indices {
       var (fewer, doubled, swapped) = (lines, lines, lines)
-      fewer.remove(at: place)
-      doubled.insert(lines[place], at: place)
-      if place > 0 { swapped.swapAt(place, place - 1) }
-      for changed in [fewer, doubled, place > 0 ? swapped : fewer, Array(lines[..<place])] {
+      fewer.remove(at: index)
+      doubled.insert(lines[index], at: index)
+      if index > 0 { swapped.swapAt(index, index - 1) }
+      for changed in [fewer, doubled, index > 0 ? swapped : fewer, Array(lines[..<index])] {
         try Data((changed.joined(separator: "\n") + "\n").utf8).write(to: file)
         let checked = try check(file, by: installation)
-        #expect(checked.code == 1, "line \(place + 1): \(checked)")
+        #expect(checked.code == 1, "line \(index + 1): \(checked)")
       }
     }
   }
 
-  /// Sealed anew by somebody else's key: only the right key can tell, and does.
-  @Test func anotherKeyIsRefused() throws {
+  /// A bundle with another seal is found only by comparing with the right public key.
+  @Test func `another key and another root are refused`() throws {
     let (installation, _) = try filled()
     let bundle = try export(installation)
     let stranger = try Installation(authority: installation.authority)
@@ -145,13 +146,13 @@ import Testing
     #expect(checked.output.contains("not signed by that key"))
     let unknown = try check(bundle, by: installation)
     #expect(unknown.code == 0 && unknown.output.contains("--anchor-key"), "\(unknown)")
-    // Nor does another root prove what is in it.
+    // Another root does not prove the events.
     let another = try check(bundle, by: try Installation())
     #expect(another.code == 1)
     #expect(another.firstLine.hasPrefix("promise 3 broken at seq 1:"), "\(another)")
   }
 
-  @Test func aPastMomentAndV1() throws {
+  @Test func `a bundle answers as of a past moment`() throws {
     let (installation, _) = try filled()
     let past = try export(installation, "--as-of", "\(Sample.start + 3 * 60_000)")
     let checked = try check(past, by: installation, "--json")
@@ -161,28 +162,28 @@ import Testing
     #expect(answer["gives_access"]?.boolean == true)
   }
 
-  @Test func mistakesAreNamed() throws {
+  @Test func `mistakes in the arguments are named`() throws {
     let (installation, _) = try filled()
     let there = try export(installation)
-    for (words, code, text) in [
+    for (arguments, code, text) in [
       (["export", "--bundle", "b"], 2, "--only"),
       (["export", "--only", "701", "--bundle", "b", "--compress"], 2, "--compress"),
-      (["export", "--only", "999", "--bundle", "b"], 1, "no events of that id"),
+      (["export", "--only", "999", "--bundle", "b"], 1, "no events with this id"),
       (["export", "--only", "701", "--bundle", there.path], 3, "--force"),
       (["export", "--only", "701", "--bundle", "b", "--anchors", "none"], 3, "--anchors"),
       (["export", "--anchors", "a"], 2, "--bundle"),
       (["verify", "--bundle", "none"], 3, "check the path"),
-      (["verify", "--bundle", installation.config.path], 1, "is no line of a bundle"),
+      (["verify", "--bundle", installation.config.path], 1, "is not a line of a bundle"),
       (["verify", "--bundle", there.path, "--anchor-key", there.path], 3, "PEM"),
     ] as [([String], Int32, String)] {
-      let run = try installation.launch(words + ["--config", installation.config.path]).finish()
-      #expect(run.code == code, "\(words): \(run)")
-      #expect((run.output + run.errors).contains(text), "\(words): \(run)")
+      let run = try installation.launch(arguments + ["--config", installation.config.path]).finish()
+      #expect(run.code == code, "\(arguments): \(run)")
+      #expect((run.output + run.errors).contains(text), "\(arguments): \(run)")
     }
   }
 
-  /// The commands that the README shows, as they stand there.
-  @Test func byHandAsTheReadmeShows() throws {
+  /// Runs the shell commands of the README unchanged.
+  @Test func `the commands of the README verify an event with OpenSSL alone`() throws {
     let (installation, _) = try filled()
     let bundle = try export(installation)
     let readme = try String(

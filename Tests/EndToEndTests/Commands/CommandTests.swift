@@ -3,12 +3,12 @@ import StrictJSON
 import Support
 import Testing
 
-/// The commands: words, exit codes, output, beside the daemon and at rest.
+/// The commands: arguments, exit codes and output, beside the daemon and without one.
 @Suite struct CommandTests {
   private static let names = [
     "serve", "ingest", "entitlement", "history", "explain", "events", "export",
     "rebuild", "verify", "anchor", "quarantine", "simulate", "version", "demo", "backup",
-    "restore",
+    "restore", "init", "doctor", "help", "man", "completions",
   ]
 
   /// Twelve renewals of two customers, a month or so apart.
@@ -20,16 +20,18 @@ import Testing
           number, otid: "700\(number % 2)", type: number < 3 ? "SUBSCRIBED" : "DID_RENEW",
           environment: number > 10 ? "Sandbox" : "Production"))
     }
-    let kept = lines.enumerated().map { number, line in
+    let timed = lines.enumerated().map { number, line in
       Array("{\"received_at_ms\":\(Sample.start + Int64(number) * 1000),\"body\":".utf8) + line
         + [UInt8(ascii: "}")]
     }
-    let ingested = try installation.run("ingest", try installation.file("all", kept))
+    let ingested = try installation.run("ingest", try installation.file("all", timed))
     #expect(ingested.code == 0, "\(ingested)")
     return installation
   }
 
-  @Test(arguments: names) func helpHasAnExample(name: String) throws {
+  @Test(arguments: names) func `every command has help with an example and refuses unknown flags`(
+    name: String
+  ) throws {
     let installation = try Installation()
     let help = try installation.launch([name, "--help"]).finish()
     #expect(help.code == 0 && help.errors.isEmpty, "\(help)")
@@ -40,17 +42,17 @@ import Testing
     #expect(unknown.output.isEmpty && !unknown.errors.isEmpty)
   }
 
-  @Test func words() throws {
+  @Test func `wrong arguments exit with 2`() throws {
     let installation = try Installation()
-    for words in [
+    for arguments in [
       [], ["nonsense"], ["entitlement"], ["entitlement", "1", "2"], ["quarantine"],
       ["quarantine", "admit"], ["quarantine", "admit", "x"], ["ingest"], ["verify", "now"],
       ["events", "--limit", "0"], ["events", "--limit"], ["events", "--since", "yesterday"],
       ["entitlement", "1", "--environment", "production"], ["entitlement", "1", "--as-of", "x"],
       ["events", "--limit", "1", "--limit", "2"],
     ] {
-      let finished = try installation.launch(words).finish()
-      #expect(finished.code == 2, "\(words): \(finished)")
+      let finished = try installation.launch(arguments).finish()
+      #expect(finished.code == 2, "\(arguments): \(finished)")
     }
     #expect(try installation.launch(["--help"]).finish().code == 0)
     let version = try installation.launch(["version", "--json"]).finish()
@@ -58,12 +60,12 @@ import Testing
     #expect(try version.lines().first?["version"]?.string != nil)
   }
 
-  @Test func entitlementAtItsTimes() throws {
+  @Test func `entitlement answers by both clocks`() throws {
     let installation = try filled()
     let day = Sample.day
-    func ask(_ words: String...) throws -> Finished {
+    func ask(_ arguments: String...) throws -> CommandResult {
       try installation.launch(
-        ["entitlement", "7001", "--json", "--config", installation.config.path] + words
+        ["entitlement", "7001", "--json", "--config", installation.config.path] + arguments
       ).finish()
     }
     #expect(try installation.run("entitlement", "no-such-id").code == 1)
@@ -90,7 +92,7 @@ import Testing
     #expect(text.code == 0 && text.output.contains("status") && text.output.contains("active"))
   }
 
-  @Test func historyShowsWhatChanged() throws {
+  @Test func `history shows what each event changed, as the HTTP route does`() throws {
     let installation = try filled()
     let history = try installation.run("history", "7001", "--json").lines()
     #expect(history.map { $0["seq"]?.integer } == [1, 3, 5, 7, 9])
@@ -107,11 +109,11 @@ import Testing
     try daemon.stop()
   }
 
-  @Test func eventsFiltered() throws {
+  @Test func `events are filtered`() throws {
     let installation = try filled()
-    func seqs(_ words: String...) throws -> [Int64] {
+    func seqs(_ arguments: String...) throws -> [Int64] {
       let finished = try installation.launch(
-        ["events", "--json", "--config", installation.config.path] + words
+        ["events", "--json", "--config", installation.config.path] + arguments
       ).finish()
       return try finished.lines().compactMap { $0["seq"]?.integer }
     }
@@ -130,7 +132,7 @@ import Testing
     #expect(try installation.run("events", "--since", since, "--until", since).code == 2)
   }
 
-  @Test func eventsFollow() throws {
+  @Test func `events follows the journal until SIGINT`() throws {
     let installation = try filled()
     let daemon = try installation.start()
     let following = try installation.launch([
@@ -143,11 +145,10 @@ import Testing
     let finished = try following.finish(within: 5)
     #expect(finished.code == 0)
     #expect(try finished.lines().count == 2)
-    // A daemon that ends and starts again does not end it.
     try daemon.stop()
   }
 
-  @Test func rebuildBesideReaders() throws {
+  @Test func `readers see the same row during rebuilds`() throws {
     let installation = try filled()
     let daemon = try installation.start()
     let port = daemon.port
@@ -180,8 +181,8 @@ import Testing
     }
     stop.set()
     done.wait()
-    #expect(!wrong.isSet, "a reader saw something else than \(expected ?? "")")
-    // What comes after the swap is in the new rows.
+    #expect(!wrong.isSet, "a reader did not see \(expected ?? "")")
+    // What is journaled after the switch is in the new projection.
     let body = try installation.sign(Sample.notification(50, otid: "7001"))
     #expect(daemon.client().post(body)?.status == 200)
     #expect(daemon.client().get(path)?.json?["last_event"]?["seq"]?.integer == 13)
@@ -189,8 +190,8 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  /// Commands see whole states while the daemon writes, and it does not notice them.
-  @Test func commandsBesideALoadedDaemon() throws {
+  /// Commands read consistent states while the daemon writes.
+  @Test func `commands succeed beside a loaded daemon and do not disturb it`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let port = daemon.port
@@ -226,7 +227,7 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  @Test func aFlagWinsOverTheFile() throws {
+  @Test func `a flag wins over the configuration file`() throws {
     let installation = try filled()
     let elsewhere = installation.folder.appending(path: "elsewhere").path
     #expect(try installation.run("events", "--data", elsewhere).code != 0)

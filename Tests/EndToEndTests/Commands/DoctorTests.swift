@@ -3,9 +3,9 @@ import StrictJSON
 import Support
 import Testing
 
-/// `doctor`: what it finds, and that it finds nothing where nothing is wrong.
+/// `doctor`: what it finds, and that it finds nothing in a sound installation.
 @Suite struct DoctorTests {
-  /// A check: topic, whether it is a finding, what it says and what to do.
+  /// One line of `doctor --json`.
   private struct Check: CustomStringConvertible {
     let topic: String, isFinding: Bool, what: String, next: String?
     var description: String { "\(topic): \(what) → \(next ?? "")" }
@@ -31,7 +31,7 @@ import Testing
     try examine(installation).filter(\.isFinding)
   }
 
-  /// One app, in the Sandbox alone, so that the trial's own root is no finding; one token.
+  /// One app with only the Sandbox, so that the extra root of the tests is no finding; one token.
   private func sound() throws -> Installation {
     let installation = try Installation()
     try installation.configure(apps: [
@@ -48,12 +48,12 @@ import Testing
     #expect(daemon.client().post(body)?.status == 200)
   }
 
-  /// Without the index that all readers of a write-ahead log share, and mark.
+  /// The files without `-shm`, which every reader of a write-ahead log writes to.
   private func content(_ installation: Installation) throws -> [String: Data] {
     try installation.files().filter { !$0.key.hasSuffix("-shm") }
   }
 
-  @Test func nothingWrongBesideADaemonAndAtRest() throws {
+  @Test func `a sound installation has no findings, with and without a daemon`() throws {
     let installation = try sound()
     let daemon = try installation.start()
     for number in 1...3 { try post(installation, daemon, number) }
@@ -78,7 +78,7 @@ import Testing
     #expect(text.code == 0 && text.output.hasSuffix("0 findings\n"))
   }
 
-  @Test func anExtraRootForProduction() throws {
+  @Test func `an extra root trusted for Production is a finding`() throws {
     let installation = try Installation()
     let found = try findings(installation).filter { $0.topic == "roots" }
     #expect(
@@ -86,7 +86,7 @@ import Testing
     #expect(found.first?.next?.contains("trustRoots") == true)
   }
 
-  @Test func aConfigurationThatIsNone() throws {
+  @Test func `a refused or empty configuration is a finding`() throws {
     let installation = try Installation()
     try Data(#"{"lisen":"x"}"#.utf8).write(to: installation.config)
     let found = try findings(installation)
@@ -99,7 +99,7 @@ import Testing
       ])
   }
 
-  @Test func permissions() throws {
+  @Test func `files open to others are findings`() throws {
     let installation = try sound()
     let daemon = try installation.start()
     try post(installation, daemon, 1)
@@ -114,20 +114,20 @@ import Testing
     #expect(found.contains { $0.contains("config.json can be changed by others (mode 0666)") })
   }
 
-  @Test func quarantineRowsAndSilenceOfANewApp() throws {
+  @Test func `quarantined notifications and a silent new app are findings`() throws {
     let installation = try sound()
     let daemon = try installation.start()
     let body = try installation.sign(Sample.notification(1, bundleId: "com.foreign"))
     #expect(daemon.client().post(body)?.status == 422)
     #expect(try daemon.stop().code == 0)
     let found = try findings(installation)
-    #expect(found.contains { $0.topic == "quarantine" && $0.what == "1 kept: 1 other_app" })
+    #expect(found.contains { $0.topic == "quarantine" && $0.what == "1 stored: 1 other_app" })
     #expect(
       found.contains { $0.topic == "arrivals" && $0.next?.contains("App Store Connect") == true })
     #expect(found.count == 2, "\(found)")
   }
 
-  @Test func noRows() throws {
+  @Test func `a missing projection is a finding`() throws {
     let installation = try sound()
     let daemon = try installation.start()
     try post(installation, daemon, 1)
@@ -137,8 +137,8 @@ import Testing
     #expect(found.map(\.topic) == ["rows"] && found.first?.next?.contains("rebuild") == true)
   }
 
-  /// Twenty-five events, one a minute, the last some days ago: Production that has gone quiet.
-  @Test func anUnusualSilence() throws {
+  /// Twenty-five events of Production, one per minute, the last three days ago.
+  @Test func `an unusual silence of an app is a finding`() throws {
     let installation = try Installation()
     let now = Int64(Date().timeIntervalSince1970 * 1000)
     func events(endingAt end: Int64) throws -> String {
@@ -157,13 +157,13 @@ import Testing
       found.first?.what
         == "com.example.app Production: the last one 3 days ago; the longest pause among the last "
         + "25 was 60 seconds")
-    // The same pace up to now is none.
+    // The same events up to now are no finding.
     try FileManager.default.removeItem(at: installation.data)
     #expect(try installation.run("ingest", try events(endingAt: now)).code == 0)
     #expect(try findings(installation).filter { $0.topic == "arrivals" }.isEmpty)
   }
 
-  @Test func anchors() throws {
+  @Test func `a missing or badly chosen anchors file is a finding`() throws {
     let installation = try sound()
     let inside = installation.data.appending(path: "anchors.ndjson").path
     let file = installation.folder.appending(path: "anchors.ndjson").path
@@ -188,18 +188,19 @@ import Testing
     #expect(good.contains { $0.what == "public key " + (key.dropFirst().first ?? "none") })
     #expect(good.contains { $0.what.hasPrefix("the last is of seq 1, ") })
     try anchored(inside)
-    #expect(try findings(installation).contains { $0.what.hasSuffix("lies beside the journal") })
+    #expect(
+      try findings(installation).contains { $0.what.hasSuffix("is stored beside the journal") })
   }
 
-  @Test func aDaemonThatIsNotReady() throws {
+  @Test func `a daemon that is not ready is a finding`() throws {
     let installation = try Installation()
     try installation.configure(with: [
       ("limits", .object([("diskBytes", .integer(1_000_000_000_000_000))]))
     ])
-    let daemon = try installation.startWithoutRows()
+    let daemon = try installation.startWithoutProjection()
     let found = try findings(installation)
     #expect(found.contains { $0.topic == "daemon" && $0.what == "not ready: disk_floor" })
-    #expect(found.contains { $0.topic == "disk" && $0.what.contains("under the floor") })
+    #expect(found.contains { $0.topic == "disk" && $0.what.contains("less than diskBytes") })
     try daemon.stop()
   }
 }
@@ -208,7 +209,7 @@ extension Installation {
   /// One token that reads everything of the configured apps.
   fileprivate func configureTokens() throws {
     let root = try JSONDocument(parsing: Array(try Data(contentsOf: config))).root
-    guard case .object(let members) = root.value else { throw Trouble("the configuration") }
+    guard case .object(let members) = root.value else { throw TestFailure("the configuration") }
     let tokens = members.map { name, value -> (String, JSONValue) in
       guard name == "readTokens", case .array(let all) = value else { return (name, value) }
       return (name, .array(Array(all.prefix(1))))

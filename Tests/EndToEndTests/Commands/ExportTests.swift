@@ -3,9 +3,9 @@ import StrictJSON
 import Support
 import Testing
 
-/// The journal as a file: whole, the same bytes every time, and as good as the journal elsewhere.
+/// The journal as a file: complete, the same bytes every time, and enough for another journal.
 @Suite struct ExportTests {
-  /// Twelve events of three customers, one of them twice delivered, and one about nobody.
+  /// Twelve events of three customers, one of them delivered twice.
   private func filled() throws -> Installation {
     let installation = try Installation()
     let lines = try (1...12).map { number in
@@ -22,12 +22,15 @@ import Testing
 
   private func bytes(_ path: String) throws -> Data { try Data(contentsOf: URL(filePath: path)) }
 
-  @Test(arguments: [false, true]) func thereAndBack(isCompressed: Bool) throws {
+  @Test(arguments: [false, true])
+  func `an export that was ingested elsewhere is exported again with the same bytes`(
+    isCompressed: Bool
+  ) throws {
     let one = try filled()
     let first = file(one, "first")
     let form = isCompressed ? ["--compress"] : []
-    func run(_ installation: Installation, _ words: [String]) throws -> Finished {
-      try installation.launch(words + ["--config", installation.config.path]).finish()
+    func run(_ installation: Installation, _ arguments: [String]) throws -> CommandResult {
+      try installation.launch(arguments + ["--config", installation.config.path]).finish()
     }
     let exported = try run(one, ["export", "--output", first] + form)
     #expect(exported.code == 0 && exported.output.contains("12 events"), "\(exported)")
@@ -44,8 +47,8 @@ import Testing
     }
   }
 
-  /// A line that was taken out, changed or moved is not the chain, and nothing behind it is taken.
-  @Test func keepsTheChainOrRefuses() throws {
+  /// A line after a removed, changed or moved one does not chain; no later line is journaled.
+  @Test func `keep-chain stops at the first line that does not chain`() throws {
     let one = try filled()
     let exported = try one.run("export")
     let lines = exported.output.split(separator: "\n").map(String.init)
@@ -62,7 +65,7 @@ import Testing
       let taken = try other.run("ingest", name, "--keep-chain")
       #expect(taken.code == 1 && taken.errors.contains("line 4 was refused"), "\(taken)")
       #expect(try other.events().count == 3)
-      // Not an empty folder any more.
+      // The folder is not empty any more.
       #expect(try other.run("ingest", name, "--keep-chain").code == 2)
     }
     let plain = try one.copy()
@@ -74,7 +77,7 @@ import Testing
     try daemon.stop()
   }
 
-  @Test func oneCustomerBesideADaemon() throws {
+  @Test func `one customer is exported beside a daemon`() throws {
     let installation = try filled()
     let daemon = try installation.start()
     let exported = try installation.run("export", "--only", "7001")
@@ -85,7 +88,7 @@ import Testing
     try daemon.stop()
   }
 
-  @Test func filesThatCannotBe() throws {
+  @Test func `an existing file is not replaced and a damaged one is not ingested`() throws {
     let installation = try filled()
     let path = file(installation, "there")
     try Data("mine".utf8).write(to: URL(filePath: path))
@@ -95,7 +98,7 @@ import Testing
     #expect(try installation.run("export", "--output", path, "--force").code == 0)
     #expect(try bytes(path).count > 1000)
     #expect(try installation.run("export", "--output", "/no/such/folder/x").code == 3)
-    // A compressed file that was cut off or changed is damaged, not shorter.
+    // A truncated compressed file is reported as damaged, not read as a shorter one.
     #expect(try installation.run("export", "--output", path, "--force", "--compress").code == 0)
     let whole = try bytes(path)
     for damaged in [whole.dropLast(9), whole.prefix(40)] {

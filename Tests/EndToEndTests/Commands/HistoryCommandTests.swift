@@ -4,24 +4,29 @@ import StrictJSON
 import Support
 import Testing
 
-/// One customer's life, on the terminal and over HTTP.
+/// One customer's timeline, as text, as JSON and over HTTP.
 @Suite struct HistoryCommandTests {
-  private func ingest(_ installation: Installation, _ lines: [[UInt8]], kept: [Int64] = []) throws {
-    let lines = zip(lines, kept.map(Optional.some) + Array(repeating: nil, count: lines.count))
-      .map { line, time in
-        guard let time else { return line }
-        return Array("{\"received_at_ms\":\(time),\"body\":".utf8) + line + Array("}".utf8)
-      }
+  private func ingest(_ installation: Installation, _ lines: [[UInt8]], receivedAt: [Int64] = [])
+    throws
+  {
+    let lines = zip(
+      lines, receivedAt.map(Optional.some) + Array(repeating: nil, count: lines.count)
+    )
+    .map { line, time in
+      guard let time else { return line }
+      return Array("{\"received_at_ms\":\(time),\"body\":".utf8) + line + Array("}".utf8)
+    }
     let finished = try installation.run("ingest", try installation.file("lines", lines))
     #expect(finished.code == 0, "\(finished)")
   }
 
-  private func history(_ installation: Installation, _ words: String...) throws -> Finished {
-    try installation.launch(["history", "--config", installation.config.path] + words).finish()
+  private func history(_ installation: Installation, _ arguments: String...) throws -> CommandResult
+  {
+    try installation.launch(["history", "--config", installation.config.path] + arguments).finish()
   }
 
-  /// A purchase, a renewal, a refund with money, and a cancellation that came late.
-  private func life() throws -> Installation {
+  /// A purchase, a renewal, a refund with a price, and a cancellation that arrived late.
+  private func timeline() throws -> Installation {
     let installation = try Installation()
     let refund = Sample.notification(90, type: "REFUND")
       .setting("data.transaction.transactionId", .string("70005"))
@@ -42,12 +47,12 @@ import Testing
     ]
     try ingest(
       installation, try all.map(installation.sign),
-      kept: (0..<4).map { Sample.start + Int64($0) * 1000 })
+      receivedAt: (0..<4).map { Sample.start + Int64($0) * 1000 })
     return installation
   }
 
-  @Test func textForPeople() throws {
-    let installation = try life()
+  @Test func `the text shows each event with its changes`() throws {
+    let installation = try timeline()
     let shown = try history(installation, "7000")
     #expect(shown.code == 0)
     let blocks = shown.output.components(separatedBy: "\n\n")
@@ -63,11 +68,11 @@ import Testing
     #expect(blocks[3].hasPrefix("#3  refunded  (REFUND)\n"))
     #expect(
       blocks[3].contains(
-        "    transaction 70005, 9.99 DKK, taken back as of 2026-01-01T01:20:00Z, 67.932 %\n"))
+        "    transaction 70005, 9.99 DKK, revoked as of 2026-01-01T01:20:00Z, 67.932 %\n"))
     #expect(blocks[3].contains("    price: – → 9.99 DKK"))
     #expect(blocks[4].hasPrefix("#4  auto-renewal turned off"))
     #expect(
-      blocks[4].contains("\n    late: something signed 1 h 27 min later had come before it\n"))
+      blocks[4].contains("\n    late: an event signed 1 h 27 min later was received before it\n"))
     #expect(blocks[4].contains("\n    changed nothing"))
     let lines = try history(installation, "7000", "--json").lines()
     #expect(lines.map { $0["late_by"]?.integer } == [nil, nil, nil, Int64(87 * 60_000)])
@@ -77,8 +82,8 @@ import Testing
     #expect(lines.allSatisfy { $0["redeliveries"]?.kind == .null && $0["payload"] == nil })
   }
 
-  /// Whatever is in it: at most 100 columns, and nothing that a terminal would obey.
-  @Test func hostileDataStaysInItsColumns() throws {
+  /// No line is wider than 100 columns or has a character that controls the terminal.
+  @Test func `hostile data stays within 100 columns and has no control characters`() throws {
     let installation = try Installation()
     let wide = String(repeating: "産品", count: 90)
     let long = String(repeating: "very.long.product.", count: 40)
@@ -94,9 +99,9 @@ import Testing
       Sample.notification(3, otid: id).setting("subtype", .string(bad)),
     ]
     try ingest(installation, try all.map(installation.sign))
-    for words in [[id], [id, "--raw"]] {
+    for arguments in [[id], [id, "--raw"]] {
       let shown = try installation.launch(
-        ["history", "--config", installation.config.path] + words
+        ["history", "--config", installation.config.path] + arguments
       ).finish()
       #expect(shown.code == 0 && shown.output.contains("<U+202E>"))
       for line in shown.output.split(separator: "\n") {
@@ -109,7 +114,7 @@ import Testing
             $0.properties.generalCategory != .control && $0.properties.generalCategory != .format
           })
       }
-      // Nothing of it is left out.
+      // No text is left out.
       let joined = shown.output.filter { $0 != "\n" && $0 != " " }
       #expect(joined.contains(long) && joined.contains(wide) && joined.contains(id))
     }
@@ -124,10 +129,10 @@ import Testing
       if let found, found["count"]?.integer ?? 0 >= count { return found }
       usleep(25_000)
     }
-    throw Trouble("no \(count) redeliveries")
+    throw TestFailure("no \(count) redeliveries")
   }
 
-  @Test func whatCameAgainIsCounted() throws {
+  @Test func `redeliveries are counted`() throws {
     let installation = try Installation()
     let body = try installation.sign(Sample.notification(1))
     let daemon = try installation.start()
@@ -137,26 +142,28 @@ import Testing
       let answer = try #require(client.post(body)?.json)
       #expect(answer["outcome"]?.string == (number == 0 ? "accepted" : "duplicate"))
     }
-    // By itself, after a moment.
+    // Written without a further event, after a second.
     let found = try redeliveries(client, 3)
     let times = [found["first_at"]?.integer ?? 0, found["last_at"]?.integer ?? 0]
     #expect(found["count"]?.integer == 3 && times == times.sorted() && times[0] >= begun)
-    // With the next event's, or at the end.
+    // Written with the next event, or at the end.
     #expect(client.post(body)?.status == 200)
     #expect(client.post(try installation.sign(Sample.notification(2)))?.status == 200)
     #expect(client.post(body)?.status == 200)
     #expect(try daemon.stop().code == 0)
     let lines = try history(installation, "7000", "--json").lines()
     #expect(lines.map { $0["redeliveries"]?["count"]?.integer } == [5, nil])
-    // Offline, with the times a file says.
+    // Without the daemon, with the receive times of a file.
     let before = try installation.verify()
-    let kept = Array("{\"received_at_ms\":\(Sample.start),\"body\":".utf8) + body + Array("}".utf8)
-    #expect(try installation.run("ingest", try installation.file("again", [kept])).code == 0)
+    let timed = Array("{\"received_at_ms\":\(Sample.start),\"body\":".utf8) + body + Array("}".utf8)
+    #expect(try installation.run("ingest", try installation.file("again", [timed])).code == 0)
     let last = try history(installation, "7000", "--json").lines()
     #expect(last[0]["redeliveries"]?["count"]?.integer == 6)
     #expect(last[0]["redeliveries"]?["first_at"]?.integer == Sample.start)
-    #expect(try history(installation, "7000").output.contains("    came again 6 times, 2026-01-01"))
-    // What was known before it came again.
+    #expect(
+      try history(installation, "7000").output.contains(
+        "    delivered again 6 times, first 2026-01-01"))
+    // Redeliveries after `known_at` are not counted.
     let known = try history(installation, "7000", "--json", "--known-at", "\(Sample.start - 1)")
     #expect(try known.code == 0 && known.lines().isEmpty)
     let after = try installation.verify()
@@ -166,7 +173,7 @@ import Testing
 
   // MARK: Quarantine
 
-  @Test func relativesInQuarantine() throws {
+  @Test func `quarantined notifications are shown where the token covers them`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -180,7 +187,7 @@ import Testing
     let items = try #require(client.get(path)?.json?["items"]).elements
     #expect(items.map { $0["object"]?.string } == ["event", "quarantined", "event"])
     #expect(items[1]["reason"]?.string == "other_app" && items[1]["id"]?.integer == 1)
-    // Another app's token sees what would be that app's, and nothing else; nobody else sees that.
+    // A token of another app sees only what is of that app; a token of neither sees nothing.
     let theirs = try #require(client.get(path, token: Installation.otherAppsToken)?.json)
     #expect(theirs["items"]?.elements.map { $0["object"]?.string } == ["quarantined"])
     #expect(client.get(path, token: Installation.sandboxToken)?.status == 404)
@@ -199,8 +206,8 @@ import Testing
     try daemon.stop()
   }
 
-  /// Any developer may send genuine notifications that name this customer.
-  @Test func noMoreThanAHundred() throws {
+  /// Any developer can send genuine notifications that name this customer.
+  @Test func `at most a hundred quarantined notifications are shown`() throws {
     let installation = try Installation()
     var bodies = try (1...101).map { number in
       try installation.sign(Sample.notification(number, bundleId: "com.example.other"))
@@ -219,15 +226,15 @@ import Testing
     let path = "/v1/entitlements/7000/history"
     let all = try #require(client.get(path)?.json)
     #expect(all["items"]?.elements.count == 100 && all["more_quarantined"]?.boolean == true)
-    // Who may not see one of them is not told that there is more.
+    // A token that does not cover all of them is not told that there are more.
     let theirs = try #require(client.get(path, token: Installation.otherAppsToken)?.json)
     #expect(theirs["items"]?.elements.count == 100)
     #expect(theirs["more_quarantined"]?.boolean == false)
     try daemon.stop()
   }
 
-  /// A folder of before: read as it is, and looked through once a daemon has started on it.
-  @Test func anOlderFolder() throws {
+  /// A folder of schema 1 is read without a migration; the daemon migrates it at its start.
+  @Test func `a folder of an older version is read and then migrated`() throws {
     let installation = try Installation()
     let bodies = try [
       Sample.notification(1), Sample.notification(2, bundleId: "com.example.other"),
@@ -265,7 +272,7 @@ import Testing
 
   // MARK: Payloads
 
-  @Test func rawSaysWhatAppleSaid() throws {
+  @Test func `raw shows the members and values of Apple unchanged`() throws {
     let installation = try Installation()
     let big = "123456789012345678901234567890"
     let notification = Sample.notification(1)

@@ -5,7 +5,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// Files of notifications: stopped at what is bad, with its number, and what came before is kept.
+/// Files of notifications: `ingest` names a bad line, and journals what is before it.
 @Suite struct IngestTests {
   /// A bad line, by its name, and the code it is refused with.
   enum Bad: String, CaseIterable, Sendable {
@@ -34,18 +34,18 @@ import Testing
   }
 
   private func expect(
-    _ finished: Finished, lines: Int64, accepted: Int64, duplicates: Int64 = 0, refused: Int64,
+    _ finished: CommandResult, lines: Int64, accepted: Int64, duplicates: Int64 = 0, refused: Int64,
     location: SourceLocation = #_sourceLocation
   ) throws {
-    let tally = try #require(try finished.lines().last, "\(finished)", sourceLocation: location)
+    let counts = try #require(try finished.lines().last, "\(finished)", sourceLocation: location)
     #expect(
-      tally.value.text == "{\"lines\":\(lines),\"accepted\":\(accepted),"
+      counts.value.text == "{\"lines\":\(lines),\"accepted\":\(accepted),"
         + "\"duplicates\":\(duplicates),\"refused\":\(refused)}", sourceLocation: location)
     #expect(finished.code == (refused == 0 ? 0 : 1), sourceLocation: location)
   }
 
   @Test(arguments: Bad.allCases, [false, true])
-  func stopsAtABadLine(bad: Bad, besideDaemon: Bool) throws {
+  func `ingest stops at a bad line, or skips it if asked`(bad: Bad, besideDaemon: Bool) throws {
     let installation = try Installation()
     let daemon = besideDaemon ? try installation.start() : nil
     let lines =
@@ -60,13 +60,14 @@ import Testing
     try expect(skipped, lines: 7, accepted: 3, duplicates: 3, refused: 1)
     #expect(skipped.errors.contains("line 4 "))
     #expect(try installation.events().count == 6)
-    let kept = try installation.run("quarantine", "list", "--json")
-    #expect(try kept.lines().count == (bad == .foreign ? 1 : 0), "\(kept)")
+    let listed = try installation.run("quarantine", "list", "--json")
+    #expect(try listed.lines().count == (bad == .foreign ? 1 : 0), "\(listed)")
     if let daemon { #expect(try daemon.stop().code == 0) }
     #expect(try installation.verify().code == 0)
   }
 
-  @Test(arguments: [false, true]) func keptReceiveTimes(besideDaemon: Bool) throws {
+  @Test(arguments: [false, true])
+  func `a given receive time is preserved unless it is before the head`(besideDaemon: Bool) throws {
     let installation = try Installation()
     let daemon = besideDaemon ? try installation.start() : nil
     func line(_ number: Int, _ time: String) throws -> [UInt8] {
@@ -75,11 +76,11 @@ import Testing
     }
     let time = Sample.start
     let file = try installation.file(
-      "kept", [line(1, "\(time)"), line(2, "\(time)"), line(3, "\(time + 5)")])
+      "timed", [line(1, "\(time)"), line(2, "\(time)"), line(3, "\(time + 5)")])
     try expect(try installation.run("ingest", file, "--json"), lines: 3, accepted: 3, refused: 0)
     #expect(
       try installation.events().map { $0["received_at"]?.integer } == [time, time, time + 5])
-    // One before the head, in the middle.
+    // A receive time before the head, in the middle of the file.
     let behind = try installation.file(
       "behind", [line(4, "\(time + 6)"), line(5, "\(time + 1)"), line(6, "\(time + 7)")])
     let stopped = try installation.run("ingest", behind, "--json")
@@ -93,17 +94,17 @@ import Testing
       #expect(try installation.run("ingest", file).code == 1, "\(wrong)")
     }
     #expect(try installation.events().count == before)
-    // What comes by itself comes after them.
+    // A line without a receive time is received after them.
     let plain = try installation.file("plain", good(8...8, installation))
     #expect(try installation.run("ingest", plain).code == 0)
     if let daemon { #expect(try daemon.stop().code == 0) }
     #expect(try installation.verify().code == 0)
   }
 
-  @Test func endsInOrderOnAnInterruption() throws {
+  @Test func `an interrupted ingest continues at the next run`() throws {
     let signer = try Installation()
     let lines = try good(1...600, signer)
-    // One that was done before anybody could interrupt it says nothing.
+    // A run that ends before the interruption proves nothing: try again.
     for _ in 0..<10 where try interrupted(Installation(authority: signer.authority), lines) {
       return
     }
@@ -134,7 +135,7 @@ import Testing
     return true
   }
 
-  @Test func aFileThatIsNone() throws {
+  @Test func `a missing file is an error and an empty one is not`() throws {
     let installation = try Installation()
     let absent = try installation.run("ingest", "/no/such/file")
     #expect(absent.code != 0 && absent.errors.contains("/no/such/file"), "\(absent)")
@@ -144,9 +145,11 @@ import Testing
     try expect(nothing, lines: 0, accepted: 0, refused: 0)
   }
 
-  /// Whoever asks after it finds rows, also where somebody else was building them; ^C leaves that
-  /// to the next start, and loses nothing.
-  @Test(arguments: [true, false]) func waitsForRows(isInterrupted: Bool) throws {
+  /// The next command finds rows, also if another process was building them. ^C leaves the
+  /// building to the next start, and no event is lost.
+  @Test(arguments: [true, false]) func `ingest waits for the projection unless interrupted`(
+    isInterrupted: Bool
+  ) throws {
     let installation = try Installation()
     let file = try installation.file("all", good(1...3, installation))
     try FileManager.default.createDirectory(

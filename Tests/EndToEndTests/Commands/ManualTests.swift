@@ -2,32 +2,34 @@ import Foundation
 import Support
 import Testing
 
-/// Completions and the manual page: all that `--help` has is in them, and the programs that read
-/// them take them.
+/// Completions and manual pages contain everything that `--help` prints, and the programs that read
+/// them accept them.
 @Suite struct ManualTests {
-  private func text(_ words: String...) throws -> String {
-    let place = try InitTests.Place()
-    let finished = try place.run(words)
+  private func text(_ arguments: String...) throws -> String {
+    let work = try InitTests.WorkFolder()
+    let finished = try work.run(arguments)
     #expect(finished.code == 0, "\(finished)")
     return finished.output
   }
 
-  /// Names of all commands, and their flags as `--help` says.
+  /// The names of all commands, with their flags, from `--help`.
   private func table() throws -> [String: [String]] {
-    let place = try InitTests.Place()
+    let work = try InitTests.WorkFolder()
     var table: [String: [String]] = [:]
-    for line in try place.run(["--help"]).output.split(separator: "\n") {
+    let help = try work.run(["--help"]).output.components(separatedBy: "\n\n")
+    let list = try #require(help.first { $0.contains("  serve ") })
+    for line in list.split(separator: "\n") {
       guard let name = line.wholeMatch(of: /\s\s([a-z]+) +.*/).map({ String($0.1) }) else {
         continue
       }
-      let help = name == "simulate" ? "" : try place.run([name, "--help"]).output
+      let help = name == "simulate" ? "" : try work.run([name, "--help"]).output
       table[name] = help.matches(of: /(?m)^  (--[a-z0-9-]+)/).map { String($0.1) }
     }
-    #expect(table.count >= 18 && table["serve"]?.contains("--log-level") == true)
+    #expect(table.count >= 21 && table["serve"]?.contains("--log-level") == true)
     return table
   }
 
-  @Test func everythingIsInAllOfThem() throws {
+  @Test func `every command and flag is in the manual and in all completions`() throws {
     let table = try table()
     let manual = try text("man")
     let shells = try ["bash", "zsh", "fish"].map { ($0, try text("completions", $0)) }
@@ -44,9 +46,9 @@ import Testing
     }
   }
 
-  @Test func bashCompletes() throws {
-    let place = try InitTests.Place()
-    let script = place.folder.appending(path: "complete.sh")
+  @Test func `bash completes commands, flags, operands and values`() throws {
+    let work = try InitTests.WorkFolder()
+    let script = work.folder.appending(path: "complete.sh")
     try Data(
       """
       \(try text("completions", "bash"))
@@ -57,44 +59,58 @@ import Testing
       ask subledger quarantine ad
       ask subledger entitlement --environment S
       ask subledger serve --log-level w
+      ask subledger help conf
+      ask subledger help expl
+      ask subledger man subledger-
       """.utf8
     ).write(to: script)
     let finished = try RunningCommand(
-      [script.path], in: place.folder, program: URL(filePath: "/bin/bash")
+      [script.path], in: work.folder, program: URL(filePath: "/bin/bash")
     ).finish()
     #expect(
-      finished.output.split(separator: "\n", omittingEmptySubsequences: false).prefix(5) == [
-        "verify version", "--anchors --anchor-key", "admit", "Sandbox", "",
+      finished.output.split(separator: "\n", omittingEmptySubsequences: false).prefix(8) == [
+        "verify version", "--anchors --anchor-key", "admit", "Sandbox", "", "configuration",
+        "explain", "subledger-config",
       ], "\(finished)")
   }
 
   @Test(arguments: ["bash", "zsh", "fish"])
-  func theShellTakesIt(_ shell: String) throws {
+  func `each shell parses its completions`(_ shell: String) throws {
     guard
       let program = ["/bin/\(shell)", "/usr/bin/\(shell)"].first(
         where: FileManager.default.isExecutableFile)
     else { return }
-    let place = try InitTests.Place()
-    let script = place.folder.appending(path: "script")
+    let work = try InitTests.WorkFolder()
+    let script = work.folder.appending(path: "script")
     try Data(try text("completions", shell).utf8).write(to: script)
     let finished = try RunningCommand(
-      ["-n", script.path], in: place.folder, program: URL(filePath: program)
+      ["-n", script.path], in: work.folder, program: URL(filePath: program)
     ).finish()
     #expect(finished.code == 0 && finished.errors.isEmpty, "\(finished)")
-    let unknown = try place.run(["completions", "tcsh"])
+    let unknown = try work.run(["completions", "tcsh"])
     #expect(unknown.code == 2 && unknown.errors.contains("bash, zsh or fish"))
   }
 
-  @Test func manTakesIt() throws {
-    let place = try InitTests.Place()
-    let page = place.folder.appending(path: "subledger.1")
-    try Data(try text("man").utf8).write(to: page)
-    for (program, words) in [
+  @Test func `man prints the page of commands by default and refuses unknown pages`() throws {
+    #expect(try text("man") == text("man", "subledger"))
+    let unknown = try InitTests.WorkFolder().run(["man", "subledger-http"])
+    #expect(unknown.code == 2 && unknown.output.isEmpty, "\(unknown)")
+    #expect(unknown.errors.contains("subledger-config"), "\(unknown)")
+  }
+
+  @Test(arguments: [("subledger", 1), ("subledger-config", 5)])
+  func `man and mandoc accept the manual pages without warnings`(
+    name: String, section: Int
+  ) throws {
+    let work = try InitTests.WorkFolder()
+    let page = work.folder.appending(path: "\(name).\(section)")
+    try Data(try text("man", name).utf8).write(to: page)
+    for (program, arguments) in [
       ("/usr/bin/man", ["--warnings", "-l", page.path]),
       ("/usr/bin/mandoc", ["-Tlint", "-Wwarning", page.path]),
     ] where FileManager.default.isExecutableFile(atPath: program) {
       let finished = try RunningCommand(
-        words, in: place.folder, program: URL(filePath: program),
+        arguments, in: work.folder, program: URL(filePath: program),
         environment: ["LC_ALL": "C.UTF-8", "MANPAGER": "cat"]
       ).finish()
       #expect(finished.code == 0 && finished.errors.isEmpty, "\(program): \(finished)")

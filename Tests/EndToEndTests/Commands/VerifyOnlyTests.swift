@@ -4,7 +4,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// `verify --only`: one customer's events and rows, whatever became of the others'.
+/// `verify --only` checks one customer's events and rows, and `verify --chain` only the chain.
 @Suite struct VerifyOnlyTests {
   /// Ten events: the even ones of 700, the odd ones of 701.
   private func filled() throws -> Installation {
@@ -13,27 +13,27 @@ import Testing
     return installation
   }
 
-  private func verify(_ installation: Installation, _ id: String, _ words: String...) throws
-    -> Finished
+  private func verify(_ installation: Installation, _ id: String, _ arguments: String...) throws
+    -> CommandResult
   {
-    try verify(installation, [id] + words)
+    try verify(installation, [id] + arguments)
   }
 
-  private func verify(_ installation: Installation, _ words: [String]) throws -> Finished {
+  private func verify(_ installation: Installation, _ arguments: [String]) throws -> CommandResult {
     let before = try installation.bytes()
     let finished = try installation.launch(
-      ["verify", "--config", installation.config.path, "--only"] + words
+      ["verify", "--config", installation.config.path, "--only"] + arguments
     ).finish()
     #expect(try installation.bytes() == before, "verify changes nothing")
     return finished
   }
 
-  @Test func oneOfTwo() throws {
+  @Test func `one of two customers is verified`() throws {
     let installation = try filled()
     let verified = try verify(installation, "701")
     #expect(verified.code == 0, "\(verified)")
     #expect(verified.output.contains("5 events and 1 rows of 701"))
-    #expect(verified.output.contains("the rest of the chain was not walked"))
+    #expect(verified.output.contains("the rest of the chain was not checked"))
     #expect(verified.errors.contains("verify: 5 events in") && verified.errors.contains("/s"))
     let report = try #require(try verify(installation, "701", "--json").lines().last)
     #expect(report["only"]?.string == "701" && report["chain_walked"]?.boolean == false)
@@ -41,14 +41,13 @@ import Testing
     #expect(report["anchors"]?.kind == .null && report["digest"]?.kind == .null)
   }
 
-  /// `--chain` finds what is not in its place, and says what it does not look at.
-  @Test func theChainAlone() throws {
+  @Test func `the chain option checks only seq, hash and body`() throws {
     let installation = try filled()
     let good = try installation.run("verify", "--chain")
     #expect(good.code == 0 && good.output.contains("the chain holds"), "\(good)")
     try installation.tamper("UPDATE event SET signed_date_ms = signed_date_ms + 1 WHERE seq = 3")
     let blind = try installation.run("verify", "--chain")
-    #expect(blind.code == 0 && blind.output.contains("columns and rows were not looked at"))
+    #expect(blind.code == 0 && blind.output.contains("columns and rows were not checked"))
     #expect(try installation.run("verify").code == 1)
     try installation.tamper("UPDATE event SET body = x'00' WHERE seq = 5")
     let found = try installation.run("verify", "--chain", "--json")
@@ -59,30 +58,32 @@ import Testing
     #expect(try installation.run("verify", "--chain", "--only", "701").code == 2)
   }
 
-  @Test func nobody() throws {
+  @Test func `an unknown customer exits with 1`() throws {
     let installation = try filled()
-    for words in [["702"], ["701", "--environment", "Sandbox"], ["701", "--bundle-id", "com.no"]] {
-      let finished = try verify(installation, words)
+    for arguments in [
+      ["702"], ["701", "--environment", "Sandbox"], ["701", "--bundle-id", "com.no"],
+    ] {
+      let finished = try verify(installation, arguments)
       #expect(finished.code == 1 && finished.output.isEmpty, "\(finished)")
-      #expect(finished.errors.contains("no events of that id"), "\(finished)")
+      #expect(finished.errors.contains("no events with this id"), "\(finished)")
     }
   }
 
-  @Test func environmentsAndApps() throws {
+  @Test func `environment and app narrow the check`() throws {
     let installation = try Installation()
     try installation.configure(apps: [Installation.app(), Installation.app("com.example.two")])
-    let places = [
+    let apps = [
       ("com.example.app", "Production"), ("com.example.app", "Sandbox"),
       ("com.example.two", "Production"),
     ]
-    let lines = try places.enumerated().map { number, place in
+    let lines = try apps.enumerated().map { number, app in
       try installation.sign(
-        Sample.notification(number + 1, bundleId: place.0, environment: place.1))
+        Sample.notification(number + 1, bundleId: app.0, environment: app.1))
     }
     #expect(try installation.run("ingest", try installation.file("all", lines)).code == 0)
-    func events(_ words: String...) throws -> String {
+    func events(_ arguments: String...) throws -> String {
       try installation.launch(
-        ["verify", "--only", "7000", "--config", installation.config.path] + words
+        ["verify", "--only", "7000", "--config", installation.config.path] + arguments
       ).finish().firstLine
     }
     #expect(try events() == "3 events and 3 rows of 7000")
@@ -91,7 +92,7 @@ import Testing
     #expect(try events("--bundle-id", "com.example.two") == "1 events and 1 rows of 7000")
   }
 
-  /// What somebody changed of event 5, and the promise and place that are named.
+  /// Changes of an event, and the promise and seq that are named.
   private static let changes = [
     ("UPDATE event SET body = zeroblob(length(body)) WHERE seq = 5", 5, 5),
     ("UPDATE event SET body_sha256 = randomblob(32) WHERE seq = 5", 5, 5),
@@ -107,7 +108,9 @@ import Testing
     ("UPDATE kind SET notification_type = 'REFUND'", 5, 1),
   ]
 
-  @Test(arguments: changes) func whatWasChanged(sql: String, promise: Int, seq: Int) throws {
+  @Test(arguments: changes) func `a changed event breaks its promise`(
+    sql: String, promise: Int, seq: Int
+  ) throws {
     let installation = try filled()
     try installation.tamper(sql)
     let verified = try verify(installation, "701")
@@ -116,7 +119,7 @@ import Testing
       verified.firstLine.hasPrefix("promise \(promise) broken at seq \(seq):"), "\(verified)")
   }
 
-  @Test func whatIsAnothersIsNot() throws {
+  @Test func `a changed event of another customer is not a finding`() throws {
     let installation = try filled()
     try installation.tamper("UPDATE event SET body = zeroblob(length(body)) WHERE seq = 6")
     #expect(try verify(installation, "701").code == 0)
@@ -125,21 +128,21 @@ import Testing
     #expect(try installation.run("verify").code == 1)
   }
 
-  @Test func nothingProves() throws {
+  @Test func `an event that no trusted root proves breaks promise 3`() throws {
     let installation = try filled()
     let stranger = try Installation()
     try installation.configure(with: [("trustRoots", .array([.string(stranger.root.path)]))])
     let verified = try verify(installation, "701")
     #expect(verified.code == 1, "\(verified)")
     #expect(verified.firstLine.hasPrefix("promise 3 broken at seq 1:"), "\(verified)")
-    #expect(verified.output.contains("data is not as promised"))
+    #expect(verified.output.contains("data breaks a promise"))
   }
 
   @Test(arguments: [
     "UPDATE entitlement SET state = x'00' WHERE original_transaction_id = '701'",
     "DELETE FROM entitlement WHERE original_transaction_id = '701'",
   ])
-  func rowsThatWereChanged(sql: String) throws {
+  func `a changed or missing row breaks promise 7`(sql: String) throws {
     let installation = try filled()
     let name = try #require(
       try installation.files().keys.first { $0.hasPrefix("entitlements-") && $0.hasSuffix("e") })
@@ -152,7 +155,7 @@ import Testing
     #expect(verified.code == 1 && verified.firstLine.hasPrefix("promise 7 broken"), "\(verified)")
   }
 
-  @Test func manyEventsAndBesideTheDaemon() throws {
+  @Test func `a hundred events are verified beside the daemon`() throws {
     let installation = try Installation()
     try installation.fill(1...100, otids: 1)
     let daemon = try installation.start()

@@ -3,27 +3,29 @@ import Glibc
 import StrictJSON
 import Support
 
-/// A headless Chromium with one page, spoken to over `--remote-debugging-pipe`: JSON ended by NUL,
-/// written to its descriptor 3 and read from its descriptor 4 (Chrome DevTools Protocol,
-/// chromedevtools.github.io/devtools-protocol). Ends with the value, with all of its processes.
+/// A headless Chromium with one page, controlled over `--remote-debugging-pipe`: JSON messages
+/// that end with NUL, written to its descriptor 3 and read from its descriptor 4 (Chrome DevTools
+/// Protocol, chromedevtools.github.io/devtools-protocol). `deinit` ends all of its processes.
 final class Browser {
-  /// The program, where this trial is asked for: `make test-console` says.
+  /// The program, set by `make test-console`; nil: these tests are skipped.
   static let program = ProcessInfo.processInfo.environment["SUBLEDGER_BROWSER"]
 
-  /// Where pictures for the README go: `make screenshots` says.
-  static let pictures = ProcessInfo.processInfo.environment["SUBLEDGER_SCREENSHOTS"]
+  /// The folder for the README's screenshots, set by `make screenshots`.
+  static let screenshots = ProcessInfo.processInfo.environment["SUBLEDGER_SCREENSHOTS"]
 
   private let folder: URL
   private let process: pid_t
   private let writing: Int32
   private let reading: Int32
+  /// Bytes of a message that is not complete yet.
   private var received: [UInt8] = []
   private var number = 0
   private var session: String?
-  /// What went wrong in the page: exceptions, and what its policy forbade.
-  private(set) var troubles: [String] = []
+  /// Exceptions in the page, and violations of its content security policy.
+  private(set) var pageErrors: [String] = []
 
-  private static let patience = 30.0
+  /// Seconds that a command or a condition may take.
+  private static let timeout = 30.0
 
   init(width: Int = 1280, height: Int = 900, isDark: Bool = false) throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "browser-\(UUID().uuidString)")
@@ -53,7 +55,7 @@ final class Browser {
   }
 
   deinit {
-    // Its group: the browser has children of its own.
+    // The whole process group: the browser has child processes.
     kill(-process, SIGKILL)
     var status: Int32 = 0
     waitpid(process, &status, 0)
@@ -64,24 +66,24 @@ final class Browser {
 
   // MARK: The process
 
-  /// High numbers, so that 3 and 4 are free in the child.
+  /// Moves both ends to high descriptors, so that 3 and 4 are free in the child.
   private static func pipe() throws -> (reading: Int32, writing: Int32) {
     var ends: [Int32] = [0, 0]
-    guard Glibc.pipe(&ends) == 0 else { throw Trouble("no pipe") }
+    guard Glibc.pipe(&ends) == 0 else { throw TestFailure("no pipe") }
     let moved = ends.map { fcntl($0, F_DUPFD_CLOEXEC, 100) }
     ends.forEach { close($0) }
     return (moved[0], moved[1])
   }
 
   private static func spawn(_ folder: URL, reading: Int32, writing: Int32) throws -> pid_t {
-    guard let program else { throw Trouble("SUBLEDGER_BROWSER names no browser") }
-    var words = [
+    guard let program else { throw TestFailure("SUBLEDGER_BROWSER names no browser") }
+    var commandLine = [
       program, "--headless=new", "--remote-debugging-pipe", "--user-data-dir=\(folder.path)",
       "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
       "--disable-background-networking", "--force-color-profile=srgb",
     ]
-    // Chromium has no sandbox for the superuser.
-    if getuid() == 0 { words.append("--no-sandbox") }
+    // Chromium refuses to use its sandbox as root.
+    if getuid() == 0 { commandLine.append("--no-sandbox") }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
@@ -94,13 +96,13 @@ final class Browser {
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
-    var arguments = words.map { strdup($0) } + [nil]
+    var arguments = commandLine.map { strdup($0) } + [nil]
     let settings = ["PATH=/usr/bin:/bin", "HOME=\(folder.path)", "LANG=C.UTF-8"]
     var variables = settings.map { strdup($0) } + [nil]
     defer { (arguments + variables).forEach { free($0) } }
     var process = pid_t()
     let code = posix_spawnp(&process, program, &actions, &attributes, &arguments, &variables)
-    guard code == 0 else { throw Trouble("\(program): \(String(cString: strerror(code)))") }
+    guard code == 0 else { throw TestFailure("\(program): \(String(cString: strerror(code)))") }
     return process
   }
 
@@ -120,55 +122,55 @@ final class Browser {
     var rest = (JSONValue.object(members).bytes + [0])[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { write(writing, $0.baseAddress, $0.count) }
-      guard count > 0 else { throw Trouble("the browser is gone") }
+      guard count > 0 else { throw TestFailure("the browser is gone") }
       rest = rest.dropFirst(count)
     }
-    let end = Date(timeIntervalSinceNow: Self.patience)
+    let end = Date(timeIntervalSinceNow: Self.timeout)
     while true {
       let message = try next(until: end, method)
       guard message["id"] as? Int == number else {
-        note(message)
+        record(message)
         continue
       }
-      if let error = message["error"] { throw Trouble("\(method): \(error)") }
+      if let error = message["error"] { throw TestFailure("\(method): \(error)") }
       return message["result"] as? [String: Any] ?? [:]
     }
   }
 
   private func next(until end: Date, _ method: String) throws -> [String: Any] {
     while true {
-      if let place = received.firstIndex(of: 0) {
-        let line = Data(received[..<place])
-        received.removeFirst(place + 1)
+      if let end = received.firstIndex(of: 0) {
+        let line = Data(received[..<end])
+        received.removeFirst(end + 1)
         return try JSONSerialization.jsonObject(with: line) as? [String: Any] ?? [:]
       }
-      var watched = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
+      var descriptor = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
       let left = end.timeIntervalSinceNow
-      guard left > 0, poll(&watched, 1, Int32(left * 1000) + 1) > 0 else {
-        throw Trouble("\(method): no answer of the browser")
+      guard left > 0, poll(&descriptor, 1, Int32(left * 1000) + 1) > 0 else {
+        throw TestFailure("\(method): no answer of the browser")
       }
-      var room = [UInt8](repeating: 0, count: 1 << 20)
-      let count = read(reading, &room, room.count)
-      guard count > 0 else { throw Trouble("the browser ended") }
-      received += room[..<count]
+      var buffer = [UInt8](repeating: 0, count: 1 << 20)
+      let count = read(reading, &buffer, buffer.count)
+      guard count > 0 else { throw TestFailure("the browser ended") }
+      received += buffer[..<count]
     }
   }
 
-  /// What is asked for and is not there is an answer, no trouble.
-  private func note(_ message: [String: Any]) {
+  /// Records an error of the page. A failed request is not one: 404 is a regular answer.
+  private func record(_ message: [String: Any]) {
     let parameters = message["params"] as? [String: Any]
     switch message["method"] as? String {
-    case "Runtime.exceptionThrown": troubles.append("\(parameters ?? [:])")
+    case "Runtime.exceptionThrown": pageErrors.append("\(parameters ?? [:])")
     case "Log.entryAdded":
       let entry = parameters?["entry"] as? [String: Any]
-      if entry?["source"] as? String != "network" { troubles.append("\(entry ?? [:])") }
+      if entry?["source"] as? String != "network" { pageErrors.append("\(entry ?? [:])") }
     default: break
     }
   }
 
-  // MARK: What a person does
+  // MARK: Reading and controlling the page
 
-  /// The value of an expression, promises awaited.
+  /// The value of an expression; waits for a promise.
   @discardableResult
   func value(_ expression: String) throws -> Any? {
     let answer = try call(
@@ -177,7 +179,7 @@ final class Browser {
         ("expression", .string(expression)), ("awaitPromise", .boolean(true)),
         ("returnByValue", .boolean(true)),
       ])
-    if let details = answer["exceptionDetails"] { throw Trouble("\(expression): \(details)") }
+    if let details = answer["exceptionDetails"] { throw TestFailure("\(expression): \(details)") }
     return (answer["result"] as? [String: Any])?["value"]
   }
 
@@ -191,12 +193,12 @@ final class Browser {
 
   func holds(_ expression: String) throws -> Bool { try value(expression) as? Bool ?? false }
 
-  /// Looks again and again until an expression is true.
+  /// Waits until an expression is true.
   func wait(_ expression: String) throws {
-    let end = Date(timeIntervalSinceNow: Self.patience)
+    let end = Date(timeIntervalSinceNow: Self.timeout)
     while try !holds("Boolean(\(expression))") {
       guard Date() < end else {
-        throw Trouble("waited for \(expression) in: \(try text("body").prefix(1500))")
+        throw TestFailure("waited for \(expression) in: \(try text("body").prefix(1500))")
       }
       usleep(20_000)
     }
@@ -207,7 +209,7 @@ final class Browser {
     try wait("document.readyState === 'complete' && location.href !== 'about:blank'")
   }
 
-  /// Presses the mouse in the middle of an element, as it lies on the screen.
+  /// Clicks the middle of an element with the mouse.
   func click(_ selector: String) throws {
     let box =
       try value(
@@ -219,7 +221,7 @@ final class Browser {
           return [box.x + box.width / 2, box.y + box.height / 2];
         })()
         """) as? [Double]
-    guard let box, box.count == 2 else { throw Trouble("there is no \(selector)") }
+    guard let box, box.count == 2 else { throw TestFailure("there is no \(selector)") }
     for kind in ["mousePressed", "mouseReleased"] {
       try call(
         "Input.dispatchMouseEvent",
@@ -230,7 +232,7 @@ final class Browser {
     }
   }
 
-  /// Types into what has the focus.
+  /// Types into the focused element.
   func type(_ text: String) throws { try call("Input.insertText", [("text", .string(text))]) }
 
   /// Presses a key with a name, such as `Enter` or `ArrowLeft`.
@@ -247,8 +249,10 @@ final class Browser {
 
   func pressEnter() throws { try press("Enter", code: 13, text: "\r") }
 
-  /// The page as PNG, all of it or as much as the window shows.
-  func picture(height: Int? = nil) throws -> Data {
+  /// A screenshot of the page as PNG.
+  ///
+  /// - Parameter height: pixels from the top; nil: the whole page.
+  func screenshot(height: Int? = nil) throws -> Data {
     let size = try value("[innerWidth, document.documentElement.scrollHeight]") as? [Int] ?? [0, 0]
     let clip = JSONValue.object([
       ("x", .integer(0)), ("y", .integer(0)), ("width", .integer(Int64(size[0]))),
@@ -258,7 +262,7 @@ final class Browser {
       "Page.captureScreenshot",
       [("format", .string("png")), ("captureBeyondViewport", .boolean(true)), ("clip", clip)])
     guard let data = (answer["data"] as? String).flatMap({ Data(base64Encoded: $0) }) else {
-      throw Trouble("no picture")
+      throw TestFailure("no screenshot")
     }
     return data
   }

@@ -3,14 +3,14 @@ import StrictJSON
 import Support
 import Testing
 
-/// The console's files, without a browser: what they are served with, and what they may load.
+/// The console's files without a browser: their headers, and what they load.
 @Suite struct ConsolePageTests {
   private static let paths = [
     "/console", "/console/style.css", "/console/main.js", "/console/draw.js",
     "/console/overview.js", "/console/customer.js", "/console/timeline.js", "/console/rebuild.js",
   ]
 
-  @Test func everyFileIsServedUnderAStrictPolicy() throws {
+  @Test func `every file is served with a strict content security policy`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -36,8 +36,8 @@ import Testing
     }
   }
 
-  /// Nothing from elsewhere, nothing inline, no place to keep a token in, no markup from strings.
-  @Test func nothingIsLoadedFromElsewhere() throws {
+  /// No other host, no inline script or style, no storage, no markup made from strings.
+  @Test func `pages load nothing from other hosts and store no token`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -48,12 +48,12 @@ import Testing
       bytes += answer.body.count
       var text = answer.text
       for name in names { text = text.replacingOccurrences(of: "http://www.\(name)", with: "") }
-      for word in [
+      for forbidden in [
         "http://", "https://", "url(", "@import", "innerHTML", "outerHTML", "insertAdjacent",
         "document.write", "localStorage", "sessionStorage", "document.cookie", "indexedDB",
         "eval(", "Function(", "style=", "import(",
       ] {
-        #expect(!text.contains(word), "\(path): \(word)")
+        #expect(!text.contains(forbidden), "\(path): \(forbidden)")
       }
     }
     let page = try #require(client.get("/console", token: nil)).text

@@ -6,7 +6,8 @@ import Testing
 
 /// The console in a real browser: `make test-console`.
 @Suite(.serialized, .enabled(if: Browser.program != nil)) struct ConsoleTests {
-  private struct Stage {
+  /// A daemon with a journal, and a browser at the console's sign-in page.
+  private struct Session {
     let installation: Installation
     let daemon: RunningDaemon
     let browser: Browser
@@ -29,17 +30,18 @@ import Testing
       try browser.wait("document.querySelector('.tiles')")
     }
 
-    func show(_ place: String, until expression: String) throws {
-      try browser.value("location.hash = '\(place)'")
+    func show(_ route: String, until expression: String) throws {
+      try browser.value("location.hash = '\(route)'")
       try browser.wait(expression)
     }
 
-    /// Neither an exception, nor anything the policy had to forbid.
-    func expectQuiet() { #expect(browser.troubles == []) }
+    /// Expects no exception and no violation of the content security policy.
+    func expectNoErrors() { #expect(browser.pageErrors == []) }
   }
 
-  /// A purchase, a renewal, a refund, and a cancellation that came late and again.
-  private func life() throws -> Installation {
+  /// A customer with a purchase, a renewal, a refund, and a cancellation that was delivered late
+  /// and twice.
+  private func customer() throws -> Installation {
     let installation = try Installation()
     let token = JSONValue.string("0a1b2c3d-0000-4000-8000-00000000abcd")
     let all = [
@@ -57,84 +59,86 @@ import Testing
         .setting("data.transaction.appTransactionId", .string("704000000000000001"))
     }
     var bodies = try all.map(installation.sign)
-    // The same again, and another one under its uuid: that is kept in quarantine.
+    // The same again, and other content under its UUID, which goes to quarantine.
     bodies += [bodies[3], try installation.sign(all[3].setting("subtype", nil))]
     let lines = bodies.enumerated().map { number, body in
       let time = Sample.start + Int64(91 + number) * 60_000
       return Array("{\"received_at_ms\":\(time),\"body\":".utf8) + body + Array("}".utf8)
     }
-    let finished = try installation.run("ingest", try installation.file("life", lines))
+    let finished = try installation.run("ingest", try installation.file("customer", lines))
     #expect(finished.code == 0, "\(finished)")
     return installation
   }
 
-  // MARK: The door
+  // MARK: Signing in
 
-  @Test func aWrongTokenStaysOutside() throws {
-    let stage = try Stage(try Installation())
+  @Test func `a wrong token shows an error, and a right one is held in memory only`() throws {
+    let session = try Session(try Installation())
     for wrong in ["wrong", "pass wörd", Installation.token.uppercased()] {
-      // That of the one before would be taken for the answer to this one.
-      try stage.browser.value("document.querySelector('[role=alert]')?.remove()")
-      try stage.signIn(wrong)
-      try stage.browser.wait("document.querySelector('[role=alert]')")
-      #expect(try stage.browser.text("[role=alert]") == "This token is not known here.")
-      #expect(try stage.browser.count(".tiles") == 0)
-      #expect(try stage.browser.holds("document.querySelector('nav').hidden"))
+      // The alert of the previous attempt would be mistaken for the answer to this one.
+      try session.browser.value("document.querySelector('[role=alert]')?.remove()")
+      try session.signIn(wrong)
+      try session.browser.wait("document.querySelector('[role=alert]')")
+      #expect(try session.browser.text("[role=alert]") == "This token is not valid.")
+      #expect(try session.browser.count(".tiles") == 0)
+      #expect(try session.browser.holds("document.querySelector('nav').hidden"))
     }
-    try stage.enter()
-    // The token is in memory alone: a reload forgets it.
-    let places =
+    try session.enter()
+    // The token is only in memory: a reload forgets it.
+    let storage =
       "JSON.stringify([location.href, document.cookie, {...localStorage}, {...sessionStorage}])"
-    let kept = try stage.browser.value(places) as? String ?? Installation.token
-    #expect(!kept.contains(Installation.token))
-    #expect(try !stage.browser.holds("document.documentElement.outerHTML.includes('4711')"))
-    try stage.browser.call("Page.reload")
-    try stage.browser.wait("document.activeElement?.id === 'token'")
-    try stage.enter()
-    try stage.browser.click("#leave")
-    try stage.browser.wait("document.activeElement?.id === 'token'")
-    stage.expectQuiet()
+    let stored = try session.browser.value(storage) as? String ?? Installation.token
+    #expect(!stored.contains(Installation.token))
+    #expect(try !session.browser.holds("document.documentElement.outerHTML.includes('4711')"))
+    try session.browser.call("Page.reload")
+    try session.browser.wait("document.activeElement?.id === 'token'")
+    try session.enter()
+    try session.browser.click("#sign-out")
+    try session.browser.wait("document.activeElement?.id === 'token'")
+    session.expectNoErrors()
   }
 
-  @Test func anEmptyJournal() throws {
-    let stage = try Stage(try Installation())
-    try stage.enter()
-    let overview = try stage.browser.text("main")
-    #expect(overview.contains("none yet") && overview.contains("Nothing came in the last 24 hours"))
+  @Test func `every page says what is missing while the journal is empty`() throws {
+    let session = try Session(try Installation())
+    try session.enter()
+    let overview = try session.browser.text("main")
+    #expect(
+      overview.contains("none yet") && overview.contains("No notifications in the last 24 hours"))
     #expect(overview.contains("com.example.app") && overview.contains("Nothing journaled yet"))
-    try stage.show("#/customer", until: "document.querySelector('main .note')")
-    #expect(try stage.browser.text("main .note").contains("There is no customer yet"))
-    try stage.show("#/rebuild", until: "document.querySelector('main h2')")
-    #expect(try stage.browser.text("main h2") == "No comparison was made yet")
-    stage.expectQuiet()
+    try session.show("#/customer", until: "document.querySelector('main .note')")
+    #expect(try session.browser.text("main .note").contains("There is no customer yet"))
+    try session.show("#/rebuild", until: "document.querySelector('main h2')")
+    #expect(try session.browser.text("main h2") == "No comparison was made yet")
+    session.expectNoErrors()
   }
 
   // MARK: A customer
 
-  @Test func searchByAnyId() throws {
-    let stage = try Stage(try life())
-    try stage.enter()
+  @Test func `a customer is found by any of the three ids`() throws {
+    let session = try Session(try customer())
+    try session.enter()
     for id in ["7000", "0A1B2C3D-0000-4000-8000-00000000abcd", "704000000000000001"] {
-      try stage.show("#/customer", until: "document.activeElement?.id === 'q'")
-      try stage.browser.type(id)
-      try stage.browser.pressEnter()
-      try stage.browser.wait("document.querySelector('.life .fill')")
-      #expect(try stage.browser.text("#who") == "pro.monthly", "\(id)")
-      #expect(try stage.browser.text(".id") == "7000", "\(id)")
+      try session.show("#/customer", until: "document.activeElement?.id === 'q'")
+      try session.browser.type(id)
+      try session.browser.pressEnter()
+      try session.browser.wait("document.querySelector('.timeline .fill')")
+      #expect(try session.browser.text("#who") == "pro.monthly", "\(id)")
+      #expect(try session.browser.text(".id") == "7000", "\(id)")
     }
-    try stage.show("#/customer", until: "document.activeElement?.id === 'q'")
-    try stage.browser.type("no such/id?")
-    try stage.browser.pressEnter()
-    try stage.browser.wait("document.querySelector('.note')")
-    #expect(try stage.browser.text(".note").contains("Nothing is known under this id"))
-    stage.expectQuiet()
+    try session.show("#/customer", until: "document.activeElement?.id === 'q'")
+    try session.browser.type("no such/id?")
+    try session.browser.pressEnter()
+    try session.browser.wait("document.querySelector('.note')")
+    #expect(try session.browser.text(".note").contains("No customer found with this id"))
+    session.expectNoErrors()
   }
 
-  @Test func theSliderMovesTheRow() throws {
-    let stage = try Stage(try life())
-    let (browser, client) = (stage.browser, stage.daemon.client())
-    try stage.enter()
-    try stage.show("#/customer/7000", until: "document.querySelectorAll('.life .fill').length > 3")
+  @Test func `the slider shows the row as of its time`() throws {
+    let session = try Session(try customer())
+    let (browser, client) = (session.browser, session.daemon.client())
+    try session.enter()
+    try session.show(
+      "#/customer/7000", until: "document.querySelectorAll('.timeline .fill').length > 3")
     let now = try browser.text(".who .pill")
     #expect(now == "Expired" || now == "Revoked", "\(now)")
     #expect(try browser.text("#moment-text").hasPrefix("Now: "))
@@ -144,11 +148,12 @@ import Testing
     #expect(try browser.text("#moment-text") == "As of 2026-01-01 01:30:00 UTC: Revoked")
     try browser.click("#earlier")
     try browser.wait("document.querySelector('.who .pill').textContent === 'Active'")
-    #expect(try browser.text(".say").hasPrefix("Has access. The period that began on 1 January"))
+    #expect(
+      try browser.text(".sentence").hasPrefix("Has access. The period that began on 1 January"))
     #expect(try browser.count(".changed") > 0)
-    // What is signed later is not known then.
+    // Events that were signed later are greyed out.
     #expect(try browser.count(".events .future") > 0)
-    // With the keyboard: wherever it stands, the row is what the route says.
+    // With the keyboard: at any position, the row equals what the route answers.
     try browser.value("document.getElementById('moment').focus()")
     for _ in 0..<12 { try browser.press("ArrowRight", code: 39) }
     usleep(400_000)
@@ -165,40 +170,40 @@ import Testing
     try browser.click("#now")
     try browser.wait("document.querySelector('.who .pill').textContent === '\(now)'")
     #expect(try browser.count(".who .tag") == 0)
-    stage.expectQuiet()
+    session.expectNoErrors()
   }
 
-  @Test func anEventOpens() throws {
-    let stage = try Stage(try life())
-    let browser = stage.browser
-    try stage.enter()
-    try stage.show("#/customer/7000", until: "document.querySelector('.events li')")
+  @Test func `an event opens and closes with its details`() throws {
+    let session = try Session(try customer())
+    let browser = session.browser
+    try session.enter()
+    try session.show("#/customer/7000", until: "document.querySelector('.events li')")
     #expect(try browser.count(".events > li") == 5)
-    let kept = try browser.text(".events > li:nth-child(1)")
-    #expect(kept.contains("in quarantine: conflict") && kept.contains("id 1"))
+    let quarantined = try browser.text(".events > li:nth-child(1)")
+    #expect(quarantined.contains("in quarantine: conflict") && quarantined.contains("id 1"))
     let first = ".events > li:nth-child(2)"
     #expect(try browser.text("\(first) b") == "auto-renewal turned off")
     #expect(try browser.text("\(first) .tags").contains("late by"))
-    #expect(try browser.text("\(first) .tags").contains("came again 1×"))
-    #expect(try browser.count(".life .late") == 1)
+    #expect(try browser.text("\(first) .tags").contains("redelivered 1×"))
+    #expect(try browser.count(".timeline .late") == 1)
     try browser.click("\(first) > button")
     try browser.wait("document.querySelector('\(first) .open')")
     let open = try browser.text("\(first) .open")
-    #expect(open.contains("Nothing in the row.") && open.contains("2026-01-01 00:03:00 UTC"))
+    #expect(open.contains("The row did not change.") && open.contains("2026-01-01 00:03:00 UTC"))
     #expect(open.contains("\"signedRenewalInfo\": {") && open.contains("\"autoRenewStatus\": 0"))
     #expect(try browser.holds("document.activeElement.getAttribute('aria-expanded') === 'true'"))
-    // Closed again with the keyboard; and opened by its mark in the picture.
+    // Closed with the keyboard, and another one opened by its mark in the chart.
     try browser.pressEnter()
     try browser.wait("!document.querySelector('\(first) .open')")
-    try browser.click(".life .dot[data-key=e1]")
+    try browser.click(".timeline .dot[data-key=e1]")
     try browser.wait("document.querySelector('.events > li:last-child .open')")
     let last = try browser.text(".events > li:last-child .open")
     #expect(last.contains("gives_access") && last.contains("INITIAL_BUY"))
-    stage.expectQuiet()
+    session.expectNoErrors()
   }
 
-  /// Text that Apple would never send, and somebody might: it is shown, and nothing else.
-  @Test func hostileTextIsOnlyText() throws {
+  /// Text that Apple would never send, but a sandbox account might.
+  @Test func `hostile text is shown as text and never as markup`() throws {
     let installation = try Installation()
     let text = "<img src=x onerror=alert(1)><script>window.bad = 1</script>"
     let lines = try (1...2).map { number in
@@ -208,76 +213,77 @@ import Testing
           .setting("data.transaction.appAccountToken", .string(text)))
     }
     #expect(try installation.run("ingest", try installation.file("odd", lines)).code == 0)
-    let stage = try Stage(installation)
-    try stage.enter()
-    try stage.show("#/customer/7000", until: "document.querySelector('.life .bar')")
-    try stage.browser.click(".events > li > button")
-    #expect(try stage.browser.text("#who") == text)
-    #expect(try stage.browser.count("main img, main script") == 0)
-    #expect(try stage.browser.value("window.bad") == nil)
-    stage.expectQuiet()
+    let session = try Session(installation)
+    try session.enter()
+    try session.show("#/customer/7000", until: "document.querySelector('.timeline .bar')")
+    try session.browser.click(".events > li > button")
+    #expect(try session.browser.text("#who") == text)
+    #expect(try session.browser.count("main img, main script") == 0)
+    #expect(try session.browser.value("window.bad") == nil)
+    session.expectNoErrors()
   }
 
   // MARK: Rebuild
 
-  @Test func theLastComparison() throws {
+  @Test func `the last comparison is shown with links to its customers`() throws {
     let installation = try Installation.renewing(4)
-    try installation.executeInRows(
+    try installation.executeInProjection(
       "DELETE FROM entitlement WHERE original_transaction_id = '70002'")
     let at = Sample.start + 3 * Sample.day
     #expect(try installation.run("rebuild", "--diff", "--at", "\(at)").code == 1)
-    let stage = try Stage(installation)
-    try stage.enter()
-    try stage.show("#/rebuild", until: "document.querySelector('.rows a')")
+    let session = try Session(installation)
+    try session.enter()
+    try session.show("#/rebuild", until: "document.querySelector('.rows a')")
     #expect(
-      try stage.browser.text("main .note") == "1 customer would gain access, nobody would lose it.")
-    try stage.browser.click(".rows a")
-    try stage.browser.wait("document.querySelector('#q')")
+      try session.browser.text("main .note") == "1 customer would gain access, none would lose it.")
+    try session.browser.click(".rows a")
+    try session.browser.wait("document.querySelector('#q')")
     #expect(
-      try stage.browser.value("location.hash") as? String
+      try session.browser.value("location.hash") as? String
         == "#/customer/70002/Production/com.example.app")
-    stage.expectQuiet()
+    session.expectNoErrors()
   }
 
-  // MARK: Everybody's console
+  // MARK: Accessibility
 
-  /// At phone width nothing sticks out; landmarks are there, and every control has a name.
-  @Test(arguments: [390, 1280]) func everyPageFits(width: Int) throws {
+  /// At phone and at desktop width; also checks landmarks and headings.
+  @Test(arguments: [390, 1280]) func `every page fits the width and every control has a name`(
+    width: Int
+  ) throws {
     let installation = try Installation()
     let sent = try installation.live(
       customers: 20, days: 200, with: ["grace-recovered", "upgrade"])
     let id = try #require(sent.last?.originalTransactionId)
-    let stage = try Stage(installation, width: width, isDark: width < 500)
-    try stage.enter()
-    for (place, sign) in [
+    let session = try Session(installation, width: width, isDark: width < 500)
+    try session.enter()
+    for (route, selector) in [
       ("#/", ".chart svg, .bars"), ("#/customer", ".rows a, .note"),
-      ("#/customer/\(id)", ".life .fill"), ("#/rebuild", "main h2"),
+      ("#/customer/\(id)", ".timeline .fill"), ("#/rebuild", "main h2"),
     ] {
-      try stage.show(place, until: "document.querySelector('\(sign)')")
+      try session.show(route, until: "document.querySelector('\(selector)')")
       usleep(200_000)
       #expect(
-        try stage.browser.holds("document.documentElement.scrollWidth <= innerWidth"), "\(place)")
-      let landmarks = try stage.browser.count("body > header, nav[aria-label], main, footer")
-      #expect(landmarks == 4, "\(place)")
-      let titles = try stage.browser.count("h1")
-      #expect(titles == 1 || place == "#/customer", "\(place)")
-      let nameless = try stage.browser.value(
+        try session.browser.holds("document.documentElement.scrollWidth <= innerWidth"), "\(route)")
+      let landmarks = try session.browser.count("body > header, nav[aria-label], main, footer")
+      #expect(landmarks == 4, "\(route)")
+      let titles = try session.browser.count("h1")
+      #expect(titles == 1 || route == "#/customer", "\(route)")
+      let nameless = try session.browser.value(
         """
         [...document.querySelectorAll('button, input, a[href], svg, section, select')]
           .filter((it) => !(it.textContent.trim() || it.getAttribute('aria-label') ||
             it.labels?.length || it.getAttribute('aria-labelledby')))
           .map((it) => it.outerHTML.slice(0, 90)).join()
         """)
-      #expect(nameless as? String == "", "\(place)")
+      #expect(nameless as? String == "", "\(route)")
     }
-    stage.expectQuiet()
+    session.expectNoErrors()
   }
 
-  /// All there is can be reached and worked without a mouse.
-  @Test func theKeyboardIsEnough() throws {
-    let stage = try Stage(try life())
-    let browser = stage.browser
-    try stage.enter()
+  @Test func `everything can be reached and used with the keyboard`() throws {
+    let session = try Session(try customer())
+    let browser = session.browser
+    try session.enter()
     var seen: [String] = []
     for _ in 0..<24 {
       try browser.press("Tab", code: 9)
@@ -293,23 +299,23 @@ import Testing
     try browser.pressEnter()
     try browser.wait("document.querySelector('[id=\"c-outcome\"]').ariaPressed === 'true'")
     #expect(try browser.holds("document.activeElement.id === 'c-outcome'"))
-    // What was opened stays open when the page is drawn anew.
+    // What was opened stays open when the page is redrawn.
     try browser.value("document.querySelector('#hours-open').focus()")
     try browser.pressEnter()
     try browser.wait("document.querySelector('#hours').open")
     try browser.value("document.querySelector('[id=\"c-type\"]').click()")
     try browser.wait("document.querySelector('[id=\"c-type\"]').ariaPressed === 'true'")
     #expect(try browser.holds("document.querySelector('#hours').open"))
-    stage.expectQuiet()
+    session.expectNoErrors()
   }
 
-  @Test func aDaemonThatIsGone() throws {
-    let stage = try Stage(try life())
-    try stage.enter()
-    try stage.daemon.stop()
-    try stage.show("#/customer/7000", until: "document.querySelector('[role=alert]')")
-    #expect(try stage.browser.text("[role=alert]") == "The daemon does not answer.")
-    try stage.browser.wait("document.querySelector('#health').textContent === 'No answer'")
-    stage.expectQuiet()
+  @Test func `a stopped daemon is reported`() throws {
+    let session = try Session(try customer())
+    try session.enter()
+    try session.daemon.stop()
+    try session.show("#/customer/7000", until: "document.querySelector('[role=alert]')")
+    #expect(try session.browser.text("[role=alert]") == "The daemon does not answer.")
+    try session.browser.wait("document.querySelector('#health').textContent === 'No answer'")
+    session.expectNoErrors()
   }
 }

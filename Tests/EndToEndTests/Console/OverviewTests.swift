@@ -3,7 +3,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// `/v1/overview`, `/v1/quarantine` and `/v1/rebuild`: figures, and who may see them.
+/// `/v1/overview`, `/v1/quarantine` and `/v1/rebuild`: the counts, and which token may see them.
 @Suite struct OverviewTests {
   private static let hour: Int64 = 3_600_000
 
@@ -14,14 +14,14 @@ import Testing
     while true {
       let answer = try #require(client.get("/v1/overview\(query)", token: token))
       let json = try #require(answer.json, "\(answer.text)")
-      let isWhole = json["counted_from"]?.integer == json["from"]?.integer
-      if answer.status == 200, isWhole, json["rows"]?.kind == .object { return json }
-      guard Date() < end else { throw Trouble("never counted: \(answer.text)") }
+      let isComplete = json["counted_from"]?.integer == json["from"]?.integer
+      if answer.status == 200, isComplete, json["rows"]?.kind == .object { return json }
+      guard Date() < end else { throw TestFailure("never counted: \(answer.text)") }
       usleep(20_000)
     }
   }
 
-  /// Of notifications with this outcome and type, over all hours.
+  /// The count of notifications with an outcome and a type, over all hours.
   private func sum(
     _ overview: JSONElement, _ outcome: String, _ type: String? = nil
   ) -> Int64 {
@@ -37,7 +37,7 @@ import Testing
     return Dictionary(pairs, uniquingKeysWith: +)
   }
 
-  /// Events that came over several days, as files keep receive times.
+  /// Ingests events with receive times over several days, which the file gives.
   private func ingest(_ installation: Installation, now: Int64) throws {
     let ages: [(Int64, String, String)] = [
       (200, "6001", "DID_RENEW"), (100, "6002", "DID_RENEW"), (30, "6003", "REFUND"),
@@ -53,7 +53,7 @@ import Testing
     #expect(finished.code == 0, "\(finished)")
   }
 
-  @Test func countsByHourTypeAndOutcome() throws {
+  @Test func `notifications are counted by hour, type and outcome`() throws {
     let installation = try Installation()
     let now = Int64(Date().timeIntervalSince1970 * 1000)
     try ingest(installation, now: now)
@@ -65,12 +65,12 @@ import Testing
     #expect(sum(try overview(client, "?hours=1"), "accepted") == 1)
     #expect(sum(try overview(client, "?hours=48"), "accepted") == 4)
     #expect(sum(try overview(client, "?hours=168"), "accepted") == 5)
-    // Every hour is a beginning of one, and lies in what was asked about.
+    // Every `hour` is the beginning of an hour in the time that was asked for.
     let from = try #require(day["from"]?.integer)
     let hours = (day["notifications"]?.elements ?? []).compactMap { $0["hour"]?.integer }
     #expect(hours.allSatisfy { $0 % Self.hour == 0 && $0 >= from && $0 <= now + Self.hour })
 
-    // What comes now is counted on; what is no event, too.
+    // Later notifications are added to the counts; those that make no event are counted too.
     #expect(
       client.post(try installation.sign(Sample.notification(20, otid: "6020")))?.status == 200)
     #expect(
@@ -90,14 +90,14 @@ import Testing
     #expect(sandbox?["last_event"]?.kind == .null)
   }
 
-  /// The quarantine is read again after a while, not for each question.
-  @Test func quarantineIsCountedAndListed() throws {
+  /// Quarantine is counted again after a pause, not for each question; this asks once.
+  @Test func `quarantine is counted by reason and listed newest first`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
     for number in 0..<5 {
-      let kept = Sample.notification(number).setting("data.appAppleId", .integer(4))
-      #expect(client.post(try installation.sign(kept))?.status == 422)
+      let foreign = Sample.notification(number).setting("data.appAppleId", .integer(4))
+      #expect(client.post(try installation.sign(foreign))?.status == 422)
     }
     let foreign = Sample.notification(7, bundleId: "com.example.foreign")
     #expect(client.post(try installation.sign(foreign))?.status == 422)
@@ -115,7 +115,7 @@ import Testing
       page = answer["next_page"]?.string.map { "&after=\($0)" } ?? ""
     } while page != "" && ids.count < 20
     #expect(ids == [6, 5, 4, 3, 2, 1])
-    // Another app's token sees nothing of it, nor that there is something.
+    // Another app's token sees no entry and no count.
     let other = try overview(client, token: Installation.otherAppsToken)
     #expect(other["quarantine"]?["count"]?.integer == 0)
     #expect(other["quarantine"]?["only_counted"]?.kind == .null)
@@ -123,7 +123,7 @@ import Testing
     #expect(none?["items"]?.elements.isEmpty == true)
   }
 
-  @Test func tokensSeeTheirOwn() throws {
+  @Test func `a token only sees counts of its own apps and environments`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -139,7 +139,7 @@ import Testing
     #expect(sum(all, "accepted") == 4 && sum(all, "duplicate") == 3 && sum(all, "refused") == 1)
     let narrow = try overview(client, token: Installation.sandboxToken)
     #expect(sum(narrow, "accepted") == 1 && sum(narrow, "duplicate") == 0)
-    #expect(sum(narrow, "refused") == 0, "what nobody vouches for is not of the sandbox")
+    #expect(sum(narrow, "refused") == 0, "a refused notification belongs to no environment")
     #expect(narrow["apps"]?.elements.count == 1)
     let none = try overview(client, token: Installation.otherAppsToken)
     #expect(sum(none, "accepted") == 0 && none["rows"]?["total"]?.integer == 0)
@@ -148,8 +148,7 @@ import Testing
     #expect(sum(asked, "accepted") == 1 && asked["rows"]?["total"]?.integer == 1)
   }
 
-  /// Rows by status are those that the list has, one by one.
-  @Test func statusesAreThoseOfTheList() throws {
+  @Test func `counts by status equal the lists by status`() throws {
     let installation = try Installation()
     try installation.live(customers: 60, days: 300)
     let daemon = try installation.start()
@@ -165,8 +164,8 @@ import Testing
     #expect(counted.values.reduce(0, +) == (try overview(client))["rows"]?["total"]?.integer)
   }
 
-  /// Apps that have been silent for longer than is counted are still known by their last event.
-  @Test func silentAppsAreFound() throws {
+  /// The last events are 300 and 900 hours old; only the last 168 hours are counted.
+  @Test func `apps without recent events are shown with their last event`() throws {
     let installation = try Installation()
     let now = Int64(Date().timeIntervalSince1970 * 1000)
     let lines = try [("Sandbox", 900), ("Production", 300)].enumerated().map { number, item in
@@ -179,33 +178,33 @@ import Testing
     let daemon = try installation.start()
     let seen = try overview(daemon.client(), "?hours=1")
     #expect(sum(seen, "accepted") == 0)
-    let places = (seen["apps"]?.elements ?? []).map { $0["last_event"]?["seq"]?.integer }
-    #expect(places == [2, 1])
+    let seqs = (seen["apps"]?.elements ?? []).map { $0["last_event"]?["seq"]?.integer }
+    #expect(seqs == [2, 1])
   }
 
-  @Test func theLastComparisonIsKept() throws {
+  @Test func `the last comparison is stored and served`() throws {
     let installation = try Installation.renewing(4)
     let daemon = try installation.start()
     let client = daemon.client()
     #expect(client.get("/v1/rebuild")?.status == 404)
     #expect(try daemon.stop().code == 0)
-    try installation.executeInRows(
+    try installation.executeInProjection(
       "DELETE FROM entitlement WHERE original_transaction_id = '70002'")
     let at = Sample.start + 3 * Sample.day
     let found = try installation.run("rebuild", "--diff", "--json", "--at", "\(at)")
     #expect(found.code == 1, "\(found)")
     let again = try installation.start()
-    let kept = try #require(again.client().get("/v1/rebuild")?.json)
+    let stored = try #require(again.client().get("/v1/rebuild")?.json)
     let printed = try #require(try found.lines().last)
     for (name, value) in printed.members {
-      #expect(kept[name]?.text == value.text, "\(name)")
+      #expect(stored[name]?.text == value.text, "\(name)")
     }
-    #expect(kept["added"]?.integer == 1 && kept["gain_access"]?.integer == 1)
-    let samples = kept["samples"]?.elements ?? []
+    #expect(stored["added"]?.integer == 1 && stored["gain_access"]?.integer == 1)
+    let samples = stored["samples"]?.elements ?? []
     #expect(samples.map { $0["original_transaction_id"]?.string } == ["70002"])
     let other = again.client().get("/v1/rebuild", token: Installation.sandboxToken)?.json
     #expect(other?["equal"]?.integer == 0 && other?["samples"]?.elements.isEmpty == true)
-    // What is not whole is as if it were not there.
+    // A damaged file is treated as missing.
     try Data("{".utf8).write(to: installation.data.appending(path: "comparison.json"))
     #expect(again.client().get("/v1/rebuild")?.status == 404)
   }

@@ -4,20 +4,23 @@ import StrictJSON
 import Support
 import Testing
 
-/// The README's pictures: `make screenshots`.
-@Suite(.serialized, .enabled(if: Browser.pictures != nil)) struct ScreenshotTests {
-  private static func sights(_ life: [SimulatedNotification]) -> Int {
-    Set(life.map { "\($0.type) \($0.subtype ?? "")" }).count
+/// Takes the README's screenshots: `make screenshots`.
+@Suite(.serialized, .enabled(if: Browser.screenshots != nil)) struct ScreenshotTests {
+  /// How many different notifications a customer has.
+  private static func variety(_ notifications: [SimulatedNotification]) -> Int {
+    Set(notifications.map { "\($0.type) \($0.subtype ?? "")" }).count
   }
 
-  @Test func takeAll() throws {
-    let folder = URL(filePath: try #require(Browser.pictures))
+  @Test func `screenshots of overview and customer are taken in every size and colour scheme`()
+    throws
+  {
+    let folder = URL(filePath: try #require(Browser.screenshots))
     let installation = try Installation()
     let sent = try installation.live(customers: 1_500, days: 25, old: 200, seed: 11)
-    // The life with the most to see.
-    let lives = Dictionary(grouping: sent) { $0.originalTransactionId ?? "" }
-    let customer = lives.filter { $0.value.count < 16 }.max { one, two in
-      let (left, right) = (Self.sights(one.value), Self.sights(two.value))
+    // The customer with the greatest variety of notifications.
+    let customers = Dictionary(grouping: sent) { $0.originalTransactionId ?? "" }
+    let customer = customers.filter { $0.value.count < 16 }.max { one, two in
+      let (left, right) = (Self.variety(one.value), Self.variety(two.value))
       return (left, two.key) < (right, one.key)
     }?.key
     let id = try #require(customer)
@@ -41,12 +44,12 @@ import Testing
         try browser.wait("document.querySelector('.chart svg') && document.querySelector('.bars')")
         let suffix = "\(width)-\(isDark ? "dark" : "light").png"
         usleep(600_000)
-        try browser.picture(height: 1130).write(to: folder.appending(path: "overview-\(suffix)"))
+        try browser.screenshot(height: 1130).write(to: folder.appending(path: "overview-\(suffix)"))
         try browser.value("location.hash = '#/customer/\(id)'")
-        try browser.wait("document.querySelectorAll('.life .fill').length > 3")
+        try browser.wait("document.querySelectorAll('.timeline .fill').length > 3")
         usleep(600_000)
         try browser.value("document.activeElement.blur()")
-        try browser.picture(height: 1250).write(to: folder.appending(path: "customer-\(suffix)"))
+        try browser.screenshot(height: 1250).write(to: folder.appending(path: "customer-\(suffix)"))
       }
     }
   }

@@ -3,9 +3,9 @@ import StrictJSON
 import Support
 import Testing
 
-/// Who may read what, and what a log and an answer never hold.
+/// What a token may read, and what logs and answers never contain.
 @Suite struct AccessTests {
-  /// A daemon with a row each of six customers.
+  /// A daemon with rows of six customers.
   private struct Served {
     let installation: Installation
     let daemon: RunningDaemon
@@ -23,7 +23,7 @@ import Testing
     return Served(installation: installation, daemon: daemon, client: client)
   }
 
-  @Test func everyReadNeedsOneToken() throws {
+  @Test func `every read needs exactly one valid token`() throws {
     let served = try served()
     let (daemon, client) = (served.daemon, served.client)
     defer { withExtendedLifetime(served) {} }
@@ -54,17 +54,17 @@ import Testing
     #expect(client.get("/v1/entitlements/7001")?.status == 200)
   }
 
-  @Test func noGuessIsLetIn() throws {
+  @Test func `no guessed token is accepted`() throws {
     let served = try served()
     defer { withExtendedLifetime(served) {} }
-    let taken = (0..<2_000).filter { guess in
+    let accepted = (0..<2_000).filter { guess in
       served.daemon.client().get("/v1/entitlements/7001", token: "guess-\(guess)")?.status != 401
     }
-    #expect(taken == [])
+    #expect(accepted == [])
   }
 
   @Test(arguments: [Installation.otherAppsToken, Installation.sandboxToken])
-  func anothersRowsAreAsIfTheyWereNotThere(token: String) throws {
+  func `rows outside the scope of a token look absent`(token: String) throws {
     let served = try served()
     let client = served.client
     defer { withExtendedLifetime(served) {} }
@@ -78,7 +78,7 @@ import Testing
     #expect(list["items"]?.elements.isEmpty == true)
   }
 
-  @Test func listsInPages() throws {
+  @Test func `lists are paged and refuse impossible queries`() throws {
     let served = try served()
     let client = served.client
     defer { withExtendedLifetime(served) {} }
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func nothingElseCanBeWritten() throws {
+  @Test func `no other method or path writes anything`() throws {
     let served = try served()
     let (installation, daemon, client) = (served.installation, served.daemon, served.client)
     let before = try installation.events().count
@@ -148,7 +148,7 @@ import Testing
     #expect(try installation.events().count == before)
   }
 
-  @Test func theLogHoldsNoSecret() throws {
+  @Test func `the log holds no secret`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let canary = "ca11ab1e-0000-4000-8000-00000000beef"

@@ -4,30 +4,30 @@ import StrictJSON
 import Support
 import Testing
 
-/// A V1 secret, a read token and an account token go through every door, in good requests and bad
-/// ones; then they are looked for wherever anything was written or said.
+/// Sends a V1 secret, a read token and an account token through every interface, in valid and
+/// invalid requests; then searches every file, log and answer for them.
 @Suite struct CanaryTests {
   private static let secret = "canary5e1f0c2ad9b84e6fb7aa01d3c4e5f607"
   private static let token = "canary-token-0f9e8d7c6b5a"
   private static let account = "ca11ab1e-0000-4000-8000-00000000beef"
 
-  /// What was said, by who said it.
-  private final class Sayings {
+  /// Everything that daemon and commands answered and printed, with its source.
+  private final class Outputs {
     private(set) var all: [(from: String, text: String)] = []
-    /// What may name the account: rows, timelines, exports.
-    private(set) var ofCustomers: [(from: String, text: String)] = []
+    /// What may contain the account token: rows, timelines, exports.
+    private(set) var customerData: [(from: String, text: String)] = []
 
     func add(_ from: String, _ answer: Client.Answer?) {
       guard let answer else { return }
       all.append((from, answer.head + answer.text))
     }
 
-    func add(_ from: String, _ finished: Finished) {
+    func add(_ from: String, _ finished: CommandResult) {
       all.append((from, finished.errors))
       all.append((from, finished.output))
     }
 
-    func addOfCustomers(_ from: String, _ text: String) { ofCustomers.append((from, text)) }
+    func addCustomerData(_ from: String, _ text: String) { customerData.append((from, text)) }
   }
 
   private func installation() throws -> Installation {
@@ -35,7 +35,7 @@ import Testing
     let secrets = installation.folder.appending(path: "app.secret")
     try Data((Self.secret + "\n").utf8).write(to: secrets)
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secrets.path)
-    guard case .object(let members) = Installation.app() else { throw Trouble("no object") }
+    guard case .object(let members) = Installation.app() else { throw TestFailure("no object") }
     let app = JSONValue.object(members + [("v1SharedSecretFile", .string(secrets.path))])
     try installation.configure(
       apps: [app],
@@ -75,7 +75,7 @@ import Testing
       .setting("data.renewalInfo.appAccountToken", .string(account))
   }
 
-  /// Bodies with the statuses they get.
+  /// Bodies with the statuses they are answered with.
   private func bodies(_ installation: Installation) throws -> [(Int, [UInt8])] {
     let good = try installation.sign(Self.v2(1))
     let secret = Self.secret
@@ -100,20 +100,20 @@ import Testing
     ]
   }
 
-  // MARK: Doors
+  // MARK: Interfaces
 
-  private func ask(_ daemon: RunningDaemon, _ said: Sayings) {
+  private func ask(_ daemon: RunningDaemon, _ outputs: Outputs) {
     let client = daemon.client()
     let (token, account) = (Self.token, Self.account)
     for path in ["/v1/entitlements/7000", "/v1/entitlements/7300/history?raw=true"] {
       let answer = client.get(path, token: token)
       #expect(answer?.status == 200, "\(path)")
-      said.addOfCustomers(path, answer?.text ?? "")
+      outputs.addCustomerData(path, answer?.text ?? "")
     }
     let list = client.get("/v1/entitlements?app_account_token=\(account)", token: token)
     #expect(list?.json?["items"]?.elements.isEmpty == false)
     for path in ["/metrics", "/version", "/healthz", "/readyz"] {
-      said.add(path, client.get(path, token: token))
+      outputs.add(path, client.get(path, token: token))
     }
     for (path, given) in [
       ("/v1/entitlements/7000", token + "x"), ("/v1/entitlements/7000?token=\(token)", ""),
@@ -125,22 +125,22 @@ import Testing
     ] {
       let answer = client.get(path, token: given)
       #expect(answer.map { $0.status >= 400 } ?? false, "\(path)")
-      said.add(path, answer)
+      outputs.add(path, answer)
     }
     for fields in [
       ["X-\(token): \(account)"], ["User-Agent: \(Self.secret)", "Cookie: \(token)"],
       ["Content-Type: \(account)"], ["Authorization: Basic \(token)"], ["\(token) : x"],
       ["Transfer-Encoding: \(token)"], ["Expect: \(account)"],
-    ] { said.add("\(fields)", daemon.client().ask("POST", "/v1/notifications", fields)) }
+    ] { outputs.add("\(fields)", daemon.client().ask("POST", "/v1/notifications", fields)) }
   }
 
-  private func run(_ installation: Installation, _ said: Sayings) throws {
+  private func run(_ installation: Installation, _ outputs: Outputs) throws {
     let folder = installation.folder.path
     let lines = try installation.file(
       "lines.ndjson",
       try bodies(installation).map(\.1).filter { !$0.contains(0x0A) }
         + [Self.v1(20), try installation.sign(Self.v2(21))])
-    for words in [
+    for arguments in [
       ["ingest", lines, "--skip-bad", "--json"], ["ingest", lines], ["events", "--json"],
       ["events"], ["quarantine", "list", "--json"], ["quarantine", "list"], ["verify", "--json"],
       ["verify"], ["backup", folder + "/backup"], ["anchor"], ["rebuild"], ["rebuild", "--list"],
@@ -150,33 +150,33 @@ import Testing
       ["verify", "--bundle", folder + "/evidence"],
       ["export", "--compress", "--output", folder + "/all.zst"],
     ] {
-      let finished = try installation.launch(words + ["--config", installation.config.path])
+      let finished = try installation.launch(arguments + ["--config", installation.config.path])
         .finish()
-      // What the operator typed is theirs; the rest of what is said is not.
-      let typed = Set(words)
+      // An error may repeat the operator's own arguments.
+      let typed = Set(arguments)
       guard typed.isDisjoint(with: [Self.secret, Self.token, Self.account]) else { continue }
-      said.add(words.joined(separator: " "), finished)
+      outputs.add(arguments.joined(separator: " "), finished)
     }
-    for words in [
+    for arguments in [
       ["entitlement", "7000"], ["history", "7300", "--raw", "--json"], ["history", "7300"],
       ["explain", "7300"], ["explain", "7000", "--json"], ["export"],
     ] {
-      let finished = try installation.launch(words + ["--config", installation.config.path])
+      let finished = try installation.launch(arguments + ["--config", installation.config.path])
         .finish()
-      said.addOfCustomers(words.joined(separator: " "), finished.output)
-      said.add(words[0], Finished(code: 0, output: "", errors: finished.errors))
+      outputs.addCustomerData(arguments.joined(separator: " "), finished.output)
+      outputs.add(arguments[0], CommandResult(code: 0, output: "", errors: finished.errors))
     }
   }
 
-  // MARK: Looking
+  // MARK: Search
 
-  private func look(_ installation: Installation, _ said: Sayings, _ logs: [String]) throws {
-    for (from, text) in said.all {
+  private func search(_ installation: Installation, _ outputs: Outputs, _ logs: [String]) throws {
+    for (from, text) in outputs.all {
       for canary in [Self.secret, Self.token, Self.account] {
-        #expect(!text.contains(canary), "\(from) says \(canary)")
+        #expect(!text.contains(canary), "\(from) contains \(canary)")
       }
     }
-    for (from, text) in said.ofCustomers {
+    for (from, text) in outputs.customerData {
       #expect(!text.contains(Self.secret) && !text.contains(Self.token), "\(from)")
     }
     for log in logs {
@@ -193,19 +193,19 @@ import Testing
         #expect(bytes.range(of: Data(canary.utf8)) == nil, "\(name) has \(canary)")
       }
     }
-    try lookIntoBodies(installation)
+    try searchBodies(installation)
   }
 
-  /// Bodies are compressed in the files.
-  private func lookIntoBodies(_ installation: Installation) throws {
+  /// Bodies are compressed in the files, so they are read with the journal's reader.
+  private func searchBodies(_ installation: Installation) throws {
     for path in [installation.data.path, installation.folder.path + "/backup"] {
       let folder = DataFolder(path: path)
       let reader = try JournalReader.open(folder)
       defer { reader.close() }
       let events = try reader.events(after: 0, limit: 1_000)
-      let kept = try reader.quarantined(limit: 1_000)
-      #expect(events.count >= 4 && kept.count >= 2)
-      for body in events.map(\.body) + kept.map(\.body) {
+      let quarantined = try reader.quarantined(limit: 1_000)
+      #expect(events.count >= 4 && quarantined.count >= 2)
+      for body in events.map(\.body) + quarantined.map(\.body) {
         let body = Data(body)
         #expect(body.range(of: Data(Self.secret.utf8)) == nil)
         #expect(body.range(of: Data(Self.token.utf8)) == nil)
@@ -214,49 +214,51 @@ import Testing
     }
   }
 
-  @Test func throughEveryDoorAndFoundNowhere() throws {
+  @Test func `secrets sent through every interface are found nowhere`() throws {
     let installation = try installation()
-    // The crash is meant: no sanitizer shall report it.
+    // The crash is intended: a sanitizer must not report it.
     installation.environment["SWIFT_BACKTRACE"] = ""
-    let said = Sayings()
+    let outputs = Outputs()
     var logs: [String] = []
-    for ending in [SIGKILL, SIGSEGV, SIGTERM] {
+    for signal in [SIGKILL, SIGSEGV, SIGTERM] {
       let daemon = try installation.start()
       let client = daemon.client()
-      for (place, (status, body)) in try bodies(installation).enumerated() {
+      for (index, (status, body)) in try bodies(installation).enumerated() {
         let answer = client.post(body) ?? daemon.client().post(body)
-        #expect(answer?.status == status, "body \(place)")
-        said.add("body \(place)", answer)
+        #expect(answer?.status == status, "body \(index)")
+        outputs.add("body \(index)", answer)
       }
-      ask(daemon, said)
-      if ending == SIGKILL { try run(installation, said) }
-      daemon.command.signal(ending)
+      ask(daemon, outputs)
+      if signal == SIGKILL { try run(installation, outputs) }
+      daemon.command.signal(signal)
       _ = try daemon.command.finish(within: 30)
       logs.append(daemon.log)
     }
-    try lookAtDamage(installation, said)
-    try look(installation, said, logs)
+    try damageJournal(installation, outputs)
+    try search(installation, outputs, logs)
   }
 
-  /// What is damaged is named by its place.
-  private func lookAtDamage(_ installation: Installation, _ said: Sayings) throws {
+  /// Errors about damaged data name its position, not its content.
+  private func damageJournal(_ installation: Installation, _ outputs: Outputs) throws {
     let copy = try installation.copy()
     try copy.configure()
     var bytes = try Data(contentsOf: copy.journal)
-    // A body that two kept: of the last page a good part.
-    for place in stride(from: bytes.count - 3_000, to: bytes.count - 2_000, by: 90) {
-      bytes[place] ^= 0x10
+    // A large part of the last page, which holds bodies.
+    for offset in stride(from: bytes.count - 3_000, to: bytes.count - 2_000, by: 90) {
+      bytes[offset] ^= 0x10
     }
     try bytes.write(to: copy.journal)
-    for words in [["verify"], ["verify", "--json"], ["history", "7300"], ["export"], ["serve"]] {
-      let running = try copy.launch(words + ["--config", copy.config.path])
-      if words == ["serve"] {
+    for arguments in [
+      ["verify"], ["verify", "--json"], ["history", "7300"], ["export"], ["serve"],
+    ] {
+      let running = try copy.launch(arguments + ["--config", copy.config.path])
+      if arguments == ["serve"] {
         usleep(500_000)
         running.signal(SIGTERM)
       }
       let finished = try running.finish()
-      said.add("damaged", Finished(code: 0, output: "", errors: finished.errors))
-      if words[0] == "verify" { said.add("damaged", finished) }
+      outputs.add("damaged", CommandResult(code: 0, output: "", errors: finished.errors))
+      if arguments[0] == "verify" { outputs.add("damaged", finished) }
     }
   }
 }

@@ -3,10 +3,10 @@ import StrictJSON
 import Support
 import Testing
 
-/// The OpenAPI document and the answers: neither says what the other does not.
+/// The OpenAPI document and the answers agree.
 @Suite struct ContractTests {
-  /// What there is to ask about: a life with a late event and one that came again, something in
-  /// quarantine about the same customer, an app that is not ours, and a comparison.
+  /// A daemon with data for every route: a timeline with a late event and a redelivery, quarantined
+  /// notifications about the same customer, an app that is not configured, and a comparison.
   private struct Stage {
     let installation: Installation
     let daemon: RunningDaemon
@@ -30,24 +30,24 @@ import Testing
         _ = client.post(try installation.sign(notification))
       }
       for (number, app) in [(8, "com.example.app"), (9, "com.example.foreign")] {
-        let kept = Sample.notification(number, bundleId: app)
+        let quarantined = Sample.notification(number, bundleId: app)
           .setting("data.appAppleId", .integer(4))
-        _ = client.post(try installation.sign(kept))
+        _ = client.post(try installation.sign(quarantined))
       }
       _ = client.post(
         try installation.sign(
           Sample.notification(10, otid: "7010", environment: "Sandbox")))
       _ = client.post(Array("{}".utf8))
       let compared = try installation.run("rebuild", "--diff")
-      guard compared.code == 0 else { throw Trouble("rebuild --diff: \(compared)") }
+      guard compared.code == 0 else { throw TestFailure("rebuild --diff: \(compared)") }
       guard let document = client.get("/openapi.json", token: nil)?.json else {
-        throw Trouble("there is no document")
+        throw TestFailure("there is no document")
       }
       self.document = document
       shape = try Shape(document: document)
     }
 
-    /// An answer that is as the document says.
+    /// Asks, and expects an answer that matches the document.
     @discardableResult
     func ask(
       _ path: String, _ status: Int = 200, of route: String, token: String? = Installation.token
@@ -57,14 +57,14 @@ import Testing
       let type = answer.field("Content-Type")?.split(separator: ";").first.map(String.init) ?? ""
       let responses = document["paths"]?[route]?["get"]?["responses"]
       let schema = responses?[String(status)]?["content"]?[type]?["schema"]
-      guard let schema else { throw Trouble("\(route) names no \(status) of \(type)") }
+      guard let schema else { throw TestFailure("\(route) names no \(status) of \(type)") }
       let json = try #require(answer.json)
       #expect(shape.objections(json, to: schema) == [], "\(path)")
       return json
     }
   }
 
-  @Test func answersAreWhatTheDocumentSays() throws {
+  @Test func `answers match the OpenAPI document`() throws {
     let stage = try Stage()
     let row = "/v1/entitlements/{otid}"
     try stage.ask("/v1/entitlements/7000", of: row)
@@ -83,14 +83,14 @@ import Testing
     for path in ["/healthz", "/readyz", "/version", "/openapi.json"] {
       try stage.ask(path, of: path, token: nil)
     }
-    let taken = try #require(
+    let accepted = try #require(
       stage.client.post(try stage.installation.sign(Sample.notification(1))))
     let schema = stage.document["paths"]?["/v1/notifications"]?["post"]?["responses"]?["200"]?[
       "content"]?["application/json"]?["schema"]
-    #expect(try stage.shape.objections(#require(taken.json), to: #require(schema)) == [])
+    #expect(try stage.shape.objections(#require(accepted.json), to: #require(schema)) == [])
   }
 
-  @Test func refusalsAreWhatTheDocumentSays() throws {
+  @Test func `refusals match the OpenAPI document`() throws {
     let stage = try Stage()
     let routes = [
       ("/v1/entitlements", "/v1/entitlements"),
@@ -114,9 +114,9 @@ import Testing
     try stage.ask("/v1/entitlements/1", 404, of: "/v1/entitlements/{otid}")
   }
 
-  /// Every path of the document answers, takes the methods it names and no other, and has its
-  /// parameters: a known one is never refused as unknown, and one with an impossible value is.
-  @Test func theDocumentNamesWhatThereIs() throws {
+  /// Every path of the document accepts the methods it names and no other, accepts its parameters,
+  /// and refuses their impossible values.
+  @Test func `every documented path, method and parameter exists`() throws {
     let stage = try Stage()
     let paths = try #require(stage.document["paths"]?.members)
     #expect(paths.count == 12)
@@ -150,8 +150,7 @@ import Testing
     }
   }
 
-  /// The checker sees what it should.
-  @Test func theShapeObjects() throws {
+  @Test func `the schema checker reports every mismatch`() throws {
     let text = """
       {"components":{"schemas":{"A":{"type":"object","properties":{"a":{"type":["integer","null"]},
       "b":{"type":"string","enum":["x"]}},"required":["a","b"],"additionalProperties":false}}}}

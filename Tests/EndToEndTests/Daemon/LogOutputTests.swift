@@ -3,13 +3,13 @@ import StrictJSON
 import Support
 import Testing
 
-/// What the daemon's log says, to a file, a terminal, and somebody who does not read it.
+/// The daemon's log: to a file, to a terminal, and to a reader that stops reading.
 @Suite struct LogOutputTests {
   private func entries(_ log: String) -> [JSONElement] {
     log.split(separator: "\n").compactMap { try? JSONDocument(parsing: Array($0.utf8)).root }
   }
 
-  @Test func oneLineForEachNotification() throws {
+  @Test func `each notification has one log line`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -27,24 +27,24 @@ import Testing
     #expect(first["type"]?.string != nil && first["bundle_id"]?.string == "com.example.app")
     #expect(first["seq"]?.integer == 1 && (first["took_us"]?.integer ?? 0) > 0)
     #expect(lines.dropFirst(2).first?["reason"]?.string == "other_app")
-    // Nobody vouches for what it says.
+    // The content of an unproven notification is not logged.
     let last = try #require(lines.last)
     #expect(last["notification_uuid"] == nil && last["reason"]?.string == "signature")
     for line in daemon.log.split(separator: "\n") { #expect(line.utf8.count < 2048) }
   }
 
   @Test(arguments: ["flag", "variable", "file"])
-  func theLevelLeavesOut(_ way: String) throws {
+  func `the log level filters lines`(_ way: String) throws {
     let installation = try Installation()
-    var words = ["serve", "--config", installation.config.path]
+    var arguments = ["serve", "--config", installation.config.path]
     switch way {
-    case "flag": words += ["--log-level", "warning"]
+    case "flag": arguments += ["--log-level", "warning"]
     case "variable": installation.environment["SUBLEDGER_LOG_LEVEL"] = "warning"
     default: try installation.configure(with: [("logLevel", .string("warning"))])
     }
     try installation.configure(
       apps: [], with: way == "file" ? [("logLevel", .string("warning"))] : [])
-    let daemon = try installation.launch(words)
+    let daemon = try installation.launch(arguments)
     try daemon.wait(20, "a warning") { daemon.errorsSoFar().contains("no_apps") }
     daemon.signal(SIGTERM)
     let finished = try daemon.finish()
@@ -52,7 +52,7 @@ import Testing
     #expect(entries(finished.errors).map { $0["level"]?.string } == ["warning"], "\(finished)")
   }
 
-  @Test func anUnknownLevelIsRefused() throws {
+  @Test func `an unknown log level is refused`() throws {
     let installation = try Installation()
     let flag = try installation.run("serve", "--log-level", "loud")
     #expect(flag.code == 2 && flag.errors.contains("levels are info, warning, error"))
@@ -60,10 +60,10 @@ import Testing
     #expect(try installation.run("serve").code == 2)
   }
 
-  @Test func aTerminalGetsPlainText() throws {
+  @Test func `a terminal gets plain text`() throws {
     let installation = try Installation()
     let file = installation.folder.appending(path: "typescript").path
-    // script(1), of every Debian, has the program believe in a terminal.
+    // script(1), part of every Debian, runs the program on a terminal.
     let script = try RunningCommand(
       [
         "-qefc",
@@ -73,7 +73,7 @@ import Testing
     try script.wait(20, "the daemon to listen") { shown().contains("listening") }
     let pid = try String(
       contentsOf: installation.folder.appending(path: "pid"), encoding: .utf8)
-    // Not script itself: to the daemon a terminal that goes is a SIGHUP, and so a reload.
+    // Not script itself: when its terminal closes, the daemon gets SIGHUP, which is a reload.
     kill(try #require(pid_t(pid.filter(\.isNumber))), SIGTERM)
     try script.finish()
     let lines = shown().split(whereSeparator: \.isNewline)
@@ -82,27 +82,28 @@ import Testing
     #expect(!line.contains("{"))
   }
 
-  /// Whoever does not read the log holds nothing up; what was dropped is counted.
-  @Test func aReaderThatStopsHoldsNothingUp() throws {
+  /// Lines that the reader does not take are dropped and counted.
+  @Test func `a stopped log reader delays no request`() throws {
     let installation = try Installation()
     let log = installation.folder.appending(path: "log").path
     try #require(mkfifo(log, 0o600) == 0)
-    // Open before the daemon is, whose start would wait for a reader.
+    // Opened before the daemon starts, because opening a pipe waits for a reader.
     let pipe = open(log, O_RDONLY | O_NONBLOCK)
     try #require(pipe >= 0)
     defer { close(pipe) }
     let daemon = try SpawnedProcess(
       installation.program.path, ["serve", "--config", installation.config.path],
-      in: installation.folder.path, environment: RunningCommand.passedOn, output: "/dev/null",
+      in: installation.folder.path, environment: RunningCommand.inheritedEnvironment,
+      output: "/dev/null",
       errors: log)
     defer { daemon.signal(SIGKILL) }
     _ = fcntl(pipe, F_SETFL, 0)
     var head = ""
-    var room = [UInt8](repeating: 0, count: 4096)
+    var buffer = [UInt8](repeating: 0, count: 4096)
     while !head.contains("\"listening\"") {
-      let count = read(pipe, &room, room.count)
-      guard count > 0 else { throw Trouble("the daemon ended: \(head)") }
-      head += String(decoding: room.prefix(count), as: UTF8.self)
+      let count = read(pipe, &buffer, buffer.count)
+      guard count > 0 else { throw TestFailure("the daemon ended: \(head)") }
+      head += String(decoding: buffer.prefix(count), as: UTF8.self)
     }
     let ports = head.split(separator: "\n").compactMap { line -> Int64? in
       let entry = try? JSONDocument(parsing: Array(line.utf8)).root
@@ -110,7 +111,7 @@ import Testing
     }
     let port = try #require(ports.first)
     let client = Client(port: UInt16(port))
-    // A pipe takes 64 KiB, the daemon's queue 8,192 lines.
+    // A pipe holds 64 KiB, the daemon's queue 8,192 lines.
     let request =
       "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
       + "Content-Length: 2\r\n\r\n{}"

@@ -3,7 +3,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// What `/metrics` says, and when `/readyz` says no.
+/// The content of `/metrics`, and when `/readyz` answers 503.
 @Suite struct MetricsTests {
   private func read(_ client: Client) throws -> MetricsText {
     let answer = try #require(client.get("/metrics"))
@@ -14,7 +14,7 @@ import Testing
     return metrics
   }
 
-  @Test func everythingIsCounted() throws {
+  @Test func `notifications, refusals and requests are counted`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -26,7 +26,7 @@ import Testing
     let foreign = try installation.sign(
       Sample.notification(3, bundleId: "com.nobody.\"\\\n\u{202E}"))
     let unknown = try installation.sign(Sample.notification(4, type: "BRAND_NEW\"}"))
-    // Two before one: 1 is late.
+    // 2 is sent before 1, so 1 is late.
     let answers = [second, first, first, unknown].map { client.post($0)?.status }
     #expect(answers == [200, 200, 200, 200])
     #expect(client.post(foreign)?.status == 422)
@@ -35,10 +35,12 @@ import Testing
     #expect(client.ask("DELETE", "/metrics")?.status == 405)
     let metrics = try read(client)
     let name = "subledger_notifications_total"
-    func labels(_ app: String, _ type: String, _ outcome: String, _ place: String = "Production")
+    func labels(
+      _ app: String, _ type: String, _ outcome: String, _ environment: String = "Production"
+    )
       -> [String: String]
     {
-      ["app": app, "environment": place, "version": "2", "type": type, "outcome": outcome]
+      ["app": app, "environment": environment, "version": "2", "type": type, "outcome": outcome]
     }
     let app = "com.example.app"
     #expect(metrics.sum(name, ["outcome": "accepted", "app": app]) == 3)
@@ -59,7 +61,7 @@ import Testing
     #expect(metrics.value("subledger_projection_lag_events") == 0)
     #expect(metrics.value("subledger_rows_live") == 1)
     #expect((metrics.value("subledger_connections_open") ?? 0) >= 1)
-    // Two reactors at most prove the chain anew; every other signature finds it known.
+    // Each reactor proves the chain once; every other signature finds it in the cache.
     let hits = metrics.value("subledger_chain_cache_hits_total") ?? 0
     let misses = metrics.value("subledger_chain_cache_misses_total") ?? 0
     #expect(misses >= 1 && hits >= 10, "\(hits) hits, \(misses) misses")
@@ -67,7 +69,7 @@ import Testing
     try daemon.stop()
   }
 
-  @Test func sizesAndRowsAreLookedAtBesides() throws {
+  @Test func `sizes and rows are sampled in the background`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -91,13 +93,13 @@ import Testing
     try daemon.stop()
   }
 
-  /// Whoever may send anything at all makes no label of it.
-  @Test func outsidersMakeNoLabels() throws {
+  /// Labels are closed sets, so that senders cannot make the metrics grow.
+  @Test func `hostile notifications create no labels`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
     func count() throws -> Int {
-      // Rows are counted besides, when that comes.
+      // Rows are counted in the background, at any time.
       try read(client).families.filter { !$0.key.hasPrefix("subledger_rows") }.values
         .map(\.samples.count).reduce(0, +)
     }
@@ -114,30 +116,30 @@ import Testing
       #expect(client.get("/v1/nothing\(number)")?.status == 404)
       #expect(client.post(Array("{\"x\(number)\":0}".utf8))?.status == 400)
     }
-    // The first foreign one was of a documented type.
+    // The first foreign notification had a documented type.
     #expect(try count() <= before + 1)
     try daemon.stop()
   }
 
-  @Test func notReadyUnderTheFloor() throws {
+  @Test func `readyz answers 503 below the disk floor`() throws {
     let installation = try Installation()
     try installation.configure(with: [
       ("limits", .object([("diskBytes", .integer(1_000_000_000_000_000))]))
     ])
-    let daemon = try installation.startWithoutRows()
+    let daemon = try installation.startWithoutProjection()
     let client = daemon.client()
     let answer = try #require(client.get("/readyz", token: nil))
     #expect(answer.status == 503 && answer.json?["code"]?.string == "disk_floor")
     #expect(answer.field("Retry-After") != nil)
     #expect(client.get("/healthz", token: nil)?.status == 200)
-    // What does come is taken as long as it fits.
+    // A notification that arrives nevertheless is journaled while there is space.
     #expect(client.post(try installation.sign(Sample.notification(1)))?.status == 200)
     try daemon.stop()
   }
 
-  /// `make metrics`: Debian's own judge.
+  /// `make metrics`: checks with Debian's promtool.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["SUBLEDGER_PROMTOOL"] != nil))
-  func promtoolHasNothingToSay() throws {
+  func `promtool accepts the metrics`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -154,11 +156,11 @@ import Testing
     let file = installation.folder.appending(path: "metrics.txt")
     try Data(text.utf8).write(to: file)
     let tool = ProcessInfo.processInfo.environment["SUBLEDGER_PROMTOOL"] ?? ""
-    let said = try RunningCommand(
+    let checked = try RunningCommand(
       ["-c", "\"$0\" check metrics <\"$1\"", tool, file.path], in: installation.folder,
       program: URL(filePath: "/bin/sh")
     ).finish()
-    #expect(said.code == 0 && said.output.isEmpty && said.errors.isEmpty, "\(said)")
+    #expect(checked.code == 0 && checked.output.isEmpty && checked.errors.isEmpty, "\(checked)")
     try daemon.stop()
   }
 }

@@ -5,8 +5,8 @@ import StrictJSON
 import Support
 import Testing
 
-/// Names that stand for something else than the file that belongs there. No command waits for what
-/// may never come, follows what leads elsewhere, or goes on with a backup as if it were data.
+/// Paths at which there is something else than the expected file. No command waits for a pipe,
+/// follows a link, or uses a backup as a data folder.
 @Suite struct OddFileTests {
   private func filled() throws -> Installation {
     let installation = try Installation()
@@ -16,20 +16,22 @@ import Testing
     return installation
   }
 
-  /// A pipe that nobody writes to, in place of what is there.
+  /// Replaces the file by a pipe that has no writer.
   private func pipe(_ url: URL) throws {
     try? FileManager.default.removeItem(at: url)
-    guard mkfifo(url.path, 0o600) == 0 else { throw Trouble("no pipe at \(url.path)") }
+    guard mkfifo(url.path, 0o600) == 0 else { throw TestFailure("no pipe at \(url.path)") }
   }
 
   private func expectRefusal(
-    _ installation: Installation, _ words: [String], _ said: String,
-    _ place: SourceLocation = #_sourceLocation
+    _ installation: Installation, _ arguments: [String], _ message: String,
+    _ location: SourceLocation = #_sourceLocation
   ) throws {
-    let finished = try installation.launch(words + ["--config", installation.config.path])
+    let finished = try installation.launch(arguments + ["--config", installation.config.path])
       .finish(within: 20)
-    #expect(![0, 137].contains(finished.code), "\(words): \(finished)", sourceLocation: place)
-    #expect(finished.errors.contains(said), "\(words): \(finished)", sourceLocation: place)
+    #expect(
+      ![0, 137].contains(finished.code), "\(arguments): \(finished)", sourceLocation: location)
+    #expect(
+      finished.errors.contains(message), "\(arguments): \(finished)", sourceLocation: location)
   }
 
   private static let commands = [
@@ -39,74 +41,77 @@ import Testing
 
   // MARK: Pipes
 
-  @Test func aPipeForAConfiguration() throws {
+  @Test func `a pipe as configuration is refused`() throws {
     let installation = try filled()
     try pipe(installation.config)
-    for words in Self.commands { try expectRefusal(installation, words, "no plain file") }
+    for arguments in Self.commands {
+      try expectRefusal(installation, arguments, "not a plain file")
+    }
   }
 
-  @Test func pipesThatAConfigurationNames() throws {
+  @Test func `pipes named by the configuration are refused`() throws {
     let installation = try Installation()
     let odd = installation.folder.appending(path: "pipe")
     try pipe(odd)
     try installation.configure(with: [("trustRoots", .array([.string(odd.path)]))])
-    try expectRefusal(installation, ["serve"], "no plain file")
+    try expectRefusal(installation, ["serve"], "not a plain file")
     try installation.configure(
       apps: [Installation.app().setting("v1SharedSecretFile", .string(odd.path))])
-    try expectRefusal(installation, ["serve"], "no plain file")
+    try expectRefusal(installation, ["serve"], "not a plain file")
   }
 
-  @Test func aPipeForAJournal() throws {
+  @Test func `a pipe as journal is refused`() throws {
     let installation = try filled()
     try pipe(installation.journal)
-    for words in Self.commands { try expectRefusal(installation, words, "journal.sqlite") }
+    for arguments in Self.commands { try expectRefusal(installation, arguments, "journal.sqlite") }
   }
 
-  @Test func aPipeForAnchors() throws {
+  @Test func `a pipe as anchors file is refused and does not stop the daemon`() throws {
     let installation = try filled()
     let odd = installation.folder.appending(path: "pipe")
     try pipe(odd)
     let anchored = try installation.run("anchor")
     #expect(anchored.code == 0, "\(anchored)")
-    try expectRefusal(installation, ["verify", "--anchors", odd.path], "no plain file")
-    try expectRefusal(installation, ["anchor", "--append", odd.path], "which is no file")
+    try expectRefusal(installation, ["verify", "--anchors", odd.path], "not a plain file")
+    try expectRefusal(installation, ["anchor", "--append", odd.path], "which is not a plain file")
     try installation.configure(
       with: [("anchors", .object([("file", .string(odd.path))]))])
-    try expectRefusal(installation, ["verify"], "no plain file")
-    // The daemon goes on, and says so in its log.
+    try expectRefusal(installation, ["verify"], "not a plain file")
+    // The daemon continues; its log has the failure.
     let daemon = try installation.start()
     #expect(daemon.client().post(try installation.sign(Sample.notification(9)))?.status == 200)
     #expect(try daemon.stop().code == 0)
   }
 
-  @Test func pipesInABackup() throws {
+  @Test func `pipes in a backup are refused`() throws {
     let installation = try filled()
     _ = try installation.run("anchor")
     for name in ["backup.json", "journal.sqlite", "anchor.key"] {
       let backup = installation.folder.appending(path: "of-\(name)")
       #expect(try installation.run("backup", backup.path).code == 0)
       try pipe(backup.appending(path: name))
-      for words in [["backup", "--check", backup.path], ["restore", backup.path]] {
+      for arguments in [["backup", "--check", backup.path], ["restore", backup.path]] {
         let other = try Installation(authority: installation.authority)
-        let finished = try other.launch(words + ["--config", other.config.path]).finish(within: 20)
-        #expect(finished.code == 1 && "\(finished)".contains(name), "\(words): \(finished)")
+        let finished = try other.launch(arguments + ["--config", other.config.path]).finish(
+          within: 20)
+        #expect(finished.code == 1 && "\(finished)".contains(name), "\(arguments): \(finished)")
       }
     }
   }
 
-  @Test func pipesForLocks() throws {
+  @Test func `a pipe as lock file blocks no command`() throws {
     let installation = try filled()
     let lock = installation.data.appending(path: "lock")
     try pipe(lock)
-    for words in [["verify"], ["events"]] {
-      _ = try installation.launch(words + ["--config", installation.config.path])
+    for arguments in [["verify"], ["events"]] {
+      _ = try installation.launch(arguments + ["--config", installation.config.path])
         .finish(within: 20)
     }
   }
 
   // MARK: Links
 
-  @Test func aLinkForALock() throws {
+  @Test func `a link as lock file is refused and not followed`() throws {
     let installation = try filled()
     let backup = installation.folder.appending(path: "backup")
     #expect(try installation.run("backup", backup.path).code == 0)
@@ -123,18 +128,18 @@ import Testing
 
   // MARK: Backups
 
-  /// Nothing writes to a backup: what is served from it would be in no backup.
-  @Test func aBackupIsNoDataFolder() throws {
+  /// Events that a daemon would journal in a backup would themselves be in no backup.
+  @Test func `commands that write refuse a backup as data folder`() throws {
     let installation = try filled()
     let backup = installation.folder.appending(path: "backup")
     #expect(try installation.run("backup", backup.path).code == 0)
     try installation.configure(with: [("data", .string(backup.path))])
     let before = try files(backup)
-    for words in [
+    for arguments in [
       ["serve"], ["ingest", "/dev/null"], ["rebuild"], ["quarantine", "drop", "1"],
       ["quarantine", "admit", "1"], ["anchor"],
     ] {
-      try expectRefusal(installation, words, "subledger restore")
+      try expectRefusal(installation, arguments, "subledger restore")
     }
     #expect(try files(backup) == before)
     #expect(try installation.run("verify").code == 0)
@@ -149,7 +154,7 @@ import Testing
     return files
   }
 
-  @Test func aManifestOfWhatCannotBe() throws {
+  @Test func `impossible values in a backup manifest are refused`() throws {
     let installation = try filled()
     let backup = installation.folder.appending(path: "backup")
     #expect(try installation.run("backup", backup.path).code == 0)
@@ -167,9 +172,10 @@ import Testing
     ]
     for (name, value) in odd {
       try Data(good.setting(name, value).bytes).write(to: file)
-      for words in [["backup", "--check", backup.path], ["restore", backup.path]] {
+      for arguments in [["backup", "--check", backup.path], ["restore", backup.path]] {
         let other = try Installation(authority: installation.authority)
-        let finished = try other.launch(words + ["--config", other.config.path]).finish(within: 20)
+        let finished = try other.launch(arguments + ["--config", other.config.path]).finish(
+          within: 20)
         #expect(finished.code == 1, "\(name) \(value?.text ?? "none"): \(finished)")
         #expect(!FileManager.default.fileExists(atPath: other.data.path), "\(name)")
       }

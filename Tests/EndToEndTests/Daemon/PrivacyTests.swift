@@ -4,7 +4,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// What other users of the machine, and what a crash leaves behind, can see: nothing.
+/// Other users of the machine see none of the data, also after a crash.
 @Suite struct PrivacyTests {
   /// Runs the program as a shell with that umask would.
   private func withUmask(_ mask: String, _ installation: Installation) throws {
@@ -17,7 +17,7 @@ import Testing
 
   private func mode(_ url: URL) throws -> mode_t {
     var status = stat()
-    guard lstat(url.path, &status) == 0 else { throw Trouble("lstat \(url.path)") }
+    guard lstat(url.path, &status) == 0 else { throw TestFailure("lstat \(url.path)") }
     return status.st_mode & 0o7777
   }
 
@@ -28,19 +28,19 @@ import Testing
     for name in wanted { #expect(names.contains(name), "\(when): \(name) in \(names)") }
     for name in names {
       let url = folder.appending(path: name)
-      // A -wal may go while we look.
+      // A -wal can be removed meanwhile.
       guard let mode = try? mode(url) else { continue }
       #expect(mode == (url.hasDirectoryPath ? 0o700 : 0o600), "\(when): \(name)")
     }
   }
 
   @Test(arguments: ["000", "022", "077", "0777"])
-  func filesAreTheOwnersWhateverTheUmask(mask: String) throws {
+  func `files are private whatever the umask`(mask: String) throws {
     let installation = try Installation()
     try withUmask(mask, installation)
     let outside = installation.folder.appending(path: "outside")
     try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
-    let place = outside.path
+    let path = outside.path
     let daemon = try installation.start()
     let client = daemon.client()
     for number in 1...5 {
@@ -52,20 +52,20 @@ import Testing
       "projections", "entitlements-1.sqlite", "entitlements-1.sqlite-wal",
     ]
     try expectPrivate(installation.data, "running", has: open)
-    for words in [
-      ["backup", place + "/backup"], ["anchor", "--append", place + "/anchors.ndjson"],
-      ["export", "--output", place + "/all.ndjson"],
-      ["export", "--compress", "--output", place + "/all.zst"],
-      ["export", "--only", "7000", "--bundle", place + "/evidence"],
-      ["rebuild"], ["rebuild", "--diff", "--output", place + "/changes.csv"],
+    for arguments in [
+      ["backup", path + "/backup"], ["anchor", "--append", path + "/anchors.ndjson"],
+      ["export", "--output", path + "/all.ndjson"],
+      ["export", "--compress", "--output", path + "/all.zst"],
+      ["export", "--only", "7000", "--bundle", path + "/evidence"],
+      ["rebuild"], ["rebuild", "--diff", "--output", path + "/changes.csv"],
     ] {
-      let finished = try installation.launch(words + ["--config", installation.config.path])
+      let finished = try installation.launch(arguments + ["--config", installation.config.path])
         .finish()
-      #expect(finished.code <= 1, "\(words): \(finished)")
+      #expect(finished.code <= 1, "\(arguments): \(finished)")
     }
-    try expectPrivate(installation.data, "orders", has: ["anchor.key"])
+    try expectPrivate(installation.data, "commands", has: ["anchor.key"])
     try expectPrivate(outside.appending(path: "backup"), "backup")
-    for name in try FileManager.default.contentsOfDirectory(atPath: place) where name != "backup" {
+    for name in try FileManager.default.contentsOfDirectory(atPath: path) where name != "backup" {
       #expect(try mode(outside.appending(path: name)) == 0o600, "\(name)")
     }
     try daemon.crash()
@@ -74,7 +74,7 @@ import Testing
     try expectPrivate(installation.data, "stopped")
     let restored = outside.appending(path: "restored")
     let finished = try installation.launch(
-      ["restore", place + "/backup", "--data", restored.path]
+      ["restore", path + "/backup", "--data", restored.path]
     ).finish()
     #expect(finished.code == 0, "\(finished)")
     try expectPrivate(restored, "restored", has: ["journal.sqlite"])
@@ -87,7 +87,7 @@ import Testing
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  @Test func theProcessShowsNoSecret() throws {
+  @Test func `the process shows no secret in proc`() throws {
     let installation = try Installation()
     installation.environment = ["SUBLEDGER_CONFIG": installation.config.path]
     let daemon = try installation.start()
@@ -99,21 +99,21 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  /// Secrets are in files alone: no command has a flag that would take one, since arguments are
-  /// everybody's to see.
-  @Test func noFlagTakesASecret() throws {
+  /// Secrets are only in files: no command has a flag for one, because arguments are visible to
+  /// every process.
+  @Test func `no flag takes a secret`() throws {
     let installation = try Installation()
     let help = try installation.launch(["--help"]).finish()
     let names = help.output.split(separator: "\n").compactMap { line -> String? in
-      let words = line.split(separator: " ")
-      guard line.hasPrefix("  "), let name = words.first, words.count > 1 else { return nil }
+      let columns = line.split(separator: " ")
+      guard line.hasPrefix("  "), let name = columns.first, columns.count > 1 else { return nil }
       return String(name)
     }
     #expect(names.contains("serve") && names.contains("quarantine"))
     for name in names where !name.contains("-") {
       let text = try installation.launch([name, "--help"]).finish().output
       for line in text.split(separator: "\n") where line.contains("--") {
-        // A flag may name the file a secret is in.
+        // A flag may name the file that has a secret.
         let flags = line.split(separator: " ").filter { $0.hasPrefix("--") }
         for word in flags where !word.hasSuffix("-file") {
           let hasSecret = ["secret", "token", "password", "private"].contains { word.contains($0) }
@@ -128,9 +128,9 @@ import Testing
     }
   }
 
-  @Test func aCrashLeavesNoCore() throws {
+  @Test func `a crash leaves no core file and prints no memory`() throws {
     let installation = try Installation()
-    // A crash that is meant: no sanitizer shall report it.
+    // The crash is intended: a sanitizer must not report it.
     installation.environment["SWIFT_BACKTRACE"] = ""
     let daemon = try installation.start()
     let limits = try proc(daemon, "limits").split(separator: "\n")
@@ -139,18 +139,18 @@ import Testing
     daemon.command.signal(SIGSEGV)
     let finished = try daemon.command.finish(within: 30)
     #expect(finished.code == 128 + SIGSEGV)
-    // No registers, and nothing of the memory they point to.
+    // Neither registers nor memory are printed: every line is a log line.
     for line in finished.errors.split(separator: "\n") { #expect(line.hasPrefix("{"), "\(line)") }
     let left = try FileManager.default.subpathsOfDirectory(atPath: installation.folder.path)
     #expect(!left.contains { $0.hasPrefix("core") || $0.hasSuffix(".core") })
   }
 
-  /// A process that may not be dumped (PR_SET_DUMPABLE in prctl(2)) has its files in /proc belong
-  /// to root: to be seen where it runs as somebody else.
+  /// The files in /proc of a process that cannot be dumped (PR_SET_DUMPABLE in prctl(2)) belong to
+  /// root, which shows if the process runs as another user.
   @Test(.enabled(if: getuid() == 0 && FileManager.default.isExecutableFile(atPath: setpriv)))
-  func nobodyLooksIntoTheProcess() throws {
+  func `the process cannot be dumped by other users`() throws {
     let installation = try Installation()
-    // The program where everybody gets to it.
+    // A copy of the program that the other user can execute.
     let program = installation.folder.appending(path: "program")
     try FileManager.default.copyItem(at: RunningCommand.program, to: program)
     let script = installation.folder.appending(path: "as-nobody")

@@ -3,23 +3,23 @@ import StrictJSON
 import Support
 import Testing
 
-/// `make test-tls`: the nginx.conf that `init` wrote, with Debian's nginx on loopback.
+/// `make test-tls`: the nginx.conf that `init` writes, with Debian's nginx on loopback.
 @Suite struct ProxyTests {
   private static let nginx = ProcessInfo.processInfo.environment["SUBLEDGER_NGINX"]
 
   @Test(.enabled(if: ProxyTests.nginx != nil))
-  func takesNotificationsOverTLS() throws {
+  func `notifications are accepted over TLS through nginx`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
-    let place = try InitTests.Place()
-    let (key, certificate) = (place.folder.path + "/key.pem", place.folder.path + "/cert.pem")
+    let work = try InitTests.WorkFolder()
+    let (key, certificate) = (work.folder.path + "/key.pem", work.folder.path + "/cert.pem")
     try run(
-      place, "/usr/bin/openssl",
+      work, "/usr/bin/openssl",
       [
         "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
         "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate,
       ])
-    let snippet = try place.run([
+    let snippet = try work.run([
       "init", "--print", "nginx", "--host", "localhost", "--listen", "127.0.0.1:\(daemon.port)",
     ]).output
     let port = try freePort()
@@ -27,36 +27,36 @@ import Testing
       .replacing("listen [::]:443 ssl;", with: "")
       .replacing("/etc/letsencrypt/live/localhost/fullchain.pem", with: certificate)
       .replacing("/etc/letsencrypt/live/localhost/privkey.pem", with: key)
-    let file = place.folder.appending(path: "nginx.conf")
+    let file = work.folder.appending(path: "nginx.conf")
     try Data(
       """
-      daemon off; pid \(place.folder.path)/nginx.pid; error_log stderr;
+      daemon off; pid \(work.folder.path)/nginx.pid; error_log stderr;
       events {}
-      http { access_log off; client_body_temp_path \(place.folder.path)/body;
-        proxy_temp_path \(place.folder.path)/proxy; fastcgi_temp_path \(place.folder.path)/f;
-        uwsgi_temp_path \(place.folder.path)/u; scgi_temp_path \(place.folder.path)/s;
+      http { access_log off; client_body_temp_path \(work.folder.path)/body;
+        proxy_temp_path \(work.folder.path)/proxy; fastcgi_temp_path \(work.folder.path)/f;
+        uwsgi_temp_path \(work.folder.path)/u; scgi_temp_path \(work.folder.path)/s;
       \(own) }
       """.utf8
     ).write(to: file)
     let nginx = try RunningCommand(
-      ["-c", file.path, "-p", place.folder.path, "-e", "stderr"], in: place.folder,
+      ["-c", file.path, "-p", work.folder.path, "-e", "stderr"], in: work.folder,
       program: URL(filePath: Self.nginx ?? ""))
     defer { nginx.signal(SIGTERM) }
-    try exchange(installation, place, nginx, "https://localhost:\(port)", certificate)
+    try exchange(installation, work, nginx, "https://localhost:\(port)", certificate)
     nginx.signal(SIGQUIT)
     #expect(try nginx.finish().code == 0)
     try daemon.stop()
   }
 
   private func exchange(
-    _ installation: Installation, _ place: InitTests.Place, _ nginx: RunningCommand,
+    _ installation: Installation, _ work: InitTests.WorkFolder, _ nginx: RunningCommand,
     _ address: String, _ certificate: String
   ) throws {
     let body = try installation.file("body.json", [installation.sign(Sample.notification(1))])
-    func curl(_ path: String, _ more: [String]) throws -> Finished {
+    func curl(_ path: String, _ more: [String]) throws -> CommandResult {
       try RunningCommand(
         ["-sS", "--cacert", certificate, "-w", "\n%{http_code}", address + path] + more,
-        in: place.folder, program: URL(filePath: "/usr/bin/curl")
+        in: work.folder, program: URL(filePath: "/usr/bin/curl")
       ).finish()
     }
     let post = ["--data-binary", "@\(body)", "-H", "Content-Type: application/json"]
@@ -68,14 +68,14 @@ import Testing
     let token = ["-H", "Authorization: Bearer \(Installation.token)"]
     #expect(try curl("/v1/entitlements/7000", token).output.hasSuffix("200"))
     #expect(try curl("/v1/entitlements/7000", []).output.hasSuffix("401"))
-    // TLS 1.1 and older are not spoken.
+    // TLS 1.1 and older are refused.
     #expect(try curl("/healthz", ["--tls-max", "1.1"]).code != 0)
   }
 
-  private func run(_ place: InitTests.Place, _ program: String, _ words: [String]) throws {
-    let finished = try RunningCommand(words, in: place.folder, program: URL(filePath: program))
+  private func run(_ work: InitTests.WorkFolder, _ program: String, _ arguments: [String]) throws {
+    let finished = try RunningCommand(arguments, in: work.folder, program: URL(filePath: program))
       .finish()
-    guard finished.code == 0 else { throw Trouble("\(program): \(finished)") }
+    guard finished.code == 0 else { throw TestFailure("\(program): \(finished)") }
   }
 
   private func freePort() throws -> UInt16 {

@@ -3,7 +3,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// What is genuine and not admitted is kept, and can be admitted later (promise 2).
+/// Genuine notifications that are not admitted are stored and can be admitted later (promise 2).
 @Suite struct QuarantineTests {
   private func list(_ installation: Installation) throws -> [JSONElement] {
     let finished = try installation.run("quarantine", "list", "--json")
@@ -11,7 +11,7 @@ import Testing
     return try finished.lines()
   }
 
-  /// Two of an app that is not configured yet; the same again is not kept twice.
+  /// Two notifications of an app that is not configured; one of them is sent twice and stored once.
   private func filled() throws -> Installation {
     let installation = try Installation()
     let daemon = try installation.start()
@@ -32,13 +32,14 @@ import Testing
     return installation
   }
 
-  @Test(arguments: [false, true]) func admittedAfterTheConfigurationWasMended(
+  @Test(arguments: [false, true])
+  func `a notification is admitted after the configuration was corrected`(
     besideDaemon: Bool
   ) throws {
     let installation = try filled()
     let ids = try list(installation).compactMap { $0["id"]?.integer }
     #expect(ids.count == 2)
-    // Not yet: refused again, and still there.
+    // Before the configuration is corrected it is refused again and stays.
     let early = try installation.run("quarantine", "admit", "\(ids[0])")
     #expect(early.code == 1 && early.errors.contains("other_app"), "\(early)")
     #expect(try list(installation).count == 2)
@@ -61,7 +62,7 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  @Test func aDeliveryThatIsAdmittedLeavesQuarantine() throws {
+  @Test func `a redelivery is journaled after its app is configured`() throws {
     let installation = try filled()
     try installation.configure(apps: [
       Installation.app(), Installation.app("com.example.other"),
@@ -72,7 +73,7 @@ import Testing
     let stored = try list(installation).count
     #expect(daemon.client().post(body)?.status == 200)
     #expect(try installation.events().count == 1)
-    // The same notification signed anew is another body: what was kept stays until it is dropped.
+    // A new signature makes another body: the stored one stays in quarantine until it is dropped.
     #expect(stored == 2)
     #expect(try daemon.stop().code == 0)
     #expect(try installation.verify().code == 0)

@@ -5,9 +5,9 @@ import StrictJSON
 import Support
 import Testing
 
-/// SIGHUP: what a changed configuration changes under a running daemon.
+/// SIGHUP: which changes of the configuration a running daemon applies.
 @Suite struct ReloadTests {
-  private static let added = "e2e-token-that-came-later-4714"
+  private static let added = "e2e-token-added-later-4714"
 
   private func entry(_ daemon: RunningDaemon, _ event: String, _ count: Int = 1) throws
     -> JSONElement
@@ -25,7 +25,7 @@ import Testing
     .object([("name", .string("later")), ("sha256", .string(ReadAccess.digest(of: text)))])
   }
 
-  @Test func takesOverTokensAppsAndRoots() throws {
+  @Test func `SIGHUP reloads tokens, apps and roots`() throws {
     let installation = try Installation()
     let stranger = try Installation()
     let daemon = try installation.start()
@@ -52,7 +52,7 @@ import Testing
       ])
     #expect(changes.count == 6 && changes.last?.hasSuffix("added") == true, "\(changes)")
     #expect(reloaded["needs_restart"]?.elements.compactMap(\.string) == ["listen", "limits"])
-    // The same connection, all along.
+    // The connection stayed open.
     let more = Sample.notification(3, bundleId: "com.example.other")
     #expect(client.post(try installation.sign(more))?.status == 200)
     #expect(client.post(theirs)?.status == 200)
@@ -62,7 +62,7 @@ import Testing
     let apps = overview?["apps"]?.elements ?? []
     let known = apps.filter { $0["configured"]?.boolean == true }.map { $0["bundle_id"]?.string }
     #expect(known.contains("com.example.other"))
-    // And back: a root that is trusted no more proves nothing more, known chain or not.
+    // A removed root proves nothing any more, although its chain is in the cache.
     try installation.configure()
     daemon.command.signal(SIGHUP)
     _ = try entry(daemon, "reloaded", 2)
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: ["{", #"{"lisen":"x"}"#, #"{"trustRoots":["missing.der"]}"#])
-  func aMistakeChangesNothing(_ text: String) throws {
+  func `a refused configuration changes nothing`(_ text: String) throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
@@ -91,8 +91,8 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  /// A daemon under load is asked again and again; nobody's answer is another one than 200.
-  @Test func noRequestIsLost() throws {
+  /// Reloads every ten milliseconds under load; every answer is 200.
+  @Test func `no request is lost during reloads`() throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let bodies = try (0..<150).map { try installation.sign(Sample.notification($0)) }

@@ -3,20 +3,20 @@ import StrictJSON
 import Support
 import Testing
 
-/// What a token does not cover is as if it were not there, on every route that shows data: the same
-/// bytes, status and headers as for what is not there.
+/// What a token does not cover looks absent on every route that shows data: status, headers and
+/// body are the same as for an id that does not exist.
 @Suite struct ScopeTests {
   private static let account = "0a0b0c0d-0000-4000-8000-00000000cafe"
   private static let download = "7041234567"
   private static let alien = "com.example.alien"
-  /// A token of the second app, in Sandbox alone.
+  /// A token for the second app, in the Sandbox only.
   private static let narrow = "e2e-token-of-a-corner-4714"
-  /// Of all apps, one that has nothing here.
+  /// Tokens that do not cover the data.
   private static let tokens = [
     Installation.otherAppsToken, Installation.sandboxToken, narrow,
   ]
 
-  /// 7000 of the first app in Production with two events; 7100 is in quarantine alone.
+  /// 7000 of the first app in Production has two events; 7100 is only in quarantine.
   private func served() throws -> (Installation, RunningDaemon) {
     let installation = try Installation()
     try installation.configure(
@@ -49,8 +49,8 @@ import Testing
         .setting("data.transaction.appTransactionId", .string(Self.download))
       #expect(client.post(try installation.sign(body))?.status == 200)
     }
-    let kept = Sample.notification(3, otid: "7100", bundleId: Self.alien)
-    #expect(client.post(try installation.sign(kept))?.status == 422)
+    let quarantined = Sample.notification(3, otid: "7100", bundleId: Self.alien)
+    #expect(client.post(try installation.sign(quarantined))?.status == 422)
     return (installation, daemon)
   }
 
@@ -60,7 +60,7 @@ import Testing
     "as_of=1767225700000&known_at=2145916800000", "bundle_id=com.example.app&as_of=1",
   ]
 
-  @Test func oneAnswerForNotYoursAndNotThere() throws {
+  @Test func `a customer outside the scope looks like an absent one`() throws {
     let (installation, daemon) = try served()
     defer { withExtendedLifetime(installation) {} }
     let client = daemon.client()
@@ -85,7 +85,7 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  @Test func listsOfWhatIsNotYoursAreEmptyLists() throws {
+  @Test func `lists outside the scope are empty`() throws {
     let (installation, daemon) = try served()
     defer { withExtendedLifetime(installation) {} }
     let client = daemon.client()
@@ -108,8 +108,8 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  /// An id that two apps have is ambiguous to who may see both, and to nobody else.
-  @Test func whatIsNotYoursMakesNothingAmbiguous() throws {
+  /// An id that two apps have is ambiguous only to a token that covers both.
+  @Test func `an app outside the scope makes no id ambiguous`() throws {
     let (installation, daemon) = try served()
     let client = daemon.client()
     let other = Sample.notification(7, bundleId: "com.example.other")
@@ -126,8 +126,8 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  /// A page that ends among rows of others says no more than one that ends.
-  @Test func aCursorIsGoodForItsTokenAlone() throws {
+  /// A cursor of another token is refused like one that was never issued.
+  @Test func `a cursor works only with its own token`() throws {
     let (installation, daemon) = try served()
     let client = daemon.client()
     for number in 10..<14 {

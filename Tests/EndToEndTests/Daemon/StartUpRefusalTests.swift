@@ -4,7 +4,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// Files and settings that the daemon must not start on; it leaves them as they are (promise 10).
+/// Files and settings with which the daemon must not start; it does not change them (promise 10).
 @Suite struct StartUpRefusalTests {
   private func filled(_ events: Int = 3) throws -> Installation {
     let installation = try Installation()
@@ -14,7 +14,7 @@ import Testing
     return installation
   }
 
-  /// What a crash leaves, with events in the -wal.
+  /// The files after a crash, with events in the -wal.
   private func crashed(_ events: ClosedRange<Int> = 1...3) throws -> Installation {
     let installation = try Installation()
     let daemon = try installation.start()
@@ -30,7 +30,7 @@ import Testing
   }
 
   private func expectRefusal(
-    _ installation: Installation, code: Int32, _ words: String,
+    _ installation: Installation, code: Int32, _ message: String,
     _ location: SourceLocation = #_sourceLocation
   ) throws {
     let before = try installation.files()
@@ -39,20 +39,20 @@ import Testing
         command + ["--config", installation.config.path]
       ).finish(within: 10)
       #expect(finished.code == code, "\(finished)", sourceLocation: location)
-      #expect(finished.errors.contains(words), "\(finished)", sourceLocation: location)
+      #expect(finished.errors.contains(message), "\(finished)", sourceLocation: location)
       #expect(try installation.files() == before, sourceLocation: location)
     }
   }
 
-  private func change(_ file: URL, at place: Int, to bytes: [UInt8]) throws {
+  private func change(_ file: URL, at offset: Int, to bytes: [UInt8]) throws {
     var content = try Data(contentsOf: file)
-    content.replaceSubrange(place..<place + bytes.count, with: bytes)
+    content.replaceSubrange(offset..<offset + bytes.count, with: bytes)
     try content.write(to: file)
   }
 
   // MARK: Data
 
-  @Test func aNewerSchema() throws {
+  @Test func `a newer schema exits with 4`() throws {
     let installation = try filled()
     try change(installation.journal, at: 60, to: [0, 0, 0, 99])
     try expectRefusal(installation, code: 4, "run the newer program")
@@ -61,14 +61,14 @@ import Testing
     }
   }
 
-  @Test func aForeignFile() throws {
+  @Test func `a database of another program is refused`() throws {
     let installation = try filled()
     try change(installation.journal, at: 68, to: [1, 2, 3, 4])
     try expectRefusal(installation, code: 1, "another program's file")
   }
 
   @Test(arguments: ["", "notes of a person\n", "SQLite format 3\u{0}"])
-  func somethingElse(text: String) throws {
+  func `a file that is not a journal is refused`(text: String) throws {
     let installation = try Installation()
     try FileManager.default.createDirectory(
       at: installation.data, withIntermediateDirectories: true)
@@ -76,7 +76,7 @@ import Testing
     try expectRefusal(installation, code: 1, "journal.sqlite is")
   }
 
-  @Test func aCopyWithoutItsWAL() throws {
+  @Test func `a copy without its write-ahead log is refused`() throws {
     let installation = try crashed()
     for name in ["journal.sqlite-wal", "journal.sqlite-shm"] {
       try FileManager.default.removeItem(at: installation.data.appending(path: name))
@@ -84,7 +84,7 @@ import Testing
     try expectRefusal(installation, code: 1, "-wal is missing")
   }
 
-  @Test func theWALOfAnother() throws {
+  @Test func `the write-ahead log of another journal is refused`() throws {
     let installation = try crashed()
     let other = try crashed(11...18)
     let wal = "journal.sqlite-wal"
@@ -93,13 +93,13 @@ import Testing
     try expectRefusal(installation, code: 1, "-wal")
   }
 
-  @Test func aWALAlone() throws {
+  @Test func `a write-ahead log without a journal is refused`() throws {
     let installation = try crashed()
     try FileManager.default.removeItem(at: installation.journal)
     try expectRefusal(installation, code: 1, "journal.sqlite is missing")
   }
 
-  @Test func aChainThatBreaksNearItsEnd() throws {
+  @Test func `a chain that breaks near its end is refused`() throws {
     let installation = try filled(5)
     let connection = try SQLiteConnection.open(installation.journal.path, .write)
     try connection.execute(
@@ -109,16 +109,16 @@ import Testing
     try expectRefusal(installation, code: 1, "breaks at seq 4; run `subledger verify`")
   }
 
-  @Test func noData() throws {
+  @Test func `commands without data fail and make no folder`() throws {
     let installation = try Installation()
-    for words in [
+    for arguments in [
       ["verify"], ["rebuild"], ["events"], ["entitlement", "1"], ["history", "1"],
       ["quarantine", "list"],
     ] {
       let finished = try installation.launch(
-        words + ["--config", installation.config.path]
+        arguments + ["--config", installation.config.path]
       ).finish(within: 10)
-      #expect(finished.code != 0 && !finished.errors.isEmpty, "\(words): \(finished)")
+      #expect(finished.code != 0 && !finished.errors.isEmpty, "\(arguments): \(finished)")
     }
     #expect(!FileManager.default.fileExists(atPath: installation.data.path))
   }
@@ -126,20 +126,20 @@ import Testing
   // MARK: Configuration
 
   private func expectComplaint(
-    _ installation: Installation, _ words: String...,
+    _ installation: Installation, _ parts: String...,
     location: SourceLocation = #_sourceLocation
   ) throws {
     let finished = try installation.launch(["serve", "--config", installation.config.path])
       .finish(within: 10)
     #expect(finished.code == 2, "\(finished)", sourceLocation: location)
-    for word in words {
-      #expect(finished.errors.contains(word), "\(finished)", sourceLocation: location)
+    for part in parts {
+      #expect(finished.errors.contains(part), "\(finished)", sourceLocation: location)
     }
     #expect(
       !FileManager.default.fileExists(atPath: installation.data.path), sourceLocation: location)
   }
 
-  @Test func anUnknownKey() throws {
+  @Test func `an unknown configuration key is named`() throws {
     let installation = try Installation()
     try installation.configure(with: [("trustRoot", .string("x"))])
     try expectComplaint(installation, "unknown key \"trustRoot\"")
@@ -149,7 +149,7 @@ import Testing
     try expectComplaint(installation, "unknown key \"limits.bodybytes\"")
   }
 
-  @Test func aRootThatCannotBe() throws {
+  @Test func `an unusable trust root is refused and two good ones work`() throws {
     let installation = try Installation()
     let garbage = try installation.file("garbage.der", [Array("no certificate".utf8)])
     for roots in [["absent.der"], [garbage], [], [installation.root.path, garbage]] {
@@ -166,7 +166,7 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  @Test func aConfigurationThatIsNone() throws {
+  @Test func `a configuration that is not one JSON object is refused`() throws {
     let installation = try Installation()
     for text in ["", "[]", "{\"apps\": [", "{} {}", "{\"data\": \"a\", \"data\": \"b\"}"] {
       try Data(text.utf8).write(to: installation.config)
@@ -176,7 +176,7 @@ import Testing
     try expectComplaint(installation, "config.json")
   }
 
-  @Test func settingsThatCannotBe() throws {
+  @Test func `impossible settings are refused and named`() throws {
     let installation = try Installation()
     try installation.configure(apps: [Installation.app().setting("appAppleId", nil)])
     try expectComplaint(installation, "apps[0]", "appAppleId")

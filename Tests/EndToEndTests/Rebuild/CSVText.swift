@@ -1,9 +1,9 @@
 import Support
 import Testing
 
-/// CSV as RFC 4180 has it, read without help of what wrote it.
+/// Reads CSV (RFC 4180), independently of the code that wrote it.
 struct CSVText {
-  /// By the names in the first line.
+  /// The lines after the first one, each field under the name of its column.
   private(set) var rows: [[String: String]] = []
   private(set) var columns: [String] = []
 
@@ -28,14 +28,16 @@ struct CSVText {
         next = bytes.next()
         records.append(record + [String(decoding: field, as: UTF8.self)])
         (record, field) = ([], [])
-      case (0x0D, false), (0x0A, false): throw Trouble("a line of CSV ends with CR LF")
+      case (0x0D, false), (0x0A, false): throw TestFailure("a CSV line must end with CR LF")
       default: field.append(byte)
       }
     }
-    guard field.isEmpty, record.isEmpty, !isQuoted else { throw Trouble("CSV ends in a line") }
+    guard field.isEmpty, record.isEmpty, !isQuoted else {
+      throw TestFailure("CSV ends within a line")
+    }
     columns = records.first ?? []
     for record in records.dropFirst() {
-      guard record.count == columns.count else { throw Trouble("\(record) for \(columns)") }
+      guard record.count == columns.count else { throw TestFailure("\(record) for \(columns)") }
       rows.append(Dictionary(zip(columns, record)) { $1 })
     }
   }

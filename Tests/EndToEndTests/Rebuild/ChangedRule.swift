@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import Foundation
 import JournalStore
@@ -5,18 +6,18 @@ import LedgerQueries
 import StrictJSON
 import Support
 
-/// The trial's other build of the program: a grace period is told as a billing retry, and a billing
-/// retry as a grace period. Made by `.ci/changed-rule`.
+/// The second build of the program for the release tests, with a changed rule: it reports a grace
+/// period as a billing retry, and a billing retry as a grace period. Made by `.ci/changed-rule`.
 enum ChangedRule {
   private static let variables = ProcessInfo.processInfo.environment
 
-  /// SUBLEDGER_CHANGED_RULE names it.
+  /// The second build, named by SUBLEDGER_CHANGED_RULE; nil: these tests are skipped.
   static let program = variables["SUBLEDGER_CHANGED_RULE"].map { URL(filePath: $0) }
 
-  /// SUBLEDGER_CHANGED_FLEET is how many customers the release trial has.
+  /// The number of customers, from SUBLEDGER_CHANGED_FLEET.
   static let customers = variables["SUBLEDGER_CHANGED_FLEET"].flatMap { Int($0) } ?? 500
 
-  /// What the rule makes of a status.
+  /// A status by the changed rule.
   static func status(_ status: Entitlement.Status) -> Entitlement.Status {
     switch status {
     case .gracePeriod: .billingRetry
@@ -25,8 +26,8 @@ enum ChangedRule {
     }
   }
 
-  /// Whom it changes, computed from the rows of the old fold alone: nothing here compares two
-  /// projections, and nothing folds.
+  /// The customers whose answer the rule changes, computed from the rows of the old fold only,
+  /// without folding and without comparing projections.
   struct Forecast {
     struct Change: Hashable {
       let reason: String
@@ -34,36 +35,36 @@ enum ChangedRule {
     }
 
     var rows = 0
-    /// By original transaction id.
+    /// Customers who lose access, by original transaction id.
     var lost: [String: Change] = [:]
     var gained: [String: Change] = [:]
-    /// All whose answer is another one at some time.
+    /// All customers whose answer changes at some time.
     var changed: Set<String> = []
-    /// Their answers by the changed rule: from when on, and which.
+    /// Their spans by the changed rule.
     var spans: [String: [EntitlementRow.Span]] = [:]
   }
 
   static func forecast(_ folder: DataFolder, at time: Int64) throws -> Forecast {
     var forecast = Forecast()
     try ProjectionReader.open(folder).forEach { row in
-      guard let known = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq) else {
+      guard let decoded = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq) else {
         return false
       }
       forecast.rows += 1
       let id = row.key.originalTransactionId
-      let after = known.spans.map { span in
+      let after = decoded.spans.map { span in
         var other = span
         other.status = status(span.status)
         return other
       }
-      guard after != known.spans else { return true }
+      guard after != decoded.spans else { return true }
       forecast.changed.insert(id)
       forecast.spans[id] = after
-      guard let place = known.spans.lastIndex(where: { $0.from <= time }) else { return true }
-      let (one, two) = (known.spans[place].status, after[place].status)
+      guard let index = decoded.spans.lastIndex(where: { $0.from <= time }) else { return true }
+      let (one, two) = (decoded.spans[index].status, after[index].status)
       let change = Forecast.Change(
         reason: "\(one.rawValue) → \(two.rawValue)",
-        productId: known.spans[place].productId ?? "")
+        productId: decoded.spans[index].productId ?? "")
       if one.givesAccess && !two.givesAccess { forecast.lost[id] = change }
       if !one.givesAccess && two.givesAccess { forecast.gained[id] = change }
       return true
@@ -71,18 +72,18 @@ enum ChangedRule {
     return forecast
   }
 
-  /// What live rows say for all times, by original transaction id.
+  /// The spans of the live rows, by original transaction id.
   static func spans(_ folder: DataFolder) throws -> [String: [EntitlementRow.Span]] {
     var spans: [String: [EntitlementRow.Span]] = [:]
     try ProjectionReader.open(folder).forEach { row in
-      let known = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq)
-      spans[row.key.originalTransactionId] = known?.spans
+      let decoded = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq)
+      spans[row.key.originalTransactionId] = decoded?.spans
       return true
     }
     return spans
   }
 
-  /// Every row of a folder at rest at one moment, as the API shows it, by original transaction id.
+  /// Every row of a folder at rest, evaluated at one time, by original transaction id.
   static func rows(_ folder: DataFolder, at time: Int64) throws -> [String: JSONValue] {
     let reader = try LedgerReader(folder, durations: [:])
     let question = LedgerReader.Question(now: time)
@@ -97,10 +98,10 @@ enum ChangedRule {
   }
 }
 
-/// A fleet with notifications up to now, journaled by the program as it is.
+/// An installation with notifications up to now, journaled by the unchanged program.
 struct ReleaseFleet {
   let installation: Installation
-  /// The end of its notifications, milliseconds since 1970.
+  /// The time of the last notifications, milliseconds since 1970.
   let end = Int64(Date().timeIntervalSince1970 * 1000)
   let events: Int64
 
@@ -113,8 +114,8 @@ struct ReleaseFleet {
       "simulate", "run", "--fleet", "\(customers)", "--days", "400", "--seed", "7", "--end",
       "\(end)", "--output", file, "--authority", authority,
     ]).finish(within: 600)
-    guard made.code == 0 else { throw Trouble("simulate: \(made)") }
-    // Its own authority signs what comes later.
+    guard made.code == 0 else { throw TestFailure("simulate: \(made)") }
+    // Later notifications are signed by the installation's own authority.
     try installation.configure(with: [
       (
         "trustRoots",
@@ -124,21 +125,21 @@ struct ReleaseFleet {
           })
       )
     ])
-    let taken = try installation.launch([
+    let ingested = try installation.launch([
       "ingest", file, "--json", "--config", installation.config.path,
     ]).finish(within: 600)
-    guard taken.code == 0 else { throw Trouble("ingest: \(taken)") }
-    events = try taken.lines().last?["accepted"]?.integer ?? 0
+    guard ingested.code == 0 else { throw TestFailure("ingest: \(ingested)") }
+    events = try ingested.lines().last?["accepted"]?.integer ?? 0
     try FileManager.default.removeItem(atPath: file)
   }
 
   /// Runs a command of one of the two builds.
-  func run(_ words: String..., isChanged: Bool = true) throws -> Finished {
+  func run(_ arguments: String..., isChanged: Bool = true) throws -> CommandResult {
     installation.program =
       isChanged
       ? ChangedRule.program ?? RunningCommand.program
       : RunningCommand.program
-    return try installation.launch(words + ["--config", installation.config.path])
+    return try installation.launch(arguments + ["--config", installation.config.path])
       .finish(within: 600)
   }
 
@@ -156,7 +157,7 @@ struct ReleaseFleet {
     try run("rebuild", "--list", "--json", isChanged: false).lines()
   }
 
-  /// A customer's row now, without the moment that was asked for.
+  /// A customer's row now, without `as_of`.
   func row(_ id: String, isChanged: Bool = true) throws -> JSONValue? {
     try run("entitlement", id, "--json", isChanged: isChanged).lines().first?.value
       .setting("as_of", nil)

@@ -1,12 +1,13 @@
+import AppStore
 import Foundation
 import JournalStore
 import StrictJSON
 import Support
 import Testing
 
-/// `rebuild --diff`: its words, its exit codes, its files.
+/// `rebuild --diff`: arguments, exit codes, output files.
 @Suite struct RebuildDiffTests {
-  @Test func wordsThatDoNotGoTogether() throws {
+  @Test func `arguments that exclude each other or have bad values are refused`() throws {
     let installation = try Installation()
     let wrong: [([String], String)] = [
       (["--diff", "--apply"], "one of --diff, --apply"),
@@ -27,19 +28,19 @@ import Testing
       (["--prune", "--keep", "101"], "--keep takes a whole number"),
       (["--only"], "--only needs a value"),
       (["--only", "1", "--only", "2"], "--only is given twice"),
-      (["now"], "'now' is too much"),
+      (["now"], "unexpected argument 'now'"),
     ]
-    for (words, complaint) in wrong {
+    for (arguments, complaint) in wrong {
       let finished = try installation.launch(
-        ["rebuild", "--config", installation.config.path] + words
+        ["rebuild", "--config", installation.config.path] + arguments
       ).finish()
-      #expect(finished.code == 2 && finished.output.isEmpty, "\(words): \(finished)")
-      #expect(finished.errors.contains(complaint), "\(words): \(finished)")
+      #expect(finished.code == 2 && finished.output.isEmpty, "\(arguments): \(finished)")
+      #expect(finished.errors.contains(complaint), "\(arguments): \(finished)")
     }
     #expect(!FileManager.default.fileExists(atPath: installation.data.path))
   }
 
-  @Test func equalRowsAreNoFinding() throws {
+  @Test func `equal rows are no finding`() throws {
     let installation = try Installation.renewing(5)
     let text = try installation.run("rebuild", "--diff")
     #expect(text.code == 0, "\(text)")
@@ -57,12 +58,12 @@ import Testing
     #expect(
       try JSONDocument(parsing: Array(Data(contentsOf: empty))).root["items"]?.elements.isEmpty
         == true)
-    // Nothing was switched, and what was built is there for --apply.
+    // Nothing was switched, and the built projection is there for --apply.
     #expect(try installation.roles() == ["live", "built"])
   }
 
-  /// Live rows that say other things than the journal: one row is another's, one is missing, one is
-  /// of nobody. The names of products have everything in them that CSV needs quotes for.
+  /// A live projection that differs from the journal: two rows are swapped, one is missing, one has
+  /// no stream. The product ids contain every character that CSV must quote.
   private func differing() throws -> Installation {
     let installation = try Installation.renewing(6, product: "pro, \"monthly\"\nplan")
     let ended = Sample.notification(900, otid: "70000", type: "REFUND")
@@ -70,7 +71,7 @@ import Testing
       .setting("data.transaction.revocationDate", .integer(Sample.start + 2 * Sample.day))
     let file = try installation.file("refund", [try installation.sign(ended)])
     #expect(try installation.run("ingest", file).code == 0)
-    // 70001 is active, and its live row says what 70000's does; 70000's the other way round.
+    // The live rows of 70000 (refunded) and 70001 (active) are exchanged.
     let rows = try ProjectionReader.open(installation.dataFolder)
     let active = try #require(try rows.rows(withOriginalTransactionId: "70001").first)
     try installation.swapRow(of: "70001", for: "70000")
@@ -82,12 +83,12 @@ import Testing
         try projection.replace(row)
       }
     }
-    try installation.executeInRows(
+    try installation.executeInProjection(
       "DELETE FROM entitlement WHERE original_transaction_id = '70002'")
     return installation
   }
 
-  @Test func everyDifferenceIsInTheFiles() throws {
+  @Test func `every difference is in the CSV and the JSON file`() throws {
     let installation = try differing()
     let at = Sample.start + 3 * Sample.day
     let csv = installation.folder.appending(path: "d.csv")
@@ -136,10 +137,10 @@ import Testing
     #expect(items[0]["before"]?["product_id"]?.string == product)
     #expect(items[0]["after"]?["revoked_at"]?.integer == Sample.start + 2 * Sample.day)
     let row = try installation.run("entitlement", "70000", "--json")
-    #expect(try row.lines().first?["status"]?.string != "revoked", "compared, and changed nothing")
+    #expect(try row.lines().first?["status"]?.string != "revoked", "a comparison changes nothing")
   }
 
-  @Test func theMomentDecidesWhoLoses() throws {
+  @Test func `access is compared at the time given by --at`() throws {
     let installation = try differing()
     func code(_ at: String, _ what: String) throws -> Int32 {
       try installation.run("rebuild", "--diff", "--at", at, "--fail-on", what).code
@@ -147,13 +148,13 @@ import Testing
     for what in ["any", "lost-access", "gained-access"] {
       #expect(try code("2026-01-04T00:00:00Z", what) == 1, "\(what)")
     }
-    // All has ended by then: nobody has access on either side.
+    // Every period has ended by then: no customer has access in either projection.
     #expect(try code("2030-01-01T00:00:00Z", "any") == 1)
     #expect(try code("2030-01-01T00:00:00Z", "lost-access") == 0)
     #expect(try code("2030-01-01T00:00:00Z", "gained-access") == 0)
   }
 
-  @Test func afterItIsAppliedNothingDiffers() throws {
+  @Test func `nothing differs after the new rows are applied`() throws {
     let installation = try differing()
     #expect(try installation.run("verify").code == 1)
     #expect(try installation.run("rebuild", "--diff").code == 1)
@@ -164,7 +165,7 @@ import Testing
     #expect(try installation.run("verify").code == 0)
   }
 
-  @Test func aPlaceThatCannotBeWritten() throws {
+  @Test func `an output file that cannot be written is reported`() throws {
     let installation = try Installation.renewing(2)
     let folder = installation.folder.path
     for path in [folder + "/absent/d.csv", "/proc/d.json"] {
@@ -173,14 +174,14 @@ import Testing
       #expect(finished.errors.contains(path), "\(finished)")
     }
     try FileManager.default.createDirectory(
-      atPath: folder + "/taken.csv", withIntermediateDirectories: true)
-    let taken = try installation.run("rebuild", "--diff", "--output", folder + "/taken.csv")
-    #expect(taken.code == 3 && taken.errors.contains("taken.csv"), "\(taken)")
+      atPath: folder + "/folder.csv", withIntermediateDirectories: true)
+    let refused = try installation.run("rebuild", "--diff", "--output", folder + "/folder.csv")
+    #expect(refused.code == 3 && refused.errors.contains("folder.csv"), "\(refused)")
     let left = try FileManager.default.contentsOfDirectory(atPath: folder)
     #expect(left.filter { $0.hasSuffix(".partial") }.isEmpty)
   }
 
-  @Test func nothingToCompareWith() throws {
+  @Test func `a comparison without a live projection is refused with the next step`() throws {
     let installation = try Installation.renewing(2)
     try FileManager.default.removeItem(atPath: installation.dataFolder.projectionList)
     let finished = try installation.run("rebuild", "--diff")

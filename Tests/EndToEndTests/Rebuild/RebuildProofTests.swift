@@ -4,16 +4,16 @@ import StrictJSON
 import Support
 import Testing
 
-/// The fold is a function: of the events alone (promises 6 and 7).
+/// The fold is a function of the events alone (promises 6 and 7).
 @Suite struct RebuildProofTests {
-  /// Customers of every kind, in three runs of lines.
+  /// The notifications of 40 simulated customers, one a line.
   private func fleet(_ installation: Installation) throws -> [[UInt8]] {
     let (authority, file) = (installation.folder.path + "/ca", installation.folder.path + "/f")
     let signed = try installation.launch([
       "simulate", "run", "--fleet", "40", "--days", "400", "--seed", "11", "--output", file,
       "--authority", authority,
     ]).finish()
-    guard signed.code == 0 else { throw Trouble("simulate: \(signed)") }
+    guard signed.code == 0 else { throw TestFailure("simulate: \(signed)") }
     try trust(authority, installation)
     return try Array(Data(contentsOf: URL(filePath: file))).split(separator: 0x0A).map(Array.init)
   }
@@ -24,7 +24,7 @@ import Testing
     ])
   }
 
-  @Test func oneDigestWhateverTheThreadsTheZoneAndTheOrder() throws {
+  @Test func `the digest does not depend on threads, time zone, locale or order`() throws {
     let one = try Installation()
     let lines = try fleet(one)
     #expect(try one.run("ingest", try one.file("all", lines)).code == 0)
@@ -33,10 +33,10 @@ import Testing
     let version = try #require(daemon.client().get("/version", token: nil)?.json)
     #expect(version["digest"]?.string == digest)
     #expect(try daemon.stop().code == 0)
-    let places: [[String: String]] = [
+    let environments: [[String: String]] = [
       [:], ["TZ": "Pacific/Kiritimati", "LC_ALL": "tr_TR.UTF-8", "LANG": "ar_EG.UTF-8"],
     ]
-    for environment in places {
+    for environment in environments {
       one.environment = environment
       for threads in ["1", "2", "4", "33"] {
         let built = try one.run("rebuild", "--threads", threads, "--json")
@@ -53,16 +53,16 @@ import Testing
     let two = try Installation()
     try trust(one.folder.path + "/ca", two)
     two.environment = ["TZ": "Pacific/Kiritimati", "LC_ALL": "tr_TR.UTF-8"]
-    // Odd ones backwards, then even ones, then all of them again.
-    let places2 =
+    // Those with an odd index backwards, then the others, then all of them again.
+    let indices =
       lines.indices.filter { $0 % 2 == 1 }.reversed() + lines.indices.filter { $0 % 2 == 0 }
-    let other = places2.map { lines[$0] } + lines
+    let other = indices.map { lines[$0] } + lines
     #expect(try two.run("ingest", try two.file("all", other)).code == 0)
     #expect(try two.verify().report["digest"]?.string == digest)
     let built = try two.run("rebuild", "--apply", "--threads", "3", "--json")
     #expect(try built.lines().last?["digest"]?.string == digest)
     #expect(try two.verify().code == 0)
-    // One event fewer is another digest.
+    // One event less gives another digest.
     let three = try Installation()
     try trust(one.folder.path + "/ca", three)
     #expect(try three.run("ingest", try three.file("all", Array(lines.dropLast()))).code == 0)

@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 import JournalStore
 import Platform
@@ -6,12 +7,12 @@ import StrictJSON
 import Support
 import Testing
 
-/// Rebuilds that end early, and two at once: what is live stays what it is.
+/// Rebuilds that are interrupted, and two at once: the live projection never changes.
 @Suite struct RebuildStopTests {
   private static let customers = 2000
 
-  /// Customers of one notification each, so that there are several pieces to build. All have the
-  /// same body: no proof is asked for here, and the fold takes a stream as the journal has it.
+  /// Customers with one notification each, so that a build takes several batches. All have the same
+  /// body: signatures are not checked here, and the fold reads the stream's id from the journal.
   private func filled() throws -> Installation {
     let installation = try Installation()
     let post = try JSONDocument(parsing: try installation.sign(Sample.notification(1))).root
@@ -21,12 +22,13 @@ import Testing
     let lock = try folder.lock()
     let journal = try Journal.open(folder, lock: lock, now: Sample.start)
     let hash = SHA256.hash(body)
-    for piece in 0..<Self.customers / 500 {
+    for batch in 0..<Self.customers / 500 {
       _ = try journal.append(
-        (piece * 500..<piece * 500 + 500).map { number in
+        try (batch * 500..<batch * 500 + 500).map { number in
           .event(
             NewEvent(
-              notificationUUID: Sample.uuid(number), source: "v2", environment: "Production",
+              notificationUUID: try #require(NotificationUUID(Sample.uuid(number))), source: .v2,
+              environment: .production,
               bundleId: "com.example.app", notificationType: "DID_RENEW", subtype: nil,
               originalTransactionId: "\(70_000 + number)", signedDate: Sample.start,
               receivedAt: Sample.start, body: .bytes(body), bodySHA256: hash))
@@ -37,7 +39,7 @@ import Testing
     return installation
   }
 
-  /// With live rows.
+  /// As `filled`, with a live projection.
   private func live() throws -> (Installation, digest: String) {
     let installation = try filled()
     let applied = try installation.run("rebuild", "--apply", "--json")
@@ -45,13 +47,14 @@ import Testing
     return (installation, try #require(try installation.digest()))
   }
 
-  /// Starts one, and waits until it has a file open that it builds in: seconds before its end.
-  private func begin(_ installation: Installation, _ words: String...) throws -> RunningCommand {
+  /// Starts a rebuild and waits until it writes its file, which is seconds before it ends.
+  private func begin(_ installation: Installation, _ arguments: String...) throws -> RunningCommand
+  {
     let running = try installation.launch(
-      ["rebuild", "--threads", "1", "--config", installation.config.path] + words)
+      ["rebuild", "--threads", "1", "--config", installation.config.path] + arguments)
     let wal = installation.data.appending(path: "entitlements-1.sqlite.building-wal").path
     try running.wait(20, "the first rows") {
-      guard running.isRunning else { throw Trouble("it ended: \(try running.finish())") }
+      guard running.isRunning else { throw TestFailure("it ended: \(try running.finish())") }
       return FileManager.default.fileExists(atPath: wal)
     }
     return running
@@ -65,15 +68,15 @@ import Testing
     #expect(rows > 0 && rows < Self.customers, "\(rows) rows")
   }
 
-  @Test func anInterruptedOneIsGoneOnWith() throws {
+  @Test func `an interrupted rebuild is resumed by the next one`() throws {
     let (installation, digest) = try live()
     let first = try begin(installation)
     first.signal(SIGINT)
     let finished = try first.finish(within: 20)
     #expect(finished.code == 3, "\(finished)")
-    #expect(finished.errors.contains("what is live is as it was"))
+    #expect(finished.errors.contains("the live projection is unchanged"))
     try expectBuilding(installation, digest)
-    // What is in it stays in it: a wrong row there is found in what is built by the last one.
+    // Rows that were built are not built again: a wrong one is still there at the end.
     let path = installation.dataFolder.path + "/entitlements-1.sqlite.building"
     let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("UPDATE entitlement SET last_seq = 4711 WHERE id = 1")
@@ -87,12 +90,12 @@ import Testing
     #expect(try next.lines().last?["rows"]?.integer == Int64(Self.customers))
     #expect(try installation.roles() == ["live", "built"])
     let rows = try ProjectionReader.open(installation.dataFolder, path: path)
-    #expect(try rows.rows(after: nil, limit: 1).map(\.lastSeq) == [4711], "it began anew")
-    // What is whole is not gone on with: this one begins anew, and is right.
+    #expect(try rows.rows(after: nil, limit: 1).map(\.lastSeq) == [4711], "it started again")
+    // A complete build is not resumed: this one starts again, and is right.
     #expect(try installation.run("rebuild", "--json").lines().last?["digest"]?.string == digest)
   }
 
-  @Test func anApplyThatIsInterruptedSwitchesNothing() throws {
+  @Test func `an interrupted apply does not switch the live projection`() throws {
     let (installation, digest) = try live()
     let daemon = try installation.start()
     let running = try begin(installation, "--apply")
@@ -106,17 +109,17 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  @Test func oneAtATime() throws {
+  @Test func `a second rebuild is refused while one is running`() throws {
     let (installation, digest) = try live()
     let first = try begin(installation)
     first.signal(SIGSTOP)
-    for words in [[], ["--diff"], ["--apply"], ["--prune"]] {
+    for arguments in [[], ["--diff"], ["--apply"], ["--prune"]] {
       let second = try installation.launch(
-        ["rebuild", "--config", installation.config.path] + words
+        ["rebuild", "--config", installation.config.path] + arguments
       ).finish()
-      #expect(second.code == 3, "\(words): \(second)")
-      #expect(second.errors.contains("rows are being built"), "\(words): \(second)")
-      // Reading is no rebuild.
+      #expect(second.code == 3, "\(arguments): \(second)")
+      #expect(second.errors.contains("building a projection here"), "\(arguments): \(second)")
+      // Commands that only read are not refused.
       #expect(try installation.digest() == digest)
     }
     first.signal(SIGCONT)

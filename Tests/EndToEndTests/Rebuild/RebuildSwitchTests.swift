@@ -4,14 +4,16 @@ import StrictJSON
 import Support
 import Testing
 
-/// `rebuild --apply`, `--rollback`, `--list`, `--prune`, `--keep` and `--only`, each at rest and
-/// beside a daemon.
+/// `rebuild --apply`, `--rollback`, `--list`, `--prune`, `--keep` and `--only`, with and without a
+/// running daemon.
 @Suite struct RebuildSwitchTests {
   private func stop(_ daemon: RunningDaemon?) throws {
     if let daemon { #expect(try daemon.stop().code == 0) }
   }
 
-  @Test(arguments: [false, true]) func keptOnesAreCounted(besideADaemon: Bool) throws {
+  @Test(arguments: [false, true]) func `earlier projections are retained up to the given number`(
+    besideADaemon: Bool
+  ) throws {
     let installation = try Installation.renewing(3)
     let daemon = besideADaemon ? try installation.start() : nil
     let digest = try #require(try installation.digest())
@@ -21,11 +23,12 @@ import Testing
     #expect(try built.lines().last?["rows"]?.integer == 3)
     #expect(try built.lines().last?["events"]?.integer == 6)
     #expect(try installation.roles() == ["live", "built"])
-    for kept in 1...3 {
+    for count in 1...3 {
       let applied = try installation.run("rebuild", "--apply")
       #expect(applied.code == 0, "\(applied)")
-      #expect(applied.output.contains("to go back: subledger rebuild --rollback"))
-      let expected = ["live"] + Array(repeating: "kept", count: min(kept, 2))
+      #expect(
+        applied.output.contains("to return to the previous one: subledger rebuild --rollback"))
+      let expected = ["live"] + Array(repeating: "kept", count: min(count, 2))
       #expect(try installation.roles() == expected)
     }
     let all = try installation.projections()
@@ -49,15 +52,17 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  @Test(arguments: [false, true]) func thereAndBack(besideADaemon: Bool) throws {
+  @Test(arguments: [false, true]) func `a rollback returns to the projection that was live before`(
+    besideADaemon: Bool
+  ) throws {
     let installation = try Installation.renewing(4)
-    // What a rollback returns to is what was live, right or wrong.
+    // A rollback returns to what was live, even if that was wrong.
     try installation.swapRow(of: "70001", for: "70000")
     let daemon = besideADaemon ? try installation.start() : nil
     let wrong = try #require(try installation.digest())
     let none = try installation.run("rebuild", "--rollback")
     #expect(none.code == 1, "\(none)")
-    #expect(none.errors.contains("no projection is kept to go back to"))
+    #expect(none.errors.contains("no projection is retained to return to"))
     #expect(try installation.digest() == wrong)
     #expect(try installation.run("rebuild", "--apply").code == 0)
     let right = try #require(try installation.digest())
@@ -75,29 +80,31 @@ import Testing
     }
     try stop(daemon)
     #expect(try installation.digest() == wrong)
-    // A daemon that starts leaves what somebody went back to.
+    // A daemon that starts does not undo a rollback.
     let again = try installation.start()
     #expect(
       again.client().get("/version", token: nil)?.json?["digest"]?.string == wrong)
     #expect(try again.stop().code == 0)
   }
 
-  @Test func aKeptOneThatIsGoneOrNoneIsPassedOver() throws {
+  @Test func `a rollback skips a damaged or missing projection`() throws {
     let installation = try Installation.renewing(2)
     for _ in 0..<2 { #expect(try installation.run("rebuild", "--apply").code == 0) }
-    let kept = try installation.projections().dropFirst().compactMap { $0["name"]?.string }
-    #expect(kept.count == 2)
-    try Data("no projection".utf8).write(to: installation.data.appending(path: kept[0]))
+    let retained = try installation.projections().dropFirst().compactMap { $0["name"]?.string }
+    #expect(retained.count == 2)
+    try Data("no projection".utf8).write(to: installation.data.appending(path: retained[0]))
     let back = try installation.run("rebuild", "--rollback", "--json")
     #expect(back.code == 0, "\(back)")
-    #expect(try back.lines().first?["name"]?.string == kept[1])
+    #expect(try back.lines().first?["name"]?.string == retained[1])
     #expect(try installation.run("rebuild", "--prune").code == 0)
     let none = try installation.run("rebuild", "--rollback")
     #expect(none.code == 1, "\(none)")
     #expect(try installation.verify().code == 0)
   }
 
-  @Test(arguments: [false, true]) func onlyOne(besideADaemon: Bool) throws {
+  @Test(arguments: [false, true]) func `--only folds the rows of one customer again`(
+    besideADaemon: Bool
+  ) throws {
     let installation = try Installation.renewing(3)
     let good = try installation.run("entitlement", "70001", "--json").lines().first?.value
       .setting("as_of", nil).text
@@ -106,12 +113,12 @@ import Testing
     let daemon = besideADaemon ? try installation.start() : nil
     #expect(try installation.run("verify").code == 1)
     let unknown = try installation.run("rebuild", "--only", "4711")
-    #expect(unknown.code == 1 && unknown.errors.contains("no events of that id"), "\(unknown)")
+    #expect(unknown.code == 1 && unknown.errors.contains("no events with this id"), "\(unknown)")
     let fine = try installation.run("rebuild", "--only", "70002")
-    #expect(fine.code == 0 && fine.output.contains("1 folded anew, 0 changed"), "\(fine)")
-    let mended = try installation.run("rebuild", "--only", "70001", "--json")
-    #expect(mended.code == 0, "\(mended)")
-    let counts = try #require(try mended.lines().last)
+    #expect(fine.code == 0 && fine.output.contains("1 folded again, 0 changed"), "\(fine)")
+    let repaired = try installation.run("rebuild", "--only", "70001", "--json")
+    #expect(repaired.code == 0, "\(repaired)")
+    let counts = try #require(try repaired.lines().last)
     #expect(counts["streams"]?.integer == 1 && counts["changed"]?.integer == 1)
     if let daemon {
       let row = daemon.client().get("/v1/entitlements/70001")?.json?.value

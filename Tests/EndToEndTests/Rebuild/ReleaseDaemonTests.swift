@@ -5,7 +5,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// Daemons of two folds on one folder: rows are switched by whose they are and by who held them.
+/// Daemons of two folds that run on one folder in turn.
 @Suite(
   .serialized,
   .enabled(
@@ -25,7 +25,7 @@ struct ReleaseDaemonTests {
     client.get("/version", token: nil)?.json?["digest"]?.string
   }
 
-  /// One who loses access, one who gains it.
+  /// A customer who loses access, and one who gains it.
   private func affected(_ fleet: ReleaseFleet) throws -> (lost: String, gained: String) {
     let forecast = try ChangedRule.forecast(fleet.folder, at: fleet.end)
     return (
@@ -33,7 +33,7 @@ struct ReleaseDaemonTests {
     )
   }
 
-  @Test func aDaemonOfAnotherFoldBuildsItsRowsAndSwitches() throws {
+  @Test func `a daemon of another fold builds its own rows and switches to them`() throws {
     let fleet = try ReleaseFleet(Self.customers)
     let (lost, gained) = try affected(fleet)
     let before = try #require(try fleet.projections().first)
@@ -63,7 +63,7 @@ struct ReleaseDaemonTests {
     #expect(row(client, lost)?.text == old.text)
     #expect(try daemon.stop().code == 0)
     #expect(try fleet.row(lost)?.text == old.text)
-    // Each build verifies what it can: the other one's rows it can only count.
+    // Each build only compares rows of its own fold; those of the other one it counts.
     for isChanged in [false, true] {
       let verified = try fleet.run("verify", "--json", isChanged: isChanged)
       #expect(verified.code == 0, "\(verified)")
@@ -73,7 +73,7 @@ struct ReleaseDaemonTests {
     }
   }
 
-  @Test func rowsThatSomebodyWentBackToStay() throws {
+  @Test func `rows that were rolled back to stay live under a daemon of another fold`() throws {
     let fleet = try ReleaseFleet(Self.customers)
     let (lost, gained) = try affected(fleet)
     let before = try #require(try fleet.projections().first?["digest"]?.string)
@@ -87,7 +87,7 @@ struct ReleaseDaemonTests {
       #expect(row(client, lost)?["status"]?.text == "\"grace_period\"")
       usleep(50_000)
     }
-    // One that something new comes for is answered by the fold of today; nobody else is.
+    // Only a customer with a new event is answered by the fold of the running program.
     let late = Sample.notification(1, otid: lost)
     let count = try #require(try fleet.row(lost)?["event_count"]?.text)
     #expect(client.post(try fleet.installation.sign(late))?.status == 200)
@@ -97,12 +97,12 @@ struct ReleaseDaemonTests {
     #expect(row(client, gained)?.text == old.text)
     #expect(digest(client) == before)
     #expect(try daemon.stop().code == 0)
-    // At rest as well, and after another start.
+    // Also without a daemon, and after another start.
     #expect(try fleet.row(lost)?.text == fresh.text)
     let again = try fleet.start(isChanged: true)
     #expect(row(again.client(), lost)?.text == fresh.text)
     #expect(row(again.client(), gained)?.text == old.text)
-    // Forwards again is an order like any other.
+    // The new rows can be applied again.
     let forwards = try fleet.run("rebuild", "--apply")
     #expect(forwards.code == 0, "\(forwards)")
     #expect(row(again.client(), gained)?["status"]?.text == "\"grace_period\"")
@@ -112,7 +112,7 @@ struct ReleaseDaemonTests {
     #expect(verified.code == 0, "\(verified)")
   }
 
-  @Test func aDaemonTakesNoRowsOfAnotherFold() throws {
+  @Test func `a daemon does not adopt rows of another fold`() throws {
     let fleet = try ReleaseFleet(Self.customers)
     let (lost, _) = try affected(fleet)
     let daemon = try fleet.start(isChanged: false)
@@ -125,7 +125,7 @@ struct ReleaseDaemonTests {
     #expect(digest(client) == before)
     #expect(row(client, lost)?.text == old.text)
     #expect(try fleet.projections().first?["digest"]?.string == before)
-    // What the other build left lying about is no hindrance to this one.
+    // The files that the other build left behind do not prevent an apply by this one.
     let applied = try fleet.run("rebuild", "--apply", "--json", isChanged: false)
     #expect(applied.code == 0, "\(applied)")
     #expect(try applied.lines().last?["digest"]?.string == before)

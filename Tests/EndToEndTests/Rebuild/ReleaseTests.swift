@@ -1,3 +1,4 @@
+import AppStore
 import Foundation
 import JournalStore
 import LedgerEngine
@@ -5,7 +6,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// The trial of a release: another fold is compared with the live rows, made live, and taken back.
+/// A release with another fold: its rows are compared with the live ones, applied, and rolled back.
 /// `make trial` builds the program with a changed rule that this needs.
 @Suite(
   .serialized,
@@ -15,9 +16,9 @@ import Testing
 struct ReleaseTests {
   typealias Forecast = ChangedRule.Forecast
 
-  /// The diff names exactly whom the forecast names; applied, exactly these rows are other ones;
-  /// rolled back, every row is what it was.
-  @Test func theDiffNamesExactlyWhomTheRuleChanges() throws {
+  /// The comparison names exactly the customers of the forecast; once applied, exactly these rows
+  /// change; once rolled back, every row is as before.
+  @Test func `the comparison names exactly the customers that the rule changes`() throws {
     let fleet = try ReleaseFleet(ChangedRule.customers)
     let forecast = try ChangedRule.forecast(fleet.folder, at: fleet.end)
     print(
@@ -45,7 +46,7 @@ struct ReleaseTests {
       #expect(back.code == 0, "\(back)")
       try expectRows(fleet, before, states, digest, isVerified: isChanged)
       guard isChanged else { break }
-      // Forwards again, by the same word.
+      // A second rollback returns to the new rows.
       #expect(try fleet.run("rebuild", "--rollback").code == 0)
       #expect(try fleet.projections().first?["digest"]?.string != digest)
     }
@@ -57,7 +58,7 @@ struct ReleaseTests {
 
   // MARK: Before it is applied
 
-  /// Both forms of the output, the summary and the exit codes; returns the differences by id.
+  /// Checks both output files, the summary and the exit codes; returns the differences by id.
   private func compare(
     _ fleet: ReleaseFleet, _ forecast: Forecast, _ before: [String: JSONValue]
   ) throws -> [String: JSONElement] {
@@ -89,7 +90,7 @@ struct ReleaseTests {
       "gained-access")
     #expect(second.code == 1, "\(second)")
     #expect(second.output.contains("\(forecast.lost.count) lose access"))
-    // Nobody loses or gains anything years later, yet rows differ.
+    // Years later no access changes, but rows still differ.
     let later = ["--diff", "--at", "2099-01-01T00:00:00Z"]
     #expect(try fleet.run("rebuild", later[0], later[1], later[2]).code == 1)
     for what in ["lost-access", "gained-access"] {
@@ -113,13 +114,13 @@ struct ReleaseTests {
   ) throws {
     var counts: [Forecast.Change: Int64] = [:]
     for change in expected.values { counts[change, default: 0] += 1 }
-    var told: [Forecast.Change: Int64] = [:]
+    var found: [Forecast.Change: Int64] = [:]
     for group in try #require(groups?.elements) {
       let change = Forecast.Change(
         reason: group["reason"]?.string ?? "", productId: group["product_id"]?.string ?? "")
-      told[change] = group["customers"]?.integer
+      found[change] = group["customers"]?.integer
     }
-    #expect(told == counts, sourceLocation: location)
+    #expect(found == counts, sourceLocation: location)
   }
 
   private func named(
@@ -134,7 +135,7 @@ struct ReleaseTests {
     return named
   }
 
-  /// A few of each kind, asked of both builds: until it is applied they say the same.
+  /// Until the new rows are applied, both builds give the same answers; checks a few of each kind.
   private func expectOldAnswers(
     _ fleet: ReleaseFleet, _ forecast: Forecast, _ before: [String: JSONValue]
   ) throws {
@@ -162,8 +163,8 @@ struct ReleaseTests {
     for (id, row) in after {
       let old = try #require(before[id])
       if let difference = named[id] {
-        let told = difference["after"]?.value.text
-        #expect(told == row.setting("succeeded_by", .null).text, "\(id)")
+        let expected = difference["after"]?.value.text
+        #expect(expected == row.setting("succeeded_by", .null).text, "\(id)")
       } else {
         #expect(row.text == old.text, "\(id)")
       }

@@ -3,9 +3,11 @@ import StrictJSON
 import Support
 import Testing
 
-/// A fleet of customers, whatever way its notifications come: the same rows (promises 4, 6, 7).
+/// Simulated customers: in whatever way their notifications arrive, the rows are the same (promises
+/// 4, 6 and 7).
 @Suite struct FleetTests {
-  /// Signs a fleet into a file with an authority that the installation trusts.
+  /// Writes signed notifications of simulated customers to a file, and makes the installation trust
+  /// the authority that signed them.
   private func fleet(_ customers: Int, _ installation: Installation) throws -> String {
     let (authority, file) = (installation.folder.path + "/ca", installation.folder.path + "/f")
     let made = try installation.launch(["simulate", "ca", authority]).finish()
@@ -35,7 +37,7 @@ import Testing
     return try #require(try finished.lines().last)
   }
 
-  @Test func twoOrdersGiveEqualRows() throws {
+  @Test func `two orders of arrival give equal rows`() throws {
     let one = try Installation()
     let file = try fleet(30, one)
     let two = try Installation()
@@ -47,7 +49,7 @@ import Testing
     let accepted = try #require(first["accepted"]?.integer)
     #expect(accepted > 100 && accepted == second["accepted"]?.integer)
     #expect(first["duplicates"]?.integer == Int64(lines.count) - accepted)
-    // Again, in another order: nothing new.
+    // The same notifications again, in another order: no new event.
     let again = try ingest(reversed, one)
     #expect(again["accepted"]?.integer == 0)
     #expect(again["duplicates"]?.integer == Int64(lines.count))
@@ -61,7 +63,7 @@ import Testing
     #expect(try rebuilt.lines().last?["digest"]?.string == digest)
   }
 
-  @Test func aRunningDaemonTakesAFileOver() throws {
+  @Test func `ingest hands a file over to a running daemon`() throws {
     let one = try Installation()
     let file = try fleet(10, one)
     let two = try Installation()
@@ -83,7 +85,7 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
-  @Test func playsIntoTheDaemon() throws {
+  @Test func `simulated lifecycles are delivered to a running daemon`() throws {
     let installation = try Installation()
     let authority = installation.folder.path + "/ca"
     #expect(try installation.launch(["simulate", "ca", authority]).finish().code == 0)
@@ -100,7 +102,7 @@ import Testing
     #expect(try installation.verify().code == 0)
   }
 
-  @Test func rowsComeBackWhenTheirFileIsDeleted() throws {
+  @Test func `rows come back identical after their file is deleted`() throws {
     let installation = try Installation()
     _ = try ingest(try fleet(10, installation), installation)
     let before = try installation.verify()

@@ -3,13 +3,14 @@ import StrictJSON
 import Support
 import Testing
 
-/// Lives of customers and the answers they must give, through HTTP and through the command, in many
-/// orders of arrival and with duplicates (promises 4, 6 and 8).
+/// Scenarios of customers and the rows they must give, over HTTP and by the command, in many orders
+/// of arrival and with duplicates (promises 4, 6 and 8).
 @Suite struct ScenarioTests {
-  private struct Play {
+  /// One scenario in one order of arrival.
+  private struct Run {
     let scenario: JSONElement
-    /// Which scenario and which order: part of every id, so that one daemon serves all.
-    let mark: String
+    /// Prefix of all ids, different for each run, so that one daemon serves all of them.
+    let prefix: String
     let order: [Int]
 
     var events: [JSONElement] { scenario["events"]?.elements ?? [] }
@@ -18,10 +19,10 @@ import Testing
 
     func rewrite(_ id: JSONValue?) -> JSONValue? {
       guard case .string(let text) = id else { return nil }
-      return .string(mark + text)
+      return .string(prefix + text)
     }
 
-    /// The payload with ids of this play. Ids keep their order, as ties are broken by them.
+    /// The payload with the ids of this run. The order of ids stays the same, as it breaks ties.
     func payload(_ index: Int) -> JSONValue {
       var payload = events[index].value
       for path in [
@@ -33,19 +34,19 @@ import Testing
         }
       }
       guard case .string(let uuid) = payload["notificationUUID"] else { return payload }
-      let tail = String(repeating: "0", count: 12 - mark.count) + mark
+      let tail = String(repeating: "0", count: 12 - prefix.count) + prefix
       return payload.setting("notificationUUID", .string(uuid.prefix(24) + tail))
     }
   }
 
   /// All orders of up to four events; of more, each rotation and the reverse.
   private static func arrivals(_ count: Int) -> [[Int]] {
-    if count <= 4 { return orders(of: count) }
+    if count <= 4 { return permutations(of: count) }
     let all = Array(0..<count)
     return [all.reversed()] + all.map { Array(all[$0...] + all[..<$0]) }
   }
 
-  private func plays() throws -> [Play] {
+  private func runs() throws -> [Run] {
     let file = try #require(
       Bundle.module.url(
         forResource: "scenarios", withExtension: "json", subdirectory: "Fixtures"))
@@ -54,72 +55,74 @@ import Testing
     #expect(scenarios.count == 34)
     return scenarios.enumerated().flatMap { number, scenario in
       Self.arrivals(scenario["events"]?.elements.count ?? 0).enumerated().map { index, order in
-        Play(scenario: scenario, mark: "9\(10 + number)\(10 + index)", order: order)
+        Run(scenario: scenario, prefix: "9\(10 + number)\(10 + index)", order: order)
       }
     }
   }
 
-  /// In four parts, for time's sake.
-  @Test(arguments: 0..<4) func everyAnswerInEveryOrder(part: Int) throws {
+  /// In four parts, which run in parallel.
+  @Test(arguments: 0..<4) func `every scenario gives its answers in every order of arrival`(
+    part: Int
+  ) throws {
     let installation = try Installation()
     let daemon = try installation.start()
     let client = daemon.client()
-    let plays = try plays().enumerated().filter { $0.offset % 4 == part }.map(\.element)
-    for play in plays { try deliver(play, installation, client) }
-    for play in plays {
-      for answer in play.answers { try ask(play, answer, client) }
+    let runs = try runs().enumerated().filter { $0.offset % 4 == part }.map(\.element)
+    for run in runs { try deliver(run, installation, client) }
+    for run in runs {
+      for answer in run.answers { try ask(run, answer, client) }
     }
-    // The command asks the files, beside the daemon and when it is gone.
-    for play in plays where play.mark.hasSuffix("10") {
-      try askByCommand(play, try #require(play.answers.last), installation)
+    // The command reads the files, while the daemon runs and after it has stopped.
+    for run in runs where run.prefix.hasSuffix("10") {
+      try askByCommand(run, try #require(run.answers.last), installation)
     }
     #expect(try daemon.stop().code == 0)
-    for play in plays where play.mark.hasSuffix("11") {
-      try askByCommand(play, try #require(play.answers.first), installation)
+    for run in runs where run.prefix.hasSuffix("11") {
+      try askByCommand(run, try #require(run.answers.first), installation)
     }
     #expect(try installation.verify().code == 0)
   }
 
-  /// Everything once in its order; in some orders each event again right behind the next.
-  private func deliver(_ play: Play, _ installation: Installation, _ client: Client) throws {
+  /// Posts every event in the run's order; in some orders each one again right after the next.
+  private func deliver(_ run: Run, _ installation: Installation, _ client: Client) throws {
     var last: [UInt8]?
-    for index in play.order {
-      let body = try installation.sign(play.payload(index))
+    for index in run.order {
+      let body = try installation.sign(run.payload(index))
       for delivery in [body, last].compactMap({ $0 }) {
-        let answer = try #require(client.post(delivery), "\(play.name)")
-        #expect(answer.status == 200, "\(play.name): \(answer.text)")
+        let answer = try #require(client.post(delivery), "\(run.name)")
+        #expect(answer.status == 200, "\(run.name): \(answer.text)")
       }
-      last = ["10", "12", "14"].contains(String(play.mark.suffix(2))) ? body : nil
+      last = ["10", "12", "14"].contains(String(run.prefix.suffix(2))) ? body : nil
     }
   }
 
-  private func ask(_ play: Play, _ answer: JSONElement, _ client: Client) throws {
-    let id = play.mark + (answer["original_transaction_id"]?.string ?? "")
+  private func ask(_ run: Run, _ answer: JSONElement, _ client: Client) throws {
+    let id = run.prefix + (answer["original_transaction_id"]?.string ?? "")
     let environment = answer["environment"]?.string ?? ""
     let time = answer["as_of"]?.integer ?? 0
     let got = try #require(
       client.get("/v1/entitlements/\(id)?environment=\(environment)&as_of=\(time)"))
-    #expect(got.status == 200, "\(play.name) \(time): \(got.text)")
-    try compare(play, answer, with: try #require(got.json))
+    #expect(got.status == 200, "\(run.name) \(time): \(got.text)")
+    try compare(run, answer, with: try #require(got.json))
   }
 
   private func askByCommand(
-    _ play: Play, _ answer: JSONElement, _ installation: Installation
+    _ run: Run, _ answer: JSONElement, _ installation: Installation
   ) throws {
-    let id = play.mark + (answer["original_transaction_id"]?.string ?? "")
+    let id = run.prefix + (answer["original_transaction_id"]?.string ?? "")
     let finished = try installation.run(
       "entitlement", id, "--environment", answer["environment"]?.string ?? "", "--as-of",
       "\(answer["as_of"]?.integer ?? 0)", "--json")
-    #expect(finished.code == 0, "\(play.name): \(finished)")
-    try compare(play, answer, with: try #require(try finished.lines().first))
+    #expect(finished.code == 0, "\(run.name): \(finished)")
+    try compare(run, answer, with: try #require(try finished.lines().first))
   }
 
-  private func compare(_ play: Play, _ answer: JSONElement, with got: JSONElement) throws {
+  private func compare(_ run: Run, _ answer: JSONElement, with got: JSONElement) throws {
     for (name, value) in try #require(answer["row"]).members {
-      let expected = name == "transaction_id" ? play.rewrite(value.value) : value.value
+      let expected = name == "transaction_id" ? run.rewrite(value.value) : value.value
       #expect(
         got[name]?.value.text == (expected ?? .null).text,
-        "\(play.name), \(name) as of \(answer["as_of"]?.integer ?? 0)")
+        "\(run.name), \(name) as of \(answer["as_of"]?.integer ?? 0)")
     }
   }
 }

@@ -3,13 +3,14 @@ package import SignedData
 package import Simulator
 package import StrictJSON
 
-/// An authority with all its keys, so that every wrong chain can be made under the right root.
+/// A simulated authority with all its keys, so that every kind of wrong chain can be made under a
+/// trusted root.
 package struct Authority: Sendable {
   package let simulated: SimulatedAuthority
   package let rootKey: SigningKey
   package let intermediateKey: SigningKey
 
-  /// One for all tests: what is tried against it leaves nothing behind in it.
+  /// One authority for all tests, which do not change it.
   package static let shared = Result { try Authority() }
 
   package init() throws {

@@ -1,7 +1,7 @@
 package import SignedData
 package import Simulator
 
-/// Leaf, intermediate and root in the making: change what shall be wrong, then take `chain()`.
+/// A certificate chain to be made: change what is to be wrong, then call `chain()`.
 package struct ChainForgery {
   package let rootKey: SigningKey
   package let rootDER: [UInt8]
@@ -9,14 +9,14 @@ package struct ChainForgery {
   package var leafKey: SigningKey
   package var intermediate: CertificateMaker
   package var leaf: CertificateMaker
-  /// Signs the leaf and the intermediate; nil for the keys above them.
+  /// The keys that sign the leaf and the intermediate; nil for the key of the certificate above.
   package var leafSigner: SigningKey?
   package var intermediateSigner: SigningKey?
-  /// Surgery on what was made: the DER of the TBSCertificate, changed before it is signed again.
-  package var leafSurgery: ((inout DERNode) -> Void)?
-  package var intermediateSurgery: ((inout DERNode) -> Void)?
+  /// Changes the DER of the TBSCertificate, which is then signed again.
+  package var leafEdit: ((inout DERNode) -> Void)?
+  package var intermediateEdit: ((inout DERNode) -> Void)?
 
-  /// A right chain under the authority's root, with keys of its own.
+  /// A valid chain under the authority's root, with new keys.
   package init(under authority: Authority) throws {
     rootKey = authority.rootKey
     rootDER = authority.root
@@ -30,21 +30,21 @@ package struct ChainForgery {
   package func chain() throws -> [[UInt8]] {
     let above = leafSigner ?? intermediateKey
     var leafDER = try leaf.make(for: leafKey, signedBy: above)
-    if let leafSurgery {
-      leafDER = try DERNode.resigned(leafDER, by: above, leaf.digest, leafSurgery)
+    if let leafEdit {
+      leafDER = try DERNode.resigned(leafDER, by: above, leaf.digest, leafEdit)
     }
     let top = intermediateSigner ?? rootKey
     var intermediateDER = try intermediate.make(for: intermediateKey, signedBy: top)
-    if let intermediateSurgery {
+    if let intermediateEdit {
       intermediateDER = try DERNode.resigned(
-        intermediateDER, by: top, intermediate.digest, intermediateSurgery)
+        intermediateDER, by: top, intermediate.digest, intermediateEdit)
     }
     return [leafDER, intermediateDER, rootDER]
   }
 }
 
 extension CertificateMaker {
-  /// The extension with this identifier replaced, or gone for nil.
+  /// Replaces the extension with this identifier, or removes it if the replacement is nil.
   package mutating func replace(_ oid: String, by replacement: CertificateExtension?) {
     guard let index = extensions.firstIndex(where: { $0.oid == oid }) else { return }
     if let replacement { extensions[index] = replacement } else { extensions.remove(at: index) }

@@ -1,7 +1,7 @@
 package import SignedData
 import Simulator
 
-/// DER as a tree, for surgery on certificates.
+/// DER as a tree, to change certificates.
 package struct DERNode {
   package var tag: UInt8
   package var content: [UInt8] = []
@@ -23,11 +23,11 @@ package struct DERNode {
     let body = start + 2 + size
     var node = DERNode(tag: bytes[start], content: Array(bytes[body..<body + count]))
     if node.tag & 0x20 != 0 {
-      var at = body
-      while at < body + count {
-        let (child, end) = read(bytes[at..<body + count])
+      var offset = body
+      while offset < body + count {
+        let (child, end) = read(bytes[offset..<body + count])
         node.children.append(child)
-        at = end
+        offset = end
       }
     }
     return (node, body + count)
@@ -38,13 +38,13 @@ package struct DERNode {
     return DERWriter.element(tag, inside)
   }
 
-  /// A certificate with its TBSCertificate changed, and signed again.
+  /// Changes the TBSCertificate of a certificate, and signs it again.
   package static func resigned(
     _ certificate: [UInt8], by key: SigningKey, _ digest: SigningKey.Digest,
-    _ surgery: (inout DERNode) -> Void
+    _ edit: (inout DERNode) -> Void
   ) throws -> [UInt8] {
     var whole = DERNode(certificate[...])
-    surgery(&whole.children[0])
+    edit(&whole.children[0])
     let signature = try key.signDER(whole.children[0].encoded, digest: digest)
     whole.children[2] = DERNode(tag: 0x03, content: [0] + signature)
     return whole.encoded

@@ -1,9 +1,9 @@
 import Encoding
 package import SignedData
 
-/// Makes what Apple would sign, and what an attacker would.
+/// Makes JWS as Apple would sign them, and as an attacker would.
 package enum ForgedJWS {
-  /// The POST body; the payload is put in as it is, whatever is in it.
+  /// The POST body with the payload unchanged, even if it is not valid in JSON.
   package static func body(_ signedPayload: [UInt8]) -> [UInt8] {
     Array(#"{"signedPayload":""#.utf8) + signedPayload + Array(#""}"#.utf8)
   }
@@ -23,7 +23,7 @@ package enum ForgedJWS {
     jws.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map(Array.init)
   }
 
-  /// Header `{"alg":"ES256","x5c":[…]}` with members before it and another alg where wanted.
+  /// The header `{"alg":"ES256","x5c":[…]}`, optionally with another `alg` and with more members.
   package static func header(
     _ chain: [[UInt8]], alg: String = #""ES256""#, extra: String = ""
   ) -> [UInt8] {

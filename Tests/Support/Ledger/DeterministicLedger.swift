@@ -2,11 +2,11 @@ package import JournalStore
 package import LedgerEngine
 import Platform
 
-/// A ledger without threads of its own: whoever holds it says when the writer works, and so in
-/// which order things happen. The door, the journal, the fold and the readers are those of
-/// `Ledger`; only the waiting is not there. For trials of orders that threads seldom come to.
+/// A ledger without threads: the test decides when the writer works, and so in which order things
+/// happen. Ingest, journal, fold and readers are those of `Ledger`; only the waiting is missing. It
+/// makes orders testable that threads rarely produce.
 package final class DeterministicLedger {
-  /// Takes submissions and orders as ever; nothing is done about them before `work`.
+  /// Queues submissions and control requests as usual; they are processed by `work`.
   package let ledger: Ledger
   private let writer: LedgerWriter
   private let found: ProjectionExaminer.Found
@@ -20,8 +20,8 @@ package final class DeterministicLedger {
   /// Opens a folder as a start of the daemon does.
   ///
   /// - Parameters:
-  ///   - now: milliseconds since 1970, for the record of migrations.
-  ///   - clock: nanoseconds of a clock that never steps.
+  ///   - now: milliseconds since 1970 UTC, for the record of migrations.
+  ///   - clock: a monotonic clock in nanoseconds.
   package static func open(
     _ folder: DataFolder, now: Int64, clock: @escaping () -> Int64
   ) throws(StoreError) -> DeterministicLedger {
@@ -31,38 +31,38 @@ package final class DeterministicLedger {
     return DeterministicLedger(ledger, writer, found)
   }
 
-  /// One step of the writer: what waits is committed, folded and answered.
-  package func work() { writer.serve(ledger.jobs.takeAll(within: 0) ?? []) }
+  /// One step of the writer: commits, folds and answers everything that is queued.
+  package func work() { writer.serve(ledger.jobs.dequeueAll(within: 0) ?? []) }
 
-  /// Whether the writer has the rows, or has had them: it is the one who gets them back.
+  /// Whether the writer owns the live projection, now or once it is open again.
   package var hasProjection: Bool { writer.ownsProjection }
 
-  /// What a thread of its own does about rows at a start, and then the writer's part of it. Again
-  /// where it came to nothing; nothing where it is done.
+  /// Prepares the projection as a separate thread does when the daemon starts, then does the
+  /// writer's part. Can be called again if it failed; does nothing once it succeeded.
   ///
-  /// - Parameter progress: called while rows are built, when the writer may work; false cuts the
-  ///   building off.
+  /// - Parameter progress: called while the projection is built, when the writer may work; false
+  ///   stops the build.
   package func prepareProjection(progress: () -> Bool) throws(StoreError) {
     guard !hasProjection else { return }
     switch found {
     case .own(let path):
       ProjectionStartUp.catchUp(path, ledger)
-      _ = ledger.jobs.put(.followProjection(then: {}))
-    case .another, .heldBack: _ = ledger.jobs.put(.followProjection(then: {}))
+      _ = ledger.jobs.enqueue(.takeOverProjection({}))
+    case .another, .rolledBack: _ = ledger.jobs.enqueue(.takeOverProjection({}))
     case .none:
       var plan = Rebuild.Plan()
       (plan.threads, plan.isFromScratch) = (1, false)
       let report = try Rebuild.build(ledger.folder, plan) { _, _ in progress() }
       if report == nil { return }
-      ledger.adopt(keeping: Rebuild.retainedByDefault, unlessHeld: true) { _ in }
+      ledger.makeLive(retaining: Rebuild.retainedByDefault, unlessRolledBack: true) { _ in }
     }
     work()
   }
 
-  /// Ends in good order, as `Ledger.stop` does. What waits is done first.
+  /// Processes everything that is queued and closes, as `Ledger.stop` does.
   package func stop() {
     ledger.jobs.close()
-    while let jobs = ledger.jobs.takeAll() { writer.serve(jobs) }
+    while let jobs = ledger.jobs.dequeueAll() { writer.serve(jobs) }
     writer.close()
   }
 }

@@ -1,21 +1,22 @@
 package import AppStore
 package import Entitlements
 
-/// The row at a clock, worked out a second time and in the plainest way: every question goes
-/// through all events or all transactions again. Shares nothing with what it is compared to.
+/// A second, deliberately simple implementation of the fold and the evaluator: the row at a time,
+/// where every question iterates over all events or all transactions again. It shares no code with
+/// the implementation that it is compared with.
 package struct PlainRow {
   package let events: [FoldEvent]
   package var t: Int64
   package var durations: [String: Int64] = [:]
   package let ids: [Id]
-  /// Of each id the event whose transaction is the one to believe.
+  /// By id, the event with the newest version of the transaction.
   private var sources: [Id: FoldEvent] = [:]
   private var ends: [Id: Int64] = [:]
 
   private static let never = Int64.max
   private static let hours24 = 24 * 60 * 60 * 1000 as Int64
 
-  /// A transaction is meant by its id.
+  /// A transaction id, which stands for the transaction.
   package typealias Id = String
 
   package init(events: [FoldEvent], t: Int64, durations: [String: Int64] = [:]) {
@@ -26,7 +27,7 @@ package struct PlainRow {
     for id in ids {
       sources[id] = about(id).max { isBehind($0, $1, { carried($0, id) }) }
     }
-    for id in ids { ends[id] = workedOutEnd(id) }
+    for id in ids { ends[id] = computedEnd(id) }
   }
 
   // MARK: Registers
@@ -39,7 +40,8 @@ package struct PlainRow {
     event.transactions.first { $0.transactionId == id }
   }
 
-  /// (version, signed, notification, revoked): V1 has its evidence time, and how much it lists.
+  /// What orders the versions of a register: version, signed date, notification date, revoked. V1
+  /// has the evidence time instead, and how many transactions it lists.
   private func rank(_ event: FoldEvent, signed: Int64, isRevoked: Bool) -> [Int64] {
     event.version == 1
       ? [1, signed, event.signedDate, isRevoked ? 1 : 0]
@@ -102,7 +104,7 @@ package struct PlainRow {
 
   package func end(_ id: Id) -> Int64 { ends[id] ?? .min }
 
-  private func workedOutEnd(_ id: Id) -> Int64 {
+  private func computedEnd(_ id: Id) -> Int64 {
     let one = tx(id)
     if one.isUpgraded { return .min }
     var ends = [one.expiresDate ?? Self.never]
@@ -124,7 +126,7 @@ package struct PlainRow {
 
   var live: [Id] { ids.filter { end($0) > tx($0).purchaseDate } }
 
-  /// Newest purchase last; the page leaves ties between equal dates to the order of the keys.
+  /// Orders transactions by purchase date. Equal dates are ordered by the register's key.
   private func older(_ a: Id, _ b: Id) -> Bool {
     if tx(a).purchaseDate != tx(b).purchaseDate { return tx(a).purchaseDate < tx(b).purchaseDate }
     guard let one = sources[a], let other = sources[b] else { return a < b }
@@ -138,7 +140,7 @@ package struct PlainRow {
 
   var head: Id? { ids.filter { !isVoid($0) }.max(by: older) ?? ids.max(by: older) }
 
-  var cover: Id? {
+  var covering: Id? {
     let running = live.filter { t < end($0) }
     if ids.contains(where: { tx($0).purchaseDate <= t }) {
       return running.filter { tx($0).purchaseDate <= t }.max(by: older)
@@ -146,12 +148,12 @@ package struct PlainRow {
     return running.filter { tx($0).purchaseDate <= t + Self.hours24 }.min(by: older)
   }
 
-  func through(_ id: Id) -> Int64 {
+  func paidThrough(_ id: Id) -> Int64 {
     var chain = [id]
     for _ in ids {
-      let reach = chain.map(end).max() ?? 0
-      let next = live.filter { !chain.contains($0) && tx($0).purchaseDate <= reach }
-      chain += next.filter { end($0) > reach }
+      let last = chain.map(end).max() ?? 0
+      let next = live.filter { !chain.contains($0) && tx($0).purchaseDate <= last }
+      chain += next.filter { end($0) > last }
     }
     return chain.map(end).max() ?? 0
   }
@@ -159,15 +161,15 @@ package struct PlainRow {
   var gap: Bool {
     guard let head, let expires = tx(head).expiresDate, st == 1, let date = ri?.renewalDate
     else { return false }
-    return date > (cover.map(through) ?? expires)
+    return date > (covering.map(paidThrough) ?? expires)
   }
 
   // MARK: The row
 
-  var shown: Id? { cover ?? head }
+  var shown: Id? { covering ?? head }
 
   var product: String? {
-    if gap && cover == nil { return ri?.productId ?? ri?.autoRenewProductId }
+    if gap && covering == nil { return ri?.productId ?? ri?.autoRenewProductId }
     return shown.map { tx($0).productId } ?? ri?.productId
   }
 
@@ -182,8 +184,8 @@ package struct PlainRow {
   var expiresAt: Int64? {
     if let lasting { return lasting }
     if gap { return ri?.renewalDate }
-    guard let cover else { return head.flatMap { tx($0).expiresDate } }
-    return through(cover) == Self.never ? nil : through(cover)
+    guard let covering else { return head.flatMap { tx($0).expiresDate } }
+    return paidThrough(covering) == Self.never ? nil : paidThrough(covering)
   }
 
   var revokedAt: Int64? {
@@ -204,7 +206,7 @@ package struct PlainRow {
       if ids.contains(where: { rev($0).map { $0 <= t } ?? false }) { return "revoked" }
       return lasting.map { t < $0 } ?? true ? "active" : "expired"
     }
-    if cover != nil { return "active" }
+    if covering != nil { return "active" }
     if gap { return (ri?.renewalDate ?? 0) > t ? "active" : "expired" }
     if let rev = rev(head), rev <= t { return "revoked" }
     let hint = ri?.isInBillingRetryPeriod == true || ri?.expirationIntent == 2
@@ -220,23 +222,24 @@ package struct PlainRow {
     return "expired"
   }
 
-  /// In words, to compare and to read.
-  package var words: String? {
+  /// The row as one line, to compare and to print.
+  package var summary: String? {
     guard !ids.isEmpty || ri != nil else { return nil }
-    return PlainRow.words([
+    return PlainRow.summary([
       status, shown, product, expiresAt, ri?.gracePeriodExpiresDate, revokedAt, autoRenew, pending,
       gap,
     ])
   }
 
-  package static func words(_ values: [(any Sendable)?]) -> String {
+  package static func summary(_ values: [(any Sendable)?]) -> String {
     values.map { $0.map { "\($0)" } ?? "-" }.joined(separator: " ")
   }
 }
 
 extension Entitlement {
-  package var words: String {
-    PlainRow.words([
+  /// The row as `PlainRow.summary` has it.
+  package var summary: String {
+    PlainRow.summary([
       status.rawValue, transaction?.transactionId, productId, expiresAt, gracePeriodExpiresAt,
       revokedAt, autoRenew, pendingProductId, hasGap,
     ])

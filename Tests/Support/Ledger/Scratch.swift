@@ -1,10 +1,10 @@
 import Foundation
 
-/// A folder that goes with its owner.
+/// A temporary folder that is removed with the value.
 public final class Scratch {
   public let path: String
 
-  /// In memory where the machine offers that: trials sync thousands of times.
+  /// Makes the folder, in memory if the machine allows that, because tests sync thousands of times.
   public init() throws {
     let memory = "/dev/shm"
     let parent =
@@ -16,7 +16,7 @@ public final class Scratch {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Makes a file of mode 0600, or writes over one.
+  /// Makes or replaces a file of mode 0600.
   @discardableResult
   public func write(_ bytes: [UInt8], to name: String) throws -> String {
     let file = path + "/" + name
@@ -32,13 +32,14 @@ public final class Scratch {
     try write(Array(text.utf8), to: name)
   }
 
-  /// All bytes of all files, with the names before them: for those who look for what must be gone.
-  public func everything() throws -> [UInt8] {
-    try Self.everything(in: path)
+  /// The names and the bytes of all files, to search for what must not be there.
+  public func allBytes() throws -> [UInt8] {
+    try Self.allBytes(in: path)
   }
 
-  /// Some of them are empty, and `contents(atPath:)` loses 4 KiB of memory there.
-  public static func everything(in folder: String) throws -> [UInt8] {
+  /// The names and the bytes of all files of a folder. `contents(atPath:)` is avoided because it
+  /// leaks 4 KiB of memory for an empty file.
+  public static func allBytes(in folder: String) throws -> [UInt8] {
     var bytes: [UInt8] = []
     for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
       bytes += Array(name.utf8)

@@ -1,3 +1,4 @@
+public import AppStore
 public import Configuration
 import Glibc
 public import JournalStore
@@ -7,34 +8,34 @@ public import LedgerQueries
 import Platform
 import SignedData
 import Simulator
-public import StrictJSON
+import StrictJSON
 
-/// A ledger as the daemon has it, in this process and in a folder of its own that goes with it: the
-/// same door, writer and readers, with no network between.
+/// A ledger in this process with a temporary folder: ingest, writer and readers as in the daemon,
+/// without the network.
 public final class TestLedger {
-  /// The app of all trials: bundle id, Apple's id of it.
+  /// The app of all tests: its bundle id, and Apple's id.
   public static let bundleId = "com.example.app"
   public static let appAppleId: Int64 = 123_456_789
 
   public let folder: DataFolder
   public let configuration: Configuration
-  private let place: Scratch
+  private let scratch: Scratch
   public private(set) var ledger: Ledger
   private var receiver: Receiver
   private var opened: LedgerReader?
 
   /// - Parameters:
-  ///   - apps: bundle ids beside the app's, each with a secret of its own: `secret of <bundle id>`.
-  ///   - secrets: the app's V1 secrets; none: it takes no V1.
-  ///   - durations: what `nonRenewingDurations` says.
+  ///   - secrets: the app's V1 secrets; if there are none, it accepts no V1.
+  ///   - apps: bundle ids of further apps, each with the secret `secret of <bundle id>`.
+  ///   - durations: the app's `nonRenewingDurations`.
   public init(
     secrets: [String] = [], apps: [String] = [],
     environments: [String] = ["Production", "Sandbox"],
     durations: [String: String] = [:]
   ) throws {
-    place = try Scratch()
+    scratch = try Scratch()
     configuration = try Self.configuration(
-      in: place, secrets: secrets, apps: apps, environments: environments, durations: durations)
+      in: scratch, secrets: secrets, apps: apps, environments: environments, durations: durations)
     folder = DataFolder(path: configuration.data)
     ledger = try Self.start(folder)
     receiver = try Receiver(configuration)
@@ -42,25 +43,26 @@ public final class TestLedger {
 
   deinit { ledger.stop() }
 
-  /// A start waits for rows a moment only, and a slow machine needs more than that.
+  /// Starts a ledger and waits for its projection for up to 30 s. The start itself waits only
+  /// briefly, which is not enough on a slow machine.
   private static func start(_ folder: DataFolder) throws -> Ledger {
     let ledger = try Ledger.start(folder, now: 0, onFailure: { _ in })
-    for _ in 0..<30_000 where ledger.rows.current == nil { usleep(1_000) }
+    for _ in 0..<30_000 where ledger.liveProjection.generation == nil { usleep(1_000) }
     return ledger
   }
 
-  /// The configuration of a trial's ledger, read from files in a folder of the trial's.
+  /// The configuration of a test's ledger, read from files that it writes to the folder.
   public static func configuration(
-    in place: Scratch, secrets: [String] = [], apps: [String] = [],
+    in scratch: Scratch, secrets: [String] = [], apps: [String] = [],
     environments: [String] = ["Production", "Sandbox"], durations: [String: String] = [:]
   ) throws -> Configuration {
     try Configuration.load(
-      file: try write(place, secrets, apps, environments, durations), variables: [:], listen: nil,
+      file: try write(scratch, secrets, apps, environments, durations), variables: [:], listen: nil,
       data: nil)
   }
 
   private static func write(
-    _ place: Scratch, _ secrets: [String], _ apps: [String], _ environments: [String],
+    _ scratch: Scratch, _ secrets: [String], _ apps: [String], _ environments: [String],
     _ durations: [String: String]
   ) throws -> String {
     var all = [(bundleId, secrets)]
@@ -72,39 +74,41 @@ public final class TestLedger {
         ("environments", .array(environments.map(JSONValue.string))),
       ]
       if !secrets.isEmpty {
-        try place.write(secrets.map { $0 + "\n" }.joined(), to: bundle + ".secret")
+        try scratch.write(secrets.map { $0 + "\n" }.joined(), to: bundle + ".secret")
         members.append(("v1SharedSecretFile", .string(bundle + ".secret")))
       }
-      // The app's own, so that what an app says counts.
+      // Written under the app, so that the app's own setting is tested.
       let durations = bundle == bundleId ? durations : [:]
       members.append(
         ("nonRenewingDurations", .object(durations.map { ($0.key, .string($0.value)) })))
       entries.append(.object(members))
     }
-    try place.write(AppStoreStandIn.root, to: "root.der")
+    try scratch.write(SharedAuthority.root, to: "root.der")
     let configuration = JSONValue.object([
-      ("data", .string(place.path + "/data")), ("apps", .array(entries)),
+      ("data", .string(scratch.path + "/data")), ("apps", .array(entries)),
       ("trustRoots", .array([.string("root.der")])),
     ])
-    return try place.write(configuration.bytes, to: "subledger.json")
+    return try scratch.write(configuration.bytes, to: "subledger.json")
   }
 
-  // MARK: Taking
+  // MARK: Ingest
 
-  /// What came of a body: the words that the daemon's answer would carry.
+  /// The outcome of a body, in the terms of the daemon's answer.
   public enum Answer: Equatable, Sendable {
     case accepted(Int64)
     case duplicate(Int64)
-    /// The refusal's code; genuine, and kept in quarantine.
+    /// Genuine and stored in quarantine; the code of the refusal.
     case quarantined(String)
     case malformed(String)
     case untrusted(String)
     case other(String)
   }
 
-  /// The body of a POST through the door, as of our clock `now`.
+  /// Ingests the body of a POST.
+  ///
+  /// - Parameter now: our clock, in milliseconds since 1970 UTC.
   @discardableResult
-  public func take(_ body: [UInt8], at now: Int64) throws -> Answer {
+  public func ingest(_ body: [UInt8], at now: Int64) throws -> Answer {
     do throws(Refusal) {
       return submit(try receiver.receive(body: body, at: now))
     } catch {
@@ -117,46 +121,46 @@ public final class TestLedger {
   }
 
   @discardableResult
-  public func take(_ text: String, at now: Int64) throws -> Answer {
-    try take(Array(text.utf8), at: now)
+  public func ingest(_ text: String, at now: Int64) throws -> Answer {
+    try ingest(Array(text.utf8), at: now)
   }
 
-  /// What the door says of a body, without journaling it.
+  /// Receives and proves a body without journaling it.
   public func receive(_ body: [UInt8], at now: Int64) throws(Refusal) -> Receiver.Received {
     try receiver.receive(body: body, at: now)
   }
 
-  /// What the door has let through, to the writer.
+  /// Hands what was received to the writer, and waits for the outcome.
   @discardableResult
   public func submit(_ received: Receiver.Received) -> Answer {
-    let done = BoundedQueue<Ledger.Outcome>(capacity: 1)
-    ledger.submit(received) { _ = done.put($0) }
-    return Self.answer(done.takeAll()?.first, received.refusal)
+    let done = BoundedQueue<Disposition>(capacity: 1)
+    ledger.submit(received) { _ = done.enqueue($0) }
+    return Self.answer(done.dequeueAll()?.first, received.refusal)
   }
 
-  /// Puts one of quarantine through the door again.
+  /// Ingests a quarantined notification again.
   public func admit(_ id: Int64, at now: Int64) -> Answer {
-    let done = BoundedQueue<Ledger.Outcome>(capacity: 1)
+    let done = BoundedQueue<Disposition>(capacity: 1)
     let admission = Quarantine.admit(id, receiver: receiver, ledger: ledger, at: now) {
-      _ = done.put($1)
+      _ = done.enqueue($1)
     }
     switch admission {
-    case .submitted: return Self.answer(done.takeAll()?.first, nil)
+    case .submitted: return Self.answer(done.dequeueAll()?.first, nil)
     case .refused(let refusal): return .quarantined(refusal.code)
     case .absent: return .other("absent")
     case .unreadable(let error): return .other("\(error)")
     }
   }
 
-  /// The same folder under another configuration, as after a restart.
-  public func mend(
+  /// Changes the configuration of the same folder, as after a restart.
+  public func reconfigure(
     secrets: [String], apps: [String] = [], environments: [String] = ["Production", "Sandbox"]
   ) throws {
     receiver = try Receiver(
-      try Self.configuration(in: place, secrets: secrets, apps: apps, environments: environments))
+      try Self.configuration(in: scratch, secrets: secrets, apps: apps, environments: environments))
   }
 
-  private static func answer(_ outcome: Ledger.Outcome?, _ refusal: Refusal?) -> Answer {
+  private static func answer(_ outcome: Disposition?, _ refusal: Refusal?) -> Answer {
     switch outcome {
     case .accepted(let seq): .accepted(seq)
     case .duplicate(let seq): .duplicate(seq)
@@ -165,7 +169,7 @@ public final class TestLedger {
     }
   }
 
-  // MARK: QueryOptions
+  // MARK: Queries
 
   public func reader() throws -> LedgerReader {
     if let opened { return opened }
@@ -174,10 +178,10 @@ public final class TestLedger {
     return reader
   }
 
-  /// A row: `asOf`, of what Apple had signed by then; `knownAt`, of what had come by then.
+  /// A row: `asOf` of what Apple had signed by then, `knownAt` of what had been received by then.
   public func row(
     _ originalTransactionId: String, asOf signed: Int64? = nil, knownAt known: Int64? = nil,
-    now: Int64 = 0, environment: String = "Production"
+    now: Int64 = 0, environment: Environment = .production
   ) throws -> RowDocument? {
     try reader().entitlement(
       originalTransactionId, environment: environment, bundleId: nil,
@@ -198,35 +202,23 @@ public final class TestLedger {
     try JournalReader.open(folder).quarantined(limit: 10_000)
   }
 
-  /// One number for all rows.
+  /// The digest of all rows; empty if there is no projection.
   public func digest() throws -> String {
     try reader().digest() ?? ""
   }
 
   /// What `verify` finds.
-  public func verify() throws -> Verify.Report {
+  public func verify() throws -> VerifyReport {
     try Verify.run(folder, configuration, threads: 1) { _, _ in true }
   }
 
-  /// Closes the files, lets `body` have them, and starts again.
-  public func atRest<Value>(_ body: () throws -> Value) throws -> Value {
+  /// Stops the ledger, runs `body` on its files, and starts it again.
+  public func whileStopped<Value>(_ body: () throws -> Value) throws -> Value {
     opened = nil
     ledger.stop()
     defer {
       if let again = try? Self.start(folder) { ledger = again }
     }
     return try body()
-  }
-}
-
-/// Stands in for Apple: one chain for all trials of a process.
-public enum AppStoreStandIn {
-  private static let authority = Result { try SimulatedAuthority.make() }
-
-  public static var root: [UInt8] { (try? authority.get().root) ?? [] }
-
-  /// The POST body of a decoded notification.
-  public static func sign(_ notification: JSONValue) throws -> [UInt8] {
-    try authority.get().sign(notification: notification)
   }
 }

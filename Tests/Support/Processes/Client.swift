@@ -23,14 +23,14 @@ package final class Client {
 
   private let descriptor: Int32
   private var received: [UInt8] = []
-  /// Nothing came, and nothing was closed, for as long as this client waits.
+  /// Whether the last read timed out: nothing was received, and the connection was not closed.
   package private(set) var isTimedOut = false
 
   package init(port: UInt16) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var patience = timeval(tv_sec: 20 * Int(RunningCommand.patience), tv_usec: 0)
+    var timeout = timeval(tv_sec: 20 * Int(RunningCommand.timeoutFactor), tv_usec: 0)
     setsockopt(
-      descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+      descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -44,7 +44,7 @@ package final class Client {
 
   deinit { close(descriptor) }
 
-  /// Nil where the daemon is gone.
+  /// Posts a notification. Returns nil if the connection fails.
   package func post(_ body: [UInt8], to path: String = "/v1/notifications") -> Answer? {
     send(
       "POST \(path) HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -65,7 +65,7 @@ package final class Client {
     write(Array(head.utf8) + body) ? answer() : nil
   }
 
-  /// Whether all of it could be given to the system.
+  /// Sends bytes, and returns whether the system accepted all of them.
   package func write(_ bytes: [UInt8]) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -78,26 +78,28 @@ package final class Client {
     return true
   }
 
-  /// Sends no more; the other end reads to the end of the stream.
+  /// Closes the sending direction, so that the other end reads the end of the stream.
   package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-  /// Closes at once, with a reset (SO_LINGER in socket(7)).
+  /// Makes the close at the end a reset (SO_LINGER in socket(7)).
   package func reset() {
     var now = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
   }
 
-  /// Whether the other end has closed, or does within some seconds; what comes meanwhile is
+  /// Whether the other end closes the connection within some seconds. What it sends meanwhile is
   /// dropped.
   package func isClosed(within seconds: Int = 10) -> Bool {
-    var patience = timeval(tv_sec: seconds, tv_usec: 0)
+    var timeout = timeval(tv_sec: seconds, tv_usec: 0)
     setsockopt(
-      descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+      descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     while receive() { received = [] }
     return !isTimedOut
   }
 
-  /// - Parameter toHead: the answer says a length, and has no body.
+  /// Reads one answer; nil if the connection ends before it is whole.
+  ///
+  /// - Parameter toHead: whether it answers a HEAD request, and has a length but no body.
   package func answer(toHead: Bool = false) -> Answer? {
     while true {
       if let end = headEnd() {
@@ -122,10 +124,10 @@ package final class Client {
   }
 
   private func receive() -> Bool {
-    var room = [UInt8](repeating: 0, count: 65536)
-    let count = recv(descriptor, &room, room.count, 0)
+    var buffer = [UInt8](repeating: 0, count: 65536)
+    let count = recv(descriptor, &buffer, buffer.count, 0)
     isTimedOut = count < 0 && errno == EAGAIN
-    if count > 0 { received += room[..<count] }
+    if count > 0 { received += buffer[..<count] }
     return count > 0
   }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Set once, by any thread.
+/// A flag that any thread may set and read. It is never reset.
 package final class Flag: Sendable {
   private let state = Atomic<Bool>(false)
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Prometheus' text format 0.0.4, read as strictly as it is described: what a scraper would refuse
-/// or misread is a fault.
+/// A strict reader of Prometheus' text format 0.0.4. What a scraper would refuse or misread is a
+/// fault.
 package struct MetricsText {
   package struct Sample: Equatable {
     let name: String
@@ -20,7 +20,7 @@ package struct MetricsText {
   private var current = ""
 
   package init(_ text: String) {
-    if !text.hasSuffix("\n") { faults.append("the last line has no end") }
+    if !text.hasSuffix("\n") { faults.append("the last line has no line feed") }
     for line in text.split(separator: "\n") { read(String(line)) }
     for (name, family) in families { check(name, family) }
   }
@@ -46,7 +46,7 @@ package struct MetricsText {
 
   private mutating func read(_ line: String) {
     if line.hasPrefix("# ") { return readComment(line) }
-    guard let sample = Self.sample(line) else { return faults.append("no sample: \(line)") }
+    guard let sample = Self.sample(line) else { return faults.append("not a sample: \(line)") }
     let isOwn = sample.name == current
     let suffixes = ["_bucket", "_sum", "_count"]
     let isPart =
@@ -62,10 +62,10 @@ package struct MetricsText {
   }
 
   private mutating func readComment(_ line: String) {
-    let words = line.split(separator: " ", maxSplits: 3).map(String.init)
-    guard words.count == 4 else { return faults.append("no comment: \(line)") }
-    let (word, name, rest) = (words[1], words[2], words[3])
-    switch word {
+    let parts = line.split(separator: " ", maxSplits: 3).map(String.init)
+    guard parts.count == 4 else { return faults.append("not a comment: \(line)") }
+    let (keyword, name, rest) = (parts[1], parts[2], parts[3])
+    switch keyword {
     case "HELP":
       if families[name] != nil { faults.append("\(name) has two families") }
       families[name] = Family(help: rest)
@@ -129,7 +129,7 @@ package struct MetricsText {
     if (family.kind == "counter") != name.hasSuffix("_total") {
       faults.append("\(name) is a \(family.kind)")
     }
-    if !name.hasPrefix("subledger_") { faults.append("\(name) is nobody's") }
+    if !name.hasPrefix("subledger_") { faults.append("\(name) lacks the prefix subledger_") }
     if family.kind == "counter", family.samples.contains(where: { $0.value < 0 }) {
       faults.append("\(name) is negative")
     }
@@ -145,6 +145,6 @@ package struct MetricsText {
       bounds == bounds.sorted() && Set(bounds).count == buckets.count
       && bounds.last == .infinity && counts == counts.sorted() && counts.last == count
       && family.samples.contains { $0.name == name + "_sum" }
-    if !isSound { faults.append("\(name) is no histogram") }
+    if !isSound { faults.append("\(name) is not a valid histogram") }
   }
 }

@@ -2,18 +2,18 @@ package import CSpawn
 import Foundation
 import Synchronization
 
-/// A process with its output in files, none of our descriptors but those, and no signal blocked or
+/// A process with its output in files, no other descriptors of ours, and no signal blocked or
 /// ignored.
 ///
-/// In place of Foundation's, which reads behind the list of our descriptors where that is long: the
-/// address sanitizer ended trials of many daemons for it.
+/// It replaces Foundation's `Process`, which reads past the end of its list of descriptors if the
+/// list is long: the address sanitizer aborted tests with many daemons because of that.
 package final class SpawnedProcess: Sendable {
   package let id: pid_t
-  /// As waitpid(2) packs it; nil while it runs.
+  /// The status as waitpid(2) encodes it; nil while it runs.
   private let status = Mutex<Int32?>(nil)
 
   package init(
-    _ program: String, _ words: [String], in folder: String, environment: [String: String],
+    _ program: String, _ arguments: [String], in folder: String, environment: [String: String],
     output: String, errors: String
   ) throws {
     var actions = posix_spawn_file_actions_t()
@@ -36,12 +36,12 @@ package final class SpawnedProcess: Sendable {
     posix_spawnattr_setsigdefault(&attributes, &all)
     posix_spawnattr_setflags(
       &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
-    var arguments = ([program] + words).map { strdup($0) } + [nil]
+    var argv = ([program] + arguments).map { strdup($0) } + [nil]
     var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
-    defer { for text in arguments + variables { free(text) } }
+    defer { for text in argv + variables { free(text) } }
     var id = pid_t()
-    let code = posix_spawn(&id, program, &actions, &attributes, &arguments, &variables)
-    guard code == 0 else { throw Trouble("\(program): \(String(cString: strerror(code)))") }
+    let code = posix_spawn(&id, program, &actions, &attributes, &argv, &variables)
+    guard code == 0 else { throw TestFailure("\(program): \(String(cString: strerror(code)))") }
     self.id = id
   }
 
@@ -55,13 +55,13 @@ package final class SpawnedProcess: Sendable {
     }
   }
 
-  /// Its exit code, or 128 and the signal that ended it; nil while it runs.
+  /// The exit code, or 128 plus the signal that ended it; nil while it runs.
   package var code: Int32? {
     guard !isRunning, let status = status.withLock({ $0 }) else { return nil }
     return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
   }
 
-  /// To nobody once it has ended: the number may be another's.
+  /// Sends a signal unless the process has ended, because its id may belong to another one then.
   package func signal(_ number: Int32) {
     if isRunning { kill(id, number) }
   }

@@ -1,27 +1,28 @@
-/* A disk that is watched, and fails when it is told to.
+/* Records what a program does to its files, and injects faults.
 
-   Preloaded into the real program, it stands between it (and SQLite, and zstd) and the C library:
-   every operation on files below one path is done, and written down in a trace in the order in
-   which it was done, with the answers that left through sockets in between. From the trace a trial
-   rebuilds the disk as it could look after a loss of power at any moment. Told so, the n-th
-   operation of a kind fails instead, or the disk is full, or the clock is another one.
+   The library is preloaded into the program under test and intercepts the calls that the program,
+   SQLite and zstd make to the C library. Every operation on files below one path is executed and
+   recorded in a trace, in the order of execution, together with the answers that were sent through
+   sockets. From the trace a test reconstructs the disk as it could look after a loss of power at
+   any time. It can also make the n-th operation of a kind fail, fill the disk, or shift the clock.
 
    Settings, all in the environment:
 
-     RECORDED_DISK_FOLDER  paths that begin with this are watched, and the folder they lie in.
-     RECORDED_DISK_TRACE   the trace; several processes may write one.
-     RECORDED_DISK_FAULT   KIND:N:ERRNO:once|on[:PART] the N-th operation of a kind (read, write,
-                           sync, name) on paths that hold PART fails, or all from the N-th on.
+     RECORDED_DISK_FOLDER  paths that begin with this are watched, and the folder above them.
+     RECORDED_DISK_TRACE   the trace; several processes may write to one.
+     RECORDED_DISK_FAULT   KIND:N:ERRNO:once|on[:ENDING] the N-th operation of a kind (read, write,
+                           sync, name) on paths that end with ENDING fails, or all from the N-th on.
                            Kinds sqlite, crypto and zstd are allocations of these libraries.
-     RECORDED_DISK_FIRED   made once a fault has been given.
-     RECORDED_DISK_COUNT   how many operations of the kind there were, written at the end.
-     RECORDED_DISK_FULL    while this file is there, no watched file grows: ENOSPC.
-     RECORDED_DISK_STUCK   while this file is there, no sync of a watched file ends.
-     RECORDED_DISK_CLOCK   its first eight bytes are milliseconds that are added to the wall clock.
+     RECORDED_DISK_FIRED   a file that is made once the fault has occurred.
+     RECORDED_DISK_COUNT   a file that gets the number of operations of the kind at exit.
+     RECORDED_DISK_FULL    while this file exists, no watched file can grow: ENOSPC.
+     RECORDED_DISK_STUCK   while this file exists, no sync of a watched file returns.
+     RECORDED_DISK_CLOCK   a file whose first eight bytes are milliseconds to add to the wall clock.
 
    A record of the trace, in the machine's byte order:
      u8 kind, u64 inode, i64 offset, u32 bytes of path, u32 of the other path, u32 of content;
-   then these three. What is mapped is not seen: SQLite's -shm, which no start reads, is left out. */
+   then these three. Writes through memory maps are not seen, so SQLite's -shm, which is not read
+   after a crash, is left out. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -64,11 +65,11 @@ static struct {
   int error;
   int stays;
   char ending[64];
-  const char *low, *high; /* of an allocating library */
+  const char *low, *high; /* the addresses of an allocating library */
   atomic_long count;
 } fault;
 
-/* The next definition of a symbol: the C library's. */
+/* The C library's definition of a function, which is the next one. */
 #define REAL(name)                                                     \
   static __typeof__(&name) real;                                       \
   if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
@@ -138,9 +139,9 @@ __attribute__((destructor)) static void end(void) {
   syscall(SYS_close, file);
 }
 
-/* ---- What every operation asks ---- */
+/* ---- Used by every operation ---- */
 
-/* One operation at a time, over all processes: the trace has the order in which they were done. */
+/* One operation at a time across all processes, so that the trace has the order of execution. */
 static void enter(void) {
   pthread_mutex_lock(&mutex);
   if (trace >= 0) flock(trace, LOCK_EX);
@@ -173,7 +174,7 @@ static void path_of(int descriptor, char *path) {
   path[length < 0 ? 0 : length] = 0;
 }
 
-/* Whether this one is to fail; errno says how. */
+/* Whether this operation must fail; sets errno if so. */
 static int fails(const char *kind, const char *path) {
   if (!fault.number || strcmp(kind, fault.kind)) return 0;
   size_t length = path ? strlen(path) : 0, ending = strlen(fault.ending);
@@ -196,7 +197,7 @@ static int descriptor_fails(const char *kind, int descriptor) {
   return fails(kind, path);
 }
 
-static int is_there(const char *marker) {
+static int exists(const char *marker) {
   return marker && syscall(SYS_faccessat, AT_FDCWD, marker, F_OK) == 0;
 }
 
@@ -352,11 +353,11 @@ ssize_t read(int descriptor, void *buffer, size_t count) {
 PREAD(pread, off_t)
 PREAD(pread64, off64_t)
 
-/* What a write may still do: all of it, or the first half and then the error. */
+/* How many bytes of a write are executed: all, or the first half before the error. */
 static size_t allowed(int descriptor, size_t count, int64_t offset) {
   int64_t size = 0;
   inode_of(descriptor, &size);
-  if (is_there(full_marker) && offset + (int64_t)count > size) {
+  if (exists(full_marker) && offset + (int64_t)count > size) {
     errno = ENOSPC;
     return size > offset ? (size_t)(size - offset) : 0;
   }
@@ -374,7 +375,7 @@ ssize_t write(int descriptor, const void *buffer, size_t count) {
   ssize_t done = part ? real(descriptor, buffer, part) : 0;
   if (done > 0) record('W', inode_of(descriptor, 0), offset, 0, 0, buffer, (size_t)done);
   if (part < count && done >= 0) {
-    /* As the next call of a writer that goes on would be answered. */
+    /* The program sees the error at once instead of at its next call. */
     if (done > 0) lseek(descriptor, offset, SEEK_SET);
     done = -1;
     errno = code;
@@ -422,7 +423,7 @@ FTRUNCATE(ftruncate64, off64_t)
   int name(int descriptor) {                                                        \
     REAL(name);                                                                     \
     if (!kind_of(descriptor)) return real(descriptor);                              \
-    while (is_there(stuck_marker)) usleep(10000);                                   \
+    while (exists(stuck_marker)) usleep(10000);                                   \
     enter();                                                                        \
     char path[maximum_path];                                                        \
     path_of(descriptor, path);                                                      \
@@ -494,9 +495,9 @@ int gettimeofday(struct timeval *restrict time, void *restrict zone) {
   return 0;
 }
 
-time_t time(time_t *place) {
+time_t time(time_t *result) {
   struct timespec now;
   if (clock_gettime(CLOCK_REALTIME, &now)) return -1;
-  if (place) *place = now.tv_sec;
+  if (result) *result = now.tv_sec;
   return now.tv_sec;
 }

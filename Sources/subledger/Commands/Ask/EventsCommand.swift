@@ -1,3 +1,4 @@
+import AppStore
 import Encoding
 import Glibc
 import JournalStore
@@ -5,6 +6,7 @@ import LedgerEngine
 import Platform
 import StrictJSON
 
+/// `events`: the journal in the order of `seq`, filtered.
 enum EventsCommand {
   static let flags: [Command.Flag] = [
     .init("--type", "TYPE", "notification type, such as DID_RENEW"),
@@ -12,49 +14,50 @@ enum EventsCommand {
     .init("--environment", "E", "Production or Sandbox; both by default"),
     .init("--bundle-id", "ID", "one app"), .init("--otid", "OTID", "one original transaction id"),
     .init("--since", "T", "received at T or later"), .init("--until", "T", "received before T"),
-    .init("--after", "SEQ", "begin behind this seq"),
-    .init("--limit", "N", "so many at most"),
-    .init("--follow", "wait for further events until ^C"), .json,
+    .init("--after", "SEQ", "begin after this seq"),
+    .init("--limit", "N", "at most N events"),
+    .init("--follow", "wait for new events until ^C"), .json,
   ]
 
-  private static let pieceSize: Int64 = 500
+  /// Events that are read at once.
+  private static let pageSize: Int64 = 500
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    try words.none()
-    let filter = try filter(words)
-    var left = try words.number("--limit", 1...1_000_000_000) ?? .max
-    var last = try words.number("--after", 0...Int64.max) ?? 0
-    let folder = words.folder(try words.configuration())
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
+    let filter = try filter(arguments)
+    var remaining = try arguments.number("--limit", 1...1_000_000_000) ?? .max
+    var last = try arguments.number("--after", 0...Int64.max) ?? 0
+    let folder = arguments.folder(try arguments.configuration())
     let interruption = Interruption()
-    interruption.watch()
+    interruption.start()
     while !interruption.isRequested {
-      let piece = try CommandError.store { () throws(StoreError) in
-        // Opened anew for each piece: a folder at rest may have been started meanwhile.
+      let page = try mapError(CommandError.store) { () throws(StoreError) in
+        // Opened for each page, because a daemon may have been started on the folder meanwhile.
         try JournalReader.open(folder).events(
-          matching: filter, after: last, limit: Int(min(left, pieceSize)))
+          matching: filter, after: last, limit: Int(min(remaining, pageSize)))
       }
-      for event in piece {
-        Terminal.print(words.has("--json") ? json(event).text : text(event))
+      for event in page {
+        Terminal.print(arguments.has("--json") ? json(event).text : text(event))
         last = event.seq
       }
-      left -= Int64(piece.count)
-      guard left > 0 else { break }
-      guard piece.isEmpty else { continue }
-      guard words.has("--follow") else { break }
+      remaining -= Int64(page.count)
+      guard remaining > 0 else { break }
+      guard page.isEmpty else { continue }
+      guard arguments.has("--follow") else { break }
       usleep(250_000)
     }
     return .good
   }
 
-  private static func filter(_ words: Arguments) throws(CommandError) -> EventFilter {
+  private static func filter(_ arguments: Arguments) throws(CommandError) -> EventFilter {
     var filter = EventFilter()
-    filter.notificationType = words["--type"]
-    filter.subtype = words["--subtype"]
-    filter.environment = try words.environment()
-    filter.bundleId = words["--bundle-id"]
-    filter.originalTransactionId = words["--otid"]
-    let since = try words.time("--since")
-    let until = try words.time("--until")
+    filter.notificationType = arguments["--type"]
+    filter.subtype = arguments["--subtype"]
+    filter.environment = try arguments.environment()
+    filter.bundleId = arguments["--bundle-id"]
+    filter.originalTransactionId = arguments["--otid"]
+    let since = try arguments.time("--since")
+    let until = try arguments.time("--until")
     if since != nil || until != nil {
       let (first, end) = (since ?? 0, until ?? .max)
       guard first < end else { throw .usage("--until must be later than --since") }
@@ -66,8 +69,9 @@ enum EventsCommand {
   private static func json(_ event: StoredEvent) -> JSONValue {
     .object([
       ("object", .string("event")), ("seq", .integer(event.seq)),
-      ("notification_uuid", .string(event.notificationUUID)), ("source", .string(event.source)),
-      ("environment", .string(event.environment)), ("bundle_id", .string(event.bundleId)),
+      ("notification_uuid", .string(event.notificationUUID.description)),
+      ("source", .string(event.source.rawValue)),
+      ("environment", .string(event.environment.rawValue)), ("bundle_id", .string(event.bundleId)),
       ("notification_type", .string(event.notificationType)), ("subtype", .optional(event.subtype)),
       ("original_transaction_id", .optional(event.originalTransactionId)),
       ("signed_date", .integer(event.signedDate)), ("received_at", .integer(event.receivedAt)),
@@ -79,7 +83,7 @@ enum EventsCommand {
   private static func text(_ event: StoredEvent) -> String {
     let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: "/")
     return "\(event.seq)".padded(to: 9) + Timestamp.text(event.signedDate).padded(to: 26)
-      + type.padded(to: 46) + event.environment.padded(to: 12)
+      + type.padded(to: 46) + event.environment.rawValue.padded(to: 12)
       + (event.originalTransactionId ?? "–")
   }
 }

@@ -1,60 +1,50 @@
+import AppStore
 import Encoding
 import LedgerQueries
+import Platform
 import StrictJSON
 
+/// `explain`: the event and the rule behind each field of a row.
 enum ExplainCommand {
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let id = try words.only("an original transaction id")
-    let question = try QueryOptions.question(words)
-    let environment = try words.environment() ?? "Production"
-    let reader = try QueryOptions.reader(words)
-    let explanation = try CommandError.read { () throws(LedgerReader.Failure) in
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let id = try arguments.operand("an original transaction id")
+    let question = try QueryOptions.question(arguments)
+    let environment = try arguments.environment() ?? .production
+    let reader = try QueryOptions.reader(arguments)
+    let explanation = try mapError(
+      CommandError.read,
       try reader.explain(
-        id, environment: environment, bundleId: words["--bundle-id"], question)
-    }
+        id, environment: environment, bundleId: arguments["--bundle-id"], question))
     guard let explanation else {
-      throw .findings("no entitlement of that id in \(environment); see: subledger events")
+      throw .findings("no entitlement with this id in \(environment); see: subledger events")
     }
-    Terminal.print(words.has("--json") ? explanation.json.text : text(explanation))
+    Terminal.print(arguments.has("--json") ? explanation.json.text : text(explanation))
     return .good
   }
 
-  private static let columns = 100
-
   static func text(_ explanation: Explanation) -> String {
-    var lines = wrapped(explanation.verdict, indent: 0) + [""]
+    var lines = TextWrapper()
+    lines.add(explanation.verdict)
+    lines.addBlank()
     for field in explanation.fields {
-      lines.append("\(field.name)  \(QueryOptions.plain(field.name, field.value))")
-      lines += wrapped(field.why, indent: 4)
+      lines.add("\(field.name)  \(QueryOptions.plain(field.name, field.value))")
+      lines.add(field.why, indent: 4)
       if let event = field.event {
-        let words = [event.notificationType, event.subtype].compactMap { $0 }
+        let type = [event.notificationType, event.subtype].compactMap { $0 }
         let signed = Timestamp.text(event.signedDate)
         let received = Timestamp.text(event.receivedAt)
-        lines.append("    set by #\(event.seq)  \(words.joined(separator: " / "))")
-        lines.append("    signed \(signed), received \(received)")
+        lines.add("set by #\(event.seq)  \(type.joined(separator: " / "))", indent: 4)
+        lines.add("signed \(signed), received \(received)", indent: 4)
       }
-      lines.append("")
+      lines.addBlank()
     }
-    return lines.joined(separator: "\n") + "\n" + coming(explanation.next)
+    return lines.text + "\n" + text(explanation.next)
   }
 
-  private static func coming(_ turn: Explanation.Transition?) -> String {
-    guard let turn else { return "Time alone changes nothing any more." }
-    let access = turn.givesAccess ? "with access" : "without access"
-    let time = Timestamp.text(turn.at)
-    return "Unless something else comes: \(turn.status), \(access), from \(time)."
-  }
-
-  private static func wrapped(_ text: String, indent: Int) -> [String] {
-    var lines: [String] = []
-    var line = String(repeating: " ", count: indent)
-    for word in text.split(separator: " ") {
-      if line.count + word.count + 1 > columns {
-        lines.append(line)
-        line = String(repeating: " ", count: indent)
-      }
-      line += (line.count > indent ? " " : "") + word
-    }
-    return lines + [line]
+  private static func text(_ next: Explanation.Transition?) -> String {
+    guard let next else { return "No further change follows from time alone." }
+    let access = next.givesAccess ? "with access" : "without access"
+    let time = Timestamp.text(next.at)
+    return "Without further events: \(next.status), \(access), from \(time)."
   }
 }

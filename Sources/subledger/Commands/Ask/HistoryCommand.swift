@@ -1,21 +1,24 @@
+import AppStore
 import LedgerQueries
+import Platform
 import StrictJSON
 
+/// `history`: one customer's timeline.
 enum HistoryCommand {
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let id = try words.only("an original transaction id")
-    let question = try QueryOptions.question(words)
-    let environment = try words.environment() ?? "Production"
-    let reader = try QueryOptions.reader(words)
-    let history = try CommandError.read { () throws(LedgerReader.Failure) in
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let id = try arguments.operand("an original transaction id")
+    let question = try QueryOptions.question(arguments)
+    let environment = try arguments.environment() ?? .production
+    let reader = try QueryOptions.reader(arguments)
+    let history = try mapError(
+      CommandError.read,
       try reader.history(
-        id, environment: environment, bundleId: words["--bundle-id"], question,
-        isRaw: words.has("--raw"))
-    }
+        id, environment: environment, bundleId: arguments["--bundle-id"], question,
+        isRaw: arguments.has("--raw")))
     guard let history else {
-      throw .findings("no events of that id in \(environment); see: subledger events")
+      throw .findings("no events with this id in \(environment); see: subledger events")
     }
-    if words.has("--json") {
+    if arguments.has("--json") {
       for item in history.items { Terminal.print(item.json.text) }
     } else {
       print(history)
@@ -26,6 +29,6 @@ enum HistoryCommand {
   static func print(_ history: History) {
     Terminal.print(HistoryText.heading(history))
     for item in history.items { Terminal.print(HistoryText.block(item)) }
-    if let ending = HistoryText.ending(history) { Terminal.print(ending) }
+    if let closing = HistoryText.closing(history) { Terminal.print(closing) }
   }
 }

@@ -1,32 +1,36 @@
+import AppStore
 import Configuration
 import Encoding
 import JournalStore
 import LedgerEngine
 import Platform
 import StrictJSON
-import Synchronization
 
+/// `quarantine`: lists what was genuine and not admitted; admits or drops one notification.
 enum QuarantineCommand {
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    switch (words.rest.first, words.rest.count) {
-    case ("list", 1): return try list(words)
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    switch (arguments.operands.first, arguments.operands.count) {
+    case ("list", 1): return try list(arguments)
     case ("admit", 2), ("drop", 2):
-      guard let id = Int64(words.rest[1]) else { throw .usage("ID is the number that list shows") }
-      return try words.rest[0] == "admit" ? admit(id, words) : drop(id, words)
-    default: throw .usage("say: list, admit ID or drop ID")
+      guard let id = Int64(arguments.operands[1]) else {
+        throw .usage("ID is a number that 'quarantine list' prints")
+      }
+      return try arguments.operands[0] == "admit" ? admit(id, arguments) : drop(id, arguments)
+    default: throw .usage("missing argument: list, admit ID or drop ID")
     }
   }
 
-  private static func list(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let limit = Int(try words.number("--limit", 1...1_000_000) ?? 100)
-    let folder = words.folder(try words.configuration())
-    let (items, counts) = try CommandError.store { () throws(StoreError) in
+  private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let limit = Int(try arguments.number("--limit", 1...1_000_000) ?? 100)
+    let folder = arguments.folder(try arguments.configuration())
+    let (items, counts) = try mapError(CommandError.store) { () throws(StoreError) in
       let journal = try JournalReader.open(folder)
       return (try journal.quarantined(limit: limit), try journal.quarantineCounts())
     }
-    for item in items { Terminal.print(words.has("--json") ? json(item).text : text(item)) }
-    if !words.has("--json") {
-      Terminal.print("\(counts.kept) in quarantine, \(counts.overflow) of other apps only counted")
+    for item in items { Terminal.print(arguments.has("--json") ? json(item).text : text(item)) }
+    if !arguments.has("--json") {
+      Terminal.print(
+        "\(counts.stored) in quarantine; \(counts.overflow) of other apps were counted, not stored")
     }
     return .good
   }
@@ -34,8 +38,10 @@ enum QuarantineCommand {
   private static func json(_ item: StoredQuarantine) -> JSONValue {
     .object([
       ("object", .string("quarantined")), ("id", .integer(item.id)),
-      ("reason", .string(item.reason)), ("notification_uuid", .optional(item.notificationUUID)),
-      ("environment", .optional(item.environment)), ("bundle_id", .optional(item.bundleId)),
+      ("reason", .string(item.reason)),
+      ("notification_uuid", .optional(item.notificationUUID)),
+      ("environment", .optional(item.environment?.rawValue)),
+      ("bundle_id", .optional(item.bundleId)),
       ("notification_type", .optional(item.notificationType)),
       ("signed_date", .optional(item.signedDate)), ("received_at", .integer(item.receivedAt)),
       ("body_sha256", .string(Hexadecimal.encode(item.bodySHA256))),
@@ -44,54 +50,57 @@ enum QuarantineCommand {
 
   private static func text(_ item: StoredQuarantine) -> String {
     "\(item.id)".padded(to: 7) + Timestamp.text(item.receivedAt).padded(to: 26)
-      + item.reason.padded(to: 22) + (item.environment ?? "–").padded(to: 12)
+      + item.reason.padded(to: 22) + (item.environment?.rawValue ?? "–").padded(to: 12)
       + (item.bundleId ?? "–").padded(to: 28) + (item.notificationType ?? "–")
   }
 
-  // MARK: Through the daemon, or by ourselves where there is none
+  // MARK: Admit and drop: by the daemon if one runs, else by this process
 
-  private static func admit(_ id: Int64, _ words: Arguments) throws(CommandError) -> ExitCode {
-    let configuration = try words.configuration()
-    let folder = words.folder(configuration)
+  private static func admit(_ id: Int64, _ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let configuration = try arguments.configuration()
+    let folder = arguments.folder(configuration)
     if let daemon = ControlClient(folder) {
       return try report(daemon.post("/control/quarantine/\(id)/admit"), id)
     }
-    let ledger = try OwnLedger.start(folder)
+    let ledger = try StandaloneLedger.start(folder)
     defer { ledger.stop() }
-    let receiver = try OwnLedger.receiver(configuration)
-    let done = BoundedQueue<Ledger.Outcome>(capacity: 1)
+    let receiver = try StandaloneLedger.receiver(configuration)
+    let done = BoundedQueue<Disposition>(capacity: 1)
     let admission = Quarantine.admit(id, receiver: receiver, ledger: ledger, at: Clock.now()) {
-      _ = done.put($1)
+      _ = done.enqueue($1)
     }
     switch admission {
-    case .absent: throw .findings("there is no \(id) in quarantine; see: subledger quarantine list")
+    case .absent: throw absent(id)
     case .refused(let refusal): throw .findings("refused again: \(refusal.code)")
     case .unreadable(let error): throw .store(error)
     case .submitted: break
     }
-    switch done.takeAll()?.first {
+    switch done.dequeueAll()?.first {
     case .accepted(let seq), .duplicate(let seq):
       Terminal.print("\(id) is in the journal: seq \(seq)")
-    case .conflict: throw .findings("another notification has its uuid; it stays in quarantine")
-    default: throw .unavailable("the journal took nothing; try again")
+    case .conflict:
+      throw .findings("the journal has another notification with its uuid; it stays in quarantine")
+    default: throw .unavailable("the journal could not be written; try again")
     }
     return .good
   }
 
-  private static func drop(_ id: Int64, _ words: Arguments) throws(CommandError) -> ExitCode {
-    let folder = words.folder(try words.configuration())
+  private static func drop(_ id: Int64, _ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let folder = arguments.folder(try arguments.configuration())
     if let daemon = ControlClient(folder) {
       return try report(daemon.post("/control/quarantine/\(id)/drop"), id)
     }
-    let ledger = try OwnLedger.start(folder)
+    let ledger = try StandaloneLedger.start(folder)
     defer { ledger.stop() }
     let done = BoundedQueue<Bool>(capacity: 1)
-    ledger.dropQuarantined(id) { _ = done.put($0) }
-    guard done.takeAll()?.first == true else {
-      throw .findings("there is no \(id) in quarantine; see: subledger quarantine list")
-    }
+    ledger.dropQuarantined(id) { _ = done.enqueue($0) }
+    guard done.dequeueAll()?.first == true else { throw absent(id) }
     Terminal.print("\(id) is dropped")
     return .good
+  }
+
+  private static func absent(_ id: Int64) -> CommandError {
+    .findings("there is no \(id) in quarantine; see: subledger quarantine list")
   }
 
   private static func report(
@@ -102,26 +111,9 @@ enum QuarantineCommand {
       let seq = answer.body["seq"]?.integer.map { ": seq \($0)" } ?? ""
       Terminal.print("\(id) is \(answer.body["outcome"]?.string ?? "done")\(seq)")
       return .good
-    case 404: throw .findings("there is no \(id) in quarantine; see: subledger quarantine list")
-    case 503: throw .unavailable("the daemon cannot now; try again")
+    case 404: throw absent(id)
+    case 503: throw .unavailable("the daemon could not do it; try again")
     default: throw .findings("refused again: \(answer.body["code"]?.string ?? "unknown")")
-    }
-  }
-}
-
-/// The ledger of a folder that no daemon holds, for one command.
-enum OwnLedger {
-  static func start(_ folder: DataFolder) throws(CommandError) -> Ledger {
-    try CommandError.store { () throws(StoreError) in
-      try Ledger.start(folder, now: Clock.now(), onFailure: { _ in })
-    }
-  }
-
-  static func receiver(_ configuration: Configuration) throws(CommandError) -> Receiver {
-    do throws(ConfigurationError) {
-      return try Receiver(configuration)
-    } catch {
-      throw .configuration(error)
     }
   }
 }

@@ -1,14 +1,15 @@
 import LedgerEngine
 import StrictJSON
 
+/// `version`: the program, its fold and its libraries.
 enum VersionCommand {
-  /// What `version` and `/version` say.
+  /// The members of `version --json` and of the answer to `GET /version`.
   static var members: [(String, JSONValue)] {
     [("version", .string(Subledger.version))] + ComponentVersions.all.map { ($0, .string($1)) }
   }
 
-  static func run(_ words: Arguments) -> ExitCode {
-    if words.has("--json") {
+  static func run(_ arguments: Arguments) -> ExitCode {
+    if arguments.has("--json") {
       Terminal.print(JSONValue.object(members).text)
     } else {
       Terminal.print("subledger \(Subledger.version)")

@@ -4,65 +4,65 @@ import LedgerAudit
 import Platform
 import StrictJSON
 
-/// `backup`: one folder with everything that cannot be made again, or a look whether an old one is
-/// still that.
+/// `backup`: copies everything that cannot be computed again into one folder, or checks an existing
+/// backup.
 enum BackupCommand {
   static let flags: [Command.Flag] = [
-    .init("--check", "look at the backup FOLDER instead of making one; changes nothing"), .json,
+    .init("--check", "check the backup FOLDER instead of making one; changes nothing"), .json,
   ]
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    // A daemon may be running beside it.
-    ProcessLimits.yield(.toAll)
-    let path = try words.only("the folder of the backup")
-    return words.has("--check") ? try check(path, words) : try make(path, words)
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    // A daemon that runs on the same machine goes first.
+    Niceness.background.apply()
+    let path = try arguments.operand("the folder of the backup")
+    return arguments.has("--check") ? try check(path, arguments) : try make(path, arguments)
   }
 
   private static func make(
-    _ path: String, _ words: Arguments
+    _ path: String, _ arguments: Arguments
   ) throws(CommandError) -> ExitCode {
-    let folder = words.folder(try words.configuration())
-    let watch = BackupObserver("backup")
+    let folder = arguments.folder(try arguments.configuration())
+    let observer = BackupObserver("backup")
     let manifest: BackupManifest
     do throws(BackupError) {
       manifest = try Backup.run(
         folder, to: path, program: Subledger.version, now: Clock.now(),
-        threads: ProcessLimits.processors, progress: watch.shouldContinue)
+        threads: ProcessLimits.processors, progress: observer.shouldContinue)
     } catch {
-      throw CommandError(error, broken: "no backup was made; see: subledger verify")
+      throw CommandError(error, next: "no backup was made; see: subledger verify")
     }
-    watch.finish(manifest.head.seq)
-    show(manifest, path, words)
+    observer.finish(manifest.head.seq)
+    show(manifest, path, arguments)
     return .good
   }
 
   private static func check(
-    _ path: String, _ words: Arguments
+    _ path: String, _ arguments: Arguments
   ) throws(CommandError) -> ExitCode {
-    let watch = BackupObserver("check")
-    let report: BackupCheck.Report
+    let observer = BackupObserver("check")
+    let report: BackupReport
     do throws(BackupError) {
       report = try BackupCheck.run(
-        path, threads: ProcessLimits.processors, progress: watch.shouldContinue)
+        path, threads: ProcessLimits.processors, progress: observer.shouldContinue)
     } catch {
-      throw CommandError(error, broken: "take an older backup")
+      throw CommandError(error, next: "use an older backup")
     }
-    watch.finish(report.events)
-    if words.has("--json") {
+    observer.finish(report.events)
+    if arguments.has("--json") {
       Terminal.print(json(report, path).text)
     } else if let manifest = report.manifest, report.findingCount == 0 {
-      show(manifest, path, words)
+      show(manifest, path, arguments)
     } else {
       Terminal.print(text(report.findings, report.findingCount))
-      Terminal.print("the backup is not what was made; take an older one")
+      Terminal.print("the backup has changed since it was made; use an older one")
     }
     return report.findingCount == 0 ? .good : .findings
   }
 
   private static func show(
-    _ manifest: BackupManifest, _ path: String, _ words: Arguments
+    _ manifest: BackupManifest, _ path: String, _ arguments: Arguments
   ) {
-    guard !words.has("--json") else {
+    guard !arguments.has("--json") else {
       guard case .object(let members) = manifest.json else { return }
       return Terminal.print(JSONValue.object(members + [("path", .string(path))]).text)
     }
@@ -71,21 +71,21 @@ enum BackupCommand {
     Terminal.print("head \(Hexadecimal.encode(manifest.head.hash))")
   }
 
-  /// How far a backup goes.
+  /// The number of events in a backup, and when the last was received.
   static func extent(_ manifest: BackupManifest) -> String {
     let received = manifest.head.receivedAt.map { ", received through \(Timestamp.text($0))" }
     return "\(manifest.head.seq) events\(received ?? "")"
   }
 
-  /// The first findings, a line each.
-  static func text(_ findings: [Verify.Finding], _ count: Int) -> String {
+  /// The first findings, one per line.
+  static func text(_ findings: [Finding], _ count: Int) -> String {
     let shown = findings.prefix(20)
     var lines = shown.map { ($0.seq.map { "seq \($0): " } ?? "") + $0.what }
     if count > shown.count { lines.append("and \(count - shown.count) more") }
     return lines.joined(separator: "\n")
   }
 
-  private static func json(_ report: BackupCheck.Report, _ path: String) -> JSONValue {
+  private static func json(_ report: BackupReport, _ path: String) -> JSONValue {
     .object([
       ("object", .string("backup_check")), ("path", .string(path)),
       ("backup", report.manifest?.json ?? .null), ("events", .integer(report.events)),
@@ -101,38 +101,15 @@ enum BackupCommand {
   }
 }
 
-/// Progress on the terminal, and ^C.
-struct BackupObserver: Sendable {
-  private let copying: ProgressReporter
-  private let checking: ProgressReporter
-  private let interruption = Interruption()
-
-  init(_ what: String) {
-    copying = ProgressReporter("\(what), files", counting: "MiB")
-    checking = ProgressReporter("\(what), events")
-    interruption.watch()
-  }
-
-  func shouldContinue(_ stage: BackupStage, _ done: Int64, _ all: Int64) -> Bool {
-    switch stage {
-    case .copying: copying.show(done, of: all)
-    case .checking: checking.show(done, of: all)
-    }
-    return !interruption.isRequested
-  }
-
-  func finish(_ events: Int64) { checking.finish(events) }
-}
-
 extension CommandError {
-  /// - Parameter broken: what follows from findings, and the next step.
-  init(_ error: BackupError, broken: String) {
+  /// - Parameter next: the consequence of findings, and the next step.
+  init(_ error: BackupError, next: String) {
     switch error {
     case .store(let error): self = .store(error)
     case .refused(let text): self = .unavailable(text)
     case .stopped: self = .unavailable("stopped; nothing was made")
     case .broken(let findings, let count):
-      self = .findings(BackupCommand.text(findings, count) + "\n" + broken)
+      self = .findings(BackupCommand.text(findings, count) + "\n" + next)
     }
   }
 }

@@ -4,54 +4,56 @@ import LedgerAudit
 import Platform
 import StrictJSON
 
+/// `export`: the journal as NDJSON, or one customer's evidence bundle.
 enum ExportCommand {
   static let flags: [Command.Flag] = [
-    .init("--output", "FILE", "a file that is not there yet; - is standard output"),
-    .init("--compress", "as a zstd file, which ingest reads as well"),
+    .init("--output", "FILE", "a file that does not exist; - is standard output"),
+    .init("--compress", "write a zstd file, which ingest reads too"),
     .init("--only", "OTID", "one customer's events"), .init("--force", "replace FILE"),
-    .init("--bundle", "FILE", "with --only: as evidence that can be checked without any data"),
-    .init("--anchors", "FILE", "kept anchors to lead the chain to; else the configured ones"),
+    .init("--bundle", "FILE", "with --only: evidence that is checked without the journal"),
+    .init("--anchors", "FILE", "anchors to link the bundle to; else the configured ones"),
     .asOf, .environment, .bundle, .json,
   ]
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    // A daemon may be running beside it.
-    ProcessLimits.yield(.toAll)
-    try words.none()
-    if let bundle = words["--bundle"] { return try BundleCommand.export(words, to: bundle) }
-    for flag in ["--anchors", "--as-of", "--environment", "--bundle-id"] where words[flag] != nil {
-      throw .usage("\(flag) is about a bundle; give --bundle FILE too")
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    // A daemon that runs on the same machine goes first.
+    Niceness.background.apply()
+    try arguments.requireNoOperand()
+    if let bundle = arguments["--bundle"] { return try BundleCommand.export(arguments, to: bundle) }
+    for flag in ["--anchors", "--as-of", "--environment", "--bundle-id"]
+    where arguments[flag] != nil {
+      throw .usage("\(flag) needs --bundle FILE")
     }
-    let folder = words.folder(try words.configuration())
-    let path = words["--output"] ?? "-"
-    let target = try ExportTarget(path, isReplacing: words.has("--force"))
-    let isCompressed = words.has("--compress")
+    let folder = arguments.folder(try arguments.configuration())
+    let path = arguments["--output"] ?? "-"
+    let target = try ExportTarget(path, isReplacing: arguments.has("--force"))
+    let isCompressed = arguments.has("--compress")
     let interruption = Interruption()
-    interruption.watch()
-    let pace = ProgressReporter("export")
-    let count = try CommandError.store { () throws(StoreError) in
-      try Export.run(folder, only: words["--only"]) { (lines) throws(StoreError) in
-        let piece = isCompressed ? ZstdFile.frame(lines) : lines
-        guard let piece else { throw .sql("zstd could not compress") }
-        try target.write(piece)
+    interruption.start()
+    let progress = ProgressReporter("export")
+    let count = try mapError(
+      CommandError.store,
+      try Export.run(folder, only: arguments["--only"]) { (lines) throws(StoreError) in
+        let bytes = isCompressed ? ZstdFile.frame(lines) : lines
+        guard let bytes else { throw .sql("zstd could not compress") }
+        try target.write(bytes)
       } progress: { done, head in
-        pace.show(done, of: head)
+        progress.show(done, of: head)
         return !interruption.isRequested
-      }
-    }
+      })
     guard let count else { throw .unavailable("stopped; no file was made") }
-    guard count > 0 || words["--only"] == nil else {
-      throw .findings("no events of that id; see: subledger events")
+    guard count > 0 || arguments["--only"] == nil else {
+      throw .findings("no events with this id; see: subledger events")
     }
-    try CommandError.store { () throws(StoreError) in try target.finish() }
-    report(count, path, words)
+    try mapError(CommandError.store, try target.finish())
+    report(count, path, arguments)
     return .good
   }
 
-  /// Standard output is for the lines.
-  private static func report(_ count: Int64, _ path: String, _ words: Arguments) {
+  /// Prints the count; to standard error if standard output has the lines.
+  private static func report(_ count: Int64, _ path: String, _ arguments: Arguments) {
     guard path != "-" else { return Terminal.error("\(count) events written") }
-    if words.has("--json") {
+    if arguments.has("--json") {
       Terminal.print(
         JSONValue.object([("events", .integer(count)), ("output", .string(path))]).text)
     } else {

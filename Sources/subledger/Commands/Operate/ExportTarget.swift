@@ -2,45 +2,46 @@ import Glibc
 import JournalStore
 import Platform
 
-/// A file that is whole or not there, or standard output.
+/// The output of an export: standard output, or a file that appears only when it is complete.
 final class ExportTarget {
   private let file: AtomicFileWriter?
 
+  /// - Throws: `CommandError.usage` if the lines would go to a terminal, `CommandError.unavailable`
+  ///   if the file exists and is not to be replaced, is not a regular file, or cannot be made.
   init(_ path: String, isReplacing: Bool) throws(CommandError) {
     guard path != "-" else {
       guard !ProcessLimits.isTerminal(STDOUT_FILENO) else {
-        throw .usage("this would fill the terminal; write to a file, or pipe it")
+        throw .usage("refusing to write to the terminal; give --output FILE, or a pipe")
       }
       file = nil
       return
     }
-    let kind = try Self.platform { () throws(PlatformError) in try FileKind.of(path) }
+    let kind = try mapError(Self.unavailable, try FileKind.of(path))
     guard kind != .file || isReplacing else {
-      throw .unavailable("\(path) is there already; give another file, or --force")
+      throw .unavailable("\(path) exists; give another file, or --force")
     }
-    // A rename would put a file in the place of a device or a link.
+    // The rename at the end would replace a device or a link by a file.
     guard kind == nil || kind == .file else {
-      throw .unavailable("\(path) is no plain file; give another, or - for standard output")
+      throw .unavailable(
+        "\(path) is not a regular file; give another one, or - for standard output")
     }
-    file = try Self.platform { () throws(PlatformError) in try AtomicFileWriter(path) }
+    file = try mapError(Self.unavailable, try AtomicFileWriter(path))
   }
 
-  private static func platform<Value>(
-    _ step: () throws(PlatformError) -> Value
-  ) throws(CommandError) -> Value {
-    do throws(PlatformError) {
-      return try step()
-    } catch {
-      throw .unavailable("\(error); give another file")
-    }
+  private static func unavailable(_ error: PlatformError) -> CommandError {
+    .unavailable("\(error); give another file")
   }
 
+  /// - Throws: the error of the file as a `StoreError`.
   func write(_ bytes: [UInt8]) throws(StoreError) {
     guard let file else { return Terminal.write(bytes, to: STDOUT_FILENO) }
-    do throws(PlatformError) { try file.write(bytes) } catch { throw StoreError(error) }
+    try mapError(StoreError.init, try file.write(bytes))
   }
 
+  /// Syncs the file and gives it its name.
+  ///
+  /// - Throws: the error of the file as a `StoreError`; then no file was made.
   func finish() throws(StoreError) {
-    do throws(PlatformError) { try file?.finish() } catch { throw StoreError(error) }
+    try mapError(StoreError.init, try file?.finish())
   }
 }

@@ -4,25 +4,25 @@ import LedgerEngine
 import Platform
 import StrictJSON
 
-/// `ingest`: lines in batches through the door, ours or the daemon's.
+/// `ingest`: proves and journals lines in batches, in this process or in the daemon.
 enum IngestCommand {
   private struct Counts {
     var lines = 0
     var accepted = 0
     var duplicates = 0
     var refused = 0
-    /// The first line that was refused, and why.
-    var first: (line: Int, code: String)?
+    /// The first line that was refused, and its code.
+    var firstRefused: (line: Int, code: String)?
   }
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let path = try words.only("a file, or - for standard input")
-    let configuration = try words.configuration()
-    let folder = words.folder(configuration)
-    let skipsBad = words.has("--skip-bad")
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let path = try arguments.operand("a file, or - for standard input")
+    let configuration = try arguments.configuration()
+    let folder = arguments.folder(configuration)
+    let skipsBad = arguments.has("--skip-bad")
     let reader: LineReader
     do throws(PlatformError) {
-      // An export's line has its place and hash beside the body.
+      // A line of an export has its seq and hash besides the body.
       reader = try LineReader(path: path, maximum: configuration.bodyLimit + 256) { first in
         first.starts(with: ZstdFile.magic) ? ZstdFile.Reader().unpack : nil
       }
@@ -30,41 +30,41 @@ enum IngestCommand {
       throw .unavailable("\(error)")
     }
     let interruption = Interruption()
-    interruption.watch()
+    interruption.start()
     let counts: Counts
     let isStopped: Bool
-    let chain = words.has("--keep-chain") ? ImportChainVerifier() : nil
+    let chain = arguments.has("--keep-chain") ? ImportChainVerifier() : nil
     if let daemon = ControlClient(folder) {
       guard chain == nil else {
-        throw .usage("--keep-chain is for an empty folder that no daemon runs on")
+        throw .usage("--keep-chain needs an empty folder on which no daemon runs")
       }
       counts = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
-        try handOver(lines, skipsBad, to: daemon)
+        try send(lines, skipsBad, to: daemon)
       }
       isStopped = interruption.isRequested
     } else {
-      let ledger = try OwnLedger.start(folder)
+      let ledger = try StandaloneLedger.start(folder)
       defer { ledger.stop() }
       guard chain == nil || ledger.seq == 0 else {
         throw .usage("--keep-chain needs an empty folder; this one has \(ledger.seq) events")
       }
-      let receiver = try OwnLedger.receiver(configuration)
+      let receiver = try StandaloneLedger.receiver(configuration)
       counts = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
         receive(lines, skipsBad, receiver, ledger, configuration, chain)
       }
       isStopped = interruption.isRequested
       waitForProjection(ledger, interruption)
     }
-    report(counts, words, isStopped: isStopped)
+    report(counts, arguments, isStopped: isStopped)
     if isStopped { return .unavailable }
     return counts.refused == 0 ? .good : .findings
   }
 
-  /// So that what is asked next finds rows, where there were none before.
+  /// Waits until a first projection is built, so that the next command finds rows.
   private static func waitForProjection(_ ledger: Ledger, _ interruption: Interruption) {
     if !ledger.hasProjection, !interruption.isRequested {
       Terminal.error(
-        "subledger ingest: the rows are being built; ^C leaves that to the next start")
+        "subledger ingest: building the projection; ^C leaves that to the next start")
     }
     ledger.waitForProjection { interruption.isRequested }
   }
@@ -74,19 +74,19 @@ enum IngestCommand {
   /// Reads and submits batches until the end, a bad line, or ^C.
   private static func read(
     _ reader: LineReader, _ skipsBad: Bool, _ interruption: Interruption,
-    _ submit: ([[UInt8]]) throws(CommandError) -> [BatchReceive.LineOutcome]
+    _ submit: ([[UInt8]]) throws(CommandError) -> [Disposition]
   ) throws(CommandError) -> Counts {
     var counts = Counts()
-    let pace = ProgressReporter("ingest")
+    let progress = ProgressReporter("ingest")
     while !interruption.isRequested {
       let lines = try batch(reader)
       guard !lines.isEmpty else { break }
       let outcomes = try submit(lines)
       guard outcomes.count == lines.count else {
-        throw .unavailable("the daemon is of another version; restart it")
+        throw .unavailable("the daemon has another version; restart it")
       }
       let shouldContinue = try count(outcomes, into: &counts, skipsBad)
-      pace.show(Int64(counts.lines), of: nil)
+      progress.show(Int64(counts.lines), of: nil)
       guard shouldContinue else { break }
     }
     return counts
@@ -105,21 +105,21 @@ enum IngestCommand {
   }
 
   private static func count(
-    _ outcomes: [BatchReceive.LineOutcome], into counts: inout Counts, _ skipsBad: Bool
+    _ outcomes: [Disposition], into counts: inout Counts, _ skipsBad: Bool
   ) throws(CommandError) -> Bool {
     for outcome in outcomes {
       counts.lines += 1
       switch outcome {
       case .accepted: counts.accepted += 1
-      case .duplicate: counts.duplicates += 1
-      case .refused(let code):
+      case .duplicate, .conflict: counts.duplicates += 1
+      case .refused(let refusal):
         counts.refused += 1
-        counts.first = counts.first ?? (counts.lines, code)
+        counts.firstRefused = counts.firstRefused ?? (counts.lines, refusal.code)
         if !skipsBad { return false }
       case .unavailable(let code):
         throw .unavailable(
-          "line \(counts.lines): \(code); \(counts.accepted) events are kept, run this again")
-      case .skipped: return false
+          "line \(counts.lines): \(code); \(counts.accepted) events are journaled, run this again")
+      case .skipped, .quarantined, .quarantineFull, .receiveTimeBehind: return false
       }
     }
     return true
@@ -128,32 +128,32 @@ enum IngestCommand {
   private static func receive(
     _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
     _ configuration: Configuration, _ chain: ImportChainVerifier?
-  ) -> [BatchReceive.LineOutcome] {
-    let done = BoundedQueue<[BatchReceive.LineOutcome]>(capacity: 1)
+  ) -> [Disposition] {
+    let done = BoundedQueue<[Disposition]>(capacity: 1)
     BatchReceive.receive(
-      lines.map { $0[...] }, skipsBad: skipsBad, receiver: receiver, ledger: ledger,
-      at: Clock.now(), limit: configuration.bodyLimit, keeping: chain
-    ) { _ = done.put($0) }
-    return done.takeAll()?.first ?? []
+      lines.map { $0[...] }, skipsRefused: skipsBad, receiver: receiver, ledger: ledger,
+      at: Clock.now(), limit: configuration.bodyLimit, verifying: chain
+    ) { _ = done.enqueue($0) }
+    return done.dequeueAll()?.first ?? []
   }
 
-  private static func handOver(
+  private static func send(
     _ lines: [[UInt8]], _ skipsBad: Bool, to daemon: ControlClient
-  ) throws(CommandError) -> [BatchReceive.LineOutcome] {
+  ) throws(CommandError) -> [Disposition] {
     let body = Array(lines.joined(separator: [0x0A]))
     let answer = try daemon.post(skipsBad ? "/control/ingest?skip_bad" : "/control/ingest", body)
     guard answer.status == 200, let list = answer.body["outcomes"],
-      let outcomes = BatchReceive.outcomes(list)
-    else { throw .unavailable("the daemon did not take the lines; try again") }
+      let outcomes = BatchReceive.dispositions(list)
+    else { throw .unavailable("the daemon did not accept the lines; try again") }
     return outcomes
   }
 
-  private static func report(_ counts: Counts, _ words: Arguments, isStopped: Bool) {
-    if let first = counts.first {
+  private static func report(_ counts: Counts, _ arguments: Arguments, isStopped: Bool) {
+    if let first = counts.firstRefused {
       Terminal.error("subledger ingest: line \(first.line) was refused: \(first.code)")
     }
-    if isStopped { Terminal.error("subledger ingest: stopped; run it again to go on") }
-    if words.has("--json") {
+    if isStopped { Terminal.error("subledger ingest: stopped; run it again to continue") }
+    if arguments.has("--json") {
       Terminal.print(
         JSONValue.object([
           ("lines", .integer(Int64(counts.lines))), ("accepted", .integer(Int64(counts.accepted))),

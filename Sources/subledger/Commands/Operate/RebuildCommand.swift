@@ -4,68 +4,72 @@ import LedgerEngine
 import Platform
 import StrictJSON
 
-/// Rows as a release: built beside the live ones, compared with them, switched, switched back.
+/// `rebuild`: builds a projection beside the live one, compares the two, switches, switches back.
 enum RebuildCommand {
   static let flags: [Command.Flag] = [
-    .init("--diff", "compare what is built with what is live; exit 1 where anything differs"),
-    .init("--at", "T", "with --diff: who has access at this moment (now)"),
+    .init("--diff", "compare the new projection with the live one; exit 1 if they differ"),
+    .init("--at", "T", "with --diff: compare access at this moment (now)"),
     .init("--output", "FILE", "with --diff: every difference, as FILE.csv or FILE.json"),
     .init("--fail-on", "WHAT", "with --diff: exit 1 only for lost-access or gained-access"),
-    .init("--apply", "make what is built live; builds what is missing first"),
-    .init("--rollback", "make the rows live again that were so before"),
-    .init("--keep", "N", "keep so many projections for a rollback (2)"),
+    .init("--apply", "make the new projection live; builds it first if needed"),
+    .init("--rollback", "make the previous projection live again"),
+    .init("--keep", "N", "retain N projections for a rollback (2)"),
     .init("--list", "show the projections of the folder"),
-    .init("--prune", "remove kept projections, all or past the first --keep N"),
-    .init("--only", "OTID", "fold one customer anew, into the live rows"),
-    .init("--threads", "N", "fold on so many threads (one a processor)"), .json,
+    .init("--prune", "remove retained projections, all or past the first --keep N"),
+    .init("--only", "OTID", "fold one customer again, into the live projection"),
+    .init("--threads", "N", "fold on N threads (one per processor)"), .json,
   ]
 
   private static let modes = ["--diff", "--apply", "--rollback", "--list", "--prune"]
 
-  /// With what each of these says something; the empty one is building alone.
+  /// The modes that a flag goes with; the empty one is a plain build.
   private static let companions = [
     ("--at", ["--diff"]), ("--output", ["--diff"]), ("--fail-on", ["--diff"]),
     ("--keep", ["--apply", "--prune"]), ("--threads", ["", "--diff", "--apply"]),
   ]
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    try words.none()
-    var chosen = modes.filter(words.has)
-    if words["--only"] != nil { chosen.append("--only") }
-    guard chosen.count <= 1 else { throw .usage("one of \(chosen.joined(separator: ", "))") }
-    for (name, places) in companions where words[name] != nil {
-      guard places.contains(chosen.first ?? "") else {
-        throw .usage("\(name) goes with \(places.filter { $0 != "" }.joined(separator: " or "))")
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
+    var chosen = modes.filter(arguments.has)
+    if arguments["--only"] != nil { chosen.append("--only") }
+    guard chosen.count <= 1 else {
+      throw .usage("give only one of \(chosen.joined(separator: ", "))")
+    }
+    for (name, modes) in companions where arguments[name] != nil {
+      guard modes.contains(chosen.first ?? "") else {
+        throw .usage("\(name) goes with \(modes.filter { $0 != "" }.joined(separator: " or "))")
       }
     }
     switch chosen.first {
-    case "--diff": return try RebuildDifference.run(words)
-    case "--apply": return try apply(words)
-    case "--rollback": return try rollBack(words)
-    case "--list": return try list(words)
-    case "--prune": return try prune(words)
-    case "--only": return try refold(words["--only"] ?? "", words)
-    default: return try build(words)
+    case "--diff": return try RebuildDifference.run(arguments)
+    case "--apply": return try apply(arguments)
+    case "--rollback": return try rollBack(arguments)
+    case "--list": return try list(arguments)
+    case "--prune": return try prune(arguments)
+    case "--only": return try refold(arguments["--only"] ?? "", arguments)
+    default: return try build(arguments)
     }
   }
 
-  static func plan(_ words: Arguments) throws(CommandError) -> Rebuild.Plan {
+  static func plan(_ arguments: Arguments) throws(CommandError) -> Rebuild.Plan {
     var plan = Rebuild.Plan()
-    if let threads = try words.number("--threads", 1...256) { plan.threads = Int(threads) }
+    if let threads = try arguments.number("--threads", 1...256) { plan.threads = Int(threads) }
     return plan
   }
 
-  private static func kept(_ words: Arguments, or usual: Int) throws(CommandError) -> Int {
-    Int(try words.number("--keep", 0...100) ?? Int64(usual))
+  private static func retained(_ arguments: Arguments, default usual: Int) throws(CommandError)
+    -> Int
+  {
+    Int(try arguments.number("--keep", 0...100) ?? Int64(usual))
   }
 
   // MARK: Building
 
-  private static func build(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let folder = words.folder(try words.configuration())
-    show(try build(folder, try plan(words)), words)
-    if !words.has("--json") {
-      Terminal.print("not live yet; see what it changes: subledger rebuild --diff, then --apply")
+  private static func build(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let folder = arguments.folder(try arguments.configuration())
+    show(try build(folder, try plan(arguments)), arguments)
+    if !arguments.has("--json") {
+      Terminal.print("not live yet; to compare and switch: subledger rebuild --diff, then --apply")
     }
     return .good
   }
@@ -73,18 +77,17 @@ enum RebuildCommand {
   private static func build(
     _ folder: DataFolder, _ plan: Rebuild.Plan
   ) throws(CommandError) -> Rebuild.Report {
-    let watch = RebuildObserver()
-    let report = try CommandError.building { () throws(StoreError) in
-      try Rebuild.build(folder, plan, progress: watch.shouldContinue)
-    }
+    let observer = RebuildObserver()
+    let report = try mapError(
+      CommandError.building, try Rebuild.build(folder, plan, progress: observer.shouldContinue))
     guard let report else { throw RebuildObserver.stopped }
-    watch.pace.finish(report.events)
+    observer.progress.finish(report.events)
     return report
   }
 
-  private static func show(_ report: Rebuild.Report, _ words: Arguments) {
+  private static func show(_ report: Rebuild.Report, _ arguments: Arguments) {
     let digest = Hexadecimal.encode(report.digest.bytes)
-    if words.has("--json") {
+    if arguments.has("--json") {
       Terminal.print(
         JSONValue.object([
           ("events", .integer(report.events)), ("rows", .integer(report.rows)),
@@ -95,66 +98,66 @@ enum RebuildCommand {
     }
   }
 
-  // MARK: Switching: by the daemon where one runs, by ourselves where there is none
+  // MARK: Switch: by the daemon if one runs, else by this process
 
-  private static func apply(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let folder = words.folder(try words.configuration())
-    let kept = try kept(words, or: Rebuild.retainedByDefault)
-    var plan = try plan(words)
+  private static func apply(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let folder = arguments.folder(try arguments.configuration())
+    let retained = try retained(arguments, default: Rebuild.retainedByDefault)
+    var plan = try plan(arguments)
     plan.isFromScratch = false
     let report = try build(folder, plan)
     if let daemon = ControlClient(folder) {
       let answer = try daemon.post(
-        "/control/rows/adopt?keep=\(kept)&fingerprint=\(FoldIdentity.fingerprint)")
+        "/control/rows/adopt?keep=\(retained)&fingerprint=\(FoldIdentity.fingerprint)")
       guard answer.status != 409 else {
         throw .unavailable(
-          "the daemon has another fold; start this program in its place, it takes over these rows")
+          "the daemon has another fold; restart it with this program, which uses this projection")
       }
       try require(answer.status)
     } else {
-      try CommandError.store { () throws(StoreError) in
-        try Rebuild.makeLive(folder, keeping: kept)
-      }
+      try mapError(CommandError.store, try Rebuild.makeLive(folder, retaining: retained))
     }
-    show(report, words)
-    if !words.has("--json") { Terminal.print("live; to go back: subledger rebuild --rollback") }
+    show(report, arguments)
+    if !arguments.has("--json") {
+      Terminal.print("live; to return to the previous one: subledger rebuild --rollback")
+    }
     return .good
   }
 
-  private static func rollBack(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let folder = words.folder(try words.configuration())
+  private static func rollBack(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let folder = arguments.folder(try arguments.configuration())
     let isDone: Bool
     if let daemon = ControlClient(folder) {
       let status = try daemon.post("/control/rows/rollback").status
       isDone = status != 404
       if isDone { try require(status) }
     } else {
-      isDone = try CommandError.store { () throws(StoreError) in try Rebuild.rollBack(folder) }
+      isDone = try mapError(CommandError.store, try Rebuild.rollBack(folder))
     }
-    guard isDone else { throw .findings("no projection is kept to go back to") }
-    return try list(words)
+    guard isDone else { throw .findings("no projection is retained to return to") }
+    return try list(arguments)
   }
 
-  private static func prune(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let folder = words.folder(try words.configuration())
-    let kept = try kept(words, or: 0)
-    try CommandError.building { () throws(StoreError) in try Rebuild.discard(folder) }
+  private static func prune(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let folder = arguments.folder(try arguments.configuration())
+    let retained = try retained(arguments, default: 0)
+    try mapError(CommandError.building, try Rebuild.discard(folder))
     if let daemon = ControlClient(folder) {
-      try require(try daemon.post("/control/rows/prune?keep=\(kept)").status)
+      try require(try daemon.post("/control/rows/prune?keep=\(retained)").status)
     } else {
-      try CommandError.store { () throws(StoreError) in
+      try mapError(CommandError.store) { () throws(StoreError) in
         let lock = try folder.lock()
-        try ProjectionFile.prune(folder, keeping: kept)
+        try ProjectionFile.prune(folder, keeping: retained)
         withExtendedLifetime(lock) {}
       }
     }
-    return try list(words)
+    return try list(arguments)
   }
 
   private static func refold(
-    _ id: String, _ words: Arguments
+    _ id: String, _ arguments: Arguments
   ) throws(CommandError) -> ExitCode {
-    let folder = words.folder(try words.configuration())
+    let folder = arguments.folder(try arguments.configuration())
     let counts: (streams: Int64, changed: Int64)?
     if let daemon = ControlClient(folder) {
       guard id.utf8.allSatisfy({ 0x30...0x39 ~= $0 || 0x41...0x5A ~= $0 || 0x61...0x7A ~= $0 })
@@ -165,42 +168,43 @@ enum RebuildCommand {
         answer.body["changed"]?.integer.map { (streams, $0) }
       }
     } else {
-      counts = try CommandError.store { () throws(StoreError) in
-        try Rebuild.refold(only: id, folder).map { (Int64($0.streams), Int64($0.changed)) }
-      }
+      counts = try mapError(
+        CommandError.store,
+        try Rebuild.refold(only: id, folder).map { (Int64($0.streams), Int64($0.changed)) })
     }
     guard let counts else {
-      throw .findings("the live rows are of another fold; rebuild all of them: --apply")
+      throw .findings("the live projection is of another fold; rebuild all of it with --apply")
     }
     guard counts.streams > 0 else {
-      throw .findings("no events of that id; see: subledger events")
+      throw .findings("no events with this id; see: subledger events")
     }
-    if words.has("--json") {
+    if arguments.has("--json") {
       Terminal.print(
         JSONValue.object([
           ("streams", .integer(counts.streams)), ("changed", .integer(counts.changed)),
         ]).text)
     } else {
-      Terminal.print("\(counts.streams) folded anew, \(counts.changed) changed")
+      Terminal.print("\(counts.streams) folded again, \(counts.changed) changed")
     }
     return .good
   }
 
   private static func require(_ status: Int) throws(CommandError) {
     guard status == 200 else {
-      throw .unavailable("the daemon could not do it, its log says why; what was live stays live")
+      throw .unavailable(
+        "the daemon could not do it, its log says why; the live projection is unchanged")
     }
   }
 
-  // MARK: Listing
+  // MARK: List
 
-  private static func list(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let folder = words.folder(try words.configuration())
-    let all = try CommandError.store { () throws(StoreError) in try Rebuild.projections(folder) }
+  private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let folder = arguments.folder(try arguments.configuration())
+    let all = try mapError(CommandError.store, try Rebuild.projections(folder))
     for item in all {
-      Terminal.print(words.has("--json") ? item.json.text : text(item))
+      Terminal.print(arguments.has("--json") ? item.json.text : text(item))
     }
-    if all.isEmpty { Terminal.error("no projection is there; build one: subledger rebuild") }
+    if all.isEmpty { Terminal.error("there is no projection; build one with: subledger rebuild") }
     return .good
   }
 
@@ -208,21 +212,5 @@ enum RebuildCommand {
     item.role.rawValue.padded(to: 10) + item.name.padded(to: 34)
       + "fold \(item.foldVersion) \(item.fingerprint.prefix(12))".padded(to: 24)
       + "\(item.rows) rows through seq \(item.foldedThrough), digest \(item.digest.prefix(12))"
-  }
-}
-
-/// Progress on the terminal, and ^C.
-struct RebuildObserver {
-  let pace = ProgressReporter("rebuild")
-  private let interruption = Interruption()
-
-  static let stopped = CommandError.unavailable(
-    "stopped; what is live is as it was, and the next rebuild goes on from here")
-
-  init() { interruption.watch() }
-
-  func shouldContinue(_ done: Int64, _ all: Int64) -> Bool {
-    pace.show(done, of: all)
-    return !interruption.isRequested
   }
 }

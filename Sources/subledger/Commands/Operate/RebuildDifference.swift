@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import Encoding
 import JournalStore
@@ -6,49 +7,52 @@ import LedgerQueries
 import Platform
 import StrictJSON
 
-/// `rebuild --diff`: whom the new rows would give access, and whom they would take it.
+/// `rebuild --diff`: which customers would gain or lose access with the new projection.
 enum RebuildDifference {
-  /// Differences of each kind that are shown on the terminal.
+  /// Differences of each kind that are printed.
   private static let samples = 10
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let configuration = try words.configuration()
-    let failure = try Failure(words["--fail-on"])
-    let output = try words["--output"].map { (path) throws(CommandError) in try Output(path) }
-    var plan = try RebuildCommand.plan(words)
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let configuration = try arguments.configuration()
+    let failure = try Failure(arguments["--fail-on"])
+    let output = try arguments["--output"].map { (path) throws(CommandError) in try Output(path) }
+    var plan = try RebuildCommand.plan(arguments)
     plan.isFromScratch = false
-    let at = try words.time("--at") ?? Clock.now()
-    let watch = RebuildObserver()
+    let at = try arguments.time("--at") ?? Clock.now()
+    let observer = RebuildObserver()
     var shown: [RowDifference] = []
-    let summary = try CommandError.building { () throws(StoreError) in
+    let summary = try mapError(
+      CommandError.building,
       try ProjectionDiff.run(
-        words.folder(configuration), plan, at: at, durations: configuration.nonRenewingDurations,
-        progress: watch.shouldContinue
+        arguments.folder(configuration), plan, at: at,
+        durations: configuration.nonRenewingDurations,
+        progress: observer.shouldContinue
       ) { (difference) throws(StoreError) in
         try output?.write(difference)
-        let alike = shown.filter { $0.access == difference.access }
-        if alike.count < samples { shown.append(difference) }
-      }
-    }
+        let sameKind = shown.filter { $0.access == difference.access }
+        if sameKind.count < samples { shown.append(difference) }
+      })
     guard let summary else { throw RebuildObserver.stopped }
-    keep(StoredDiff(summary, at: at, madeAt: Clock.now(), samples: shown), configuration, words)
-    try CommandError.store { () throws(StoreError) in try output?.finish() }
-    if words.has("--json") {
-      Terminal.print(StoredDiff.json(summary, at: at).text)
+    store(
+      StoredDiff(summary, at: at, madeAt: Clock.now(), samples: shown), configuration, arguments)
+    try mapError(CommandError.store, try output?.finish())
+    if arguments.has("--json") {
+      Terminal.print(summary.json(at: at).text)
     } else {
       Terminal.print(text(summary, shown, at: at))
     }
     return failure.isMet(by: summary) ? .findings : .good
   }
 
-  /// Kept for the console. Where that cannot be, the comparison is as good as without.
-  private static func keep(
-    _ comparison: StoredDiff, _ configuration: Configuration, _ words: Arguments
+  /// Stores the comparison for the console. A failure is only reported: the result is complete
+  /// without the file.
+  private static func store(
+    _ comparison: StoredDiff, _ configuration: Configuration, _ arguments: Arguments
   ) {
     do throws(StoreError) {
-      try comparison.write(words.folder(configuration))
+      try comparison.write(arguments.folder(configuration))
     } catch {
-      Terminal.error("not kept for the console: \(error)")
+      Terminal.error("not stored for the console: \(error)")
     }
   }
 
@@ -78,7 +82,7 @@ enum RebuildDifference {
     }
   }
 
-  // MARK: On the terminal
+  // MARK: Text
 
   private static func text(
     _ summary: ProjectionDiff.Summary, _ shown: [RowDifference], at: Int64
@@ -88,14 +92,14 @@ enum RebuildDifference {
         + "\(summary.gone) gone"
     ]
     if summary.equalButRegisters > 0 {
-      lines.append("\(summary.equalButRegisters) of the equal ones keep other registers")
+      lines.append("\(summary.equalButRegisters) of the equal rows have other registers")
     }
-    let moment = Timestamp.text(at)
-    lines.append("at \(moment) \(summary.losing) lose access, \(summary.gaining) gain it")
+    lines.append(
+      "at \(Timestamp.text(at)) \(summary.losing) lose access, \(summary.gaining) gain it")
     lines += groups("lose", summary.lost, shown.filter { $0.access == .lost })
     lines += groups("gain", summary.gained, shown.filter { $0.access == .gained })
     let others = shown.filter { $0.access == .same }
-    if !others.isEmpty { lines.append("same access, another row:") }
+    if !others.isEmpty { lines.append("same access, changed row:") }
     lines += others.map(sample)
     return lines.joined(separator: "\n")
   }
@@ -119,7 +123,7 @@ enum RebuildDifference {
       + "\(difference.kind.rawValue)  \(difference.reason)\(fields)"
   }
 
-  /// Every difference as data: the name of the file says in which form.
+  /// Writes every difference to a file, as CSV or JSON by the end of its name.
   private final class Output {
     private let file: AtomicFileWriter
     private let isJSON: Bool
@@ -154,7 +158,7 @@ enum RebuildDifference {
     }
 
     private func step(_ body: () throws(PlatformError) -> Void) throws(StoreError) {
-      do throws(PlatformError) { try body() } catch { throw StoreError(error) }
+      try mapError(StoreError.init, in: body)
     }
   }
 }

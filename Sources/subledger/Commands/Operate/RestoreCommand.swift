@@ -6,20 +6,21 @@ import LedgerQueries
 import Platform
 import StrictJSON
 
+/// `restore`: a backup into an empty data folder.
 enum RestoreCommand {
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    let path = try words.only("the folder of the backup")
-    let folder = words.folder(try words.configuration())
-    let watch = BackupObserver("restore")
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let path = try arguments.operand("the folder of the backup")
+    let folder = arguments.folder(try arguments.configuration())
+    let observer = BackupObserver("restore")
     let manifest: BackupManifest
     do throws(BackupError) {
       manifest = try Restore.run(
-        path, into: folder, threads: ProcessLimits.processors, progress: watch.shouldContinue)
+        path, into: folder, threads: ProcessLimits.processors, progress: observer.shouldContinue)
     } catch {
-      throw CommandError(error, broken: "nothing was restored; take an older backup")
+      throw CommandError(error, next: "nothing was restored; use an older backup")
     }
-    watch.finish(manifest.head.seq)
-    if words.has("--json") {
+    observer.finish(manifest.head.seq)
+    if arguments.has("--json") {
       Terminal.print(json(manifest, folder).text)
     } else {
       Terminal.print("\(folder.path): \(BackupCommand.extent(manifest))")
@@ -40,14 +41,18 @@ enum RestoreCommand {
 
   private static func nextSteps(_ manifest: BackupManifest) -> String {
     """
-    What came after \(Timestamp.text(manifest.takenAt)) is not in it. Now:
-    1. Make the files the daemon's (chown -R), and start it: it builds the rows, then answers.
-    2. Get from Apple what it sent since (App Store Server API, Get Notification History: 180 days
-       back, 30 in Sandbox), and hand every signedPayload to `subledger ingest`, one a line as
-       {"signedPayload":"…"}. What is there already is a duplicate and changes nothing.
-    3. Until then customers are answered as of the backup. Places past seq \(manifest.head.seq)
-       are given anew: whoever kept some starts over from there, and so do anchors made past it.
-    4. `subledger verify` says whether all is well. README, "Backups", has more.
+    The backup has nothing that was received after \(Timestamp.text(manifest.takenAt)). Next steps:
+    1. Give the files to the daemon's user (chown -R) and start the daemon. It builds the
+       projection, then answers.
+    2. Get from Apple what it sent since then (App Store Server API, Get Notification History: the
+       last 180 days, 30 in the Sandbox). Ask from a day before, for every app and environment, and
+       give every signedPayload to `subledger ingest`, one per line as {"signedPayload":"…"}.
+       Duplicates change nothing. V1 notifications are not in Apple's history.
+    3. Until step 2 is done, answers are as of the backup. Values of seq above
+       \(manifest.head.seq) are assigned again: a reader of events that stored a higher one starts
+       again from there. Anchors above it no longer match: start a new anchors file.
+    4. Check the result with `subledger verify`. In `subledger quarantine list`, admit or drop again
+       what was decided after the backup.
     """
   }
 }

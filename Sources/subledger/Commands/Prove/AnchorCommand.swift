@@ -3,40 +3,39 @@ import JournalStore
 import LedgerAudit
 import Platform
 
+/// `anchor`: the head of the journal as one signed line.
 enum AnchorCommand {
   static let flags: [Command.Flag] = [
     .init("--append", "FILE", "also append the line to FILE, and sync it"),
-    .init("--public-key", "print the public key in PEM instead; made where there is none"),
-    .init("--json", "changes nothing: an anchor is JSON"),
+    .init("--public-key", "print the public key in PEM instead; makes a key if none exists"),
+    .init("--json", "no effect: an anchor is JSON already"),
   ]
 
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    try words.none()
-    let folder = words.folder(try words.configuration())
-    if words.has("--public-key") {
-      guard words["--append"] == nil else {
-        throw .usage("--public-key and --append are two things; one at a time")
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
+    let folder = arguments.folder(try arguments.configuration())
+    if arguments.has("--public-key") {
+      guard arguments["--append"] == nil else {
+        throw .usage("give only one of --public-key and --append")
       }
-      // The key may be wanted before the first start.
-      try CommandError.store { () throws(StoreError) in try folder.create() }
-      let key = try CommandError.anchor { () throws(AnchorError) in
-        try AnchorKey.readOrMake(folder)
-      }
+      // The key can be needed before the first start of the daemon.
+      try mapError(CommandError.store, try folder.create())
+      let key = try mapError(CommandError.anchor, try AnchorKey.readOrMake(folder))
       Terminal.write(key.publicPEM, to: STDOUT_FILENO)
       return .good
     }
-    // No journal, no key: a mistyped folder gets nothing.
-    guard try CommandError.store({ () throws(StoreError) in try folder.hasJournal() }) else {
+    // Without this check a mistyped folder would get a key.
+    guard try mapError(CommandError.store, try folder.hasJournal()) else {
       throw .store(.foreign("there is no journal.sqlite in \(folder.path)"))
     }
-    let anchor = try CommandError.anchor { () throws(AnchorError) in
-      try Anchor.make(of: folder, at: Clock.now(), by: try AnchorKey.readOrMake(folder))
-    }
-    if let path = words["--append"] {
+    let anchor = try mapError(
+      CommandError.anchor,
+      try Anchor.make(of: folder, at: Clock.now(), by: try AnchorKey.readOrMake(folder)))
+    if let path = arguments["--append"] {
       do throws(PlatformError) {
         try AppendedFile.append(line: anchor.line, to: path)
       } catch {
-        throw .unavailable("\(error); nothing is anchored, give another --append")
+        throw .unavailable("\(error); no anchor was written, give another --append")
       }
     }
     Terminal.write(anchor.line + [0x0A], to: STDOUT_FILENO)
@@ -45,15 +44,10 @@ enum AnchorCommand {
 }
 
 extension CommandError {
-  /// Runs a step about anchors under this command's error.
-  static func anchor<Value>(
-    _ step: () throws(AnchorError) -> Value
-  ) throws(CommandError) -> Value {
-    do throws(AnchorError) {
-      return try step()
-    } catch {
-      guard case .store(let error) = error else { throw .unavailable(error.description) }
-      throw .store(error)
-    }
+  /// Runs a step about anchors.
+  ///
+  /// - Throws: `CommandError.store` for an error of the store, else `CommandError.unavailable`.
+  static func anchor(_ error: AnchorError) -> CommandError {
+    if case .store(let error) = error { .store(error) } else { .unavailable(error.description) }
   }
 }

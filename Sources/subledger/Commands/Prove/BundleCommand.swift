@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import Encoding
 import JournalStore
@@ -7,59 +8,57 @@ import Observability
 import Platform
 import StrictJSON
 
-/// `export --bundle` and `verify --bundle`: one customer's evidence, made and checked.
+/// `export --bundle` and `verify --bundle`: writes and checks one customer's evidence.
 enum BundleCommand {
-  static func export(_ words: Arguments, to path: String) throws(CommandError) -> ExitCode {
-    guard let id = words["--only"] else {
-      throw .usage("a bundle is about one customer; say whom: --only OTID")
+  static func export(_ arguments: Arguments, to path: String) throws(CommandError) -> ExitCode {
+    guard let id = arguments["--only"] else {
+      throw .usage("a bundle is about one customer: give --only OTID")
     }
-    guard words["--output"] == nil, !words.has("--compress") else {
-      throw .usage("--bundle says where to write; --output and --compress do not go with it")
+    guard arguments["--output"] == nil, !arguments.has("--compress") else {
+      throw .usage("--output and --compress do not go with --bundle, which names the file")
     }
-    let configuration = try words.configuration()
-    let folder = words.folder(configuration)
-    let asOf = try words.time("--as-of")
-    let key = try key(id, words, folder)
-    let anchors = try anchors(words["--anchors"], configuration)
-    let signing = try CommandError.anchor { () throws(AnchorError) in
-      try AnchorKey.readOrMake(folder)
-    }
-    let target = try ExportTarget(path, isReplacing: words.has("--force"))
+    let configuration = try arguments.configuration()
+    let folder = arguments.folder(configuration)
+    let asOf = try arguments.time("--as-of")
+    let key = try key(id, arguments, folder)
+    let anchors = try anchors(arguments["--anchors"], configuration)
+    let signing = try mapError(CommandError.anchor, try AnchorKey.readOrMake(folder))
+    let target = try ExportTarget(path, isReplacing: arguments.has("--force"))
     let interruption = Interruption()
-    interruption.watch()
-    let pace = ProgressReporter("export")
-    let summary = try CommandError.anchor { () throws(AnchorError) in
+    interruption.start()
+    let progress = ProgressReporter("export")
+    let summary = try mapError(
+      CommandError.anchor,
       try BundleExport.run(
         folder, key, signing: signing, anchors: anchors, asOf: asOf, now: Clock.now(),
         durations: configuration.nonRenewingDurations
       ) { (line) throws(StoreError) in
         try target.write(line)
       } progress: { done, count in
-        pace.show(done, of: count)
+        progress.show(done, of: count)
         return !interruption.isRequested
-      }
-    }
+      })
     guard let summary else { throw .unavailable("stopped; no file was made") }
-    try CommandError.store { () throws(StoreError) in try target.finish() }
-    report(summary, path, words)
+    try mapError(CommandError.store, try target.finish())
+    report(summary, path, arguments)
     return .good
   }
 
   private static func key(
-    _ id: String, _ words: Arguments, _ folder: DataFolder
+    _ id: String, _ arguments: Arguments, _ folder: DataFolder
   ) throws(CommandError) -> StreamKey {
-    let environment = try words.environment() ?? "Production"
-    let keys = try CommandError.store { () throws(StoreError) in
+    let environment = try arguments.environment() ?? .production
+    let keys = try mapError(
+      CommandError.store,
       try JournalReader.open(folder).streams(withOriginalTransactionId: id).filter {
-        $0.environment == environment && words["--bundle-id"] ?? $0.bundleId == $0.bundleId
-      }
-    }
-    guard let key = keys.first else { throw .findings("no events of that id in \(environment)") }
-    guard keys.count == 1 else { throw CommandError(LedgerReader.Failure.ambiguous) }
+        $0.environment == environment && arguments["--bundle-id"] ?? $0.bundleId == $0.bundleId
+      })
+    guard let key = keys.first else { throw .findings("no events with this id in \(environment)") }
+    guard keys.count == 1 else { throw CommandError.read(.ambiguous) }
     return key
   }
 
-  /// Those of the file that is given, or else of the one the daemon appends to, where it did.
+  /// The anchors of the given file; else those of the configured one, which need not exist yet.
   private static func anchors(
     _ given: String?, _ configuration: Configuration?
   ) throws(CommandError) -> [Anchor] {
@@ -78,14 +77,14 @@ enum BundleCommand {
   }
 
   private static func report(
-    _ summary: BundleExport.Summary, _ path: String, _ words: Arguments
+    _ summary: BundleSummary, _ path: String, _ arguments: Arguments
   ) {
     let text =
       "\(summary.events) events, \(summary.links) links and \(summary.anchors) anchors"
       + " written to \(path)"
     if path == "-" {
       Terminal.error(text)
-    } else if words.has("--json") {
+    } else if arguments.has("--json") {
       Terminal.print(
         JSONValue.object([
           ("events", .integer(summary.events)), ("links", .integer(summary.links)),
@@ -98,57 +97,56 @@ enum BundleCommand {
 
   // MARK: Check
 
-  static func check(_ words: Arguments, _ path: String) throws(CommandError) -> ExitCode {
-    let roots = try words.configuration().trustRoots
-    let kept = try words["--anchors"].map { (path) throws(CommandError) in
+  static func check(_ arguments: Arguments, _ path: String) throws(CommandError) -> ExitCode {
+    let roots = try arguments.configuration().trustRoots
+    let given = try arguments["--anchors"].map { (path) throws(CommandError) in
       try anchors(path, nil)
     }
-    let report: BundleCheck.Report
+    let report: BundleReport
     do throws(VerifyError) {
       report = try BundleCheck.run(
-        path, roots: roots, keyFile: words["--anchor-key"], kept: kept ?? [])
+        path, roots: roots, keyFile: arguments["--anchor-key"], known: given ?? [])
     } catch {
       throw CommandError(error)
     }
-    let isGood = report.findings.isEmpty
-    Terminal.print(
-      words.has("--json") ? json(report).text : text(report))
-    return isGood ? .good : .findings
+    Terminal.print(arguments.has("--json") ? json(report).text : text(report))
+    return report.findings.isEmpty ? .good : .findings
   }
 
-  private static func text(_ report: BundleCheck.Report) -> String {
+  private static func text(_ report: BundleReport) -> String {
     var lines = Findings.lines(report.findings, count: report.findings.count)
     lines.append("\(report.events) events, \(report.anchors) anchors")
     if let time = report.asOf {
       let access = report.givesAccess ? "access" : "no access"
       lines.append("the answer as of \(Timestamp.text(time)): \(access)")
     }
-    if report.kept > 0 { lines.append("\(report.kept) of its places are in the anchors kept") }
+    if report.matchedAnchors > 0 {
+      lines.append("\(report.matchedAnchors) of its chain hashes are in the given anchors")
+    }
     if report.unsigned > 0 {
-      lines.append("\(report.unsigned) of them are V1: nothing of Apple's proves those")
+      lines.append("\(report.unsigned) of the events are V1 and carry no signature of Apple")
     }
     for (product, duration) in report.durations.sorted(by: { $0.key < $1.key }) {
       lines.append(
-        "taken from who made it, not from Apple: \(VisibleText.of(product)) lasts "
+        "not from Apple but from the maker of the bundle: \(VisibleText.of(product)) lasts "
           + "\(duration / 1000) seconds")
     }
     if let key = report.publicKey, !report.isKeyCompared {
       lines.append(
-        "sealed by \(key); whose key that is, "
-          + "only --anchor-key KEY.pem can tell")
+        "sealed by the key \(key), which was not compared; give --anchor-key KEY.pem")
     }
-    lines.append(report.findings.isEmpty ? "the bundle holds" : "the bundle is not to be believed")
+    lines.append(report.findings.isEmpty ? "the bundle holds" : "the bundle does not hold")
     return lines.joined(separator: "\n")
   }
 
-  private static func json(_ report: BundleCheck.Report) -> JSONValue {
+  private static func json(_ report: BundleReport) -> JSONValue {
     .object([
-      ("environment", .optional(report.key?.environment)),
+      ("environment", .optional(report.key?.environment.rawValue)),
       ("bundle_id", .optional(report.key?.bundleId)),
       ("original_transaction_id", .optional(report.key?.originalTransactionId)),
       ("events", .integer(report.events)), ("unsigned_events", .integer(report.unsigned)),
       ("anchors", .integer(report.anchors)),
-      ("kept_anchors", .integer(report.kept)),
+      ("kept_anchors", .integer(report.matchedAnchors)),
       ("public_key", .optional(report.publicKey)),
       ("key_compared", .boolean(report.isKeyCompared)),
       ("entitlement", report.answer ?? .null),

@@ -5,34 +5,35 @@ import Observability
 import Platform
 import StrictJSON
 
+/// `doctor`: checks the installation, and says what to do about each finding.
 enum DoctorCommand {
-  static func run(_ words: Arguments) throws(CommandError) -> ExitCode {
-    try words.none()
-    let file = words["--config"] ?? ProcessEnvironment.variables["SUBLEDGER_CONFIG"]
-    var checks: [Doctor.Check] = []
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
+    let file = arguments["--config"] ?? ProcessEnvironment.variables["SUBLEDGER_CONFIG"]
+    var checks: [DoctorCheck] = []
     do throws(CommandError) {
-      let configuration = try words.configuration()
+      let configuration = try arguments.configuration()
       checks = Doctor.examine(configuration, file: file, at: Clock.now())
-      checks += daemon(words.folder(configuration).controlSocket, configuration, words)
+      checks += daemon(arguments.folder(configuration).controlSocket, configuration, arguments)
     } catch {
       guard case .configuration(let mistake) = error else { throw error }
-      checks = [Doctor.Check("configuration", mistake.problem, next: mistake.next)]
+      checks = [DoctorCheck("configuration", mistake.problem, next: mistake.next)]
     }
-    show(checks, asJSON: words.has("--json"))
+    show(checks, asJSON: arguments.has("--json"))
     return checks.contains(where: \.isFinding) ? .findings : .good
   }
 
-  /// What a daemon that runs says of itself.
+  /// What a running daemon answers to `GET /readyz`; empty if none holds the folder.
   private static func daemon(
-    _ socket: String, _ configuration: Configuration, _ words: Arguments
-  ) -> [Doctor.Check] {
-    let folder = words.folder(configuration)
+    _ socket: String, _ configuration: Configuration, _ arguments: Arguments
+  ) -> [DoctorCheck] {
+    let folder = arguments.folder(configuration)
     guard let isLocked = try? folder.isLocked(), isLocked else { return [] }
     guard let client = ControlClient(folder), let answer = try? client.get("/readyz") else {
       return [
         .init(
-          "daemon", "the data folder is held, and nobody answers at \(socket)",
-          next: "another command may be at work: run this again, or look at the daemon's log")
+          "daemon", "the data folder is locked, and no daemon answers at \(socket)",
+          next: "another command may be running: try again, or read the daemon's log")
       ]
     }
     guard answer.status != 200 else { return [.init("daemon", "ready")] }
@@ -40,11 +41,11 @@ enum DoctorCommand {
     return [
       .init(
         "daemon", "not ready: \(VisibleText.of(code))",
-        next: "its log says why; disk_floor and disk_full want room on the disk")
+        next: "its log says why; disk_floor and disk_full need free disk space")
     ]
   }
 
-  private static func show(_ checks: [Doctor.Check], asJSON: Bool) {
+  private static func show(_ checks: [DoctorCheck], asJSON: Bool) {
     let count = checks.count(where: \.isFinding)
     if asJSON {
       for check in checks { Terminal.print(check.json.text) }

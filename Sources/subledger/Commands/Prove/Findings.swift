@@ -1,12 +1,12 @@
 import LedgerAudit
 import StrictJSON
 
-/// What was found, for people and for programs.
+/// Findings as text and as JSON.
 enum Findings {
   private static let shown = 20
 
-  /// The first ones, a line each, and how many more there are.
-  static func lines(_ findings: [Verify.Finding], count: Int) -> [String] {
+  /// The first findings, one per line, and the number of the others.
+  static func lines(_ findings: [Finding], count: Int) -> [String] {
     var lines = findings.prefix(shown).map { finding in
       "promise \(finding.promise) broken"
         + (finding.seq.map { " at seq \($0)" } ?? "") + ": \(finding.what)"
@@ -15,7 +15,7 @@ enum Findings {
     return lines
   }
 
-  static func json(_ findings: [Verify.Finding]) -> JSONValue {
+  static func json(_ findings: [Finding]) -> JSONValue {
     .array(
       findings.map { finding in
         .object([

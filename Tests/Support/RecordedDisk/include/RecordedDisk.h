@@ -1,2 +1,2 @@
-/* Nothing to call: the library is preloaded into the program under trial (ld.so(8), LD_PRELOAD)
-   and told by its environment what to do. See RecordedDisk.c. */
+/* No function to call: the library is preloaded into the program under test (LD_PRELOAD in ld.so(8))
+   and configured by its environment. See RecordedDisk.c. */

@@ -1,0 +1,149 @@
+/// One key of the configuration file, described for the manual and for `subledger help
+/// configuration`.
+///
+/// `ConfigurationReader` decides which keys are accepted; a test holds its keys and this table to
+/// each other.
+public struct ConfigurationKey: Sendable {
+  /// The object of the file that holds the key. The raw value is the prefix of the key's path.
+  public enum Parent: String, Sendable, CaseIterable {
+    case file = ""
+    case app = "apps[]."
+    case readToken = "readTokens[]."
+    case limits = "limits."
+    case anchors = "anchors."
+  }
+
+  public let parent: Parent
+  public let name: String
+  /// The JSON type of the value, in the words of the manual.
+  public let type: String
+  /// The value that holds if the key is left out; `none`, or `required`.
+  public let usual: String
+  public let meaning: String
+
+  /// Where the key stands in the file: `limits.bodyBytes`.
+  public var path: String { parent.rawValue + name }
+
+  init(_ parent: Parent, _ name: String, _ type: String, _ usual: String, _ meaning: String) {
+    (self.parent, self.name, self.type, self.usual) = (parent, name, type, usual)
+    self.meaning = meaning
+  }
+}
+
+extension ConfigurationKey {
+  /// Every key, in the order of the manual.
+  public static let table = top + app + readToken + limits + anchors
+
+  private static let top = [
+    ConfigurationKey(
+      .file, "listen", "text", "127.0.0.1:8080",
+      "HOST:PORT of the HTTP server; port 0 picks a free port. TLS is left to a reverse proxy."),
+    ConfigurationKey(
+      .file, "data", "text", "/var/lib/subledger",
+      "The data folder, made with mode 0700. A relative path starts at the working directory."),
+    ConfigurationKey(
+      .file, "apps", "list of objects", "none",
+      "The apps whose notifications are admitted. Genuine notifications of other apps are "
+        + "quarantined."),
+    ConfigurationKey(
+      .file, "trustRoots", "list of paths", "none",
+      "Files with further root certificates (DER or PEM), trusted in addition to Apple Root CA - "
+        + "G3. The list must not be empty."),
+    ConfigurationKey(
+      .file, "trustedProxies", "list of texts", "127.0.0.1, ::1",
+      "Addresses of peers that may hold more connections than limits.connectionsPerAddress: the "
+        + "reverse proxies."),
+    ConfigurationKey(
+      .file, "readTokens", "list of objects", "none",
+      "The bearer tokens that may read over HTTP. Without one, every read is answered with 401."),
+    ConfigurationKey(
+      .file, "limits", "object", "see its keys", "Limits on connections, requests and disk space."),
+    ConfigurationKey(
+      .file, "anchors", "object", "none",
+      "Makes the daemon append anchors to a file: signed lines that fix the head of the journal."),
+    ConfigurationKey(
+      .file, "logLevel", "text", "info",
+      "info, warning or error: less important log lines are left out."),
+    ConfigurationKey(
+      .file, "nonRenewingDurations", "object", "none",
+      "How long non-renewing subscriptions last, by product id, in days or weeks: "
+        + "{\"season.pass\": \"P90D\", \"camp\": \"P12W\"}."),
+  ]
+
+  private static let app = [
+    ConfigurationKey(
+      .app, "bundleId", "text", "required", "The app's bundle id. Each app is given once."),
+    ConfigurationKey(
+      .app, "appAppleId", "whole number", "required for Production",
+      "The app's \"Apple ID\" in App Store Connect, under App Information. A notification of the "
+        + "Production environment must carry it."),
+    ConfigurationKey(
+      .app, "environments", "list of texts", "Production, Sandbox",
+      "The environments whose notifications are admitted. The list must not be empty."),
+    ConfigurationKey(
+      .app, "v1SharedSecretFile", "path", "none",
+      "Admits version 1 notifications that carry a shared secret of this file. The file holds one "
+        + "secret per line, at most two (during a rotation), and has mode 0600. A bare file name "
+        + "is looked up in $CREDENTIALS_DIRECTORY first, the folder of systemd credentials."),
+    ConfigurationKey(
+      .app, "nonRenewingDurations", "object", "none",
+      "As the key of this name at the top, written beside the app. A product that is given in both "
+        + "must have the same duration."),
+  ]
+
+  private static let readToken = [
+    ConfigurationKey(
+      .readToken, "name", "text", "required", "A name for the token; several may share one."),
+    ConfigurationKey(
+      .readToken, "sha256", "text", "required",
+      "The SHA-256 of the token as 64 hexadecimal digits. The token itself is stored nowhere."),
+    ConfigurationKey(
+      .readToken, "bundleIds", "list of texts", "all apps", "The token reads only these apps."),
+    ConfigurationKey(
+      .readToken, "environments", "list of texts", "Production, Sandbox",
+      "The token reads only these environments."),
+  ]
+
+  /// The values that hold if the file says nothing else.
+  private static let defaults = Configuration.Limits()
+
+  private static let limits = [
+    ConfigurationKey(
+      .limits, "bodyBytes", "whole number", "\(defaults.bodyBytes)",
+      "Bytes of a notification's body. Where an app takes version 1, at least 4194304 (4 MiB) are "
+        + "accepted, because those bodies carry whole receipts."),
+    ConfigurationKey(
+      .limits, "connections", "whole number", "\(defaults.connections)",
+      "Open connections. A further one is answered with 503."),
+    ConfigurationKey(
+      .limits, "connectionsPerAddress", "whole number", "\(defaults.connectionsPerAddress)",
+      "Open connections of one address that is not in trustedProxies."),
+    ConfigurationKey(
+      .limits, "headerSeconds", "whole number", "\(defaults.headerSeconds)",
+      "Seconds in which the header of a request must arrive."),
+    ConfigurationKey(
+      .limits, "bodySeconds", "whole number", "\(defaults.bodySeconds)",
+      "Seconds in which the body of a request must arrive."),
+    ConfigurationKey(
+      .limits, "idleSeconds", "whole number", "\(defaults.idleSeconds)",
+      "Seconds after which a connection without a request is closed."),
+    ConfigurationKey(
+      .limits, "diskBytes", "whole number", "\(defaults.diskBytes)",
+      "Free bytes on the disk of the data folder below which /readyz answers 503."),
+  ]
+
+  private static let schedule = Configuration.Anchors(file: "")
+
+  private static let anchors = [
+    ConfigurationKey(
+      .anchors, "file", "path", "required",
+      "The file to append to. Choose a volume where the owner of the journal cannot change it."),
+    ConfigurationKey(
+      .anchors, "events", "whole number", "\(schedule.events)",
+      "Appends an anchor when the journal has grown by this number of events."),
+    ConfigurationKey(
+      .anchors, "minutes", "whole number", "\(schedule.minutes)",
+      "Appends an anchor when the journal has grown at all and this number of minutes has passed."
+    ),
+  ]
+}

@@ -1,0 +1,20 @@
+/// The result of one submission to `Journal.append`.
+public enum AppendOutcome: Sendable, Equatable {
+  /// The event is journaled at `seq`. `receivedAt` (milliseconds since 1970 UTC) is at least the
+  /// head's.
+  case journaled(seq: Int64, receivedAt: Int64)
+  /// The event was already journaled, at this seq (promise 4).
+  case duplicate(seq: Int64)
+  /// The journal has this UUID with other content at this seq; the new event is in quarantine.
+  case conflict(seq: Int64)
+  /// The receive time must be preserved but is earlier than the head's; nothing was written.
+  case receiveTimeBehind(head: Int64)
+  /// An earlier event of the same `EventRun` was refused; nothing was written.
+  case skipped
+  /// The notification is in quarantine under this id.
+  case quarantined(id: Int64)
+  /// The notification was already in quarantine.
+  case alreadyQuarantined
+  /// The quarantine has reached `Journal.foreignLimit`; the notification was only counted.
+  case quarantineFull
+}

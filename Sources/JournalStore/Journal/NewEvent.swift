@@ -1,0 +1,64 @@
+public import AppStore
+public import SignedData
+
+/// A proven and admitted notification that is to be journaled.
+public struct NewEvent: Sendable {
+  public var notificationUUID: NotificationUUID
+  public var source: EventSource
+  public var environment: Environment
+  public var bundleId: String
+  public var notificationType: String
+  public var subtype: String?
+  /// nil for an event without a transaction.
+  public var originalTransactionId: String?
+  /// Apple's time, in milliseconds since 1970 UTC.
+  public var signedDate: Int64
+  /// Our time, in milliseconds since 1970 UTC.
+  public var receivedAt: Int64
+  /// Whether `receivedAt` comes from a file and must not be changed: a time before the head's is
+  /// refused. Otherwise such a time, caused by a clock that was set back, is raised to the head's.
+  public var preservesReceivedAt: Bool
+  /// Shared by the events of one file, so that the first refused one ends the run. nil for an event
+  /// that depends on no other.
+  public var run: EventRun?
+  var content: Body
+  /// SHA-256 of `body`.
+  public var bodySHA256: [UInt8]
+
+  public init(
+    notificationUUID: NotificationUUID, source: EventSource, environment: Environment,
+    bundleId: String,
+    notificationType: String, subtype: String?, originalTransactionId: String?, signedDate: Int64,
+    receivedAt: Int64, preservesReceivedAt: Bool = false, body: Body, bodySHA256: [UInt8]
+  ) {
+    self.notificationUUID = notificationUUID
+    self.source = source
+    self.environment = environment
+    self.bundleId = bundleId
+    self.notificationType = notificationType
+    self.subtype = subtype
+    self.originalTransactionId = originalTransactionId
+    self.signedDate = signedDate
+    self.receivedAt = receivedAt
+    self.preservesReceivedAt = preservesReceivedAt
+    content = body
+    self.bodySHA256 = bodySHA256
+  }
+
+  /// The exact bytes that the chain covers.
+  public var body: [UInt8] { content.jws.map { Array($0.text) } ?? content.bytes }
+
+  /// A body as it was received, in the form that is at hand.
+  public struct Body: Sendable {
+    /// Set if the body was parsed as a JWS in order to prove it.
+    let jws: CompactJWS?
+    /// The body if `jws` is nil, otherwise empty.
+    let bytes: [UInt8]
+    /// The stored form, if a `BodyPacker` has already made it.
+    var packed: BodyCodec.Stored?
+
+    public static func bytes(_ bytes: [UInt8]) -> Body { Body(jws: nil, bytes: bytes) }
+
+    public static func jws(_ jws: CompactJWS) -> Body { Body(jws: jws, bytes: []) }
+  }
+}

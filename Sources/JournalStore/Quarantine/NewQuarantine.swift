@@ -1,0 +1,45 @@
+public import AppStore
+
+/// A genuine notification that is not admitted and is to be quarantined (promise 2). A property
+/// that could not be read is nil.
+public struct NewQuarantine: Sendable {
+  /// The reason code: `other_app`, `payload`, and so on.
+  public var reason: String
+  /// Whether it belongs to an app that is not configured. Their number is capped, because any
+  /// developer can send them.
+  public var isForeign: Bool
+  public var source: EventSource
+  public var notificationUUID: NotificationUUID?
+  public var environment: Environment?
+  public var bundleId: String?
+  public var notificationType: String?
+  /// The id of the subscription, if the notification names one.
+  public var originalTransactionId: String?
+  /// Apple's time, in milliseconds since 1970 UTC.
+  public var signedDate: Int64?
+  /// Our time, in milliseconds since 1970 UTC.
+  public var receivedAt: Int64
+  public var body: [UInt8]
+  /// SHA-256 of `body`.
+  public var bodySHA256: [UInt8]
+
+  public init(
+    reason: String, isForeign: Bool, source: EventSource, notificationUUID: NotificationUUID?,
+    environment: Environment?, bundleId: String?, notificationType: String?,
+    originalTransactionId: String? = nil, signedDate: Int64?, receivedAt: Int64, body: [UInt8],
+    bodySHA256: [UInt8]
+  ) {
+    self.reason = reason
+    self.isForeign = isForeign
+    self.source = source
+    self.notificationUUID = notificationUUID
+    self.environment = environment
+    self.bundleId = bundleId
+    self.notificationType = notificationType
+    self.originalTransactionId = originalTransactionId
+    self.signedDate = signedDate
+    self.receivedAt = receivedAt
+    self.body = body
+    self.bodySHA256 = bodySHA256
+  }
+}

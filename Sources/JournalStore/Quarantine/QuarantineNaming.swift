@@ -1,0 +1,28 @@
+/// Fills in the original transaction id of notifications that were quarantined before the schema
+/// had that column.
+extension Journal {
+  /// The greatest id of quarantine whose original transaction id is still to be read from the body,
+  /// or 0 if there is none.
+  ///
+  /// - Throws: the error that has ended the journal, or what SQLite reports.
+  public func unnamedThrough() throws(StoreError) -> Int64 {
+    try Meta(connection: connection()).int(.unnamedThrough) ?? 0
+  }
+
+  /// Stores original transaction ids that were found, and the progress in one SQL transaction. Ids
+  /// of quarantine are processed in descending order.
+  ///
+  /// - Parameter unnamedThrough: the greatest id that is still to be processed.
+  /// - Throws: what SQLite reports. A fatal error ends the journal.
+  public func setOriginalTransactionIds(
+    _ found: [(id: Int64, originalTransactionId: String)], unnamedThrough: Int64
+  ) throws(StoreError) {
+    try write { (connection) throws(StoreError) in
+      for item in found {
+        try connection.statement("UPDATE quarantine SET original_transaction_id = ? WHERE id = ?")
+          .bind(1, item.originalTransactionId).bind(2, item.id).run()
+      }
+      try Meta(connection: connection).set(.unnamedThrough, unnamedThrough)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+public import AppStore
+
+/// Reads notifications in quarantine.
+extension JournalReader {
+  /// Up to `limit` notifications with a greater id, in order of id.
+  ///
+  /// - Throws: `StoreError.corrupt` when the file returns rows out of order, otherwise what SQLite
+  ///   reports.
+  public func quarantined(after id: Int64 = 0, limit: Int) throws(StoreError) -> [StoredQuarantine]
+  {
+    try connection.statement(Self.quarantineSelect + "WHERE id > ? ORDER BY id LIMIT ?")
+      .bind(1, id).bind(2, Int64(limit)).all(quarantineRow).ascending(after: id) { $0.id }
+  }
+
+  /// The notification with this id, or nil if there is none.
+  ///
+  /// - Throws: what SQLite reports.
+  public func quarantined(id: Int64) throws(StoreError) -> StoredQuarantine? {
+    try connection.statement(Self.quarantineSelect + "WHERE id = ?").bind(1, id)
+      .first(quarantineRow)
+  }
+
+  /// Up to `limit` notifications with an original transaction id, those of our own apps first.
+  ///
+  /// - Parameters:
+  ///   - environment: leaves out notifications that name the other environment; nil for all.
+  ///   - bodies: whether to read the bodies; otherwise they are empty.
+  /// - Throws: what SQLite reports.
+  public func quarantined(
+    about id: String, environment: Environment?, bodies: Bool, limit: Int
+  ) throws(StoreError) -> [StoredQuarantine] {
+    guard try hasHistory() else { return [] }
+    return try connection.statement(
+      """
+      SELECT id, reason, is_foreign, source, notification_uuid, environment, bundle_id,
+        notification_type, signed_date_ms, received_at_ms, body_sha256,
+        CASE WHEN ?3 THEN body END, dictionary_id
+      FROM quarantine WHERE original_transaction_id = ?1
+        AND (?2 IS NULL OR environment IS ?2
+          OR coalesce(environment, '') NOT IN ('Production', 'Sandbox'))
+      ORDER BY is_foreign, id LIMIT ?4
+      """
+    ).bind(1, id).bind(2, environment?.rawValue).bind(3, bodies ? 1 : 0).bind(4, Int64(limit))
+      .all(quarantineRow)
+  }
+
+  /// Up to `limit` notifications with this id or a smaller one, in descending order of id.
+  ///
+  /// - Parameter bodies: whether to read the bodies; otherwise they are empty.
+  /// - Throws: what SQLite reports.
+  public func quarantined(
+    through id: Int64, limit: Int, bodies: Bool = true
+  ) throws(StoreError) -> [StoredQuarantine] {
+    try connection.statement(
+      """
+      SELECT id, reason, is_foreign, source, notification_uuid, environment, bundle_id,
+        notification_type, signed_date_ms, received_at_ms, body_sha256,
+        CASE WHEN ?3 THEN body END, dictionary_id
+      FROM quarantine WHERE id <= ?1 ORDER BY id DESC LIMIT ?2
+      """
+    ).bind(1, id).bind(2, Int64(limit)).bind(3, bodies ? 1 : 0).all(quarantineRow)
+  }
+
+  private static let quarantineSelect = """
+    SELECT id, reason, is_foreign, source, notification_uuid, environment, bundle_id,
+      notification_type, signed_date_ms, received_at_ms, body_sha256, body, dictionary_id
+    FROM quarantine
+
+    """
+
+  private func quarantineRow(_ row: Statement) throws(StoreError) -> StoredQuarantine {
+    // A body that cannot be recovered is left empty: the rest is still shown, and the hash reveals
+    // the damage.
+    let body = try body(row.bytes(11), row.optionalInt(12)) ?? []
+    return StoredQuarantine(
+      id: row.int(0), reason: row.text(1), isForeign: row.int(2) == 1,
+      source: EventSource(rawValue: row.text(3)),
+      notificationUUID: row.optionalText(4),
+      environment: row.optionalText(5).map(Environment.init(rawValue:)),
+      bundleId: row.optionalText(6), notificationType: row.optionalText(7),
+      signedDate: row.optionalInt(8), receivedAt: row.int(9), body: body,
+      bodySHA256: row.bytes(10))
+  }
+}

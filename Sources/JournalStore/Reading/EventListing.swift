@@ -1,0 +1,47 @@
+/// Lists events by a filter.
+extension JournalReader {
+  /// Up to `limit` events after a seq that match a filter, in order of seq.
+  ///
+  /// - Throws: `StoreError.corrupt` when a body cannot be recovered, otherwise what SQLite reports.
+  public func events(
+    matching filter: EventFilter, after seq: Int64, limit: Int
+  ) throws(StoreError) -> [StoredEvent] {
+    let terms = filter.terms
+    let sql =
+      EventRow.select + "WHERE e.seq > ?" + terms.map { " AND " + $0.sql }.joined()
+      + " ORDER BY e.seq LIMIT ?"
+    let statement = try connection.statement(sql)
+    // Receive times never decrease along seq, so a binary search finds the start of the range.
+    let first = filter.received?.lowerBound
+    var start = seq
+    if let first { start = max(seq, try firstSeq(receivedFrom: first) - 1) }
+    statement.bind(1, start)
+    var parameter: Int32 = 2
+    for term in terms {
+      for value in term.values {
+        switch value {
+        case .text(let text): statement.bind(parameter, text)
+        case .number(let number): statement.bind(parameter, number)
+        }
+        parameter += 1
+      }
+    }
+    return try statement.bind(parameter, Int64(limit)).all(readable)
+  }
+
+  /// The first seq received at `time` (milliseconds since 1970 UTC) or later, or one past the head
+  /// if there is none.
+  ///
+  /// - Throws: what SQLite reports.
+  public func firstSeq(receivedFrom time: Int64) throws(StoreError) -> Int64 {
+    var low: Int64 = 1
+    var high = try head().seq + 1
+    while low < high {
+      let middle = low + (high - low) / 2
+      let received = try connection.statement("SELECT received_at_ms FROM event WHERE seq = ?")
+        .bind(1, middle).first { $0.int(0) }
+      if let received, received < time { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}

@@ -1,0 +1,59 @@
+public import AppStore
+
+/// Reads the apps of the journal and what is known of each.
+extension JournalReader {
+  /// An app in one environment, with its id in the journal.
+  public struct JournaledApp: Sendable {
+    public let id: Int64
+    public let environment: Environment
+    public let bundleId: String
+  }
+
+  /// Every app that has events, by bundle id and environment.
+  ///
+  /// - Throws: what SQLite reports.
+  public func apps() throws(StoreError) -> [JournaledApp] {
+    try connection.statement("SELECT id, environment, bundle_id FROM app ORDER BY 3, 2").all {
+      JournaledApp(
+        id: $0.int(0), environment: Environment(rawValue: $0.text(1)), bundleId: $0.text(2))
+    }
+  }
+
+  /// The greatest seq of each app among up to `limit` streams with greater ids. Only reads indexes.
+  ///
+  /// - Returns: the seqs by `JournaledApp.id`, and the stream id to pass next, or nil at the end.
+  /// - Throws: what SQLite reports.
+  public func lastSeqs(
+    afterStream id: Int64, limit: Int
+  ) throws(StoreError) -> (seqs: [Int64: Int64], next: Int64?) {
+    let last = try lastStreamId()
+    let end = id + Int64(limit)
+    let found = try connection.statement(
+      """
+      SELECT s.app_id, max(e.seq) FROM stream s CROSS JOIN event e INDEXED BY event_stream
+        ON e.stream_id = s.id
+      WHERE s.id > ? AND s.id <= ? GROUP BY s.app_id
+      """
+    ).bind(1, id).bind(2, end).all { ($0.int(0), $0.int(1)) }
+    return (Dictionary(found, uniquingKeysWith: max), end < last ? end : nil)
+  }
+
+  /// The receive times of an app's newest events, latest first, in milliseconds since 1970 UTC.
+  ///
+  /// - Throws: what SQLite reports.
+  public func arrivals(
+    environment: Environment, bundleId: String, limit: Int
+  ) throws(StoreError) -> [Int64] {
+    let app = try connection.statement(
+      "SELECT id FROM app WHERE environment = ? AND bundle_id = ?"
+    ).bind(1, environment.rawValue).bind(2, bundleId).first { $0.int(0) }
+    guard let app else { return [] }
+    // Reads backwards from the head: an active app has its newest events there.
+    return try connection.statement(
+      """
+      SELECT e.received_at_ms FROM event e CROSS JOIN stream s ON s.id = e.stream_id
+      WHERE s.app_id = ? ORDER BY e.seq DESC LIMIT ?
+      """
+    ).bind(1, app).bind(2, Int64(limit)).all { $0.int(0) }
+  }
+}

@@ -1,0 +1,132 @@
+public import AppStore
+
+/// Reads events for the fold: only the columns that it uses, and without reassembling bodies.
+extension JournalReader {
+  /// A stream's payloads in order of seq. One that cannot be recovered has the content
+  /// `unreadable`.
+  ///
+  /// - Parameters:
+  ///   - signedThrough: the latest signed date (Apple's time), in milliseconds since 1970 UTC.
+  ///   - receivedThrough: the latest receive time (our time), in milliseconds since 1970 UTC.
+  /// - Throws: what SQLite reports.
+  public func payloads(
+    of key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
+  ) throws(StoreError) -> [JournaledPayload] {
+    var all: [JournaledPayload] = []
+    try forEachPayload(of: key, signedThrough: signedThrough, receivedThrough: receivedThrough) {
+      all.append($0)
+    }
+    return all
+  }
+
+  /// The same payloads, one by one, because a stream may have any number of events.
+  ///
+  /// - Throws: what SQLite reports, and what `body` throws.
+  public func forEachPayload(
+    of key: StreamKey, through seq: Int64 = .max, signedThrough: Int64 = .max,
+    receivedThrough: Int64 = .max, _ body: (JournaledPayload) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try connection.statement(
+      """
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
+      WHERE e.stream_id = \(Self.streamId)
+      AND e.seq <= ? AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
+      """
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .bind(4, seq).bind(5, signedThrough).bind(6, receivedThrough).forEach {
+        (row) throws(StoreError) in
+        try body(try payload(row))
+        return true
+      }
+  }
+
+  /// Calls `body` with the payload of each event of a range in order of seq, until it returns
+  /// false, together with the event's stream (nil without a transaction) and hash[seq]. A payload
+  /// that cannot be recovered has the content `unreadable`.
+  ///
+  /// A read transaction lasts for one batch and its calls of `body`. `body` must not call this
+  /// function of the same reader.
+  ///
+  /// - Throws: `StoreError.corrupt` when the file returns rows out of order, otherwise what SQLite
+  ///   reports.
+  public func forEachPayload(
+    from first: Int64, through last: Int64,
+    _ body: (StreamKey?, _ hash: [UInt8], JournaledPayload) -> Bool
+  ) throws(StoreError) {
+    var apps: [Int64: StreamKey] = [:]
+    var next = first
+    var shouldContinue = true
+    while shouldContinue, next <= last {
+      let start = next
+      try connection.statement(
+        """
+        SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, e.hash, s.app_id,
+          s.original_transaction_id
+        FROM event e LEFT JOIN stream s ON s.id = e.stream_id
+        WHERE e.seq BETWEEN ? AND ? ORDER BY e.seq LIMIT \(Self.batchSize)
+        """
+      ).bind(1, next).bind(2, last).forEach { (row) throws(StoreError) in
+        var key: StreamKey?
+        if let id = row.optionalText(7) { key = try self.key(row.int(6), id, &apps) }
+        let payload = try payload(row)
+        next = try RowOrder.successor(of: payload.seq, atLeast: next)
+        shouldContinue = body(key, row.bytes(5), payload)
+        return shouldContinue
+      }
+      if next == start { return }
+    }
+  }
+
+  /// The key of a stream. `apps` caches the few apps by id.
+  private func key(
+    _ app: Int64, _ originalTransactionId: String, _ apps: inout [Int64: StreamKey]
+  ) throws(StoreError) -> StreamKey {
+    if apps[app] == nil {
+      apps[app] = try connection.statement("SELECT environment, bundle_id FROM app WHERE id = ?")
+        .bind(1, app).first { row in
+          StreamKey(
+            environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
+            originalTransactionId: "")
+        }
+    }
+    return StreamKey(
+      environment: apps[app]?.environment ?? Environment(rawValue: ""),
+      bundleId: apps[app]?.bundleId ?? "",
+      originalTransactionId: originalTransactionId)
+  }
+
+  /// Calls `body` with the payloads, up to a seq, of all streams whose ids lie in a range: stream
+  /// by stream, and within a stream in order of seq. Events without a transaction are left out.
+  /// `streamKey(_:)` returns the key of a stream.
+  ///
+  /// One read transaction lasts for the whole call, so ranges should be short.
+  ///
+  /// - Throws: what SQLite reports.
+  public func forEachPayload(
+    ofStreams ids: ClosedRange<Int64>, through seq: Int64,
+    _ body: (_ stream: Int64, JournaledPayload) -> Void
+  ) throws(StoreError) {
+    try connection.statement(
+      """
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, s.id
+      FROM stream s CROSS JOIN event e INDEXED BY event_stream ON e.stream_id = s.id
+      WHERE s.id BETWEEN ? AND ? AND s.original_transaction_id IS NOT NULL AND e.seq <= ?
+      ORDER BY s.id, e.seq
+      """
+    ).bind(1, ids.lowerBound).bind(2, ids.upperBound).bind(3, seq).forEach {
+      (row) throws(StoreError) in
+      body(row.int(5), try payload(row))
+      return true
+    }
+  }
+
+  /// The payload in a row that begins with seq, source, UUID, dictionary and body.
+  private func payload(_ row: Statement) throws(StoreError) -> JournaledPayload {
+    let source = EventSource(rawValue: row.text(1))
+    let (content, parts) = try codec.payload(
+      row.bytes(4), dictionary: row.optionalInt(3), source: source)
+    return JournaledPayload(
+      seq: row.int(0), source: source, uuid: NotificationUUID(bytes: row.bytes(2)),
+      content: content, parts: parts)
+  }
+}

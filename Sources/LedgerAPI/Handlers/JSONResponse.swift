@@ -1,0 +1,16 @@
+import HTTPServer
+import StrictJSON
+
+extension HTTPResponse {
+  /// A response with a JSON object as its body.
+  static func json(_ members: [(String, JSONValue)], status: Int = 200) -> HTTPResponse {
+    json(.object(members), status: status)
+  }
+
+  /// A response with a JSON value as its body.
+  static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
+    HTTPResponse(
+      status: status, headers: [(name: "Content-Type", value: "application/json")],
+      body: value.bytes)
+  }
+}

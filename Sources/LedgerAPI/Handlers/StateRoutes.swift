@@ -1,0 +1,30 @@
+import Configuration
+import HTTPServer
+import LedgerEngine
+import LedgerQueries
+import StrictJSON
+
+/// The routes about the daemon itself: ready, version, metrics.
+extension LedgerHandler {
+  /// `GET /readyz`: 503 with the reason while notifications should be sent elsewhere or later.
+  func ready() -> HTTPResponse {
+    if let reason = service.unreadyReason(minimumFree: Int64(configuration.limits.diskBytes)) {
+      return Problem.response(.unavailable(reason))
+    }
+    return .json([("status", .string("ready"))])
+  }
+
+  /// `GET /version`.
+  func version() -> HTTPResponse {
+    // The digest of the live projection, as far as it is folded; null while there is none.
+    let digest = (try? ledgerReader().digest()).flatMap { $0 }
+    return .json(service.version + [("digest", .optional(digest))])
+  }
+
+  /// `GET /metrics`.
+  func metrics() -> HTTPResponse {
+    HTTPResponse(
+      status: 200, headers: [(name: "Content-Type", value: "text/plain; version=0.0.4")],
+      body: Array(service.metricsText(folded: try? ledgerReader().foldedThrough()).utf8))
+  }
+}

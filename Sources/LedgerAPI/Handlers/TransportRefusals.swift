@@ -1,0 +1,50 @@
+public import HTTPServer
+import LedgerEngine
+import Observability
+import Platform
+import StrictJSON
+
+/// What the transport refuses by itself, and requests that come under overload.
+extension LedgerHandler {
+  public func refuse(status: Int) -> HTTPResponse { Problem.transport(status) }
+
+  public func recordRefusal(status: Int) { record(Problem.transport(status)) }
+
+  public func recordConnection(_ change: ConnectionChange) {
+    service.metrics.connections.add(change == .opened ? 1 : -1)
+  }
+
+  public func overload() -> HTTPResponse {
+    service.metrics.refusals.add("overload")
+    overloadLog.record(at: Clock.now())
+    return Self.overloaded
+  }
+
+  /// Built once, because under overload there is no time to build it.
+  private static let overloaded = Problem.response(.unavailable("overload"))
+
+  /// Counts a refusal, and logs it with its code unless `isLogged` is false.
+  func record(_ refusal: HTTPResponse, isLogged: Bool = true) {
+    let status = refusal.status
+    service.metrics.httpRefusals.add(status)
+    guard isLogged else { return }
+    Log.write(
+      .info, "http_refused",
+      [("status", .integer(Int64(status))), ("reason", .optional(refusal.code))])
+  }
+}
+
+/// Logs overload at most once a second, because under overload each log line is load too.
+struct OverloadLog {
+  /// Requests refused since the last line.
+  private var unlogged: Int64 = 0
+  /// The earliest time of the next line, in milliseconds since 1970.
+  private var nextLine: Int64 = 0
+
+  mutating func record(at now: Int64) {
+    unlogged += 1
+    guard now >= nextLine else { return }
+    Log.write(.warning, "overload", [("refused", .integer(unlogged))])
+    (unlogged, nextLine) = (0, now + 1000)
+  }
+}

@@ -1,0 +1,69 @@
+/// The timeline of one customer, and quarantined notifications.
+extension Schemas {
+  static let history = Schema.object([
+    object("list"),
+    ("items", .list(.either([.named("HistoryEvent"), .named("HistoryQuarantined")]))),
+    ("next_page", .optional(.text("Always null, because a timeline has one page."))),
+    (
+      "more_quarantined",
+      .boolean("Whether quarantine holds more notifications about this customer than are shown.")
+    ),
+  ])
+
+  private static let payload = Schema.anything(
+    "With raw=true, the decoded payload of the notification; null if it cannot be recovered.")
+
+  static let event = Schema.object(
+    [
+      object("event"), ("seq", .integer("Its position in the journal.")),
+      ("notification_uuid", .text("The UUID by which duplicates are recognized.")),
+      ("source", .text("v2 or v1.")),
+      ("notification_type", .text("The type, as Apple wrote it.")),
+      ("subtype", .optional(.text(""))), ("words", .text("What happened, in plain words.")),
+      ("transaction_id", .optional(.text("The transaction that it is about."))),
+      ("signed_date", .time("When Apple signed it.")),
+      ("received_at", .time("When it was received.")),
+      ("late", .boolean("Whether an event that Apple signed later was received before it.")),
+      ("late_by", .optional(.integer("Milliseconds between the two signed dates."))),
+      ("redeliveries", .optional(redeliveries)), ("money", .optional(money)),
+      (
+        "changes",
+        .map(
+          .object([("before", .anything("")), ("after", .anything(""))]),
+          "The members of the row that it changed, with their values before and after.")
+      ),
+    ], optional: [("payload", payload)])
+
+  private static let redeliveries = Schema.object([
+    ("count", .integer("How often it was received again.")), ("first_at", .time("")),
+    ("last_at", .time("")),
+  ])
+
+  private static let money = Schema.object([
+    ("price", .optional(.integer("The price in thousandths of the currency's unit."))),
+    ("currency", .optional(.text("The currency code of ISO 4217."))),
+    ("quantity", .optional(.integer(""))), ("offer_type", .optional(.integer(""))),
+    ("offer_identifier", .optional(.text(""))), ("offer_discount_type", .optional(.text(""))),
+    ("offer_period", .optional(.text(""))), ("revocation_date", .optional(.time(""))),
+    ("revocation_reason", .optional(.integer(""))), ("revocation_type", .optional(.text(""))),
+    (
+      "revocation_percentage",
+      .optional(.integer("The refunded share in thousandths of a percent."))
+    ),
+  ])
+
+  static let historyQuarantined = Schema.object(
+    quarantineMembers, optional: [("payload", payload)])
+
+  private static let quarantineMembers: [(String, Schema)] = [
+    object("quarantined"), ("id", .integer("The id for `subledger quarantine admit`.")),
+    ("reason", .text("Why it was not admitted.")),
+    ("notification_uuid", .optional(.text(""))), ("source", .text("v2 or v1.")),
+    ("environment", .optional(.text("The environment that it claims."))),
+    ("bundle_id", .optional(.text("The bundle id that it claims."))),
+    ("notification_type", .optional(.text(""))), ("signed_date", .optional(.time(""))),
+    ("received_at", .time("When it was received.")),
+  ]
+
+  static let quarantined = Schema.object(quarantineMembers)
+}

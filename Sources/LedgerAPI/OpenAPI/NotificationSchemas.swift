@@ -1,0 +1,21 @@
+/// What Apple sends, and what it gets back.
+extension Schemas {
+  static let journaled = Schema.object([
+    (
+      "outcome",
+      .oneOf(["accepted", "duplicate"], "The event is in the journal and synced to disk.")
+    ),
+    ("seq", .integer("Its position in the journal.")),
+  ])
+
+  static let notificationV2 = Schema.open(
+    [("signedPayload", .text("A JWS in compact form that contains its certificates."))],
+    required: ["signedPayload"], "App Store Server Notifications, version 2.")
+
+  static let notificationV1 = Schema.open(
+    [
+      ("notification_type", .text("")), ("password", .text("The app's shared secret.")),
+      ("unified_receipt", .open([], required: [], "")),
+    ], required: ["notification_type", "password"],
+    "App Store Server Notifications, version 1, of an app whose secret is configured.")
+}

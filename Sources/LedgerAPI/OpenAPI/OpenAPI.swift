@@ -1,0 +1,132 @@
+import StrictJSON
+
+/// The OpenAPI 3.1 document (spec.openapis.org/oas/v3.1.0), generated from the table of routes.
+enum OpenAPI {
+  /// - Parameter version: the version of this program.
+  static func document(version: String) -> JSONValue {
+    .object([
+      ("openapi", .string("3.1.0")),
+      (
+        "info",
+        .object([
+          ("title", .string("Subledger")), ("version", .string(version)),
+          (
+            "description",
+            .string(
+              "App Store subscriptions from signed notifications: entitlements and their history.")
+          ),
+        ])
+      ), ("paths", .object(paths)),
+      (
+        "components",
+        .object([
+          ("schemas", .object(Schemas.named.map { ($0.0, $0.1.json) })),
+          ("securitySchemes", .object([("readToken", scheme)])),
+        ])
+      ),
+    ])
+  }
+
+  private static let scheme = JSONValue.object([
+    ("type", .string("http")), ("scheme", .string("bearer")),
+    ("description", .string("A token whose SHA-256 is in `readTokens` of the configuration.")),
+  ])
+
+  /// In the order of the table.
+  private static var paths: [(String, JSONValue)] {
+    Route.documented.map { route in
+      (route.path, .object([(route.method.lowercased(), operation(route))]))
+    }
+  }
+
+  private static func operation(_ route: Route) -> JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("operationId", .string("\(route.name)")), ("summary", .string(route.summary)),
+    ]
+    if !route.parameters.isEmpty {
+      members.append(("parameters", .array(route.parameters.map(parameter))))
+    }
+    if let body = route.body {
+      let content = JSONValue.object([("schema", body.json)])
+      members.append(
+        (
+          "requestBody",
+          .object([
+            ("required", .boolean(true)),
+            ("content", .object([("application/json", content)])),
+          ])
+        ))
+    }
+    members.append(("responses", .object(route.replies.map(reply) + [transport])))
+    if case .token = route.access {
+      members.append(("security", .array([.object([("readToken", .array([]))])])))
+    }
+    return .object(members)
+  }
+
+  private static func reply(_ reply: Route.Reply) -> (String, JSONValue) {
+    let (type, schema) =
+      switch reply.content {
+      case .json(let schema): ("application/json", schema)
+      case .text(let type): (type, Schema.text(""))
+      case .problem: ("application/problem+json", Schema.named("Problem"))
+      }
+    return (
+      String(reply.status),
+      .object([
+        ("description", .string(reply.meaning)),
+        ("content", .object([(type, .object([("schema", schema.json)]))])),
+      ])
+    )
+  }
+
+  /// Requests that are not HTTP, too large or too slow are refused before a route is matched.
+  private static let transport = (
+    "default",
+    reply(
+      .init(
+        status: 0,
+        meaning: "The request was refused before its route was known, or under overload.",
+        content: .problem)
+    ).1
+  )
+
+  private static func parameter(_ parameter: Parameter) -> JSONValue {
+    .object([
+      ("name", .string(parameter.name)),
+      ("in", .string(parameter.isInPath ? "path" : "query")),
+      ("required", .boolean(parameter.isInPath)), ("description", .string(parameter.meaning)),
+      ("schema", .object(schema(parameter.kind))),
+    ])
+  }
+
+  private static func schema(_ kind: Parameter.Kind) -> [(String, JSONValue)] {
+    func text(_ more: [(String, JSONValue)]) -> [(String, JSONValue)] {
+      [("type", .string("string"))] + more
+    }
+    // Not empty, and without control characters.
+    let visible = ("pattern", JSONValue.string("^[^\\u0000-\\u001f]+$"))
+    return switch kind {
+    case .identifier: text([("pattern", .string("^[0-9A-Za-z_-]{1,128}$"))])
+    case .text, .cursor: text([visible])
+    case .environment: text([("enum", .array(Parameter.environments.map(JSONValue.string)))])
+    case .status: text([("enum", .array(Parameter.statuses.map(JSONValue.string)))])
+    case .time:
+      [
+        (
+          "anyOf",
+          .array([
+            .object(text([("format", .string("date-time"))])),
+            .object([("type", .string("integer")), ("format", .string("int64"))]),
+          ])
+        ), ("examples", .array([.string("2026-01-01T00:00:00Z")])),
+      ]
+    case .boolean: [("type", .string("boolean"))]
+    case .integer(let range, let usual):
+      [
+        ("type", .string("integer")), ("minimum", .integer(range.lowerBound)),
+        ("maximum", .integer(range.upperBound)), ("default", .integer(usual)),
+      ]
+    }
+  }
+}

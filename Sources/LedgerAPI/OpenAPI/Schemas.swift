@@ -1,0 +1,58 @@
+import LedgerQueries
+
+/// The named schemas of the OpenAPI document. A test checks every response of the routes against
+/// them, member by member.
+enum Schemas {
+  /// In the order of the document.
+  static let named: [(String, Schema)] = [
+    ("Entitlement", entitlement), ("EntitlementList", list(of: .named("Entitlement"))),
+    ("History", history), ("HistoryEvent", event), ("HistoryQuarantined", historyQuarantined),
+    ("Overview", overview), ("Quarantined", quarantined),
+    ("QuarantineList", list(of: .named("Quarantined"))), ("Comparison", comparison),
+    ("ComparisonGroup", comparisonGroup), ("Difference", difference), ("Version", version),
+    ("Taken", journaled), ("State", state), ("NotificationV2", notificationV2),
+    ("NotificationV1", notificationV1), ("Problem", problem),
+  ]
+
+  // Descriptions are empty where the name says everything.
+
+  // MARK: Shared members
+
+  static let environment = Schema.oneOf(Parameter.environments, "Apple's environment.")
+  static let bundleId = Schema.text("The bundle id of the app.")
+  static let status = Schema.oneOf(
+    Parameter.statuses, "The status of the entitlement at that time.")
+
+  /// The member `object`, which names the type.
+  static func object(_ name: String) -> (String, Schema) {
+    ("object", .oneOf([name], "The type of this object."))
+  }
+
+  private static func list(of item: Schema) -> Schema {
+    .object([
+      object("list"), ("items", .list(item)),
+      ("next_page", .optional(.text("The value of `after` for the next page; null at the end."))),
+    ])
+  }
+
+  // MARK: State
+
+  private static let version = Schema.object([
+    ("version", .text("")), ("fold", .text("")), ("fingerprint", .text("")), ("sqlite", .text("")),
+    ("zstd", .text("")), ("openssl", .text("")),
+    (
+      "digest",
+      .optional(.text("The digest of all rows in hexadecimal; null while there is no projection."))
+    ),
+  ])
+
+  private static let state = Schema.object([("status", .oneOf(["alive", "ready"], ""))])
+
+  /// RFC 9457.
+  private static let problem = Schema.object([
+    ("type", .text("A URN that contains the code.")), ("title", .text("")),
+    ("status", .integer("The HTTP status of the response.")), ("detail", .text("")),
+    ("code", .text("The reason, for programs; it is stable across releases.")),
+    ("retryable", .boolean("Whether the same request may succeed later.")),
+  ])
+}

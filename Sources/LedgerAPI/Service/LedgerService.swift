@@ -1,0 +1,119 @@
+public import Configuration
+import HTTPServer
+public import LedgerEngine
+import LedgerQueries
+import Observability
+public import Platform
+public import StrictJSON
+import Synchronization
+
+/// What all reactor threads share: the ledger, the configuration, the metrics.
+public final class LedgerService: Sendable {
+  public let ledger: Ledger
+  let metrics = Metrics()
+  /// The members of `GET /version` that do not change while the daemon runs.
+  let version: [(String, JSONValue)]
+  private let current: Mutex<Configuration>
+  private let generation = Atomic<Int>(0)
+  let arrivals = Arrivals(startedAt: Clock.now())
+  let overview: Overview
+  /// The OpenAPI document, written once.
+  let openAPI: HTTPResponse
+  private let draining = Atomic<Bool>(false)
+  /// Set once, before the first request.
+  private let sampler = Mutex<ResourceSampler?>(nil)
+
+  /// If committing a batch takes longer, in seconds, the disk is taken to be stalled.
+  private static let stalledSeconds = 10.0
+
+  /// - Parameter version: the members of `GET /version`.
+  public init(
+    _ ledger: Ledger, _ configuration: Configuration, version: [(String, JSONValue)]
+  ) {
+    self.ledger = ledger
+    self.version = version
+    current = Mutex(configuration)
+    metrics.notifications.addApps(configuration.apps.keys)
+    overview = Overview(ledger, arrivals)
+    let program = version.first { $0.0 == "version" }?.1
+    var name = "0"
+    if case .string(let text) = program { name = text }
+    openAPI = .json(OpenAPI.document(version: name))
+  }
+
+  /// Starts the thread that samples files and disk.
+  ///
+  /// - Parameter heartbeat: called about once a second while the writer makes progress.
+  /// - Throws: `PlatformError` when the kernel refuses the thread.
+  public func startSampling(heartbeat: @escaping @Sendable () -> Void = {}) throws(PlatformError) {
+    let service = self
+    let started = try ResourceSampler.start(
+      ledger, durations: { service.configuration.nonRenewingDurations },
+      heartbeat: { if service.ledger.meter.stalledSeconds < Self.stalledSeconds { heartbeat() } })
+    sampler.withLock { $0 = started }
+  }
+
+  /// Stops the threads that read journal and projection. Call it before the ledger stops.
+  public func stop() {
+    overview.stop()
+    // Removed, because the sampler holds a reference to this service.
+    sampler.withLock { $0.take() }?.stop()
+  }
+
+  // MARK: The configuration
+
+  /// The configuration as of the last reload.
+  public var configuration: Configuration { current.withLock { $0 } }
+
+  /// Increases with every reload.
+  var configurationGeneration: Int { generation.load(ordering: .acquiring) }
+
+  /// Replaces the configuration: requests whose head is complete after this call use the new one.
+  public func adopt(_ configuration: Configuration) {
+    metrics.notifications.addApps(configuration.apps.keys)
+    current.withLock { $0 = configuration }
+    generation.add(1, ordering: .acquiringAndReleasing)
+  }
+
+  /// Counts a reload of the configuration.
+  public func recordReload(isAccepted: Bool) {
+    metrics.reloads.add(isAccepted ? "taken" : "refused")
+  }
+
+  // MARK: Readiness
+
+  var isDraining: Bool { draining.load(ordering: .relaxed) }
+
+  /// From now on notifications are answered with 503, so that Apple sends them again.
+  public func beginDraining() { draining.store(true, ordering: .relaxed) }
+
+  /// Why the daemon is not ready to accept notifications, as the code of a refusal; nil if it is.
+  ///
+  /// - Parameter minimumFree: the free disk space, in bytes, that is required.
+  func unreadyReason(minimumFree: Int64) -> String? {
+    if isDraining { return "shutting_down" }
+    if ledger.failure != nil { return "journal" }
+    if ledger.meter.isFull { return "disk_full" }
+    if ledger.meter.stalledSeconds >= Self.stalledSeconds { return "journal_stalled" }
+    if let disk = readings.disk, disk.free < minimumFree { return "disk_floor" }
+    return nil
+  }
+
+  private var readings: ResourceReadings {
+    sampler.withLock { $0 }?.readings ?? ResourceReadings()
+  }
+
+  // MARK: Metrics
+
+  /// The body of `GET /metrics`.
+  ///
+  /// - Parameter folded: the last seq in the live projection; nil if there is none.
+  func metricsText(folded: Int64?) -> String {
+    sampler.withLock { $0 }?.requestRowCount()
+    let versions = version.compactMap { name, value -> (String, String)? in
+      guard case .string(let text) = value else { return nil }
+      return (name, text)
+    }
+    return metrics.text(ledger, readings, folded: folded, versions: versions)
+  }
+}

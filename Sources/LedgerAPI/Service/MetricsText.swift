@@ -1,0 +1,142 @@
+import LedgerEngine
+import Observability
+import Platform
+
+/// The text of `GET /metrics`. Names, labels and label values are part of the contract.
+extension Metrics {
+  /// - Parameters:
+  ///   - readings: sizes and row counts, as sampled last.
+  ///   - folded: the last seq in the live projection; nil if there is none.
+  ///   - versions: the versions of the program and its parts, by name.
+  func text(
+    _ ledger: Ledger, _ readings: ResourceReadings, folded: Int64?, versions: [(String, String)]
+  ) -> String {
+    var page = PrometheusText()
+    page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
+    page.sample(
+      "subledger_build_info", versions.map { (name: $0.0, value: $0.1) }, Int64(1))
+    page.family("subledger_start_time_seconds", .gauge, "When the daemon started, as Unix time.")
+    page.sample("subledger_start_time_seconds", [], Double(startedAt) / 1000)
+    writeNotifications(&page, ledger)
+    writeIngest(&page)
+    writeJournal(&page, ledger, readings)
+    writeRowCounts(&page, ledger, readings, folded)
+    return page.text
+  }
+
+  private func writeNotifications(_ page: inout PrometheusText, _ ledger: Ledger) {
+    let name = "subledger_notifications_total"
+    page.family(
+      name, .counter,
+      "Notifications that were proven genuine, by app, environment, version of Apple's format, "
+        + "type and outcome.")
+    for sample in notifications.samples() { page.sample(name, sample.labels, sample.count) }
+    page.single(
+      "subledger_duplicates_total", .counter, "Notifications that were already in the journal.",
+      notifications.duplicates)
+    page.single(
+      "subledger_late_events_total", .counter,
+      "Events signed before an event of their stream that was already folded.",
+      ledger.meter.late.value)
+    page.single(
+      "subledger_unknown_types_total", .counter,
+      "Events of a type for which this program has no rule.",
+      unknownTypes.value)
+    page.single(
+      "subledger_signed_ahead_total", .counter,
+      "Events with a signed date more than five minutes ahead of this machine's clock.",
+      signedAhead.value)
+    page.histogram(
+      "subledger_arrival_delay_seconds", "Time from Apple's signing to receipt, of new events.",
+      delay)
+    page.histogram(
+      "subledger_answer_seconds", "Time from the end of a notification's body to its response.",
+      answer)
+    page.histogram(
+      "subledger_batch_notifications", "Notifications committed in one transaction.",
+      ledger.meter.batches)
+  }
+
+  private func writeIngest(_ page: inout PrometheusText) {
+    page.family("subledger_refusals_total", .counter, "Notifications refused, by reason.")
+    for (reason, count) in refusals.samples {
+      page.sample("subledger_refusals_total", [(name: "reason", value: reason)], count)
+    }
+    page.family(
+      "subledger_http_refusals_total", .counter,
+      "Requests refused while they were read, and refused reads, by status.")
+    for (status, count) in httpRefusals.samples {
+      page.sample(
+        "subledger_http_refusals_total", [(name: "status", value: String(status))], count)
+    }
+    page.single(
+      "subledger_chain_cache_hits_total", .counter,
+      "Signatures whose certificate chain was already proven.", chainHits.value)
+    page.single(
+      "subledger_chain_cache_misses_total", .counter,
+      "Signatures whose certificate chain had to be proven.", chainMisses.value)
+    page.single(
+      "subledger_connections_open", .gauge, "Open connections.", connections.value)
+    page.family("subledger_reloads_total", .counter, "Reloads of the configuration, by outcome.")
+    for (outcome, count) in reloads.samples {
+      page.sample("subledger_reloads_total", [(name: "outcome", value: outcome)], count)
+    }
+    page.single(
+      "subledger_log_lines_lost_total", .counter,
+      "Log lines dropped because the log was not read fast enough.", Log.lost)
+  }
+
+  private func writeJournal(
+    _ page: inout PrometheusText, _ ledger: Ledger, _ readings: ResourceReadings
+  ) {
+    page.single("subledger_journal_seq", .gauge, "The seq of the newest event.", ledger.seq)
+    page.single(
+      "subledger_journal_bytes", .gauge, "Size of journal.sqlite.", readings.journalBytes)
+    page.single(
+      "subledger_journal_wal_bytes", .gauge, "Size of the journal's write-ahead log.",
+      readings.walBytes)
+    page.single(
+      "subledger_journal_failed", .gauge,
+      "1 if a write to the journal has failed, after which the daemon exits.",
+      ledger.failure == nil ? 0 : 1)
+    page.single(
+      "subledger_waiting", .gauge, "Notifications waiting for the writer.",
+      Int64(ledger.waiting))
+    guard let disk = readings.disk else { return }
+    page.single(
+      "subledger_disk_free_bytes", .gauge, "Free space on the data folder's disk.", disk.free)
+    page.single(
+      "subledger_disk_size_bytes", .gauge, "Size of the data folder's disk.", disk.total)
+  }
+
+  private func writeRowCounts(
+    _ page: inout PrometheusText, _ ledger: Ledger, _ readings: ResourceReadings,
+    _ folded: Int64?
+  ) {
+    page.single(
+      "subledger_rows_live", .gauge,
+      "1 if the live projection answers reads; 0 while it is being built.",
+      folded == nil ? 0 : 1)
+    page.single(
+      "subledger_projection_lag_events", .gauge,
+      "Events in the journal that are not in the live projection.",
+      max(0, ledger.seq - (folded ?? 0)))
+    guard let counts = readings.rowCounts else { return }
+    page.family(
+      "subledger_rows", .gauge,
+      "Rows of the live projection by environment and status, counted "
+        + "subledger_rows_age_seconds ago.")
+    for row in counts.rows {
+      page.sample(
+        "subledger_rows",
+        [(name: "environment", value: row.environment), (name: "status", value: row.status)],
+        row.count)
+    }
+    page.single(
+      "subledger_rows_broken", .gauge,
+      "Rows of the live projection whose fold failed, as of the same count.",
+      counts.broken)
+    page.family("subledger_rows_age_seconds", .gauge, "How long ago the rows were counted.")
+    page.sample("subledger_rows_age_seconds", [], Double(Clock.now() - counts.at) / 1000)
+  }
+}

@@ -1,0 +1,86 @@
+import HTTPServer
+import LedgerEngine
+import LedgerQueries
+import Observability
+import Platform
+import StrictJSON
+
+/// The responses to notifications, with their counts and log lines.
+extension LedgerService {
+  /// The response to a notification that the writer has processed. This is the only place that
+  /// returns 200 for a notification (promise 1).
+  ///
+  /// - Parameter start: when the whole request had been read, in monotonic nanoseconds.
+  func response(
+    to received: Receiver.Received, _ disposition: Disposition, since start: Int64
+  ) -> HTTPResponse {
+    switch disposition {
+    case .accepted(let seq):
+      record(received, disposition, seq: seq, since: start)
+      return Self.journaled("accepted", seq)
+    case .duplicate(let seq), .conflict(let seq):
+      record(received, disposition, seq: seq, since: start)
+      return Self.journaled("duplicate", seq)
+    case .quarantined, .quarantineFull:
+      let refusal = received.refusal ?? .notAdmitted("quarantined")
+      metrics.notifications.add(received, disposition)
+      record(refusal: refusal, received, since: start)
+      return Problem.response(refusal)
+    // Neither happens to a request from the network, because it has no receive time of its own and
+    // belongs to no run.
+    case .receiveTimeBehind, .skipped: return Problem.response(.malformed("received_at_ms"))
+    case .refused(let refusal):
+      record(refusal: refusal, received, since: start)
+      return Problem.response(refusal)
+    case .unavailable(let code):
+      record(refusal: .unavailable(code), received, since: start)
+      return Problem.response(.unavailable(code))
+    }
+  }
+
+  private static func journaled(_ outcome: String, _ seq: Int64) -> HTTPResponse {
+    .json([("outcome", .string(outcome)), ("seq", .integer(seq))])
+  }
+
+  private func record(
+    _ received: Receiver.Received, _ disposition: Disposition, seq: Int64, since start: Int64
+  ) {
+    count(received, disposition)
+    let microseconds = observe(since: start)
+    Log.write(
+      .info, "notification",
+      [("outcome", .string(disposition.name)), ("seq", .integer(seq))] + received.logFields
+        + [("took_us", .integer(microseconds))])
+  }
+
+  /// Counts a notification that is in the journal, from the network or from a command.
+  func count(_ received: Receiver.Received, _ disposition: Disposition) {
+    metrics.notifications.add(received, disposition)
+    arrivals.record(disposition, received, at: Clock.now())
+    if received.isUnknownType { metrics.unknownTypes.add() }
+    if received.isAheadOfClock { metrics.signedAhead.add() }
+    if case .accepted = disposition, let delay = received.delay { metrics.observe(delay: delay) }
+  }
+
+  /// Counts and logs a notification that was refused.
+  ///
+  /// - Parameter received: nil if it was not proven, because its content is then not reliable.
+  func record(refusal: Refusal, _ received: Receiver.Received?, since start: Int64) {
+    arrivals.record(.refused(refusal), nil, at: Clock.now())
+    metrics.refusals.add(refusal.code)
+    let microseconds = observe(since: start)
+    Log.write(
+      .info, "notification",
+      [("outcome", .string(Disposition.refused(refusal).name)), ("reason", .string(refusal.code))]
+        + (received?.logFields ?? []) + [("took_us", .integer(microseconds))])
+  }
+
+  /// Adds the time since `start` to the histogram of answer times.
+  ///
+  /// - Returns: that time in microseconds.
+  private func observe(since start: Int64) -> Int64 {
+    let nanoseconds = Clock.monotonicNanoseconds() - start
+    metrics.answer.observe(Double(nanoseconds) / 1e9)
+    return nanoseconds / 1000
+  }
+}

@@ -1,0 +1,40 @@
+import AppStore
+import Configuration
+import JournalStore
+import LedgerEngine
+import SignedData
+
+/// Checks that quarantined notifications are genuine: one that is not was not put there by the
+/// daemon (promise 3).
+enum QuarantineCheck {
+  static func run(
+    _ journal: JournalReader, _ configuration: Configuration, _ findings: FindingCollector
+  ) throws(StoreError) {
+    guard let proof = try? NotificationProof(configuration.trustRoots) else { return }
+    try run(journal, proof, findings)
+  }
+
+  /// - Parameter proof: nil if signatures are not to be checked.
+  static func run(
+    _ journal: JournalReader, _ proof: NotificationProof?, _ findings: FindingCollector
+  ) throws(StoreError) {
+    var last: Int64 = 0
+    while true {
+      let batch = try journal.quarantined(after: last, limit: 200)
+      for item in batch {
+        last = item.id
+        guard SHA256.hash(item.body) == item.bodySHA256 else {
+          findings.add(5, nil, "quarantine \(item.id): the body was changed")
+          continue
+        }
+        guard let proof, item.source != .v1 else { continue }
+        do throws(Refusal) {
+          _ = try proof.prove(item.body[...], at: item.receivedAt)
+        } catch {
+          findings.add(3, nil, "quarantine \(item.id) is not proven: \(error.code)")
+        }
+      }
+      if batch.isEmpty { return }
+    }
+  }
+}

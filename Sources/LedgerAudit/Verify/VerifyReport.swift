@@ -1,0 +1,23 @@
+/// What a verification checked, and what it found.
+public struct VerifyReport: Sendable {
+  /// How many events were checked.
+  public var events: Int64 = 0
+  /// How many rows the live projection has.
+  public var rows: Int64 = 0
+  /// `SetDigest` of the live projection in hexadecimal; nil if none is live.
+  public var digest: String?
+  /// Whether the rows were folded again and compared. Rows of another fold can only be counted.
+  public var comparesProjection = true
+  /// Whether the whole chain was walked, instead of one customer's events alone.
+  public var isWhole = true
+  /// Whether only seqs, hashes and bodies were checked.
+  public var isChainAlone = false
+  /// How the journal compares with anchors; nil if it was compared with none.
+  public var anchors: AnchorsOutcome?
+  /// Lowest seq first; at most `Verify.maximumFindings`.
+  public var findings: [Finding] = []
+  /// How many findings there are, including those that `findings` leaves out.
+  public var findingCount = 0
+  /// Whether the caller stopped it before its end.
+  public var isStopped = false
+}

@@ -1,0 +1,200 @@
+public import AppStore
+import Entitlements
+import Platform
+import StrictJSON
+
+/// A notification of either version, decoded with what is nested in it: all that admission, the
+/// journal's columns and the fold read.
+///
+/// It does not say whether the notification was proven; `ProvenNotification` does.
+public struct DecodedNotification: Sendable {
+  /// `v2` or `v1`.
+  public let source: EventSource
+  public let notificationUUID: NotificationUUID
+  public let environment: Environment
+  /// Nil for a V1 body that names none: it is for the app whose secret matched.
+  public let bundleId: String?
+  let appAppleId: Int64?
+  public let notificationType: String
+  public let subtype: String?
+  /// When Apple signed, in milliseconds since 1970; for V1 its evidence time.
+  public let signedDate: Int64
+  /// The stream; nil if the notification is about no transaction.
+  public let originalTransactionId: String?
+  private let status: Int64?
+  private let transactions: [Transaction]
+  private let renewal: RenewalInfo?
+
+  /// Decodes what is nested in a V2 payload, and checks that it belongs to that payload: each part
+  /// is signed on its own.
+  ///
+  /// - Parameter nested: the payloads of the JWS that `payload` nests.
+  /// - Throws: `Refusal.notAdmitted` if a part has another shape or is about another app,
+  ///   environment or customer, `Refusal.malformed` if an identifier contains NUL.
+  init(_ payload: NotificationPayload, _ nested: NestedPayloads) throws(Refusal) {
+    try Self.requireAgreement(payload, nested)
+    source = .v2
+    notificationUUID = payload.notificationUUID
+    environment = payload.environment
+    bundleId = payload.bundleId
+    appAppleId = payload.appAppleId
+    notificationType = payload.notificationType
+    subtype = payload.subtype
+    signedDate = payload.signedDate
+    status = payload.status
+    transactions = try Self.transactions(nested.transaction, payload)
+    renewal = try Self.renewal(nested.renewal, payload)
+    originalTransactionId = try Self.stream(nested)
+  }
+
+  /// Takes over a V1 notification.
+  ///
+  /// - Parameter uuid: derived from the body (`V1Body.uuid`).
+  init(_ notification: V1Notification, uuid: NotificationUUID) {
+    source = .v1
+    notificationUUID = uuid
+    environment = notification.environment
+    bundleId = notification.bundleId
+    appAppleId = nil
+    notificationType = notification.notificationType
+    subtype = nil
+    signedDate = notification.evidenceDate
+    originalTransactionId = notification.originalTransactionId
+    status = nil
+    transactions = notification.transactions
+    renewal = notification.renewal
+  }
+
+  /// What the fold reads of this notification once it is journaled at `seq`.
+  func foldEvent(seq: Int64) -> FoldEvent {
+    FoldEvent(
+      seq: seq, uuid: notificationUUID, notificationType: notificationType, subtype: subtype,
+      signedDate: signedDate, version: source == .v1 ? 0 : 1, status: status,
+      transactions: transactions, renewal: renewal)
+  }
+
+  // MARK: Decoding V2
+
+  /// Decodes the outer payload of a V2 notification.
+  ///
+  /// - Throws: as `init(_:_:)`.
+  static func payload(_ root: JSONElement) throws(Refusal) -> NotificationPayload {
+    try mapError(Refusal.init, try NotificationPayload(root))
+  }
+
+  private static func transactions(
+    _ object: JSONElement?, _ payload: NotificationPayload
+  ) throws(Refusal) -> [Transaction] {
+    guard let object else { return [] }
+    let transaction = try mapError(
+      Refusal.init, try Transaction(object, outerSignedDate: payload.signedDate))
+    return transaction.map { [$0] } ?? []
+  }
+
+  private static func renewal(
+    _ object: JSONElement?, _ payload: NotificationPayload
+  ) throws(Refusal) -> RenewalInfo? {
+    guard let object else { return nil }
+    return try mapError(
+      Refusal.init, try RenewalInfo(object, outerSignedDate: payload.signedDate))
+  }
+
+  /// Bytes of an original transaction id.
+  private static let maximumIdentifier = 128
+
+  private static func stream(_ nested: NestedPayloads) throws(Refusal) -> String? {
+    guard let identifier = original(nested.transaction) ?? original(nested.renewal) else {
+      return nil
+    }
+    guard !identifier.utf8.contains(0) else { throw .malformed("nul_in_identifier") }
+    // Apple's have 16 digits. A longer one fits no route and no page: a person has to look at it.
+    guard identifier.utf8.count <= maximumIdentifier else {
+      throw .notAdmitted("original_transaction_id")
+    }
+    return identifier
+  }
+
+  private static func original(_ nested: JSONElement?) -> String? {
+    guard let identifier = nested?["originalTransactionId"]?.string, !identifier.isEmpty else {
+      return nil
+    }
+    return identifier
+  }
+
+  // MARK: Agreement
+
+  /// Checks that all parts are about one subscription: each is signed on its own.
+  private static func requireAgreement(
+    _ payload: NotificationPayload, _ nested: NestedPayloads
+  ) throws(Refusal) {
+    if let transaction = nested.transaction {
+      try require(transaction, payload, environment: "environment")
+    }
+    if let renewal = nested.renewal {
+      guard renewal.kind == .object else { throw .notAdmitted("nested_payload") }
+      // Renewal info has no bundleId: the original transaction id binds it.
+      guard isSame(renewal["environment"], payload.environment.rawValue) else {
+        throw .notAdmitted("nested_environment")
+      }
+    }
+    if let one = nested.transaction?["originalTransactionId"]?.string,
+      let other = nested.renewal?["originalTransactionId"], other.kind == .string,
+      !isSame(other, one)
+    {
+      throw .notAdmitted("nested_original_transaction_id")
+    }
+    if let appTransaction = nested.appTransaction {
+      try require(appTransaction, payload, environment: "receiptType")
+    }
+  }
+
+  private static func require(
+    _ nested: JSONElement, _ payload: NotificationPayload, environment member: String
+  ) throws(Refusal) {
+    guard nested.kind == .object else { throw .notAdmitted("nested_payload") }
+    guard isSame(nested["bundleId"], payload.bundleId) else {
+      throw .notAdmitted("nested_bundle_id")
+    }
+    guard isSame(nested[member], payload.environment.rawValue) else {
+      throw .notAdmitted("nested_environment")
+    }
+  }
+
+  /// Compares bytes: for `String` two spellings of one accent are equal, for SQL and Apple not.
+  private static func isSame(_ one: JSONElement?, _ other: String) -> Bool {
+    one?.isString(other) ?? false
+  }
+}
+
+/// The payloads of the JWS that a V2 notification nests. Each is signed on its own: who makes this
+/// value has proven them, or does not need to.
+struct NestedPayloads {
+  /// Of `signedTransactionInfo`.
+  var transaction: JSONElement?
+  /// Of `signedRenewalInfo`.
+  var renewal: JSONElement?
+  /// Of `signedAppTransactionInfo`.
+  var appTransaction: JSONElement?
+}
+
+extension NotificationPayload {
+  /// The JWS of the transaction, if one is nested.
+  var signedTransactionInfo: ArraySlice<UInt8>? {
+    if case .data(let transaction, _, _) = content { transaction } else { nil }
+  }
+
+  /// The JWS of the renewal info, if one is nested.
+  var signedRenewalInfo: ArraySlice<UInt8>? {
+    if case .data(_, let renewal, _) = content { renewal } else { nil }
+  }
+
+  /// The JWS of the app transaction, if one is nested.
+  var signedAppTransactionInfo: ArraySlice<UInt8>? {
+    if case .appData(let appTransaction) = content { appTransaction } else { nil }
+  }
+
+  /// The subscription's status as Apple's code, 1 to 5.
+  fileprivate var status: Int64? {
+    if case .data(_, _, let status) = content { status } else { nil }
+  }
+}

@@ -1,0 +1,49 @@
+import JournalStore
+
+/// What became of a notification that was received.
+public enum Disposition: Sendable, Equatable {
+  /// In the journal, synced, at this seq (promise 1).
+  case accepted(seq: Int64)
+  /// The journal has it already, at this seq (promise 4).
+  case duplicate(seq: Int64)
+  /// The journal has this uuid with other content at this seq; the new one is in quarantine.
+  case conflict(seq: Int64)
+  /// Genuine and not admitted: it is in quarantine (promise 2).
+  case quarantined
+  /// Genuine and not admitted, and quarantine is full of other apps' notifications: this one was
+  /// only counted.
+  case quarantineFull
+  /// Its given receive time is before the head's; nothing was written.
+  case receiveTimeBehind
+  /// It comes after a refused one of its file; nothing was written.
+  case skipped
+  /// Refused before it reached the writer; nothing was written.
+  case refused(Refusal)
+  /// Not written for a reason that is ours, with its code; the sender should send it again.
+  case unavailable(String)
+
+  /// The value of `outcome` in the log and in counters.
+  public var name: String {
+    switch self {
+    case .accepted: "accepted"
+    case .duplicate: "duplicate"
+    case .conflict: "conflict"
+    case .quarantined, .quarantineFull, .refused(.notAdmitted): "quarantined"
+    case .skipped: "skipped"
+    case .receiveTimeBehind, .refused(.malformed), .refused(.untrusted): "refused"
+    case .unavailable, .refused(.unavailable): "unavailable"
+    }
+  }
+
+  init(_ outcome: AppendOutcome) {
+    switch outcome {
+    case .journaled(let seq, _): self = .accepted(seq: seq)
+    case .duplicate(let seq): self = .duplicate(seq: seq)
+    case .conflict(let seq): self = .conflict(seq: seq)
+    case .receiveTimeBehind: self = .receiveTimeBehind
+    case .skipped: self = .skipped
+    case .quarantined, .alreadyQuarantined: self = .quarantined
+    case .quarantineFull: self = .quarantineFull
+    }
+  }
+}

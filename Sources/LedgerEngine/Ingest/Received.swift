@@ -1,0 +1,98 @@
+public import AppStore
+public import Entitlements
+public import JournalStore
+public import StrictJSON
+
+extension Receiver {
+  /// A genuine notification on its way to the writer: an event, or an item for quarantine.
+  ///
+  /// A class for the same reason as `ProvenNotification`.
+  public final class Received: Sendable {
+    /// What the journal stores.
+    public let submission: Submission
+    /// Nil of a notification that goes to quarantine.
+    private let notification: ProvenNotification?
+    /// The stream that the event changes; nil of an event without one, and of quarantine.
+    public let stream: StreamKey?
+    /// Why it goes to quarantine; nil of an event.
+    public let refusal: Refusal?
+    /// Signed more than five minutes ahead of our clock: our clock is wrong.
+    public let isAheadOfClock: Bool
+    /// This program has no rule for the notification's type; the event is journaled and folded
+    /// like any other.
+    public let isUnknownType: Bool
+
+    /// Milliseconds ahead of our clock that are not counted: clocks differ.
+    private static let clockTolerance: Int64 = 300_000
+
+    init(_ event: NewEvent, _ notification: ProvenNotification, at now: Int64) {
+      submission = .event(event)
+      self.notification = notification
+      stream = event.originalTransactionId.map {
+        StreamKey(
+          environment: event.environment, bundleId: event.bundleId, originalTransactionId: $0)
+      }
+      refusal = nil
+      let known = event.source == .v1 ? NotificationTypes.v1 : NotificationTypes.v2
+      isUnknownType = !known.contains(event.notificationType)
+      isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Self.clockTolerance)
+    }
+
+    init(_ item: NewQuarantine, refusal: Refusal) {
+      submission = .quarantine(item)
+      (notification, stream, isAheadOfClock, isUnknownType) = (nil, nil, false, false)
+      self.refusal = refusal
+    }
+
+    private init(_ event: NewEvent, like other: Received) {
+      submission = .event(event)
+      (notification, stream, refusal) = (other.notification, other.stream, other.refusal)
+      (isAheadOfClock, isUnknownType) = (other.isAheadOfClock, other.isUnknownType)
+    }
+
+    /// The same event as a member of a run: it is not journaled after a refused one.
+    func joining(_ run: EventRun) -> Received {
+      guard case .event(var event) = submission else { return self }
+      event.run = run
+      return Received(event, like: self)
+    }
+
+    /// What the fold reads of the event once it is journaled at `seq`; nil if it has no stream.
+    public func foldEvent(seq: Int64) -> FoldEvent? {
+      stream == nil ? nil : notification?.decoded.foldEvent(seq: seq)
+    }
+  }
+}
+
+extension Receiver.Received {
+  /// Members of a log line: which notification it is, and which app and customer it is about;
+  /// nothing else of its body.
+  public var logFields: [(String, JSONValue)] {
+    switch submission {
+    case .event(let event):
+      [
+        ("notification_uuid", .string(event.notificationUUID.description)),
+        ("source", .string(event.source.rawValue)),
+        ("type", .string(event.notificationType)), ("subtype", .optional(event.subtype)),
+        ("environment", .string(event.environment.rawValue)),
+        ("bundle_id", .string(event.bundleId)),
+        ("original_transaction_id", .optional(event.originalTransactionId)),
+      ]
+    case .quarantine(let item):
+      [
+        ("notification_uuid", .optional(item.notificationUUID?.description)),
+        ("source", .string(item.source.rawValue)),
+        ("type", .optional(item.notificationType)), ("subtype", .null),
+        ("environment", .optional(item.environment?.rawValue)),
+        ("bundle_id", .optional(item.bundleId)),
+        ("original_transaction_id", .optional(item.originalTransactionId)),
+      ]
+    }
+  }
+
+  /// Milliseconds from Apple's signing to our receiving; nil of a notification for quarantine.
+  public var delay: Int64? {
+    guard case .event(let event) = submission else { return nil }
+    return event.receivedAt.subtractingReportingOverflow(event.signedDate).partialValue
+  }
+}

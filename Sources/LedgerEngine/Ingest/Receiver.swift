@@ -1,0 +1,132 @@
+import AppStore
+public import Configuration
+public import JournalStore
+import SignedData
+import StrictJSON
+
+/// Proves and admits the body of a POST: returns what the writer should journal or quarantine, or
+/// throws a refusal.
+///
+/// Keeps promise 3 (nothing unproven enters) and the first half of promise 2 (what is genuine and
+/// not admitted goes to quarantine). One per thread, like its prover; it reads no clock.
+public final class Receiver {
+  private let proof: NotificationProof
+  private let packer: BodyPacker
+  let apps: [String: Configuration.App]
+  let secrets: V1Secrets
+
+  /// - Parameter dictionary: that of the journal for which it receives.
+  /// - Throws: `ConfigurationError` if a trust root is not a certificate.
+  public init(
+    _ configuration: Configuration, dictionary: SharedDictionary = SharedDictionary()
+  ) throws(ConfigurationError) {
+    packer = BodyPacker(dictionary)
+    apps = configuration.apps
+    secrets = V1Secrets(configuration.apps)
+    proof = try NotificationProof(configuration.trustRoots)
+  }
+
+  /// How many certificate chains were found in the prover's cache, and how many were not.
+  public var chainHits: Int { proof.chainHits }
+  public var chainMisses: Int { proof.chainMisses }
+
+  /// Receives the body of a POST.
+  ///
+  /// - Parameters:
+  ///   - now: our clock, milliseconds since 1970; becomes the receive time.
+  ///   - preservesReceivedAt: `now` comes from a file; the journal stores it unchanged or refuses
+  ///     the event.
+  /// - Throws: `Refusal.malformed` for a body that is not a notification, `Refusal.untrusted` for
+  ///   one that is not authentic. One that is genuine and not admitted is returned for quarantine.
+  public func receive(
+    body: [UInt8], at now: Int64, preservesReceivedAt: Bool = false
+  ) throws(Refusal) -> Received {
+    guard let document = try? JSONDocument(parsing: body) else { throw .malformed("json") }
+    switch NotificationEnvelope(document) {
+    case .v2(let signedPayload):
+      return try receive(
+        signedPayload: signedPayload, at: now, preservesReceivedAt: preservesReceivedAt)
+    case .v1(let root): return try receive(v1: root, at: now, preservesReceivedAt)
+    case nil: throw .malformed("envelope")
+    }
+  }
+
+  /// Receives the body of a quarantined notification again.
+  func readmit(_ item: StoredQuarantine, at now: Int64) throws(Refusal) -> Received {
+    item.source == .v1
+      ? try receive(v1Canonical: item.body, of: item.bundleId, at: now)
+      : try receive(signedPayload: item.body[...], at: now)
+  }
+
+  /// Receives a signedPayload.
+  ///
+  /// - Throws: as `receive(body:at:preservesReceivedAt:)`.
+  public func receive(
+    signedPayload: ArraySlice<UInt8>, at now: Int64, preservesReceivedAt: Bool = false
+  ) throws(Refusal) -> Received {
+    let proven = try proof.prove(signedPayload, at: now)
+    // It is genuine: from here on only a forged nested JWS is refused (promise 2).
+    do throws(Refusal) {
+      let notification = try proof.notification(in: proven, at: now)
+      let bundleId = try admit(notification.decoded)
+      return accept(notification, of: bundleId, at: now, preservesReceivedAt)
+    } catch {
+      guard case .notAdmitted = error else { throw error }
+      return quarantine(error, proven, at: now)
+    }
+  }
+
+  /// Checks that the notification is for one of our apps, as configured, and returns its bundle id.
+  private func admit(_ notification: DecodedNotification) throws(Refusal) -> String {
+    guard let bundleId = notification.bundleId, let app = apps[bundleId] else {
+      throw .notAdmitted("other_app")
+    }
+    if notification.environment == .production, notification.appAppleId != app.appAppleId {
+      throw .notAdmitted("other_app_apple_id")
+    }
+    guard app.environments.contains(notification.environment) else {
+      throw .notAdmitted("other_environment")
+    }
+    return bundleId
+  }
+
+  /// Makes the event of an admitted notification of either version.
+  func accept(
+    _ notification: ProvenNotification, of bundleId: String, at now: Int64,
+    _ preservesReceivedAt: Bool
+  ) -> Received {
+    let decoded = notification.decoded
+    let body =
+      switch notification.body {
+      case .jws(let jws): packer.body(jws)
+      case .canonical(let bytes): NewEvent.Body.bytes(bytes)
+      }
+    let event = NewEvent(
+      notificationUUID: decoded.notificationUUID, source: decoded.source,
+      environment: decoded.environment, bundleId: bundleId,
+      notificationType: decoded.notificationType, subtype: decoded.subtype,
+      originalTransactionId: decoded.originalTransactionId, signedDate: decoded.signedDate,
+      receivedAt: now, preservesReceivedAt: preservesReceivedAt, body: body,
+      bodySHA256: notification.bodySHA256)
+    return Received(event, notification, at: now)
+  }
+
+  private func quarantine(
+    _ refusal: Refusal, _ proven: NotificationProof.ProvenJWS, at now: Int64
+  ) -> Received {
+    let root = proven.document?.root
+    let content = ["data", "appData", "summary", "externalPurchaseToken"]
+      .compactMap { root?[$0] }.first
+    let bundleId = content?["bundleId"]?.string
+    let uuid = root?["notificationUUID"]?.string.flatMap { NotificationUUID($0) }
+    let item = NewQuarantine(
+      reason: refusal.code, isForeign: bundleId.map { apps[$0] == nil } ?? true, source: .v2,
+      notificationUUID: uuid,
+      environment: content?["environment"]?.string.map(Environment.init(rawValue:)),
+      bundleId: bundleId, notificationType: root?["notificationType"]?.string,
+      originalTransactionId: QuarantinedStream.v2(root),
+      signedDate: root?["signedDate"]?.integer, receivedAt: now, body: Array(proven.jws.text),
+      bodySHA256: proven.bodySHA256)
+    return Received(item, refusal: refusal)
+  }
+}

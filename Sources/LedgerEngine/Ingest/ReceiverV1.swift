@@ -1,0 +1,81 @@
+import AppStore
+import Configuration
+import JournalStore
+import Platform
+import SignedData
+import StrictJSON
+
+/// Receiving V1 notifications, which Apple deprecated and still sends to apps that never switched.
+extension Receiver {
+  /// Receives a V1 body. Only the shared secret authenticates it: it is compared, then removed
+  /// before anything is hashed, stored or logged.
+  func receive(v1 root: JSONElement, at now: Int64, _ preservesReceivedAt: Bool) throws(Refusal)
+    -> Received
+  {
+    guard !V1Secrets.isHidden(in: root) else { throw .malformed("v1_password") }
+    let owners = secrets.apps(root)
+    guard !owners.isEmpty else { throw .untrusted("v1_secret") }
+    return try receive(v1: V1Body(root), owners: owners, at: now, preservesReceivedAt)
+  }
+
+  /// Receives a canonical V1 body again, which was authenticated before it was quarantined.
+  ///
+  /// - Parameter bundleId: the app that it is for, as quarantine recorded it.
+  func receive(
+    v1Canonical body: [UInt8], of bundleId: String?, at now: Int64
+  ) throws(Refusal) -> Received {
+    guard let root = try? JSONDocument(parsing: body).root else { throw .malformed("json") }
+    var owners = Set(apps.values.filter { !$0.v1SecretDigests.isEmpty }.map(\.bundleId))
+    if let bundleId { owners.formIntersection([bundleId]) }
+    return try receive(v1: V1Body(root), owners: owners, at: now, false)
+  }
+
+  /// - Parameter owners: the apps whose secret matched.
+  private func receive(
+    v1 body: V1Body, owners: Set<String>, at now: Int64, _ preservesReceivedAt: Bool
+  ) throws(Refusal) -> Received {
+    guard let document = try? JSONDocument(parsing: body.bytes) else { throw .malformed("json") }
+    do throws(Refusal) {
+      let notification = DecodedNotification(
+        try mapError(Refusal.init, try V1Notification(document.root)), uuid: body.uuid)
+      let bundleId = try admit(notification, owners)
+      let proven = ProvenNotification(
+        notification, body: .canonical(body.bytes), bodySHA256: SHA256.hash(body.bytes))
+      return accept(proven, of: bundleId, at: now, preservesReceivedAt)
+    } catch {
+      guard case .notAdmitted = error else { throw error }
+      return quarantine(error, document.root, body, owners, at: now)
+    }
+  }
+
+  /// Checks that the notification is for an app whose secret matched, and returns its bundle id. A
+  /// body that names no app is for the one whose secret matched.
+  private func admit(
+    _ notification: DecodedNotification, _ owners: Set<String>
+  ) throws(Refusal) -> String {
+    guard let bundleId = notification.bundleId ?? (owners.count == 1 ? owners.first : nil),
+      owners.contains(bundleId), let app = apps[bundleId]
+    else { throw .notAdmitted("other_app") }
+    guard app.environments.contains(notification.environment) else {
+      throw .notAdmitted("other_environment")
+    }
+    return bundleId
+  }
+
+  private func quarantine(
+    _ refusal: Refusal, _ root: JSONElement, _ body: V1Body, _ owners: Set<String>, at now: Int64
+  ) -> Received {
+    // If the body names no app, the secret did, and it is gone afterwards: so record the app now.
+    let bundleId = root["bid"]?.string ?? (owners.count == 1 ? owners.first : nil)
+    let item = NewQuarantine(
+      reason: refusal.code, isForeign: false, source: .v1,
+      notificationUUID: body.uuid,
+      environment: root["environment"]?.string.map {
+        V1Notification.environments[$0] ?? Environment(rawValue: $0)
+      },
+      bundleId: bundleId, notificationType: root["notification_type"]?.string,
+      originalTransactionId: QuarantinedStream.v1(root), signedDate: nil, receivedAt: now,
+      body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
+    return Received(item, refusal: refusal)
+  }
+}

@@ -1,0 +1,15 @@
+/// What the writer is asked to do.
+package enum LedgerJob: Sendable {
+  case submit(Ledger.Submitted)
+  /// Removes one notification from quarantine.
+  case drop(Int64, @Sendable (Bool) -> Void)
+  /// Makes the built projection live.
+  case makeLive(
+    retaining: Int, unlessRolledBack: Bool, @Sendable (Ledger.ProjectionOutcome) -> Void)
+  case rollBack(@Sendable (Ledger.ProjectionOutcome) -> Void)
+  case prune(retaining: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
+  /// Folds the streams of one original transaction id again.
+  case refold(String, @Sendable ((streams: Int, changed: Int)?) -> Void)
+  /// Takes over the live projection after another thread caught it up, or opens another fold's.
+  case takeOverProjection(@Sendable () -> Void)
+}

@@ -1,0 +1,239 @@
+import AppStore
+import Encoding
+import Entitlements
+import JournalStore
+import StrictJSON
+
+/// Explains one row from the registers of the fold and the events they come from.
+struct ExplanationBuilder {
+  let document: RowDocument
+  let state: StreamState
+  let row: EntitlementRow
+  let durations: [String: Int64]
+  /// The stream's events by UUID: the keys of registers name them.
+  private let sources: [NotificationUUID: Explanation.Source]
+
+  init(
+    document: RowDocument, state: StreamState, row: EntitlementRow, events: [StoredEvent],
+    durations: [String: Int64]
+  ) {
+    self.document = document
+    self.state = state
+    self.row = row
+    self.durations = durations
+    sources = Dictionary(
+      events.map { ($0.notificationUUID, Explanation.Source($0)) }, uniquingKeysWith: { $1 })
+  }
+
+  private var entitlement: Entitlement { document.entitlement }
+  private var time: Int64 { entitlement.asOf }
+  private var rule: StatusRule { StatusRule(state, at: time) }
+
+  var explanation: Explanation {
+    Explanation(
+      row: document, verdict: verdict,
+      fields: [status, transaction] + [expiry, revocation, renewal, gap].compactMap { $0 },
+      next: next)
+  }
+
+  // MARK: The registers
+
+  private typealias Register = StreamState.TransactionRegister
+
+  private func register(_ transaction: Transaction?) -> Register? {
+    transaction.flatMap { state.transactions[$0.transactionId] }
+  }
+
+  private var shown: Register? { register(entitlement.transaction) }
+
+  private var head: Register? { register(row.head.map { row.transactions[$0] }) }
+
+  private func source(_ uuid: NotificationUUID?) -> Explanation.Source? {
+    uuid.flatMap { sources[$0] }
+  }
+
+  private func date(_ time: Int64) -> String { Timestamp.text(time) }
+
+  // MARK: Status
+
+  private var verdict: String {
+    let access = entitlement.givesAccess ? "has access" : "has no access"
+    return "At \(date(time)) this customer \(access): \(reason)."
+  }
+
+  /// Why the status is what it is, as the end of a sentence.
+  private var reason: String {
+    if let end = configuredEnd, entitlement.status == .expired, rule == .oneTime {
+      return "the non-renewing product lasted until \(date(end)) by the configuration"
+    }
+    return switch rule {
+    case .noTransaction: "no notification contains a transaction"
+    case .covered:
+      shown.map { $0.transaction.purchaseDate > time } ?? false
+        ? "the first period begins within a day, and Apple has charged for it"
+        : "a paid period includes this time" + paidThrough
+    case .paidWithoutTransaction(let end):
+      "Apple says that the subscription is active and renews at \(date(end)), but the transaction "
+        + "that paid for it was never delivered"
+    case .paidWithoutTransactionOver(let end):
+      "the renewal date that Apple gave, \(date(end)), has passed, and no event came since"
+    case .oneTime: "it is a one-time product, and it was not revoked" + configuredEndText
+    case .revoked(let since): "the purchase was revoked as of \(date(since))"
+    case .grace(let end):
+      "the renewal could not be charged, and the grace period runs until \(date(end))"
+    case .retry(let end):
+      "the renewal could not be charged; Apple retries until \(date(end)), without access"
+    case .over(let since):
+      since <= time
+        ? "the newest period ended at \(date(since))"
+        : "the newest period had not begun, and no other paid period includes this time"
+    }
+  }
+
+  private var paidThrough: String {
+    entitlement.expiresAt.map { ", paid through \(date($0))" } ?? ", and it has no end"
+  }
+
+  /// The end of a non-renewing product that the configuration gives a duration; nil for others.
+  private var configuredEnd: Int64? {
+    guard let head, head.transaction.expiresDate == nil, let product = head.transaction.productId,
+      durations[product] != nil
+    else { return nil }
+    return entitlement.expiresAt
+  }
+
+  private var configuredEndText: String {
+    configuredEnd.map { "; by the configuration it lasts until \(date($0))" } ?? ""
+  }
+
+  private var status: Explanation.Field {
+    let event: NotificationUUID? =
+      switch rule {
+      case .noTransaction, .retry, .paidWithoutTransaction, .paidWithoutTransactionOver:
+        state.renewal?.key.uuid
+      case .grace: state.status?.uuid ?? state.renewal?.key.uuid
+      case .covered: shown?.key.uuid
+      case .oneTime, .revoked, .over: head?.key.uuid
+      }
+    return Explanation.Field(
+      name: "status", value: .string(entitlement.status.rawValue), event: source(event),
+      why: reason.capitalizedFirst + ".")
+  }
+
+  // MARK: The transaction
+
+  private var transaction: Explanation.Field {
+    guard let shown else {
+      return Explanation.Field(
+        name: "transaction_id", value: .null, event: nil,
+        why: "No notification up to this time contains a transaction.")
+    }
+    return Explanation.Field(
+      name: "transaction_id", value: .string(shown.transaction.transactionId),
+      event: source(shown.key.uuid),
+      why: chosen + " " + newest("this transaction", version: shown.key.version)
+        + " Product, price, offer, start and account token come from it.")
+  }
+
+  private var chosen: String {
+    guard rule == .covered else {
+      return "No paid period includes this time; this transaction is the newest."
+    }
+    let start = shown?.transaction.purchaseDate ?? 0
+    return start > time
+      ? "No period has begun yet; this one is the first to begin within a day."
+      : "Of the paid periods that include this time, this one began last."
+  }
+
+  private func newest(_ what: String, version: Int64) -> String {
+    version == 1
+      ? "Of all notifications about \(what), Apple signed this one last."
+      : "Only V1 notifications name \(what); the evidence in this one is the newest."
+  }
+
+  private var expiry: Explanation.Field? {
+    guard let end = entitlement.expiresAt else { return nil }
+    let field = { (event: NotificationUUID?, why: String) in
+      Explanation.Field(
+        name: "expires_at", value: .integer(end), event: source(event), why: why)
+    }
+    if entitlement.hasGap {
+      return field(state.renewal?.key.uuid, "The renewal date Apple gave last, as there is a gap.")
+    }
+    if configuredEnd != nil {
+      return field(head?.key.uuid, "The purchase date plus the configured duration.")
+    }
+    if let last = row.transactions.last(where: { $0.expiresDate == end }) {
+      let isChain = last.transactionId != shown?.transaction.transactionId
+      return field(
+        register(last)?.key.uuid,
+        isChain
+          ? "Paid periods are uninterrupted up to transaction \(last.transactionId)."
+          : "The expiration date that Apple gives for the transaction.")
+    }
+    return field(
+      shown?.key.uuid, "Earlier than Apple's date: a purchase or a refund shortened the period.")
+  }
+
+  private var revocation: Explanation.Field? {
+    if let revoked = entitlement.revokedAt {
+      let revoking = state.transactions.values.first {
+        ($0.key.version == 1 ? $0.transaction.revocationDate : $0.cancel) == revoked
+      }
+      return Explanation.Field(
+        name: "revoked_at", value: .integer(revoked), event: source(revoking?.key.uuid),
+        why: "Apple revoked the purchase, and nothing signed later restored it.")
+    }
+    guard let head, let clear = head.clear else { return nil }
+    return Explanation.Field(
+      name: "revoked_at", value: .null, event: source(head.key.uuid),
+      why: "A refund was reversed: revocations dated up to \(date(clear)) have no effect.")
+  }
+
+  // MARK: The renewal
+
+  private var renewal: Explanation.Field? {
+    guard let register = state.renewal else { return nil }
+    let info = register.renewal
+    var parts: [String] = []
+    if let status = info.autoRenewStatus {
+      parts.append(status == 1 ? "auto-renew on" : "auto-renew off")
+    }
+    if let next = entitlement.pendingProductId { parts.append("next product \(next)") }
+    if let end = info.gracePeriodExpiresDate { parts.append("grace period until \(date(end))") }
+    if info.isInBillingRetryPeriod == true { parts.append("in billing retry") }
+    return Explanation.Field(
+      name: "auto_renew", value: .optional(entitlement.autoRenew), event: source(register.key.uuid),
+      why: newest("the renewal", version: register.key.version)
+        + (parts.isEmpty ? "" : " It says: \(parts.joined(separator: ", "))."))
+  }
+
+  private var gap: Explanation.Field? {
+    guard entitlement.hasGap else { return nil }
+    return Explanation.Field(
+      name: "gap", value: .boolean(true), event: source(state.renewal?.key.uuid),
+      why: "Apple's newest status is active, and its renewal date is after every period that was "
+        + "delivered: at least one paid period was never delivered.")
+  }
+
+  // MARK: The next transition
+
+  /// The next time at which status, access or product change unless another event arrives.
+  private var next: Explanation.Transition? {
+    let ends = [configuredEnd].compactMap { $0 }
+    let times = (row.spans.map(\.from) + ends).filter { $0 > time }.sorted()
+    for at in times {
+      guard let then = row.entitlement(at: at, durations: durations),
+        then.status != entitlement.status || then.productId != entitlement.productId
+      else { continue }
+      return Explanation.Transition(
+        at: at, status: then.status.rawValue, givesAccess: then.givesAccess,
+        productId: then.productId)
+    }
+    return nil
+  }
+}
+
+extension String {
+  fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}

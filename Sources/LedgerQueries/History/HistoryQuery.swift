@@ -1,0 +1,68 @@
+public import AppStore
+import JournalStore
+
+extension LedgerReader {
+  /// Quarantined notifications that a timeline shows at most: any developer's genuine notification
+  /// may name this customer.
+  private static let maximumQuarantined = 100
+
+  /// The timeline of an original transaction id; nil if there is none that may be shown.
+  ///
+  /// - Parameter isRaw: whether each entry has the decoded notification.
+  /// - Throws: `Failure.ambiguous` if several apps have the id and the question names neither;
+  ///   `Failure.store` if the journal cannot be read.
+  public func history(
+    _ originalTransactionId: String, environment: Environment?, bundleId: String?,
+    _ question: Question, isRaw: Bool = false
+  ) throws(Failure) -> History? {
+    // One state of the file for the whole answer, so that a notification which is admitted
+    // meanwhile is not shown twice.
+    try store { () throws(StoreError) in try journal.beginSnapshot() }
+    defer { journal.endSnapshot() }
+    let keys = try keys(originalTransactionId, environment, bundleId, question)
+    let known = try Self.only(keys)
+    let (quarantined, hasMore) = try quarantined(
+      about: originalTransactionId, environment, bundleId, question, isRaw: isRaw)
+    guard let key = known ?? quarantined.first?.key(originalTransactionId) else { return nil }
+    return History(
+      key, known == nil ? [] : try entries(of: key, question, isRaw: isRaw), quarantined,
+      hasMoreQuarantined: hasMore)
+  }
+
+  private func entries(
+    of key: StreamKey, _ question: Question, isRaw: Bool
+  ) throws(Failure) -> [HistoryEntry] {
+    try store { () throws(StoreError) in
+      var evolution = HistoryEvolution(key, durations)
+      var entries: [HistoryEntry] = []
+      let known = question.knownAt ?? .max
+      let redeliveries = try journal.redeliveries(of: key).filter { $0.value.firstAt <= known }
+      try journal.forEachEvent(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: known
+      ) { event, payload in
+        entries.append(evolution.add(event, payload, redeliveries[event.seq], isRaw: isRaw))
+      }
+      return entries
+    }
+  }
+
+  /// The quarantined notifications, of any app, that name the id and may be shown.
+  private func quarantined(
+    about originalTransactionId: String, _ environment: Environment?, _ bundleId: String?,
+    _ question: Question, isRaw: Bool
+  ) throws(Failure) -> ([QuarantinedEntry], hasMore: Bool) {
+    let limit = Self.maximumQuarantined
+    let found = try store { () throws(StoreError) in
+      try journal.quarantined(
+        about: originalTransactionId, environment: environment, bodies: isRaw, limit: limit + 1)
+    }
+    let shown = found.map { QuarantinedEntry($0, isRaw: isRaw) }.filter { entry in
+      (bundleId.map { $0 == entry.bundleId ?? $0 } ?? true)
+        && entry.receivedAt <= question.knownAt ?? .max
+        && entry.signedDate ?? entry.receivedAt <= question.asOf ?? .max
+        && question.covers(entry.key(originalTransactionId))
+    }
+    // Counted after the filter: only who may see all of them is told that there are more.
+    return (Array(shown.prefix(limit)), shown.count > limit)
+  }
+}

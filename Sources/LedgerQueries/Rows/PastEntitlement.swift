@@ -1,0 +1,27 @@
+import AppStore
+import Entitlements
+import JournalStore
+import LedgerEngine
+
+extension LedgerReader {
+  /// Folds a stream's row from the journal, from the events that Apple had signed and that we had
+  /// received by the times of the question.
+  ///
+  /// An event that cannot be folded is left out of a row as of now, as in a projection, where such
+  /// a row is marked (promise 9). An answer about the past must not lack an event: it fails.
+  func pastRow(of key: StreamKey, _ question: Question) throws(Failure) -> EntitlementRow {
+    try store { () throws(StoreError) in
+      var state = StreamState()
+      try journal.forEachPayload(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max
+      ) { (payload) throws(StoreError) in
+        if let event = try? JournaledNotification.foldEvent(payload) {
+          state.evolve(event)
+        } else if question.isAboutThePast {
+          throw .corrupt("the body of seq \(payload.seq)")
+        }
+      }
+      return EntitlementRow(state)
+    }
+  }
+}

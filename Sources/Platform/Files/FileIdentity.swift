@@ -1,0 +1,26 @@
+import Glibc
+
+/// Which inode a path names, its size, and when it was last changed. Equal identities mean equal
+/// content, unless a process has set the file's times back.
+public struct FileIdentity: Sendable, Equatable {
+  private let inode: UInt64
+  private let size: Int64
+  private let changed: [Int]
+
+  /// The identity of the file at a path.
+  ///
+  /// Uses stat(2) alone: opening and closing a database file would release the locks that SQLite
+  /// holds in this process (sqlite.org/howtocorrupt.html, section 2.2).
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
+  public static func of(_ path: String) throws(PlatformError) -> FileIdentity {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw .last("read the status of \(path)") }
+    return FileIdentity(
+      inode: UInt64(status.st_ino), size: Int64(status.st_size),
+      changed: [
+        status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+        status.st_ctim.tv_nsec,
+      ])
+  }
+}

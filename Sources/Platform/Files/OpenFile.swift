@@ -1,0 +1,85 @@
+import Glibc
+
+/// An open file descriptor, closed at the end of the value's life.
+///
+/// Every function throws `PlatformError.system`, which holds the path and errno.
+struct OpenFile: ~Copyable {
+  let descriptor: Int32
+
+  /// Opens a file; O_CREAT creates it with mode 0600.
+  static func open(_ path: String, _ flags: Int32) throws(PlatformError) -> OpenFile {
+    let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw .last("open \(path)") }
+    return OpenFile(descriptor: descriptor)
+  }
+
+  private init(descriptor: Int32) { self.descriptor = descriptor }
+
+  deinit { close(descriptor) }
+
+  func sync(path: String) throws(PlatformError) {
+    guard fsync(descriptor) == 0 else { throw .last("sync \(path)") }
+  }
+
+  /// The status of the open file (fstat(2)), also when its path names another file by now.
+  func status(path: String) throws(PlatformError) -> (isFile: Bool, isPrivate: Bool, size: Int64) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw .last("read the status of \(path)") }
+    return (
+      status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 == 0, Int64(status.st_size)
+    )
+  }
+
+  /// Throws EINVAL unless this is a plain file.
+  func requireFile(path: String) throws(PlatformError) {
+    guard try status(path: path).isFile else {
+      throw .system("use \(path), which is not a plain file", EINVAL)
+    }
+  }
+
+  /// Reads up to `limit` bytes from the descriptor's current offset.
+  func read(limit: Int, path: String) throws(PlatformError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: limit)
+    var filled = 0
+    while filled < limit {
+      let count = bytes.withUnsafeMutableBytes {
+        Glibc.read(descriptor, $0.baseAddress.map { $0 + filled }, limit - filled)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { throw .last("read \(path)") }
+      if count == 0 { break }
+      filled += count
+    }
+    bytes.removeLast(limit - filled)
+    return bytes
+  }
+
+  /// The last byte of a file of `size` bytes, which is above 0.
+  func lastByte(of size: Int64, path: String) throws(PlatformError) -> UInt8 {
+    var byte: UInt8 = 0
+    guard pread(descriptor, &byte, 1, off_t(size - 1)) == 1 else { throw .last("read \(path)") }
+    return byte
+  }
+
+  func write(_ bytes: ArraySlice<UInt8>, path: String) throws(PlatformError) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw .last("write \(path)") }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  /// Copies the rest of the file, up to its end.
+  func copy(to target: borrowing OpenFile, path: String) throws(PlatformError) {
+    var block = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = block.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { throw .last("read \(path)") }
+      if count == 0 { return }
+      try target.write(block[..<count], path: path)
+    }
+  }
+}

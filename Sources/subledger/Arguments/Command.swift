@@ -1,0 +1,90 @@
+/// One command: its name, its arguments, its help, and what runs it.
+struct Command: Sendable {
+  let name: String
+  /// One line, for the list of commands.
+  let summary: String
+  /// The rest of the description; empty if the summary says it all.
+  var details = ""
+  /// What follows `subledger NAME` in the usage line.
+  let usage: String
+  let flags: [Flag]
+  /// The operands that are fixed words, such as `list` of `quarantine`, for completions.
+  var operands: [String] = []
+  let example: String
+  let action: @Sendable (Arguments) throws(CommandError) -> ExitCode
+
+  struct Flag: Sendable {
+    let name: String
+    /// What the value is; nil for a flag that takes none.
+    let value: String?
+    let meaning: String
+
+    init(_ name: String, _ value: String, _ meaning: String) {
+      self.name = name
+      self.value = value
+      self.meaning = meaning
+    }
+
+    init(_ name: String, _ meaning: String) {
+      self.name = name
+      value = nil
+      self.meaning = meaning
+    }
+
+    static let json = Flag("--json", "print JSON, one object per line")
+    static let environment = Flag("--environment", "E", "Production (the default) or Sandbox")
+    static let bundle = Flag("--bundle-id", "ID", "needed only where two apps share the id")
+    static let asOf = Flag("--as-of", "T", "what Apple had signed by this time")
+    static let knownAt = Flag("--known-at", "T", "what the daemon had received by this time")
+    static let help = Flag("--help", "print help with an example")
+    static let common = [
+      Flag("--data", "DIR", "the data folder; also SUBLEDGER_DATA"),
+      Flag("--config", "FILE", "the configuration; also SUBLEDGER_CONFIG"),
+    ]
+  }
+
+  /// Runs the command, prints its error, and returns its exit code.
+  func run(_ arguments: [String]) -> ExitCode {
+    if name == "simulate" { return SimulateArguments.run(arguments) }
+    if arguments.contains("--help") || arguments.contains("-h") {
+      Terminal.print(help)
+      return .good
+    }
+    do throws(CommandError) {
+      let flags = flags + Flag.common
+      return try action(
+        try Arguments(
+          arguments, valued: flags.filter { $0.value != nil }.map(\.name),
+          plain: flags.filter { $0.value == nil }.map(\.name)))
+    } catch {
+      Terminal.error("subledger \(name): \(error.text)")
+      if case .usage = error { Terminal.error("see: subledger \(name) --help") }
+      return ExitCode(error)
+    }
+  }
+
+  var help: String {
+    var lines = TextWrapper()
+    lines.add("subledger \(name)" + (usage.isEmpty ? "" : " " + usage))
+    for paragraph in [summary, details] where !paragraph.isEmpty {
+      lines.addBlank()
+      lines.add(paragraph)
+    }
+    lines.addBlank()
+    for flag in flags + Flag.common {
+      let left = flag.name + (flag.value.map { " \($0)" } ?? "")
+      lines.add(left.padded(to: 22) + flag.meaning, indent: 2, hanging: 24)
+    }
+    lines.addBlank()
+    lines.add("Example:")
+    lines.add(example, indent: 2)
+    return lines.text
+  }
+}
+
+extension String {
+  /// The text, at least `width` columns wide, with at least one space at its end.
+  func padded(to width: Int) -> String {
+    self + String(repeating: " ", count: max(1, width - count))
+  }
+}

@@ -1,0 +1,37 @@
+import Configuration
+import JournalStore
+import LedgerQueries
+
+/// Why a command failed. Texts carry the next step.
+enum CommandError: Error {
+  case usage(String)
+  case configuration(ConfigurationError)
+  case store(StoreError)
+  case unavailable(String)
+  case findings(String)
+
+  var text: String {
+    switch self {
+    case .usage(let text), .unavailable(let text), .findings(let text): text
+    case .configuration(let error): error.description
+    case .store(let error): error.description
+    }
+  }
+
+  /// For a failed read.
+  static func read(_ failure: LedgerReader.Failure) -> CommandError {
+    switch failure {
+    case .notReady: .unavailable("the projection is being built; try again")
+    case .ambiguous: .usage("two apps have this id; choose one with --bundle-id ID")
+    case .store(let error): .store(error)
+    }
+  }
+
+  /// For an error of building a projection.
+  static func building(_ error: StoreError) -> CommandError {
+    error == .locked
+      ? .unavailable(
+        "the daemon or another rebuild is building a projection here; run this again later")
+      : .store(error)
+  }
+}

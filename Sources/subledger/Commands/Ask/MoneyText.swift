@@ -1,0 +1,53 @@
+import Encoding
+import StrictJSON
+
+/// Prices, offers and refunds as text. Nothing is rounded.
+enum MoneyText {
+  static func facts(_ money: JSONValue) -> [String] {
+    var facts: [String] = []
+    if let price = number(money["price"]) {
+      facts.append(amount(price, text(money["currency"])))
+    }
+    if let quantity = number(money["quantity"]), quantity != 1 {
+      facts.append("quantity \(quantity)")
+    }
+    let offer = ["offer_discount_type", "offer_identifier", "offer_period"]
+      .compactMap { text(money[$0]) }
+    if let type = number(money["offer_type"]) {
+      facts.append((["offer \(type)"] + offer).joined(separator: " "))
+    }
+    return facts + refund(money)
+  }
+
+  private static func refund(_ money: JSONValue) -> [String] {
+    guard let date = number(money["revocation_date"]) else { return [] }
+    var facts = ["revoked as of \(Timestamp.text(date))"]
+    if let type = text(money["revocation_type"]) { facts.append(type) }
+    if let reason = number(money["revocation_reason"]) { facts.append("reason \(reason)") }
+    if let share = number(money["revocation_percentage"]) {
+      facts.append("\(thousandths(share)) %")
+    }
+    return facts
+  }
+
+  /// - Parameter milliunits: thousandths of the currency's unit.
+  static func amount(_ milliunits: Int64, _ currency: String?) -> String {
+    thousandths(milliunits, fractionDigits: 2) + (currency.map { " \($0)" } ?? "")
+  }
+
+  private static func thousandths(_ value: Int64, fractionDigits minimum: Int = 0) -> String {
+    var digits = String(value.magnitude % 1000)
+    digits = String(repeating: "0", count: 3 - digits.count) + digits
+    while digits.count > minimum, digits.hasSuffix("0") { digits.removeLast() }
+    let whole = (value < 0 ? "-" : "") + String(value.magnitude / 1000)
+    return digits.isEmpty ? whole : "\(whole).\(digits)"
+  }
+
+  private static func number(_ value: JSONValue?) -> Int64? {
+    if case .integer(let number)? = value { number } else { nil }
+  }
+
+  private static func text(_ value: JSONValue?) -> String? {
+    if case .string(let text)? = value { text } else { nil }
+  }
+}

@@ -1,0 +1,49 @@
+import Configuration
+import Encoding
+import JournalStore
+import LedgerQueries
+import Platform
+import StrictJSON
+
+/// What the commands that ask about one customer share.
+enum QueryOptions {
+  /// The moment that is asked about.
+  ///
+  /// - Throws: `CommandError.usage` if a flag is not a time.
+  static func question(
+    _ arguments: Arguments
+  ) throws(CommandError) -> LedgerReader.Question {
+    LedgerReader.Question(
+      asOf: try arguments.time("--as-of"), knownAt: try arguments.time("--known-at"),
+      now: Clock.now())
+  }
+
+  /// A reader of the configured data folder.
+  ///
+  /// - Throws: `CommandError.configuration`, or `CommandError.store` if the folder has no journal
+  ///   that can be read.
+  static func reader(_ arguments: Arguments) throws(CommandError) -> LedgerReader {
+    let configuration = try arguments.configuration()
+    let folder = arguments.folder(configuration)
+    return try mapError(
+      CommandError.store, try LedgerReader(folder, durations: configuration.nonRenewingDurations))
+  }
+
+  /// An object as text: one line per member, with name and value.
+  static func table(_ value: JSONValue) -> String {
+    guard case .object(let members) = value else { return value.text }
+    return members.map { $0.0.padded(to: 26) + plain($0.0, $0.1) }.joined(separator: "\n")
+  }
+
+  /// A value as text: times in RFC 3339, null as a dash.
+  static func plain(_ name: String, _ value: JSONValue) -> String {
+    switch value {
+    case .null: return "–"
+    case .string(let text): return text
+    case .boolean(let isTrue): return isTrue ? "yes" : "no"
+    case .integer(let time) where name.hasSuffix("_at") || name == "as_of":
+      return Timestamp.text(time)
+    default: return value.text
+    }
+  }
+}

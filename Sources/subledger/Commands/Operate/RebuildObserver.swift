@@ -1,0 +1,17 @@
+import Platform
+
+/// Prints the progress of a rebuild, and stops it on ^C.
+struct RebuildObserver {
+  let progress = ProgressReporter("rebuild")
+  private let interruption = Interruption()
+
+  static let stopped = CommandError.unavailable(
+    "stopped; the live projection is unchanged, and the next rebuild continues from here")
+
+  init() { interruption.start() }
+
+  func shouldContinue(_ done: Int64, _ total: Int64) -> Bool {
+    progress.show(done, of: total)
+    return !interruption.isRequested
+  }
+}

@@ -1,0 +1,144 @@
+import Platform
+
+/// Completions for a shell, made from the table that `--help` is made from.
+enum Completions {
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    switch try arguments.operand("bash, zsh or fish") {
+    case "bash": Terminal.print(bash)
+    case "zsh": Terminal.print(zsh)
+    case "fish": Terminal.print(fish)
+    case let shell: throw .usage("unknown shell '\(shell)'; the shells are bash, zsh or fish")
+    }
+    return .good
+  }
+
+  private static var commands: [Command] { CommandTable.commands }
+
+  private static func flags(_ command: Command) -> [Command.Flag] {
+    command.flags + Command.Flag.common + [.help]
+  }
+
+  /// The fixed operands of a command; `help` also takes the names of commands.
+  private static func operands(_ command: Command) -> [String] {
+    command.operands + (command.name == "help" ? commands.map(\.name) : [])
+  }
+
+  /// Flags whose value is a path on this machine.
+  private static func isPath(_ flag: Command.Flag) -> Bool {
+    ["FILE", "DIR", "FILE|-"].contains(flag.value)
+  }
+
+  // MARK: bash
+
+  private static var bash: String {
+    let names = commands.map(\.name).joined(separator: " ")
+    var cases = ""
+    for command in commands {
+      let flags = flags(command).map(\.name).joined(separator: " ")
+      let operands = operands(command).joined(separator: " ")
+      cases += "    \(command.name)) flags='\(flags)' operands='\(operands)' ;;\n"
+    }
+    let paths = Set(commands.flatMap(flags).filter(isPath).map(\.name)).sorted()
+    let valued = Set(commands.flatMap(flags).filter { $0.value != nil && !isPath($0) }.map(\.name))
+    return """
+      # bash completion for subledger
+      _subledger() {
+        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= operands=
+        COMPREPLY=()
+        if [ "$COMP_CWORD" -eq 1 ]; then
+          COMPREPLY=($(compgen -W '\(names) --help --version' -- "$word"))
+          return
+        fi
+        case $before in
+          \(paths.joined(separator: "|"))) compopt -o filenames
+            COMPREPLY=($(compgen -f -- "$word")); return ;;
+          --environment) COMPREPLY=($(compgen -W 'Production Sandbox' -- "$word")); return ;;
+          \(valued.subtracting(["--environment"]).sorted().joined(separator: "|"))) return ;;
+        esac
+        case ${COMP_WORDS[1]} in
+      \(cases)  esac
+        case $word in
+          -*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
+          *) COMPREPLY=($(compgen -W "$operands" -- "$word"))
+            [ ${#COMPREPLY[@]} -gt 0 ] || { compopt -o filenames
+              COMPREPLY=($(compgen -f -- "$word")); } ;;
+        esac
+      }
+      complete -F _subledger subledger
+      """
+  }
+
+  // MARK: zsh
+
+  /// Quoted for zsh's single quotes, and for what `_arguments` and `_describe` split at.
+  private static func zshText(_ text: String) -> String {
+    text.replacing("'", with: "'\\''").replacing("[", with: "\\[").replacing("]", with: "\\]")
+      .replacing(":", with: "\\:")
+  }
+
+  private static var zsh: String {
+    let list = commands.map { "    '\($0.name):\(zshText($0.summary))'" }
+      .joined(separator: "\n")
+    var cases = ""
+    for command in commands {
+      var lines = flags(command).map { flag in
+        let action =
+          isPath(flag) ? ":_files" : flag.name == "--environment" ? ":(Production Sandbox)" : ":"
+        let value = flag.value.map { ":\(zshText($0))\(action)" } ?? ""
+        return "        '\(flag.name)[\(zshText(flag.meaning))]\(value)'"
+      }
+      let operands = operands(command).joined(separator: " ")
+      lines.append("        '*: :\(operands.isEmpty ? "_files" : "(\(operands))")'")
+      cases += "    \(command.name)) _arguments \\\n\(lines.joined(separator: " \\\n")) ;;\n"
+    }
+    return """
+      #compdef subledger
+      _subledger() {
+        local -a commands
+        commands=(
+      \(list)
+        )
+        if (( CURRENT == 2 )); then
+          _describe command commands
+          return
+        fi
+        local name=$words[2]
+        shift words
+        (( CURRENT-- ))
+        case $name in
+      \(cases)  esac
+      }
+      if [ "$funcstack[1]" = _subledger ]; then _subledger "$@"
+      else compdef _subledger subledger; fi
+      """
+  }
+
+  // MARK: fish
+
+  private static func fishText(_ text: String) -> String {
+    text.replacing("\\", with: "\\\\").replacing("'", with: "\\'")
+  }
+
+  private static var fish: String {
+    var lines = ["# fish completion for subledger", "complete -c subledger -f"]
+    for command in commands {
+      lines.append(
+        "complete -c subledger -n __fish_use_subcommand -a \(command.name) "
+          + "-d '\(fishText(command.summary))'")
+      let condition = "-n '__fish_seen_subcommand_from \(command.name)'"
+      let operands = operands(command).joined(separator: " ")
+      lines.append(
+        "complete -c subledger \(condition) " + (operands.isEmpty ? "-F" : "-a '\(operands)'"))
+      for flag in flags(command) {
+        var line = "complete -c subledger \(condition) -l \(flag.name.dropFirst(2))"
+        if flag.name == "--environment" {
+          line += " -x -a 'Production Sandbox'"
+        } else if flag.value != nil {
+          line += isPath(flag) ? " -r -F" : " -x"
+        }
+        lines.append(line + " -d '\(fishText(flag.meaning))'")
+      }
+    }
+    return lines.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,55 @@
+import LedgerAPI
+
+/// The HTTP interface, written from the table of routes and the table of refusals.
+enum HTTPTopic {
+  static var document: Document { Document(blocks: introduction + routes + refusals) }
+
+  private static let introduction: [Document.Block] = [
+    .heading("HTTP interface"),
+    .paragraph(
+      "The daemon accepts HTTP/1.1 on the address in the configuration's `listen`. TLS is left to "
+        + "a reverse proxy. /openapi.json of a running daemon describes the same routes for "
+        + "generators of clients."),
+    .paragraph(
+      "Routes marked \"token\" need a read token of the configuration. The other routes are open "
+        + "and reveal no data about customers."),
+    .code("curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/overview"),
+    .paragraph(
+      "POST /v1/notifications answers 200 only after the event is in the journal, synced to the "
+        + "disk: {\"outcome\":\"accepted\",\"seq\":7}. The outcome is duplicate if the journal "
+        + "already has an event with the uuid."),
+    .paragraph(
+      "Times in parameters are RFC 3339 (2026-01-31T10:00:00Z) or milliseconds since 1970 UTC. "
+        + "Times in answers are milliseconds since 1970 UTC. A parameter that is unknown, given "
+        + "twice or has an impossible value is refused with 400."),
+  ]
+
+  private static var routes: [Document.Block] {
+    [Document.Block.heading("Routes")]
+      + RouteDescription.all.map { route -> Document.Block in
+        let access = route.needsToken ? "  (token)" : ""
+        return .entry(
+          .init(
+            term: "\(route.method) \(route.path)\(access)", text: route.summary,
+            details: route.parameters.map { parameter -> Document.Entry in
+              let values = parameter.values.map { " \($0)." } ?? ""
+              return .init(term: parameter.name, text: parameter.meaning + values)
+            }))
+      }
+  }
+
+  private static var refusals: [Document.Block] {
+    [
+      Document.Block.heading("Refusals"),
+      .paragraph(
+        "A refusal is application/problem+json with the members type, title, status, detail, code "
+          + "and retryable. 4xx is for requests that will never become valid. 503 carries "
+          + "Retry-After: the same request can succeed later."),
+    ]
+      + RefusalDescription.all.map { refusal -> Document.Block in
+        let code = refusal.code.map { " \($0)" } ?? ""
+        let retryable = refusal.isRetryable ? "  (retryable)" : ""
+        return .entry(.init(term: "\(refusal.status)\(code)\(retryable)", text: refusal.detail))
+      }
+  }
+}

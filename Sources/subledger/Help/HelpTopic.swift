@@ -1,0 +1,30 @@
+/// A page of the documentation that `subledger help TOPIC` prints.
+enum HelpTopic: String, CaseIterable {
+  case configuration
+  case http
+  case exitCodes = "exit-codes"
+
+  var summary: String {
+    switch self {
+    case .configuration: "The configuration file: every key, with default and meaning."
+    case .http: "The HTTP interface: routes, parameters, refusals."
+    case .exitCodes: "What the exit code of a command means."
+    }
+  }
+
+  var document: Document {
+    switch self {
+    case .configuration: ConfigurationTopic.document
+    case .http: HTTPTopic.document
+    case .exitCodes:
+      Document(
+        blocks: [Document.Block.heading("Exit codes of every command")]
+          + ExitCode.allCases.map { code -> Document.Block in
+            .entry(.init(term: "\(code.rawValue)", text: code.meaning))
+          })
+    }
+  }
+
+  /// All topics in one sentence.
+  static let list = "Topics: \(allCases.map(\.rawValue).joined(separator: ", "))."
+}

@@ -1,0 +1,139 @@
+import Configuration
+import Foundation
+import Observability
+import StrictJSON
+import Support
+import Testing
+
+/// `help`, and the pages that are generated from tables.
+@Suite struct HelpTests {
+  private func run(_ arguments: String...) throws -> CommandResult {
+    try InitTests.WorkFolder().run(arguments)
+  }
+
+  @Test func `help prints what the help flag prints`() throws {
+    let help = try run("help")
+    #expect(help.code == 0 && help.errors.isEmpty)
+    #expect(try help.output == run("--help").output)
+    for topic in ["configuration", "http", "exit-codes"] {
+      #expect(help.output.contains("\n  \(topic) "), "\(topic)")
+    }
+    for command in ["serve", "simulate", "man", "help"] {
+      let page = try run("help", command)
+      #expect(page.code == 0 && page.output.contains("subledger \(command)"), "\(page)")
+      #expect(try page.output == run(command, "--help").output)
+    }
+  }
+
+  @Test(arguments: ["topic", "--topic", "Http"]) func `an unknown topic exits with 2`(
+    name: String
+  ) throws {
+    let unknown = try run("help", name)
+    #expect(unknown.code == 2 && unknown.output.isEmpty, "\(unknown)")
+    if !name.hasPrefix("-") {
+      #expect(unknown.errors.contains("configuration, http, exit-codes"), "\(unknown)")
+    }
+    #expect(try run("help", "http", "configuration").code == 2)
+  }
+
+  @Test func `every topic fits a terminal`() throws {
+    for topic in ["configuration", "http", "exit-codes"] {
+      let page = try run("help", topic)
+      #expect(page.code == 0 && page.errors.isEmpty, "\(page)")
+      for line in page.output.split(separator: "\n") { #expect(line.count <= 100, "\(line)") }
+    }
+  }
+
+  @Test func `the topic of exit codes has all of them`() throws {
+    let text = try run("help", "exit-codes").output
+    for code in 0...4 { #expect(text.contains("\n  \(code)\n"), "\(code)") }
+  }
+
+  // MARK: Configuration
+
+  @Test func `the configuration topic and manual page have every key`() throws {
+    let text = try run("help", "configuration").output
+    let page = try run("man", "subledger-config").output
+    for key in ConfigurationKey.table {
+      #expect(text.contains("\n  \(key.path)  (\(key.type); "), "\(key.path)")
+      #expect(page.contains("\\fB\(key.path)  (\(key.type); "), "\(key.path)")
+    }
+    for fact in [
+      "--log-level", "SUBLEDGER_LISTEN", "SUBLEDGER_DATA", "SUBLEDGER_LOG_LEVEL",
+      "SUBLEDGER_CONFIG", "$CREDENTIALS_DIRECTORY", "0600", "//", "sha256sum", "4194304",
+      "required for Production", "SIGHUP",
+    ] {
+      #expect(text.contains(fact), "\(fact)")
+    }
+  }
+
+  /// The reader's refusal of an unknown key lists the known ones.
+  @Test(arguments: ConfigurationKey.Parent.allCases)
+  func `the table of keys and the reader agree`(parent: ConfigurationKey.Parent) throws {
+    let object = "{\"no-such-key\":1}"
+    let text =
+      switch parent {
+      case .file: object
+      case .app: "{\"apps\":[\(object)]}"
+      case .readToken: "{\"readTokens\":[\(object)]}"
+      case .limits: "{\"limits\":\(object)}"
+      case .anchors: "{\"anchors\":\(object)}"
+      }
+    let work = try InitTests.WorkFolder()
+    let file = work.folder.appending(path: "config.json")
+    try Data(text.utf8).write(to: file)
+    let refusal = try #require(throws: ConfigurationError.self) {
+      try Configuration.load(file: file.path, variables: [:], listen: nil, data: nil)
+    }
+    #expect(refusal.problem.contains("no-such-key"), "\(refusal)")
+    let list = refusal.next.split(separator: "keys are ").last ?? ""
+    let accepted = list.matches(of: /[A-Za-z0-9]+/).map { String($0.0) }
+    let described = ConfigurationKey.table.filter { $0.parent == parent }.map(\.name)
+    #expect(described.count == Set(described).count && Set(described) == Set(accepted))
+  }
+
+  @Test func `the table of keys has the defaults that hold`() throws {
+    let configuration = try Configuration()
+    func usual(_ path: String) -> String? {
+      ConfigurationKey.table.first { $0.path == path }?.usual
+    }
+    #expect(usual("listen") == configuration.listen && usual("data") == configuration.data)
+    #expect(usual("trustedProxies") == configuration.trustedProxies.joined(separator: ", "))
+    #expect(usual("logLevel") == configuration.logLevel.rawValue)
+    #expect(usual("limits.bodyBytes") == "262144" && usual("limits.diskBytes") == "67108864")
+    #expect(usual("limits.connections") == "\(configuration.limits.connections)")
+    #expect(usual("anchors.events") == "1000" && usual("anchors.minutes") == "60")
+  }
+
+  // MARK: HTTP
+
+  /// The topic has every route of the OpenAPI document with its parameters.
+  @Test func `the HTTP topic has every route and refusal`() throws {
+    let installation = try Installation()
+    let daemon = try installation.startWithoutProjection()
+    let document = try #require(daemon.client().get("/openapi.json", token: nil)?.json)
+    try daemon.stop()
+    let text = try run("help", "http").output
+    let paths = try #require(document["paths"]?.members)
+    #expect(paths.count == 12)
+    for (path, operations) in paths {
+      for operation in operations.members {
+        let access = operation.value["security"] == nil ? "\n" : "  (token)\n"
+        let route = "\n  \(operation.name.uppercased()) \(path)\(access)"
+        let start = try #require(text.range(of: route), "\(route)").upperBound
+        let entry = text[start...].components(separatedBy: "\n\n")[0]
+        for parameter in operation.value["parameters"]?.elements ?? [] {
+          let name = try #require(parameter["name"]?.string)
+          #expect(entry.contains("\n      \(name) "), "\(route) \(name)")
+        }
+      }
+    }
+    for refusal in [
+      "400", "401 token", "404 not_found", "405 method", "415 media_type", "422",
+      "503  (retryable)",
+      "505 version", "application/problem+json", "Retry-After", "RFC 3339",
+    ] {
+      #expect(text.contains(refusal), "\(refusal)")
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import Configuration
+package import Foundation
+import LedgerEngine
+package import Simulator
+package import StrictJSON
+
+/// An installation as an operator has it: a data folder, a configuration, an authority it trusts,
+/// and the program. Everything is in a temporary folder, which is removed with the value.
+package final class Installation {
+  package let folder: URL
+  package let authority: SimulatedAuthority
+  /// The program that commands and daemons of this installation run.
+  package var program = RunningCommand.program
+  /// Environment variables of the program, in addition to those that are always passed on.
+  package var environment: [String: String] = [:]
+  /// A read token without restrictions.
+  package static let token = "e2e-token-of-the-backend-4711"
+  package static let otherAppsToken = "e2e-token-of-another-app-4712"
+  package static let sandboxToken = "e2e-token-of-the-sandbox-4713"
+
+  package var data: URL { folder.appending(path: "data") }
+  package var config: URL { folder.appending(path: "config.json") }
+  package var root: URL { folder.appending(path: "root.der") }
+  package var journal: URL { data.appending(path: "journal.sqlite") }
+
+  /// - Parameters:
+  ///   - authority: the authority of another installation, to share its notifications; nil for a
+  ///     new one.
+  ///   - files: the initial files of the data folder, by name.
+  package init(authority: SimulatedAuthority? = nil, files: [String: Data] = [:]) throws {
+    folder = FileManager.default.temporaryDirectory.appending(path: "sl-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    self.authority = try authority ?? SimulatedAuthority.make()
+    try Data(self.authority.root).write(to: root)
+    try configure()
+    guard !files.isEmpty else { return }
+    try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
+    for (name, bytes) in files { try bytes.write(to: data.appending(path: name)) }
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// Writes the configuration. By default it has one app in both environments.
+  ///
+  /// - Parameter more: members to add or to replace.
+  package func configure(
+    apps: [JSONValue] = [Installation.app()], with more: [(String, JSONValue)] = []
+  )
+    throws
+  {
+    let members: [(String, JSONValue)] = [
+      ("listen", .string("127.0.0.1:0")), ("data", .string(data.path)), ("apps", .array(apps)),
+      ("trustRoots", .array([.string(root.path)])),
+      (
+        "readTokens",
+        .array([
+          Self.token("backend", Self.token, []),
+          Self.token(
+            "other", Self.otherAppsToken,
+            [
+              ("bundleIds", .array([.string("com.example.other")]))
+            ]),
+          Self.token(
+            "sandbox", Self.sandboxToken,
+            [
+              ("environments", .array([.string("Sandbox")]))
+            ]),
+        ])
+      ),
+    ]
+    let replaced = Set(more.map(\.0))
+    try Data(JSONValue.object(members.filter { !replaced.contains($0.0) } + more).bytes)
+      .write(to: config)
+  }
+
+  package static func app(_ bundleId: String = "com.example.app", id: Int64 = 123_456_789)
+    -> JSONValue
+  {
+    .object([
+      ("bundleId", .string(bundleId)), ("appAppleId", .integer(id)),
+      ("environments", .array([.string("Production"), .string("Sandbox")])),
+    ])
+  }
+
+  package static func token(
+    _ name: String, _ text: String, _ lists: [(String, JSONValue)]
+  ) -> JSONValue {
+    .object(
+      [("name", .string(name)), ("sha256", .string(ReadAccess.digest(of: text)))] + lists)
+  }
+
+  // MARK: Notifications
+
+  /// The POST body of a notification.
+  package func sign(_ notification: JSONValue) throws -> [UInt8] {
+    try authority.sign(notification: notification)
+  }
+
+  /// An NDJSON file of these lines.
+  package func file(_ name: String, _ lines: [[UInt8]]) throws -> String {
+    let path = folder.appending(path: name)
+    try Data(lines.joined(separator: [0x0A]) + [0x0A]).write(to: path)
+    return path.path
+  }
+
+  // MARK: The program
+
+  /// Starts a daemon and waits until it answers reads, which get 503 until its projection has
+  /// caught up.
+  package func start() throws -> RunningDaemon {
+    let daemon = try startWithoutProjection()
+    let client = daemon.client()
+    let end = Date(timeIntervalSinceNow: 20 * RunningCommand.timeoutFactor)
+    while client.get("/v1/entitlements?limit=1")?.status == 503, Date() < end { usleep(5_000) }
+    return daemon
+  }
+
+  /// Starts a daemon and waits until it accepts notifications, whether it answers reads or not.
+  package func startWithoutProjection() throws -> RunningDaemon { try RunningDaemon(self) }
+
+  /// Runs a command with this installation's configuration, and waits until it exits.
+  package func run(_ arguments: String...) throws -> CommandResult {
+    try launch(arguments + ["--config", config.path]).finish()
+  }
+
+  /// Starts the program with exactly these arguments.
+  package func launch(_ arguments: [String]) throws -> RunningCommand {
+    try RunningCommand(arguments, in: folder, program: program, environment: environment)
+  }
+
+  /// The events that `events --json` lists.
+  package func events(_ arguments: String...) throws -> [JSONElement] {
+    let finished = try launch(["events", "--json", "--config", config.path] + arguments).finish()
+    guard finished.code == 0 else { throw TestFailure("events: \(finished)") }
+    return try finished.lines()
+  }
+
+  /// The exit code and the report of `verify --json`.
+  package func verify() throws -> (code: Int32, report: JSONElement) {
+    let finished = try run("verify", "--json")
+    guard let report = try finished.lines().last else { throw TestFailure("verify: \(finished)") }
+    return (finished.code, report)
+  }
+
+  /// The files of the data folder by name, without the lock and sockets.
+  package func files() throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: data.path) {
+      guard name != "lock", !name.hasSuffix(".sock") else { continue }
+      files[name] = try Data(wholeOf: data.appending(path: name))
+    }
+    return files
+  }
+
+  /// Another installation with a copy of this one's data.
+  package func copy() throws -> Installation {
+    try Installation(authority: authority, files: try files())
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+package import JournalStore
+import LedgerEngine
+import Platform
+package import StrictJSON
+import Testing
+
+/// What tests of projections and rebuilds share.
+extension Installation {
+  package var dataFolder: DataFolder { DataFolder(path: data.path) }
+
+  /// An installation with two notifications of each of this many customers, from `70000` on.
+  package static func renewing(_ customers: Int, product: String = "pro.monthly") throws
+    -> Installation
+  {
+    let installation = try Installation()
+    let lines = try (0..<customers * 2).map { number in
+      try installation.sign(
+        Sample.notification(number, otid: "\(70_000 + number % customers)")
+          .setting("data.transaction.productId", .string(product))
+          .setting("data.renewalInfo.productId", .string(product)))
+    }
+    let ingested = try installation.run("ingest", try installation.file("all", lines))
+    guard ingested.code == 0 else { throw TestFailure("ingest: \(ingested)") }
+    return installation
+  }
+
+  /// The projections that `rebuild --list --json` shows, the live one first.
+  package func projections() throws -> [JSONElement] {
+    let listed = try run("rebuild", "--list", "--json")
+    guard listed.code == 0 else { throw TestFailure("list: \(listed)") }
+    return try listed.lines()
+  }
+
+  package func roles() throws -> [String] { try projections().compactMap { $0["role"]?.string } }
+
+  /// The digest of the live projection, as `rebuild --list` shows it.
+  package func digest() throws -> String? { try projections().first?["digest"]?.string }
+
+  /// Changes the live projection while no daemon runs.
+  package func tamper(_ change: (Projection) throws -> Void) throws {
+    let name = try #require(try ProjectionList.read(dataFolder).live)
+    let projection = try Projection.open(dataFolder.projection(named: name))
+    try change(projection)
+    try projection.close()
+  }
+
+  /// Gives one customer the row of another.
+  package func swapRow(of id: String, for otherId: String) throws {
+    let projection = try ProjectionReader.open(dataFolder)
+    var row = try #require(try projection.rows(withOriginalTransactionId: id).first)
+    let other = try #require(try projection.rows(withOriginalTransactionId: otherId).first)
+    (row.state, row.lastSeq) = (other.state, other.lastSeq)
+    try tamper { try $0.replace(row) }
+  }
+
+  /// Runs SQL on the live projection's file.
+  package func executeInProjection(_ sql: String) throws {
+    let name = try #require(try ProjectionList.read(dataFolder).live)
+    let connection = try SQLiteConnection.open(dataFolder.projection(named: name), .write)
+    try connection.execute(sql)
+    try connection.checkpointTruncate()
+    connection.close()
+  }
+}
+
+/// Holds the lock of rebuilds, as another rebuild does, as long as the value exists.
+package final class FolderLockHolder {
+  private let lock: FolderLock
+
+  package init(_ folder: DataFolder) throws { lock = try folder.lockRebuild() }
+}

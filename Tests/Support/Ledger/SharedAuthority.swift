@@ -1,0 +1,14 @@
+import Simulator
+public import StrictJSON
+
+/// Signs in place of Apple, with one chain for all tests of a process.
+public enum SharedAuthority {
+  private static let authority = Result { try SimulatedAuthority.make() }
+
+  public static var root: [UInt8] { (try? authority.get().root) ?? [] }
+
+  /// The POST body of a decoded notification.
+  public static func sign(_ notification: JSONValue) throws -> [UInt8] {
+    try authority.get().sign(notification: notification)
+  }
+}

@@ -1,0 +1,59 @@
+package import Foundation
+import StrictJSON
+
+/// `subledger serve`, once it listens.
+package final class RunningDaemon {
+  package let command: RunningCommand
+  package let port: UInt16
+
+  package convenience init(_ installation: Installation) throws {
+    try self.init(
+      try installation.launch(["serve", "--config", installation.config.path]))
+  }
+
+  package convenience init(program: URL, config: String, in folder: URL) throws {
+    try self.init(
+      try RunningCommand(["serve", "--config", config], in: folder, program: program))
+  }
+
+  private init(_ command: RunningCommand) throws {
+    var found: UInt16?
+    try command.wait(20, "the daemon to listen") {
+      found = Self.port(in: command.errorsSoFar())
+      guard found != nil || command.isRunning else {
+        throw TestFailure("the daemon ended: \(command.errorsSoFar())")
+      }
+      return found != nil
+    }
+    self.command = command
+    port = found ?? 0
+  }
+
+  /// The port in the log line of the event `listening`; nil if there is none yet.
+  package static func port(in log: String) -> UInt16? {
+    for line in log.split(separator: "\n") {
+      guard let entry = try? JSONDocument(parsing: Array(line.utf8)).root,
+        entry["event"]?.string == "listening"
+      else { continue }
+      return entry["port"]?.integer.map { UInt16($0) }
+    }
+    return nil
+  }
+
+  package var log: String { command.errorsSoFar() }
+
+  package func client() -> Client { Client(port: port) }
+
+  /// Sends SIGTERM and waits until it exits.
+  @discardableResult
+  package func stop() throws -> CommandResult {
+    command.signal(SIGTERM)
+    return try command.finish(within: 20)
+  }
+
+  /// Sends SIGKILL and waits until it is gone.
+  package func crash() throws {
+    command.signal(SIGKILL)
+    try command.finish(within: 10)
+  }
+}
