@@ -1,0 +1,56 @@
+import AppStore
+import StrictJSON
+import Testing
+
+/// Decoding of the renewal information in V2 notifications.
+@Suite struct RenewalInfoTests {
+  private static let members: Members = [
+    "originalTransactionId": .string("1"), "productId": .string("a"),
+    "autoRenewProductId": .string("b"), "autoRenewStatus": .integer(1),
+    "renewalDate": .integer(2_000), "expirationIntent": .integer(2),
+    "isInBillingRetryPeriod": .boolean(true), "gracePeriodExpiresDate": .integer(3_000),
+    "priceIncreaseStatus": .integer(0), "appAccountToken": .string("t"),
+    "appTransactionId": .string("70"), "signedDate": .integer(1_100),
+    "commitmentInfo": .object([("commitmentAutoRenewStatus", .integer(1))]),
+  ]
+
+  private func decode(_ members: Members) throws -> RenewalInfo {
+    try RenewalInfo(members.parsed(), outerSignedDate: 9_000)
+  }
+
+  @Test func `every member is decoded`() throws {
+    var expected = RenewalInfo()
+    expected.originalTransactionId = "1"
+    (expected.productId, expected.autoRenewProductId) = ("a", "b")
+    (expected.autoRenewStatus, expected.expirationIntent) = (1, 2)
+    (expected.renewalDate, expected.gracePeriodExpiresDate) = (2_000, 3_000)
+    expected.isInBillingRetryPeriod = true
+    (expected.priceIncreaseStatus, expected.commitmentAutoRenewStatus) = (0, 1)
+    (expected.appAccountToken, expected.appTransactionId) = ("t", "70")
+    expected.signedDate = 1_100
+    #expect(try decode(Self.members) == expected)
+  }
+
+  @Test func `unknown members and members of another kind are ignored`() throws {
+    var expected = RenewalInfo()
+    expected.signedDate = 9_000
+    #expect(try decode([:]) == expected)
+    let members: Members = [
+      "new": .array([]), "productId": .integer(1), "autoRenewStatus": .string("1"),
+      "renewalDate": .string("2000"), "isInBillingRetryPeriod": .integer(1),
+      "commitmentInfo": .integer(1), "signedDate": .null,
+    ]
+    #expect(try decode(members) == expected)
+  }
+
+  @Test func `a date with a fraction is truncated`() throws {
+    let members = Self.members.with("renewalDate", .number("1767225600123.75"))
+    #expect(try decode(members).renewalDate == 1_767_225_600_123)
+  }
+
+  @Test func `NUL in the original transaction id is refused`() {
+    #expect(throws: PayloadFault.forbiddenCharacter) {
+      try decode(Self.members.with("originalTransactionId", .string("1\0")))
+    }
+  }
+}
