@@ -61,12 +61,9 @@ public protocol RequestHandler: AnyObject, SendableMetatype {
 }
 
 extension RequestHandler {
-  public func isQueued(_ context: Context) -> Bool { false }
   public func eventLoopIterationEnded() {}
   public func flush() {}
   public func overload() -> HTTPResponse { refuse(status: 503) }
-  public func recordRefusal(status: Int) {}
-  public func recordConnection(_ change: ConnectionChange) {}
 }
 
 /// Sends a response that comes later, through the reactor that owns the connection.

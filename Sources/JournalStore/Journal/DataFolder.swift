@@ -48,11 +48,6 @@ public struct DataFolder: Sendable, Hashable {
     guard errno == EEXIST else { throw StoreError(.last("make the folder \(path)")) }
   }
 
-  /// - Throws: what the file system reports, other than that nothing has this name.
-  public func exists() throws(StoreError) -> Bool {
-    try mapError(StoreError.init, try DurableFile.size(path)) != nil
-  }
-
   /// Whether the folder holds a journal.
   ///
   /// - Throws: `StoreError.foreign` when `journal.sqlite` is not a plain file: SQLite would open a

@@ -51,13 +51,6 @@ public final class JournalReader {
     try Meta(connection: connection).bytes(.journalId) ?? []
   }
 
-  /// The number of the schema, which is the number of the last migration.
-  ///
-  /// - Throws: what SQLite reports.
-  public func schema() throws(StoreError) -> Int {
-    try connection.statement("PRAGMA user_version").first { Int($0.int(0)) } ?? 0
-  }
-
   /// Whether the journal has the tables and columns of migration 2. A reader may open a journal to
   /// which no writer has applied it yet.
   func hasHistory() throws(StoreError) -> Bool {
