@@ -11,6 +11,7 @@ TEST     = SWIFT=$(SWIFT) .ci/tests
 SHARE    = $(DESTDIR)$(PREFIX)/share
 # The same program with changed fold rules, and how many customers `trial` compares.
 CHANGED  = .build/changed-rule
+CHANGED_BINARY = $(CURDIR)/$(CHANGED)/.build/release/subledger
 CUSTOMERS ?= 20000
 # Seconds of fuzzing for each parser, and how many hostile inputs are generated.
 FUZZ_SECONDS ?= 300
@@ -33,7 +34,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
-.PHONY: help deps build run test laws simulation storm trial test-console \
+.PHONY: help deps build run changed-rule test laws simulation storm trial test-console \
   test-contract screenshots tamper metrics test-tls disk torture hostile fuzz check bench-build \
   bench bench-large siege sanitize mutants install format clean
 
@@ -58,8 +59,11 @@ build: deps ## Builds the release binary
 run: build ## Runs the demo: a simulated App Store, the daemon, one customer; ^C stops it
 	@exec $(BINARY) demo --data $(DEMO)
 
-test: deps ## Runs all tests
-	$(TEST)
+changed-rule: deps ## Builds the program with a changed fold, for the tests that cross two folds
+	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
+
+test: changed-rule ## Runs all tests
+	SUBLEDGER_CHANGED_RULE=$(CHANGED_BINARY) $(TEST)
 
 laws: deps ## Checks the fold's properties on 2,000,000 random histories
 	SUBLEDGER_HISTORIES=2000000 $(TEST) --filter EntitlementsTests
@@ -71,10 +75,9 @@ simulation: deps ## Simulates 30,000 histories of the whole ledger with injected
 storm: deps ## Sends 200,000 posts over 64 connections; kills the daemon 60 times under load
 	SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 $(TEST) --filter 'StormTests|CrashTests'
 
-trial: build ## Compares, applies and rolls back a changed fold for 20,000 customers
-	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
+trial: build changed-rule ## Compares, applies and rolls back a changed fold for 20,000 customers
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
-	  SUBLEDGER_CHANGED_RULE=$(CURDIR)/$(CHANGED)/.build/release/subledger \
+	  SUBLEDGER_CHANGED_RULE=$(CHANGED_BINARY) \
 	  $(TEST) --filter '^EndToEndTests\.Release'
 
 test-console: build ## Tests the console in headless Chromium and validates /openapi.json
