@@ -24,7 +24,7 @@ enum DemoCommand {
     Log.setLevel(.warning)
     let daemon = try Daemon.start(configuration)
     let address = "127.0.0.1:\(daemon.server.port)"
-    Terminal.print("subledger listens on http://\(address), its data lies in \(folder)/data")
+    Terminal.print("subledger listens on http://\(address), its data is in \(folder)/data")
     let interruption = Interruption()
     interruption.start()
     do throws(CommandError) {
