@@ -1,4 +1,3 @@
-import AppStore
 import Configuration
 import HTTPServer
 import LedgerEngine
@@ -19,7 +18,7 @@ extension LedgerHandler {
     case .overview:
       let question = Overview.Question(
         hours: query.integer("hours", of: route), now: Clock.now(),
-        environment: query["environment"].map(Environment.init(rawValue:)),
+        environment: query.environment,
         bundleId: query["bundle_id"], token: token)
       service.overview.ask(question, service.configuration) { found in
         sender.send(found.map { .json($0) } ?? Problem.response(.unavailable("overview")))

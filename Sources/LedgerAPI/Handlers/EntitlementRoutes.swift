@@ -47,7 +47,8 @@ enum EntitlementRoutes {
     _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
     let document = try reader.entitlement(
-      id, environment: environment(query), bundleId: query["bundle_id"], question(query, token))
+      id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
+      question(query, token))
     return document.map { .json($0.json) } ?? Problem.notFound
   }
 
@@ -56,7 +57,8 @@ enum EntitlementRoutes {
     _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
     let history = try reader.history(
-      id, environment: environment(query), bundleId: query["bundle_id"], question(query, token),
+      id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
+      question(query, token),
       isRaw: query.isTrue("raw"))
     return history.map { .json($0.json) } ?? Problem.notFound
   }
@@ -71,7 +73,7 @@ enum EntitlementRoutes {
     filter.appTransactionId = query["app_transaction_id"]
     filter.productId = query["product_id"]
     filter.bundleId = query["bundle_id"]
-    filter.environment = query["environment"].map(Environment.init(rawValue:))
+    filter.environment = query.environment
     if let name = query["status"], !filter.setStatus(name) { return Problem.badQuery }
     let after = query["after"].map { PageCursor.key($0, for: token) }
     if case .some(.none) = after { return Problem.badQuery }
@@ -83,10 +85,6 @@ enum EntitlementRoutes {
       ("object", .string("list")), ("items", .array(page.rows.map(\.json))),
       ("next_page", .optional(page.next.map { PageCursor.text($0, for: token) })),
     ])
-  }
-
-  private static func environment(_ query: QueryString) -> Environment {
-    query["environment"].map(Environment.init(rawValue:)) ?? .production
   }
 
   private static func question(

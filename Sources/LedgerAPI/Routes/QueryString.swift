@@ -1,5 +1,5 @@
+import AppStore
 import Encoding
-import LedgerEngine
 
 /// The query of a request, parsed strictly: known names, each at most once, percent-decoded
 /// (RFC 3986), with valid values.
@@ -31,6 +31,9 @@ package struct QueryString {
 
   /// The decoded value; nil if the parameter is absent.
   package subscript(_ name: String) -> String? { values[name] }
+
+  /// The environment that is asked for; nil if the parameter is absent.
+  var environment: Environment? { values["environment"].map(Environment.init(rawValue:)) }
 
   /// A time in milliseconds since 1970; nil if the parameter is absent.
   func time(_ name: String) -> Int64? { values[name].flatMap(Timestamp.parse) }

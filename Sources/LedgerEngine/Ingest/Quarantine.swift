@@ -1,4 +1,3 @@
-import Configuration
 public import JournalStore
 
 /// Admits quarantined notifications after the configuration was corrected.
