@@ -87,7 +87,10 @@ let package = Package(
       ["AppStore", "Observability", "SignedData", "Platform", "StrictJSON", "Encoding"]),
     module(
       "JournalStore",
-      ["CSQLite", "CZstd", "Migrations", "AppStore", "SignedData", "Platform", "Encoding"]),
+      [
+        "CSQLite", "CZstd", "Migrations", "Entitlements", "AppStore", "SignedData", "Platform",
+        "Encoding",
+      ]),
     module("Entitlements", ["AppStore"]),
     module("AppStore", ["StrictJSON", "Encoding"]),
     module("SignedData", ["COpenSSL", "StrictJSON", "Encoding"]),

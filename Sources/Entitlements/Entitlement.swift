@@ -1,4 +1,4 @@
-public import AppStore
+import AppStore
 
 /// What a customer may use at a given time: an answer of an `EntitlementRow`.
 ///
@@ -19,8 +19,9 @@ public struct Entitlement: Sendable, Equatable {
   /// The time that the answer is about.
   public let asOf: Int64
   public let status: Status
-  /// That of the period that covers the time, else the newest one; nil if only a renewal is known.
-  public let transaction: Transaction?
+  /// Of the transaction whose period covers the time, else of the newest one; nil if only a renewal
+  /// is known.
+  public let purchase: Purchase?
   public let productId: String?
   /// Until when the customer has paid; nil if the product does not expire.
   public let expiresAt: Int64?
@@ -31,7 +32,9 @@ public struct Entitlement: Sendable, Equatable {
   /// At least one paid period was never delivered: Apple reports a later renewal date than the
   /// transactions do.
   public let hasGap: Bool
-  public let renewal: RenewalInfo?
+  public let priceIncrease: EntitlementRow.PriceIncrease?
+  /// Whether a commitment to monthly payments is renewed at its end.
+  public let commitmentAutoRenew: Bool?
 
   public var givesAccess: Bool { status.givesAccess }
 }

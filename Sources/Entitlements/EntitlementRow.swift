@@ -1,10 +1,10 @@
-public import AppStore
+import AppStore
 
 /// The entitlement of one stream at every time: a row of a projection.
 ///
 /// An answer changes only at known times, so a row is a list of spans with one answer each. Reading
 /// a row looks a time up in it and evaluates no rule of the fold. A row that another version of the
-/// fold made therefore keeps that version's answers until a new projection is made live.
+/// fold made therefore keeps that version's answers.
 ///
 /// Configuration is not part of the fold: how long a non-renewing product lasts is applied when a
 /// row is read.
@@ -14,33 +14,65 @@ public struct EntitlementRow: Sendable, Equatable {
     /// Milliseconds since 1970; `Int64.min` for the first span.
     public var from: Int64
     public var status: Entitlement.Status
-    /// Index in `transactions` of the one that covers the span, else of the newest.
-    public var transaction: Int?
+    /// Index in `purchases` of the transaction that covers the span, else of the newest.
+    public var purchase: Int?
     public var productId: String?
     public var expiresAt: Int64?
-    /// The next renewal is for another product.
-    public var isPending: Bool
     /// At least one paid period was never delivered.
     public var hasGap: Bool
+
+    public init(
+      from: Int64, status: Entitlement.Status, purchase: Int?, productId: String?,
+      expiresAt: Int64?, hasGap: Bool
+    ) {
+      self.from = from
+      self.status = status
+      self.purchase = purchase
+      self.productId = productId
+      self.expiresAt = expiresAt
+      self.hasGap = hasGap
+    }
+  }
+
+  /// What the customer answered to a price increase. The raw value is Apple's priceIncreaseStatus.
+  public enum PriceIncrease: Int64, Sendable {
+    case pending = 0
+    case accepted = 1
+  }
+
+  /// What ends by a configured duration: the newest transaction, of a product that does not renew.
+  public struct Lasting: Sendable, Equatable {
+    public var productId: String
+    /// The purchase date, milliseconds since 1970.
+    public var from: Int64
+
+    public init(productId: String, from: Int64) {
+      self.productId = productId
+      self.from = from
+    }
   }
 
   /// How many events of the stream were folded.
-  public internal(set) var eventCount: Int64 = 0
-  public internal(set) var lastEvent: StreamState.LastEvent?
-  public internal(set) var renewal: RenewalInfo?
-  /// Sorted by purchase date, then by register key, then by transaction id.
-  public internal(set) var transactions: [Transaction] = []
-  /// Index in `transactions` of the newest that counts.
-  public internal(set) var head: Int?
+  public var eventCount: Int64 = 0
+  public var lastEvent: StreamState.LastEvent?
+  public var autoRenew: Bool?
+  /// The product of the next renewal, by the renewal information.
+  public var renewalProductId: String?
+  public var gracePeriodExpiresAt: Int64?
+  public var priceIncrease: PriceIncrease?
+  public var commitmentAutoRenew: Bool?
   /// From when the newest transaction is revoked, milliseconds since 1970.
-  public internal(set) var revokedAt: Int64?
+  public var revokedAt: Int64?
+  public var lasting: Lasting?
   /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction
   /// that names one.
-  public internal(set) var previousOriginalTransactionId: String?
+  public var previousOriginalTransactionId: String?
+  /// Those that spans refer to, in the order of their first span.
+  public var purchases: [Purchase] = []
   /// In ascending order of time; empty if no event carried a transaction or a renewal.
-  public internal(set) var spans: [Span] = []
+  public var spans: [Span] = []
 
-  init() {}
+  public init() {}
 
   /// The row of a stream.
   public init(_ state: StreamState) { self.init(state, Periods(state)) }
@@ -49,22 +81,36 @@ public struct EntitlementRow: Sendable, Equatable {
   ///   - periods: those of `state`.
   ///   - time: makes the row valid at this time alone, at less cost; nil for all times.
   init(_ state: StreamState, _ periods: Periods, only time: Int64? = nil) {
+    let renewal = state.renewal?.renewal
     eventCount = state.eventCount
     lastEvent = state.lastEvent
-    renewal = state.renewal?.renewal
+    autoRenew = renewal?.autoRenewStatus.map { $0 == 1 }
+    renewalProductId = renewal?.autoRenewProductId
+    gracePeriodExpiresAt = renewal?.gracePeriodExpiresDate
+    priceIncrease = renewal?.priceIncreaseStatus.flatMap(PriceIncrease.init)
+    commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
     previousOriginalTransactionId = state.previousOriginalTransactionId
-    transactions = periods.registers.map(\.transaction)
-    head = periods.head
     revokedAt = periods.revokedAt
+    lasting = periods.head.flatMap { Lasting(periods.registers[$0].transaction) }
     guard !state.isEmpty else { return }
     var evaluator = StatusEvaluator(periods, renewal, code: state.status?.status)
+    var known = [Int?](repeating: nil, count: periods.registers.count)
     for time in time.map({ [$0] }) ?? StatusEvaluator.breakpoints(periods, renewal) {
       evaluator.move(to: time)
-      let span = evaluator.span
+      var span = evaluator.span
+      if let index = span.purchase {
+        if known[index] == nil {
+          known[index] = purchases.count
+          purchases.append(Purchase(periods.registers[index].transaction))
+        }
+        span.purchase = known[index]
+      }
       if let last = spans.last, last.isSameAnswer(as: span) { continue }
       spans.append(span)
     }
   }
+
+  // MARK: Answers
 
   /// The answer at a time; nil if no event carried a transaction or a renewal.
   ///
@@ -72,51 +118,86 @@ public struct EntitlementRow: Sendable, Equatable {
   ///   - time: milliseconds since 1970.
   ///   - durations: milliseconds that non-renewing products last, by product id.
   public func entitlement(at time: Int64, durations: [String: Int64] = [:]) -> Entitlement? {
-    guard let span = span(at: time) else { return nil }
-    let lasting = lasting(durations)
-    let isOver = span.status == .active && lasting.map { $0 <= time } ?? false
-    let autoRenew = renewal?.autoRenewStatus.map { $0 == 1 }
+    guard let index = spanIndex(at: time) else { return nil }
+    let span = spans[index]
+    let end = lastingEnd(durations)
     return Entitlement(
-      asOf: time, status: isOver ? .expired : span.status,
-      transaction: span.transaction.map { transactions[$0] }, productId: span.productId,
-      expiresAt: lasting ?? span.expiresAt,
-      gracePeriodExpiresAt: renewal?.gracePeriodExpiresDate, revokedAt: revokedAt,
-      autoRenew: autoRenew,
-      pendingProductId: span.isPending ? renewal?.autoRenewProductId : nil, hasGap: span.hasGap,
-      renewal: renewal)
+      asOf: time, status: status(of: span, at: time, end),
+      purchase: span.purchase.map { purchases[$0] }, productId: span.productId,
+      expiresAt: end ?? span.expiresAt, gracePeriodExpiresAt: gracePeriodExpiresAt,
+      revokedAt: revokedAt, autoRenew: autoRenew, pendingProductId: pendingProductId(in: span),
+      hasGap: span.hasGap, priceIncrease: priceIncrease, commitmentAutoRenew: commitmentAutoRenew)
   }
 
-  private func span(at time: Int64) -> Span? {
+  /// The status and the span that answer at a time, and the time in which they do: from the first,
+  /// until the second, exclusive; nil: for ever.
+  public func current(
+    at time: Int64, durations: [String: Int64]
+  ) -> (status: Entitlement.Status, span: Int, from: Int64, until: Int64?)? {
+    guard let index = spanIndex(at: time) else { return nil }
+    let span = spans[index]
+    var from = span.from
+    var until = index + 1 < spans.count ? spans[index + 1].from : nil
+    let end = lastingEnd(durations)
+    if let end, span.status == .active {
+      if end <= time { from = max(from, end) } else { until = min(until ?? end, end) }
+    }
+    return (status(of: span, at: time, end), index, from, until)
+  }
+
+  private func status(of span: Span, at time: Int64, _ end: Int64?) -> Entitlement.Status {
+    span.status == .active && end.map { $0 <= time } ?? false ? .expired : span.status
+  }
+
+  private func spanIndex(at time: Int64) -> Int? {
     var low = 0
     var high = spans.count
     while low < high {
       let middle = (low + high) / 2
       if spans[middle].from <= time { low = middle + 1 } else { high = middle }
     }
-    return low > 0 ? spans[low - 1] : nil
+    return low > 0 ? low - 1 : nil
+  }
+
+  /// The product of the next renewal, if it is another one. Compares bytes.
+  private func pendingProductId(in span: Span) -> String? {
+    guard autoRenew == true, let next = renewalProductId else { return nil }
+    let isSame = span.productId.map { $0.utf8.elementsEqual(next.utf8) } ?? false
+    return isSame ? nil : next
   }
 
   /// When a non-renewing subscription ends by its product's configured duration; nil if none is
-  /// configured. V1 does not give the product type; there a configured duration implies it.
-  private func lasting(_ durations: [String: Int64]) -> Int64? {
-    guard !durations.isEmpty, let head, transactions[head].expiresDate == nil,
-      transactions[head].type ?? "Non-Renewing Subscription" == "Non-Renewing Subscription",
-      let product = transactions[head].productId, let duration = durations[product]
+  /// configured.
+  private func lastingEnd(_ durations: [String: Int64]) -> Int64? {
+    guard !durations.isEmpty, let lasting, let duration = durations[lasting.productId] else {
+      return nil
+    }
+    return lasting.from.advanced(orBoundBy: duration)
+  }
+}
+
+extension EntitlementRow.Lasting {
+  /// Nil if a configured duration does not apply. V1 does not give the product type; there a
+  /// configured duration implies it.
+  fileprivate init?(_ transaction: Transaction) {
+    guard transaction.expiresDate == nil, let product = transaction.productId,
+      transaction.type ?? "Non-Renewing Subscription" == "Non-Renewing Subscription"
     else { return nil }
-    return transactions[head].purchaseDate.advanced(orBoundBy: duration)
+    self.init(productId: product, from: transaction.purchaseDate)
   }
 }
 
 extension EntitlementRow.Span {
   func isSameAnswer(as other: Self) -> Bool {
-    var same = other
-    same.from = from
-    return same == self && same.hasSameProduct(as: self)
+    status == other.status && purchase == other.purchase && expiresAt == other.expiresAt
+      && hasGap == other.hasGap && hasSameProduct(as: other)
   }
 
   /// Compares bytes: `String` calls two encodings of one accented letter equal.
   private func hasSameProduct(as other: Self) -> Bool {
-    guard let one = productId, let two = other.productId else { return true }
+    guard let one = productId, let two = other.productId else {
+      return productId == nil && other.productId == nil
+    }
     return one.utf8.elementsEqual(two.utf8)
   }
 }

@@ -51,7 +51,7 @@ struct Periods {
   private let latestEnds: [Int64]
 
   init(_ state: StreamState) {
-    let registers = state.transactions.values.sorted(by: Self.isEarlier)
+    let registers = state.transactions.values.sorted(by: Register.beginsEarlier)
     let revocations = registers.map(Self.revocation)
     let purchases = Purchases(registers, revocations)
     let all = registers.indices.map { index in
@@ -120,13 +120,6 @@ struct Periods {
     return paidThrough
   }
 
-  private static func isEarlier(_ one: Register, _ other: Register) -> Bool {
-    let (a, b) = (one.transaction, other.transaction)
-    if a.purchaseDate != b.purchaseDate { return a.purchaseDate < b.purchaseDate }
-    if one.key != other.key { return one.key < other.key }
-    return a.transactionId.utf8.lexicographicallyPrecedes(b.transactionId.utf8)
-  }
-
   /// From when a transaction is revoked; nil if it is not. A reversal voids every revocation dated
   /// before it; a later refund counts again.
   static func revocation(of register: Register) -> Int64? {
@@ -184,5 +177,23 @@ private struct Purchases {
       return other
     }
     return min(startsWithoutReason[early], other ?? .max)
+  }
+}
+
+extension StreamState.TransactionRegister {
+  /// The order of a row's periods: purchase date, register key, transaction id.
+  package static func beginsEarlier(_ one: Self, _ other: Self) -> Bool {
+    let (a, b) = (one.transaction, other.transaction)
+    if a.purchaseDate != b.purchaseDate { return a.purchaseDate < b.purchaseDate }
+    if one.key != other.key { return one.key < other.key }
+    return a.transactionId.utf8.lexicographicallyPrecedes(b.transactionId.utf8)
+  }
+}
+
+extension StreamState {
+  /// The newest transaction that counts; if none counts, the newest of all.
+  package var newestTransactionId: String? {
+    let periods = Periods(self)
+    return periods.head.map { periods.registers[$0].transaction.transactionId }
   }
 }

@@ -56,26 +56,17 @@ struct StatusEvaluator {
     }
   }
 
-  /// The answer from this time on.
+  /// The answer from this time on; its `purchase` is an index in the registers.
   var span: EntitlementRow.Span {
-    let product = productId
-    return EntitlementRow.Span(
-      from: time, status: rule.status, transaction: coveringPeriod ?? periods.head,
-      productId: product, expiresAt: expiresAt, isPending: isPending(product), hasGap: hasGap)
+    EntitlementRow.Span(
+      from: time, status: rule.status, purchase: coveringPeriod ?? periods.head,
+      productId: productId, expiresAt: expiresAt, hasGap: hasGap)
   }
 
   private var productId: String? {
     if hasGap, coveringPeriod == nil { return renewal?.productId ?? renewal?.autoRenewProductId }
     guard let shown = coveringPeriod ?? periods.head else { return renewal?.productId }
     return periods.registers[shown].transaction.productId
-  }
-
-  /// Whether the next renewal is for another product.
-  private func isPending(_ product: String?) -> Bool {
-    guard renewal?.autoRenewStatus == 1, let next = renewal?.autoRenewProductId else {
-      return false
-    }
-    return !(product.map { $0.utf8.elementsEqual(next.utf8) } ?? false)
   }
 
   private var expiresAt: Int64? {

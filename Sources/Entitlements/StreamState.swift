@@ -95,6 +95,17 @@ public struct StreamState: Sendable, Equatable {
     public var subtype: String?
     /// Milliseconds since 1970; the evidence time for V1.
     public var signedDate: Int64
+
+    public init(
+      seq: Int64, uuid: NotificationUUID, notificationType: String, subtype: String? = nil,
+      signedDate: Int64
+    ) {
+      self.seq = seq
+      self.uuid = uuid
+      self.notificationType = notificationType
+      self.subtype = subtype
+      self.signedDate = signedDate
+    }
   }
 
   /// By transactionId.
@@ -149,10 +160,12 @@ public struct StreamState: Sendable, Equatable {
     var last: String?
     for register in transactions.values {
       guard let text = value(register.transaction), text != last else { continue }
-      found.insert(text)
+      if let last { found.insert(last) }
       last = text
     }
     if let other, other != last { found.insert(other) }
+    guard !found.isEmpty else { return last.map { [$0] } ?? [] }
+    if let last { found.insert(last) }
     return found.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }

@@ -99,15 +99,18 @@ import Testing
         events.append(event)
         continue
       }
-      guard let row = asOf(events, event.signedDate), !row.givesAccess,
-        row.transaction?.expiresDate != nil, row.gracePeriodExpiresAt ?? .min <= event.signedDate,
-        row.renewal?.renewalDate ?? .min <= event.signedDate
+      let signed = event.signedDate
+      let state = folded(events.filter { $0.signedDate <= signed })
+      let renewal = state.renewal?.renewal
+      guard let row = Entitlement(state, at: signed), !row.givesAccess,
+        let shown = row.purchase.flatMap({ state.transactions[$0.transactionId] })?.transaction,
+        shown.expiresDate != nil, row.gracePeriodExpiresAt ?? .min <= signed,
+        renewal?.renewalDate ?? .min <= signed
       else { continue }
       let isOver = event.notificationType == "EXPIRED"
-      let signed = event.signedDate
-      event.transaction = row.transaction
+      event.transaction = shown
       event.transaction?.signedDate = signed
-      event.renewal = row.renewal
+      event.renewal = renewal
       event.renewal?.signedDate = event.signedDate
       event.renewal?.isInBillingRetryPeriod = !isOver
       event.status = event.renewal == nil ? nil : isOver ? 2 : 3

@@ -9,7 +9,7 @@ import Testing
   @Test func `a decoded state equals the encoded one`() {
     for seed in 1...1500 {
       var chance = SplitMix64(seed: UInt64(seed))
-      let state = folded((0..<chance.below(5)).map { Self.event($0, &chance) })
+      let state = RandomEvent.state(&chance)
       #expect(Self.reread(state) == state, "seed \(seed)")
     }
   }
@@ -17,7 +17,7 @@ import Testing
   @Test func `every member of a transaction is in the bytes`() {
     var chance = SplitMix64(seed: 3)
     for _ in 0..<50 {
-      let full = Self.transaction(&chance, isFull: true)
+      let full = RandomEvent.transaction(&chance, isFull: true)
       for (name, clear) in Self.clearings {
         var less = full
         clear(&less)
@@ -34,16 +34,15 @@ import Testing
       var chance = SplitMix64(seed: UInt64(seed))
       let bytes = (0..<chance.below(120)).map { _ in UInt8(truncatingIfNeeded: chance.next()) }
       Self.readAndUse(bytes)
-      // The format's number first, so that more than the first byte is read.
-      Self.readAndUse([5] + bytes)
-      Self.readAndUse([5] + bytes.map { $0 & 3 })
+      // Small numbers are counts, flags and lengths more often, so that more bytes are read.
+      Self.readAndUse(bytes.map { $0 & 3 })
     }
   }
 
   @Test func `truncated and damaged bytes are safe to decode`() {
     var chance = SplitMix64(seed: 9)
     for _ in 0..<200 {
-      let bytes = folded((0..<3).map { Self.event($0, &chance) }).encoded()
+      let bytes = folded((0..<3).map { RandomEvent.event($0, &chance) }).encoded()
       for cut in [1, bytes.count / 2, bytes.count - 1] {
         #expect(StreamState(decoding: Array(bytes[..<cut])) == nil)
       }
@@ -56,8 +55,8 @@ import Testing
     }
   }
 
-  /// No state has one transaction twice, ids out of order, or a count that more events could make
-  /// overflow.
+  /// No state has one transaction twice, predecessors out of order, or a count that more events
+  /// could make overflow.
   @Test func `bytes that no state encodes to are refused`() throws {
     let state = folded(
       ["7", "8"].enumerated().map { index, id in
@@ -75,21 +74,21 @@ import Testing
       for value in UInt8.min ... .max {
         var changed = bytes
         changed[offset] = value
-        guard let found = StreamState(decoding: changed),
-          let row = EntitlementRow(decoding: changed, lastSeq: nil)
-        else { continue }
+        guard let found = StreamState(decoding: changed) else { continue }
         read += 1
-        #expect(found.transactions.count == row.transactions.count, "\(offset) \(value)")
+        #expect(StreamState(decoding: found.encoded()) == found, "\(offset) \(value)")
         let ids = found.previousOriginalTransactionIds.map { Array($0.utf8) }
         #expect(zip(ids, ids.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
       }
     }
     #expect(read > bytes.count, "most changed bytes can be decoded")
-    // The event count follows format and flags: 2 as a zigzag varint.
-    let count = try #require(bytes.indices.first { $0 == 2 + Int(bytes[1]) })
-    try #require(bytes[count] == 4)
+    // The id of the second transaction becomes that of the first.
+    let id = try #require(bytes.indices.last { bytes[$0] == 0x38 && bytes[$0 - 1] == 1 })
+    #expect(StreamState(decoding: bytes[..<id] + [0x37] + bytes[(id + 1)...]) == nil)
+    // The event count is the first number: 2 as a zigzag varint.
+    try #require(bytes[0] == 4)
     let most: [UInt8] = [0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]
-    let counted = Array(bytes[..<count]) + most + Array(bytes[(count + 1)...])
+    let counted = most + bytes[1...]
     #expect(StreamState(decoding: counted) == nil)
   }
 
@@ -120,26 +119,17 @@ import Testing
     #expect(back.currency.map { Array($0.utf8) } == Array("cafe\u{301}".utf8))
   }
 
-  @Test func `the row can be decoded without the registers`() {
-    for seed in 1...500 {
-      var chance = SplitMix64(seed: UInt64(seed))
-      let state = folded((0..<chance.below(5)).map { Self.event($0, &chance) })
-      let row = EntitlementRow(decoding: state.encoded(), lastSeq: state.lastEvent?.seq)
-      #expect(row == EntitlementRow(state), "seed \(seed)")
-    }
-  }
-
-  // MARK: Random states
+  // MARK: States
 
   private static func reread(_ state: StreamState) -> StreamState? {
     StreamState(decoding: state.encoded(), lastSeq: state.lastEvent?.seq)
   }
 
   private static func readAndUse(_ bytes: [UInt8]) {
-    _ = EntitlementRow(decoding: bytes, lastSeq: nil)?.entitlement(at: 0)
     guard let state = StreamState(decoding: bytes) else { return }
     #expect(StreamState(decoding: state.encoded()) == state)
     _ = Entitlement(state, at: 0)
+    _ = EntitlementRow(state).entitlement(at: 0)
   }
 
   private static func state(_ transaction: Transaction) -> StreamState {
@@ -150,83 +140,9 @@ import Testing
     ])
   }
 
-  private static func event(_ number: Int64, _ chance: inout SplitMix64) -> FoldEvent {
-    var event = FoldEvent(
-      seq: chance.below(.max), uuid: NotificationUUID(high: chance.next(), low: chance.next()),
-      notificationType: text(&chance) ?? "REFUND_REVERSED", subtype: text(&chance),
-      signedDate: integer(&chance) ?? 0, status: chance.pick([nil, 1, 3, 5]))
-    if !chance.once(in: 3) { event.transaction = transaction(&chance, isFull: false) }
-    if chance.once(in: 2) { event.renewal = renewal(&chance) }
-    return event
-  }
-
-  private static func text(_ chance: inout SplitMix64) -> String? {
-    chance.pick([
-      nil, "", "basic.m", "\u{1F980} r\u{E9}", "1000", String(chance.below(50)),
-      // Almost a number or a UUID, which have forms of their own.
-      "007", "999999999999999999", "1000000000000000000", "+5", "USD",
-      "3b8fa75c-f197-4cbf-ad88-38c290f2a4b3", "3B8FA75C-F197-4CBF-AD88-38C290F2A4B3",
-      "3b8fa75c-f197-4cbf-ad88-38c290f2a4b", "3b8fa75cf-197-4cbf-ad88-38c290f2a4b3",
-    ])
-  }
-
-  private static func integer(_ chance: inout SplitMix64) -> Int64? {
-    chance.pick([nil, 0, -1, .max, .min, chance.below(1 << 41), -chance.below(99)])
-  }
-
-  private static func renewal(_ chance: inout SplitMix64) -> RenewalInfo {
-    var renewal = RenewalInfo()
-    renewal.originalTransactionId = text(&chance)
-    renewal.productId = text(&chance)
-    renewal.autoRenewProductId = text(&chance)
-    renewal.autoRenewStatus = integer(&chance)
-    renewal.renewalDate = integer(&chance)
-    renewal.expirationIntent = integer(&chance)
-    renewal.isInBillingRetryPeriod = chance.pick([nil, true, false])
-    renewal.gracePeriodExpiresDate = integer(&chance)
-    renewal.priceIncreaseStatus = integer(&chance)
-    renewal.commitmentAutoRenewStatus = integer(&chance)
-    renewal.appAccountToken = text(&chance)
-    renewal.appTransactionId = text(&chance)
-    renewal.signedDate = integer(&chance) ?? 0
-    return renewal
-  }
-
-  private static func transaction(_ chance: inout SplitMix64, isFull: Bool) -> Transaction {
-    var transaction = Transaction()
-    for field in texts { transaction[keyPath: field] = isFull ? "full" : text(&chance) }
-    for field in integers { transaction[keyPath: field] = isFull ? 7 : integer(&chance) }
-    transaction.transactionId = isFull ? "1" : text(&chance) ?? "1000"
-    transaction.purchaseDate = integer(&chance) ?? 0
-    transaction.signedDate = integer(&chance) ?? 0
-    transaction.isUpgraded = isFull || chance.once(in: 2)
-    if isFull || chance.once(in: 2) {
-      transaction.commitment = Transaction.Commitment(
-        billingPeriodNumber: chance.below(12), totalBillingPeriods: 12,
-        commitmentExpiresDate: isFull ? 5 : integer(&chance))
-    }
-    return transaction
-  }
-
-  private static var texts: [WritableKeyPath<Transaction, String?>] {
-    [
-      \.originalTransactionId, \.previousOriginalTransactionId, \.webOrderLineItemId,
-      \.appTransactionId, \.appAccountToken, \.productId, \.subscriptionGroupIdentifier, \.type,
-      \.inAppOwnershipType, \.transactionReason, \.currency, \.storefront, \.offerIdentifier,
-      \.offerDiscountType, \.offerPeriod, \.revocationType, \.billingPlanType,
-    ]
-  }
-
-  private static var integers: [WritableKeyPath<Transaction, Int64?>] {
-    [
-      \.expiresDate, \.quantity, \.price, \.offerType, \.revocationDate, \.revocationReason,
-      \.revocationPercentage,
-    ]
-  }
-
   private static var clearings: [(String, (inout Transaction) -> Void)] {
-    texts.map { field in ("\(field)", { $0[keyPath: field] = nil }) }
-      + integers.map { field in ("\(field)", { $0[keyPath: field] = nil }) } + [
+    RandomEvent.texts.map { field in ("\(field)", { $0[keyPath: field] = nil }) }
+      + RandomEvent.integers.map { field in ("\(field)", { $0[keyPath: field] = nil }) } + [
         ("isUpgraded", { $0.isUpgraded = false }), ("commitment", { $0.commitment = nil }),
         ("commitmentExpiresDate", { $0.commitment?.commitmentExpiresDate = nil }),
       ]

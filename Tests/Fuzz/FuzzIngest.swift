@@ -145,7 +145,7 @@ extension FuzzTarget {
     guard StreamState(decoding: state.encoded()) == state else { return "a state is lost" }
     for time in [Int64.min, -1, 0, event.signedDate, .max] {
       guard let entitlement = Entitlement(state, at: time, durations: ["a": .max]) else { continue }
-      if entitlement.givesAccess, entitlement.transaction == nil { return "access from nothing" }
+      if entitlement.givesAccess, entitlement.purchase == nil { return "access from nothing" }
     }
     var twice = state
     twice.evolve(event)

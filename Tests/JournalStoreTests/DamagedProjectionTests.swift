@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Foundation
 import JournalStore
 import Platform
@@ -11,19 +12,21 @@ import Testing
   private let identity = ProjectionIdentity(
     foldVersion: 1, fingerprint: "f1", journalId: [UInt8](repeating: 7, count: 16))
 
-  private func row(_ number: Int, _ state: [UInt8]) -> ProjectedRow {
-    ProjectedRow(
-      key: StreamKey(
-        environment: "Production", bundleId: "com.example.app", originalTransactionId: "\(number)"),
-      state: state)
+  private func key(_ number: Int) -> StreamKey {
+    StreamKey(
+      environment: "Production", bundleId: "com.example.app", originalTransactionId: "\(number)")
+  }
+
+  private func row(_ number: Int, _ state: Int) -> FoldedStream {
+    FoldedStream(key(number), StreamState(number: state))
   }
 
   private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
 
-  private func release(_ folder: DataFolder, _ state: UInt8, keeping count: Int = 2) throws {
+  private func release(_ folder: DataFolder, _ state: Int, keeping count: Int = 2) throws {
     let building = folder.buildingProjection(1)
     let built = try Projection.create(building, identity)
-    try built.commit(rows: [row(1, [state])], foldedThrough: 2, hash: hash(2))
+    try built.commit(rows: [row(1, state)], foldedThrough: 2, hash: hash(2))
     try built.close()
     try ProjectionFile.goLive(building, in: folder, foldVersion: 1, keeping: count)
   }
@@ -48,12 +51,12 @@ import Testing
     try scratch.folder.create()
     do {
       let projection = try Projection.create(path, identity)
-      try projection.commit(rows: [row(1, [2])], foldedThrough: 3, hash: hash(3))
+      try projection.commit(rows: [row(1, 2)], foldedThrough: 3, hash: hash(3))
     }
     let before = try inode(path + "-wal")
     let again = try Projection.open(path)
     #expect(try inode(path + "-wal") != before)
-    #expect(try again.row(of: row(1, []).key)?.state == [2])
+    #expect(try again.read(key(1)) == row(1, 2))
   }
 
   /// The writer has a reference to the row, and must notice that another program removed the row.
@@ -62,14 +65,14 @@ import Testing
     let path = scratch.folder.projection(named: "entitlements-1.sqlite")
     try scratch.folder.create()
     let projection = try Projection.create(path, identity)
-    try projection.commit(rows: [row(1, [1]), row(2, [2])], foldedThrough: 2, hash: hash(2))
-    let reference = try #require(try projection.row(of: row(1, []).key)).reference
+    try projection.commit(rows: [row(1, 1), row(2, 2)], foldedThrough: 2, hash: hash(2))
+    let reference = try #require(try projection.stream(key(1))).reference
     let (digest, other) = (projection.digest, try SQLiteConnection.open(path, .write))
     try other.execute("DELETE FROM entitlement WHERE original_transaction_id = '1'")
     other.close()
     #expect(throws: StoreError.corrupt("a row of \(path) is missing")) {
       try projection.commit(foldedThrough: 3, hash: hash(3)) { () throws(StoreError) in
-        try projection.write(row(1, [3]), over: reference)
+        try projection.write(StatePacker().pack(row(1, 3)), over: reference, at: 0)
       }
     }
     #expect(projection.foldedThrough == 2 && projection.digest == digest)
@@ -87,7 +90,7 @@ import Testing
     try release(scratch.folder, 1)
     let path = scratch.folder.projection(named: "entitlements-1.sqlite")
     let projection = try Projection.open(path)
-    try projection.commit(rows: [row(1, [2])], foldedThrough: 3, hash: hash(3))
+    try projection.commit(rows: [row(1, 2)], foldedThrough: 3, hash: hash(3))
     let reader = try ProjectionReader.open(scratch.folder)
     try reader.beginSnapshot()
     #expect(try reader.foldedThrough() == 3)
@@ -96,7 +99,7 @@ import Testing
     }
     #expect(spent < .seconds(2))
     reader.endSnapshot()
-    #expect(try Projection.open(path).row(of: row(1, []).key)?.state == [2])
+    #expect(try Projection.open(path).read(key(1)) == row(1, 2))
     _ = lock.path
   }
 
@@ -106,12 +109,12 @@ import Testing
     let lock = try scratch.folder.lock()
     try release(scratch.folder, 1, keeping: 0)
     let reader = try ProjectionReader.open(scratch.folder)
-    for state in UInt8(2)...5 {
+    for state in 2...5 {
       try release(scratch.folder, state, keeping: 0)
       let live = try ProjectionList.read(scratch.folder).live ?? ""
       let projection = try Projection.open(scratch.folder.projection(named: live))
-      try projection.commit(rows: [row(2, [state])], foldedThrough: 3, hash: hash(3))
-      #expect(try reader.row(of: row(1, []).key)?.state == [1])
+      try projection.commit(rows: [row(2, state)], foldedThrough: 3, hash: hash(3))
+      #expect(try reader.row(of: key(1)) == row(1, 1).projected)
       #expect(try reader.count() == 1)
     }
     _ = lock.path
@@ -145,13 +148,13 @@ import Testing
       scratch.folder.projection(named: "a"), scratch.folder.projection(named: "b")
     )
     var dice = Dice(state: 5)
-    let rows = (0..<200).map { row($0, dice.bytes(1 + $0 % 40)) }
+    let rows = (0..<200).map { row($0, Int(dice.next() % 1_000)) }
     let first = try Projection.create(one, identity)
     try first.commit(rows: rows, foldedThrough: 1, hash: hash(1))
     let second = try Projection.create(other, identity)
     for row in rows.shuffled() {
-      try second.replace(self.row(Int(row.key.originalTransactionId) ?? 0, [9]))
-      try second.replace(row)
+      try second.replace(FoldedStream(row.key, StreamState(number: 9)), over: nil)
+      try second.replace(row, over: try second.stream(row.key)?.reference)
     }
     #expect(first.digest == second.digest)
     var sum = [Int](repeating: 0, count: 32)

@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Foundation
 import JournalStore
 import Platform
@@ -12,11 +13,13 @@ import Testing
 
   private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
 
-  private func row(_ number: Int, _ state: [UInt8]) -> ProjectedRow {
-    ProjectedRow(
-      key: StreamKey(
-        environment: "Production", bundleId: "com.example.app", originalTransactionId: "\(number)"),
-      state: state)
+  private func key(_ number: Int) -> StreamKey {
+    StreamKey(
+      environment: "Production", bundleId: "com.example.app", originalTransactionId: "\(number)")
+  }
+
+  private func row(_ number: Int, _ state: Int) -> FoldedStream {
+    FoldedStream(key(number), StreamState(number: state))
   }
 
   private func condition(
@@ -49,8 +52,12 @@ import Testing
     #expect(try Projection.open(path).foldedThrough == 5)
     try Data("nothing".utf8).write(to: URL(filePath: path))
     #expect(try condition(path, identity) == .damaged)
-    try ProjectionFile.putAside(path)
+    let retained = ["entitlements-2.sqlite", "entitlements-3.sqlite"]
+    let names = [retained[0], "entitlements-1.sqlite", retained[1]]
+    try ProjectionList(names: names).write(scratch.folder)
+    try ProjectionFile.putAside(path, in: scratch.folder)
     #expect(try condition(path, identity) == .absent)
+    #expect(try ProjectionList.read(scratch.folder).names == retained)
     _ = lock.path
   }
 
@@ -59,7 +66,7 @@ import Testing
     let path = scratch.folder.buildingProjection(1)
     let build = try Projection.Build(through: 7, hash: hash(7))
     let first = try Projection.create(path, identity, toBuild: build)
-    try first.add(built: [row(1, [1])], before: 2, events: 3)
+    try first.add(built: [StatePacker().pack(row(1, 1))], before: 2, events: 3)
     #expect(throws: StoreError.self) { try ProjectionReader.open(scratch.folder) }
     #expect(try condition(path, identity) == .unfinished)
     #expect(try condition(path, identity, head: 6) == .ahead(foldedThrough: 7))
@@ -70,7 +77,7 @@ import Testing
     let second = try Projection.open(path)
     #expect(second.build?.nextStream == 2 && second.build?.events == 3)
     #expect(second.foldedThrough == 0)
-    try second.add(built: [row(2, [2])], before: 3, events: 4)
+    try second.add(built: [StatePacker().pack(row(2, 2))], before: 3, events: 4)
     try second.finishBuilding()
     #expect(second.foldedThrough == 7 && second.build == nil)
     try second.close()
@@ -78,47 +85,51 @@ import Testing
     #expect(try ProjectionReader.open(scratch.folder, path: path).count() == 2)
   }
 
-  @Test func `going live and rolling back each take one rename`() throws {
+  @Test func `going live takes one rename and retains what was live`() throws {
     let scratch = try Scratch()
     let folder = scratch.folder
     let lock = try folder.lock()
-    func release(_ state: UInt8, _ version: Int) throws {
+    func release(_ state: Int, _ version: Int) throws {
       let building = folder.buildingProjection(version)
       let built = try Projection.create(building, identity)
-      try built.commit(rows: [row(1, [state])], foldedThrough: 2, hash: hash(2))
+      try built.commit(rows: [row(1, state)], foldedThrough: 2, hash: hash(2))
       #expect(throws: StoreError.self) {
         try ProjectionFile.goLive(building, in: folder, foldVersion: version, keeping: 2)
       }
       try built.close()
       try ProjectionFile.goLive(building, in: folder, foldVersion: version, keeping: 2)
     }
-    func live() throws -> [UInt8]? {
-      try ProjectionReader.open(folder).rows(withOriginalTransactionId: "1").first?.state
-    }
     try release(1, 1)
-    #expect(try live() == [1])
-    #expect(try ProjectionFile.rollBack(folder) == nil)
+    #expect(try live(folder) == 1)
     try release(2, 1)
     try release(3, 2)
-    #expect(
-      try ProjectionList.read(folder).names == [
-        "entitlements-2.sqlite", "entitlements-1.2.sqlite", "entitlements-1.sqlite",
-      ])
+    let names = ["entitlements-2.sqlite", "entitlements-1.2.sqlite", "entitlements-1.sqlite"]
+    #expect(try ProjectionList.read(folder).names == names)
+    #expect(try live(folder) == 3)
     let old = try ProjectionReader.open(folder)
-    #expect(try ProjectionFile.rollBack(folder) != nil)
-    #expect(try ProjectionList.read(folder).isHeld)
-    #expect(try live() == [2] && old.row(of: row(1, []).key)?.state == [3])
+    // As a rollback does: the retained one is named first.
+    try ProjectionList.read(folder).with(live: names[1]).write(folder)
+    #expect(try ProjectionList.read(folder).names == [names[1], names[0], names[2]])
+    #expect(try live(folder) == 2 && old.row(of: key(1)) == row(1, 3).projected)
     // A second rollback returns to the newer projection.
-    #expect(try ProjectionFile.rollBack(folder) != nil && live() == [3])
+    try ProjectionList.read(folder).with(live: names[0]).write(folder)
+    #expect(try live(folder) == 3)
     #expect(try ProjectionFile.prune(folder, keeping: 1) == ["entitlements-1.sqlite"])
     #expect(
       try scratch.files().keys.filter { $0.hasSuffix(".sqlite") }.sorted() == [
-        "entitlements-1.2.sqlite", "entitlements-2.sqlite",
+        "entitlements-1.2.sqlite", "entitlements-2.sqlite", "entitlements.sqlite",
       ])
     try release(4, 1)
-    #expect(try !ProjectionList.read(folder).isHeld)
-    #expect(try live() == [4] && ProjectionList.read(folder).names.count == 3)
+    #expect(try live(folder) == 4 && ProjectionList.read(folder).names.count == 3)
     _ = lock.path
+  }
+
+  /// The number of the live row's state, which the folder's link leads to as well.
+  private func live(_ folder: DataFolder) throws -> Int? {
+    let live = try ProjectionReader.open(folder).streams(withOriginalTransactionId: "1").first
+    let linked = try FileManager.default.destinationOfSymbolicLink(atPath: folder.liveProjection)
+    #expect(try linked == ProjectionList.read(folder).live)
+    return live.flatMap { StreamState(decoding: $0.state)?.number }
   }
 
   /// A line of the list is only used as a file name in the folder.

@@ -156,9 +156,17 @@ func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.
 
 extension Projection {
   /// Writes rows after reading the reference of each.
-  func commit(rows: [ProjectedRow], foldedThrough: Int64, hash: [UInt8]) throws(StoreError) {
+  func commit(rows: [FoldedStream], foldedThrough: Int64, hash: [UInt8]) throws(StoreError) {
+    let packer = StatePacker()
     try commit(foldedThrough: foldedThrough, hash: hash) { () throws(StoreError) in
-      for row in rows { try write(row, over: try self.row(of: row.key)?.reference) }
+      for row in rows {
+        try write(packer.pack(row), over: try stream(row.key)?.reference, at: clock())
+      }
     }
+  }
+
+  /// The row and the state of a stream, as they are stored.
+  func read(_ key: StreamKey) throws(StoreError) -> FoldedStream? {
+    try stream(key).map { FoldedStream(key, $0.state, broken: $0.broken) }
   }
 }

@@ -26,8 +26,8 @@ import Testing
       }
       let hash = [UInt8](repeating: 1, count: 32)
       try fold.fold(Array(steps), through: 3, hash: hash, journal: journal)
-      let first = try fold.projection.row(of: Self.key("7000"))
-      let second = try fold.projection.row(of: Self.key("7001"))
+      let first = try fold.projection.stream(Self.key("7000"))
+      let second = try fold.projection.stream(Self.key("7001"))
       #expect(first?.broken == "the body of seq 1 cannot be read")
       #expect(second?.broken == "the body of seq 2 cannot be read")
       #expect(fold.projection.foldedThrough == 3)

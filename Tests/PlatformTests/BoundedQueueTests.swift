@@ -76,4 +76,16 @@ import Testing
     threads.forEach { $0.join() }
     #expect(isInOrder && next == [500, 500, 500, 500] && queue.count == 0)
   }
+
+  @Test func `an order is queued behind a full queue and takes no place of it`() {
+    let queue = BoundedQueue<Int>(capacity: 2)
+    #expect(queue.enqueue(contentsOf: [1, 2, 3]) == 2)
+    #expect(queue.enqueueBeyondCapacity(4) && queue.enqueueBeyondCapacity(5))
+    #expect(!queue.enqueue(6))
+    #expect(queue.dequeueAll() == [1, 2, 4, 5])
+    #expect(queue.enqueue(contentsOf: [7, 8, 9]) == 2)
+    queue.close()
+    #expect(!queue.enqueueBeyondCapacity(10))
+    #expect(queue.dequeueAll() == [7, 8] && queue.dequeueAll() == nil)
+  }
 }

@@ -145,45 +145,94 @@ extension SimulatedCluster {
   // MARK: Projection
 
   /// The rows are the fold of the journal's events in any order, and are never older than an answer
-  /// (promises 6, 7). While the projection is not ready, reading it throws.
+  /// (promises 6, 7). Reads of one customer lack nothing in any state of the projection, and lists
+  /// nothing in any state in which they are answered.
   private func checkRows() throws {
-    guard let reader = observed.reader else { return }
-    let rows: ProjectionReader
-    do throws(LedgerReader.Failure) {
-      rows = try reader.projection()
-    } catch {
-      guard mayLackRows else { throw Violation("the projection cannot be read: \(error)") }
-      return
+    guard let reader = observed.reader, let ledger else { return }
+    guard ledger.hasProjection || mayLackRows else {
+      throw Violation("the projection is \(ledger.ledger.liveProjection.state)")
     }
-    for key in observed.changed { try checkRow(key, rows, reader) }
+    for key in observed.changed { try checkAnswer(key, reader) }
+    try checkLists(reader)
+    guard ledger.hasProjection else { return }
+    let rows = try reader.projection()
+    for key in observed.changed { try checkRow(key, rows) }
     observed.changed.removeAll()
   }
 
-  private func checkRow(
-    _ key: StreamKey, _ rows: ProjectionReader, _ reader: LedgerReader
-  ) throws {
+  /// Times at which answers are compared. The last is past every time that the columns of a
+  /// projection were evaluated for.
+  private static let times = [Int64(0), 3, 6, 40, 1_000].map {
+    Fixtures.start + $0 * 7 * 86_400_000
+  }
+
+  private func checkRow(_ key: StreamKey, _ rows: ProjectionReader) throws {
     let events = observed.folds[key] ?? []
     var state = StreamState()
     for event in events.shuffled(using: &observed.chance) { state.evolve(event) }
-    guard let row = try rows.row(of: key) else { throw Violation("\(key) has no row") }
-    guard row.state == state.encoded(), row.lastSeq == state.lastEvent?.seq, row.broken == nil
-    else { throw Violation("the row of \(key) is not the fold of its events") }
+    guard try rows.isIndexed(key), let row = try rows.row(of: key) else {
+      throw Violation("\(key) has no row")
+    }
+    let stored = try rows.streams(withOriginalTransactionId: key.originalTransactionId)
+      .first { $0.key == key }
+    guard stored == FoldedStream(key, state), row == stored?.projected else {
+      throw Violation("the row of \(key) is not the fold of its events")
+    }
     var plain = PlainRow(events: events, t: 0)
-    for weeks in [Int64(0), 3, 6, 40] {
-      plain.t = Fixtures.start + weeks * 7 * 86_400_000
-      let shown = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq)?
-        .entitlement(at: plain.t, durations: [:])
+    for time in Self.times {
+      plain.t = time
+      let shown = row.row.entitlement(at: time)
       guard shown?.summary == plain.summary else {
         throw Violation(
-          "\(key) at week \(weeks)\nis    \(shown?.summary ?? "-")\nplain \(plain.summary ?? "-")")
+          "\(key) at \(time)\nis    \(shown?.summary ?? "-")\nplain \(plain.summary ?? "-")")
       }
     }
-    let question = LedgerReader.Question(now: plain.t)
-    let answer = try reader.entitlement(
-      key.originalTransactionId, environment: key.environment, bundleId: key.bundleId, question)
-    guard answer?.eventCount == Int64(events.count) else {
-      throw Violation(
-        "\(key) is answered with \(answer?.eventCount ?? 0) of \(events.count) events")
+  }
+
+  private func checkAnswer(_ key: StreamKey, _ reader: LedgerReader) throws {
+    let events = observed.folds[key] ?? []
+    var plain = PlainRow(events: events, t: 0)
+    for time in Self.times {
+      plain.t = time
+      let answer = try reader.entitlement(
+        key.originalTransactionId, environment: key.environment, bundleId: key.bundleId,
+        LedgerReader.Question(now: time))
+      guard answer?.eventCount == Int64(events.count),
+        answer?.entitlement.summary == plain.summary
+      else {
+        throw Violation(
+          "\(key) is answered with \(answer?.eventCount ?? 0) of \(events.count) events")
+      }
+    }
+  }
+
+  /// A list by each status, at a time before and at a time after the columns were evaluated.
+  private func checkLists(_ reader: LedgerReader) throws {
+    for time in Self.times.suffix(2) {
+      var found: [String: Int64] = [:]
+      for status in LedgerReader.Filter.statuses {
+        var filter = LedgerReader.Filter()
+        _ = filter.setStatus(status)
+        do throws(LedgerReader.Failure) {
+          let page = try reader.list(
+            filter, after: nil, limit: 100, LedgerReader.Question(now: time))
+          for row in page.rows { found["\(row.key) \(status)"] = row.eventCount }
+        } catch .notReady(let state) where !state.isReadable {
+          guard mayLackRows else { throw Violation("a list cannot be read: \(state)") }
+          return
+        } catch {
+          throw Violation("a list cannot be read: \(error)")
+        }
+      }
+      var expected: [String: Int64] = [:]
+      for (key, events) in observed.folds {
+        let summary = PlainRow(events: events, t: time).summary
+        guard let status = summary?.split(separator: " ").first else { continue }
+        expected["\(key) \(status)"] = Int64(events.count)
+      }
+      guard found == expected else {
+        throw Violation("the lists at \(time)\nare \(found)\nnot \(expected)")
+      }
     }
   }
 

@@ -74,6 +74,7 @@ final class SimulatedCluster {
     for step in schedule.steps {
       record("\(step.action)")
       try perform(step)
+      record("the projection is \(ledger.map { "\($0.ledger.liveProjection.state)" } ?? "-")")
       try check()
     }
     disk.freeSpace()
@@ -179,13 +180,13 @@ final class SimulatedCluster {
     observed.isFresh = true
   }
 
-  /// Runs the writer twice: a writer that lost its projection opens it again in the next run, also
-  /// without a batch.
+  /// Runs the writer, then the thread that maintains the projection: a projection that was lost is
+  /// read again after the next run, also without a batch.
   private func work(_ fault: FaultSchedule.Fault?) throws {
     try runWithFault(fault) {
       self.ledger?.work()
-      guard !self.disk.hasFired, self.ledger?.hasProjection == true else { return }
-      self.ledger?.work()
+      guard !self.disk.hasFired, self.ledger?.wasPrepared == true else { return }
+      self.ledger?.recoverProjection()
       if !self.disk.hasFired { self.mayLackRows = false }
     }
   }

@@ -107,7 +107,11 @@ import Testing
     for wanted in [
       "accepted", "duplicate", "conflict", "quarantined", "unavailable(\"disk_full\")",
       "unavailable(\"journal\")", "the journal failed", "start: ", "arrivesTwice", "answerIsLost",
-    ] { #expect(traces.contains(wanted), "\(wanted)") }
+      "is absent", "is catchingUp", "is following", "is unwritable",
+    ] {
+      let isFound = traces.contains(wanted)
+      #expect(isFound, "\(wanted)")
+    }
     let kinds = lane.fixtures.items.map { item in
       switch item.kind {
       case .event: "event"

@@ -1,5 +1,6 @@
--- A projection: one row per original transaction id, folded from the journal by one fold version.
+-- A projection: one entitlement per original transaction id, folded from the journal by one fold.
 -- Disposable (promise 7): there is no migration, another schema is another file.
+-- Public are the two views at the end. Times are milliseconds since 1970 UTC.
 
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,
@@ -13,23 +14,97 @@ CREATE TABLE app (
   UNIQUE (bundle_id, environment)
 ) STRICT;
 
--- state: the fold's own bytes. last_seq: the place in the journal of the event that state calls the
--- last; apart from it because all else is the same in every order of arrival (promise 6).
--- tokens: the lists as they were when the token rows were written. broken: why a fold failed
--- (promise 9).
+CREATE TABLE status (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  gives_access INTEGER NOT NULL
+) STRICT;
+
+-- What many spans have in common, once for each combination.
+CREATE TABLE product (
+  id INTEGER PRIMARY KEY,
+  app_id INTEGER NOT NULL,
+  product_id TEXT,
+  product_type TEXT,
+  subscription_group_id TEXT,
+  ownership TEXT
+) STRICT;
+
+CREATE INDEX product_by_id ON product (product_id);
+
+CREATE TABLE offer (
+  id INTEGER PRIMARY KEY,
+  type INTEGER NOT NULL,
+  identifier TEXT,
+  discount_type TEXT,
+  period TEXT
+) STRICT;
+
+-- How long non-renewing products last, as configured when the answers were evaluated.
+CREATE TABLE duration (
+  product_id TEXT PRIMARY KEY,
+  milliseconds INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What does not depend on time, and the answer as it was evaluated last.
+-- checksum: over the columns that follow it and all spans. answer_*: status and product from
+-- answer_from_ms until answer_until_ms (null: for ever); they are derived from the spans and not in
+-- the checksum. app_account_token, app_transaction_id: of the last span; others store their own if
+-- they differ. lasting_*: what a configured duration applies to. state: the fold's registers,
+-- compressed. broken: why a fold failed (promise 9).
 CREATE TABLE entitlement (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
   original_transaction_id TEXT NOT NULL,
+  answer_status INTEGER,
+  answer_product INTEGER,
+  answer_from_ms INTEGER,
+  answer_until_ms INTEGER,
+  checksum INTEGER NOT NULL,
+  event_count INTEGER NOT NULL,
   last_seq INTEGER,
+  last_uuid BLOB,
+  last_type TEXT,
+  last_subtype TEXT,
+  last_signed_date_ms INTEGER,
+  auto_renew INTEGER,
+  renewal_product_id TEXT,
+  grace_period_expires_at_ms INTEGER,
+  price_increase INTEGER,
+  commitment_auto_renew INTEGER,
+  revoked_at_ms INTEGER,
+  lasting_product_id TEXT,
+  lasting_from_ms INTEGER,
+  app_account_token TEXT,
+  app_transaction_id TEXT,
+  previous_original_transaction_id TEXT,
   broken TEXT,
-  tokens BLOB,
   state BLOB NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX entitlement_key ON entitlement (original_transaction_id, app_id);
-
-CREATE INDEX entitlement_broken ON entitlement (id) WHERE broken IS NOT NULL;
+-- One answer, from from_ms (the first: the least integer) until the next span begins.
+-- continues: expires_at_ms is that of the next span. app_account_token, app_transaction_id: null is
+-- that of the entitlement, 0 is none.
+CREATE TABLE entitlement_span (
+  entitlement_id INTEGER NOT NULL,
+  from_ms INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  product INTEGER NOT NULL,
+  transaction_id TEXT,
+  starts_at_ms INTEGER,
+  continues INTEGER NOT NULL,
+  expires_at_ms INTEGER,
+  gap INTEGER NOT NULL,
+  price_milliunits INTEGER,
+  currency TEXT,
+  offer INTEGER,
+  app_account_token ANY,
+  app_transaction_id ANY,
+  commitment_period INTEGER,
+  commitment_periods INTEGER,
+  commitment_ends_at_ms INTEGER,
+  PRIMARY KEY (entitlement_id, from_ms)
+) STRICT, WITHOUT ROWID;
 
 -- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
 CREATE TABLE token (
@@ -38,3 +113,87 @@ CREATE TABLE token (
   entitlement_id INTEGER NOT NULL,
   PRIMARY KEY (kind, value, entitlement_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX entitlement_key ON entitlement (original_transaction_id, app_id);
+CREATE INDEX entitlement_broken ON entitlement (app_id) WHERE broken IS NOT NULL;
+CREATE INDEX entitlement_lasting ON entitlement (lasting_product_id)
+  WHERE lasting_product_id IS NOT NULL;
+CREATE INDEX entitlement_previous ON entitlement (previous_original_transaction_id)
+  WHERE previous_original_transaction_id IS NOT NULL;
+
+CREATE VIEW span AS
+SELECT s.*, coalesce(s.expires_at_ms, CASE WHEN s.continues THEN (
+    SELECT n.expires_at_ms FROM entitlement_span n
+    WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms AND NOT n.continues
+    ORDER BY n.from_ms LIMIT 1) END) AS paid_through_ms,
+  (SELECT min(n.from_ms) FROM entitlement_span n
+    WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms) AS to_ms
+FROM entitlement_span s;
+
+CREATE VIEW entitlement_v1 AS
+WITH clock AS MATERIALIZED (
+  SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
+)
+SELECT a.environment, a.bundle_id, e.original_transaction_id, s.transaction_id, p.product_id,
+  p.product_type, p.ownership, t.name AS status, t.gives_access, s.starts_at_ms,
+  coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms,
+  e.grace_period_expires_at_ms, e.revoked_at_ms, e.auto_renew,
+  CASE WHEN e.auto_renew AND e.renewal_product_id IS NOT p.product_id THEN e.renewal_product_id END
+    AS pending_product_id,
+  s.gap,
+  CASE typeof(s.app_account_token) WHEN 'null' THEN iif(s.transaction_id IS NULL, NULL,
+    e.app_account_token) WHEN 'text' THEN s.app_account_token END AS app_account_token,
+  CASE typeof(s.app_transaction_id) WHEN 'null' THEN iif(s.transaction_id IS NULL, NULL,
+    e.app_transaction_id) WHEN 'text' THEN s.app_transaction_id END AS app_transaction_id,
+  p.subscription_group_id, o.type AS offer_type, o.identifier AS offer_identifier,
+  o.discount_type AS offer_discount_type, o.period AS offer_period, s.price_milliunits, s.currency,
+  CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END AS price_increase,
+  s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
+  iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew) AS commitment_auto_renew,
+  (SELECT n.original_transaction_id FROM entitlement n INDEXED BY entitlement_previous
+    WHERE n.previous_original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
+    ORDER BY n.last_signed_date_ms DESC, n.original_transaction_id DESC LIMIT 1) AS succeeded_by,
+  e.event_count, e.last_seq AS last_event_seq,
+  lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
+    || substr(hex(e.last_uuid), 13, 4) || '-' || substr(hex(e.last_uuid), 17, 4) || '-'
+    || substr(hex(e.last_uuid), 21)) AS last_notification_uuid,
+  e.last_type AS last_notification_type, e.last_subtype, e.last_signed_date_ms
+FROM clock CROSS JOIN entitlement e
+  CROSS JOIN span s ON s.entitlement_id = e.id AND s.from_ms = (
+    SELECT max(n.from_ms) FROM entitlement_span n
+    WHERE n.entitlement_id = e.id AND n.from_ms <= clock.now)
+  JOIN app a ON a.id = e.app_id
+  JOIN product p ON p.id = s.product
+  LEFT JOIN duration d ON d.product_id = e.lasting_product_id
+  JOIN status t ON t.id =
+    iif(s.status = 0 AND e.lasting_from_ms + d.milliseconds <= clock.now, 3, s.status)
+  LEFT JOIN offer o ON o.id = s.offer;
+
+-- A span that a configured duration ends within is two: before that end, and after it.
+CREATE VIEW entitlement_span_v1 AS
+SELECT a.environment, a.bundle_id, e.original_transaction_id,
+  nullif(s.from_ms, -9223372036854775808) AS from_ms,
+  CASE WHEN s.status = 0 AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
+      d.milliseconds IS NOT NULL)
+    THEN e.lasting_from_ms + d.milliseconds ELSE s.to_ms END AS to_ms,
+  t.name AS status, t.gives_access, s.transaction_id, p.product_id,
+  coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms, s.gap
+FROM entitlement e
+  JOIN span s ON s.entitlement_id = e.id
+  JOIN app a ON a.id = e.app_id
+  JOIN product p ON p.id = s.product
+  JOIN status t ON t.id = s.status
+  LEFT JOIN duration d ON d.product_id = e.lasting_product_id
+WHERE s.status <> 0 OR d.milliseconds IS NULL OR s.from_ms < e.lasting_from_ms + d.milliseconds
+UNION ALL
+SELECT a.environment, a.bundle_id, e.original_transaction_id,
+  nullif(max(s.from_ms, e.lasting_from_ms + d.milliseconds), -9223372036854775808), s.to_ms,
+  t.name, t.gives_access, s.transaction_id, p.product_id,
+  e.lasting_from_ms + d.milliseconds, s.gap
+FROM entitlement e
+  JOIN duration d ON d.product_id = e.lasting_product_id
+  JOIN span s ON s.entitlement_id = e.id AND s.status = 0
+    AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds, 1)
+  JOIN app a ON a.id = e.app_id
+  JOIN product p ON p.id = s.product
+  JOIN status t ON t.id = 3;

@@ -8,10 +8,10 @@ final class ZstdDictionary: Sendable {
   nonisolated(unsafe) let compression: OpaquePointer
   nonisolated(unsafe) let decompression: OpaquePointer
 
-  init(_ bytes: [UInt8]) {
+  init(_ bytes: [UInt8], level: Int32 = Zstd.level) {
     let made = bytes.withUnsafeBytes {
       (
-        ZSTD_createCDict($0.baseAddress, $0.count, Zstd.level),
+        ZSTD_createCDict($0.baseAddress, $0.count, level),
         ZSTD_createDDict($0.baseAddress, $0.count)
       )
     }

@@ -5,3 +5,7 @@ struct AppKey: Hashable {
   let environment: Environment
   let bundleId: String
 }
+
+extension AppKey {
+  init(_ key: StreamKey) { self.init(environment: key.environment, bundleId: key.bundleId) }
+}

@@ -33,6 +33,9 @@ public struct DataFolder: Sendable, Hashable {
   /// The file that names the live projection: `ProjectionList`.
   public var projectionList: String { path + "/projections" }
 
+  /// The link that leads to the live projection.
+  public var liveProjection: String { path + "/entitlements.sqlite" }
+
   /// The result of the last comparison of a built projection with the live one.
   public var comparison: String { path + "/comparison.json" }
 

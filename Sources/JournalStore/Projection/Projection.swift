@@ -1,6 +1,7 @@
 public import AppStore
+public import Entitlements
 import Migrations
-import Platform
+public import Platform
 
 /// Writes one projection: entitlement rows folded from the journal. One per file, on one thread.
 ///
@@ -18,24 +19,30 @@ public final class Projection {
   private let live: SQLiteConnection
   /// Set by `close`.
   private var closingError: StoreError?
-  private var apps: [AppKey: Int64] = [:]
+  let reading: RowReading
+  public let packer = StatePacker()
+  /// The current time in milliseconds since 1970, at which the columns `answer_…` are evaluated.
+  public let clock: @Sendable () -> Int64
+  /// The latest time that any answer was evaluated at.
+  var evaluatedAt: Int64
+  /// Milliseconds that non-renewing products last, by product id.
+  var durations: [String: Int64]
 
   /// Opens a projection that `ProjectionFile.examine` found usable or unfinished.
   ///
-  /// If a failure or a crash left a -wal, it is copied to a fresh inode first. A checkpoint
-  /// overwrites rows, so an interrupted one can only be repeated if the whole -wal is on the disk.
-  ///
+  /// - Parameters:
+  ///   - copiesWAL: whether `ProjectionFile.copyWAL` is done first; false if readers have it open.
+  ///   - clock: the current time, milliseconds since 1970.
   /// - Throws: `StoreError.corrupt` when the digest is damaged, otherwise what SQLite or the file
   ///   system reports.
-  public static func open(_ path: String) throws(StoreError) -> Projection {
-    try mapError(StoreError.init) { () throws(PlatformError) in
-      if try DurableFile.size(path + "-wal") ?? 0 > 0 {
-        try DurableFile.copyToFreshInode(path + "-wal")
-      }
-    }
+  public static func open(
+    _ path: String, copiesWAL: Bool = true,
+    clock: @escaping @Sendable () -> Int64 = Clock.now
+  ) throws(StoreError) -> Projection {
+    if copiesWAL { try ProjectionFile.copyWAL(path) }
     let connection = try SQLiteConnection.open(path, .write)
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
-    let projection = try Projection(path, connection)
+    let projection = try Projection(path, connection, clock)
     try syncFolder(of: path)
     if projection.build != nil { try connection.execute("PRAGMA synchronous=OFF") }
     return projection
@@ -43,11 +50,14 @@ public final class Projection {
 
   /// Makes an empty projection and replaces any file with its name.
   ///
-  /// - Parameter build: the events to be folded into it; nil for a projection that is complete
-  ///   while the journal is empty.
+  /// - Parameters:
+  ///   - build: the events to be folded into it; nil for a projection that is complete while the
+  ///     journal is empty.
+  ///   - clock: the current time, milliseconds since 1970.
   /// - Throws: what SQLite or the file system reports.
   public static func create(
-    _ path: String, _ identity: ProjectionIdentity, toBuild build: Build? = nil
+    _ path: String, _ identity: ProjectionIdentity, toBuild build: Build? = nil,
+    clock: @escaping @Sendable () -> Int64 = Clock.now
   ) throws(StoreError) -> Projection {
     try ProjectionFile.remove(path)
     try mapError(StoreError.init, try DurableFile.create(path))
@@ -57,6 +67,12 @@ public final class Projection {
     try connection.atomically { () throws(StoreError) in
       try connection.execute(String(decoding: Migrations.projection, as: UTF8.self))
       try connection.execute("PRAGMA user_version=\(ProjectionFile.schema)")
+      for status in Entitlement.Status.allCases {
+        try connection.statement("INSERT INTO status (id, name, gives_access) VALUES (?, ?, ?)")
+          .bind(1, status.id).bind(2, status.rawValue).bind(3, status.givesAccess ? 1 : 0).run()
+      }
+      // A build makes them at its end.
+      if build == nil { try connection.execute(ProjectionFile.answerIndexes) }
       let meta = Meta(connection: connection)
       try meta.set(.journalId, identity.journalId)
       try meta.set(.foldVersion, Int64(identity.foldVersion))
@@ -70,7 +86,7 @@ public final class Projection {
     // The application_id must be in the file itself, not only in the -wal.
     try connection.checkpointPassive()
     if build != nil { try connection.execute("PRAGMA synchronous=OFF") }
-    return try Projection(path, connection)
+    return try Projection(path, connection, clock)
   }
 
   /// Syncs the folder, so that the name of a new -wal is on the disk. SQLite does this as well, but
@@ -79,10 +95,16 @@ public final class Projection {
     try mapError(StoreError.init, try DurableFile.syncFolder(of: path))
   }
 
-  private init(_ path: String, _ connection: SQLiteConnection) throws(StoreError) {
+  private init(
+    _ path: String, _ connection: SQLiteConnection, _ clock: @escaping @Sendable () -> Int64
+  ) throws(StoreError) {
     self.path = path
     live = connection
+    self.clock = clock
+    reading = RowReading(connection)
     let meta = Meta(connection: connection)
+    evaluatedAt = try meta.int(.evaluatedAt) ?? .min
+    durations = try Durations.read(connection)
     foldedThrough = try meta.int(.foldedThrough) ?? 0
     guard let digest = SetDigest(try meta.bytes(.digest) ?? []) else {
       throw .corrupt("the digest of \(path)")
@@ -96,30 +118,33 @@ public final class Projection {
     return live
   }
 
-  /// The row of a stream, or nil if there is none.
+  /// What is stored of a stream, or nil if it has no row.
   ///
-  /// - Throws: the error of `close`, or what SQLite reports.
-  public func row(of key: StreamKey) throws(StoreError) -> StoredRow? {
+  /// - Throws: the error of `close`, `StoreError.corrupt` when the row is damaged, otherwise what
+  ///   SQLite reports.
+  public func stream(_ key: StreamKey) throws(StoreError) -> StoredStream? {
     let connection = try connection()
-    guard let app = try appId(key, connection, adding: false) else { return nil }
-    return try connection.statement(
-      """
-      SELECT state, last_seq, broken, id, tokens FROM entitlement
-      WHERE original_transaction_id = ? AND app_id = ?
-      """
-    ).bind(1, key.originalTransactionId).bind(2, app).first {
-      let state = $0.bytes(0)
-      return StoredRow(
-        state: state, lastSeq: $0.optionalInt(1), broken: $0.optionalText(2),
-        reference: RowReference(
-          id: $0.int(3), tokens: $0.bytes(4), share: SetDigest(key: key, state: state)))
+    guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
+    let found = try connection.statement(
+      ProjectionReader.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
+    ).bind(1, key.originalTransactionId).bind(2, app).first { (row) throws(StoreError) in
+      try reading.stored(row, withState: true)
     }
+    guard let found else { return nil }
+    guard let bytes = packer.unpack(found.state),
+      let stream = FoldedStream(found.projected, state: bytes),
+      let state = StreamState(decoding: bytes, lastSeq: stream.row.lastEvent?.seq)
+    else { throw .corrupt("the state of a row") }
+    return StoredStream(
+      state: state, broken: stream.broken,
+      reference: RowReference(
+        id: found.id, ids: stream.ids,
+        share: SetDigest(key: key, content: stream.row.encoded(), state: bytes), row: stream.row))
   }
 
   /// The part of a row that the fold reads, and a reference for overwriting it.
-  public struct StoredRow: Sendable {
-    public let state: [UInt8]
-    public let lastSeq: Int64?
+  public struct StoredStream: Sendable {
+    public let state: StreamState
     public let broken: String?
     public let reference: RowReference
   }
@@ -127,10 +152,11 @@ public final class Projection {
   /// What `write` needs to know of a row in order to overwrite it without reading it. Valid until
   /// the row is written again or a write fails.
   public struct RowReference: Sendable {
-    fileprivate let id: Int64
-    fileprivate let tokens: [UInt8]
+    let id: Int64
+    let ids: [[String]]
     /// The row's share of the digest.
-    fileprivate let share: SetDigest
+    let share: SetDigest
+    public let row: EntitlementRow
   }
 
   /// Runs `body`, which reads and writes rows, and stores `foldedThrough`, in one SQL transaction.
@@ -148,12 +174,33 @@ public final class Projection {
     self.foldedThrough = foldedThrough
   }
 
+  /// Calls `body` with every stream that has named a predecessor, and the predecessor's original
+  /// transaction id.
+  ///
+  /// - Throws: the error of `close`, or what SQLite reports.
+  public func forEachPredecessor(
+    _ body: (StreamKey, String) -> Void
+  ) throws(StoreError) {
+    try connection().statement(
+      """
+      SELECT e.app_id, e.original_transaction_id, t.value
+      FROM token t JOIN entitlement e ON e.id = t.entitlement_id WHERE t.kind = 3
+      """
+    ).forEach { (row) throws(StoreError) in
+      body(StreamKey(try reading.values.app(row.int(0)), row.text(1)), row.text(2))
+      return true
+    }
+  }
+
   /// Overwrites one row and does not change `foldedThrough`.
   ///
+  /// - Parameter reference: the row to overwrite; nil if the stream has none yet.
   /// - Throws: the error of `close`, or what SQLite reports. Nothing was written then.
-  public func replace(_ row: ProjectedRow) throws(StoreError) {
+  public func replace(
+    _ stream: FoldedStream, over reference: RowReference?
+  ) throws(StoreError) {
     try atomically { (_, _) throws(StoreError) in
-      try write(row, over: try self.row(of: row.key)?.reference)
+      try write(packer.pack(stream), over: reference, at: clock())
     }
   }
 
@@ -167,93 +214,16 @@ public final class Projection {
     do {
       try connection.atomically { () throws(StoreError) in
         let meta = Meta(connection: connection)
+        let evaluated = evaluatedAt
         try body(connection, meta)
+        if evaluatedAt != evaluated { try meta.set(.evaluatedAt, evaluatedAt) }
         if digest != before { try meta.set(.digest, digest.bytes) }
       }
     } catch {
       digest = before
-      apps.removeAll()
+      reading.values.removeAll()
       throw error
     }
-  }
-
-  /// Writes a row within `commit`.
-  ///
-  /// - Parameter reference: the row to overwrite; nil if the stream has none yet.
-  /// - Returns: the reference for the next write of this row.
-  /// - Throws: `StoreError.corrupt` when the row to overwrite is missing, otherwise what SQLite
-  ///   reports.
-  @discardableResult
-  public func write(
-    _ row: ProjectedRow, over reference: RowReference?
-  ) throws(StoreError) -> RowReference {
-    let connection = try connection()
-    let tokens = row.lists.allSatisfy(\.isEmpty) ? nil : row.tokens
-    let id: Int64
-    if let reference {
-      try connection.statement(
-        """
-        UPDATE entitlement SET state = ?1, tokens = ?2, broken = ?3, last_seq = ?4 WHERE id = ?5
-        """
-      ).bind(1, row.state).bind(2, tokens).bind(3, row.broken).bind(4, row.lastSeq)
-        .bind(5, reference.id).run()
-      guard connection.changes == 1 else { throw .corrupt("a row of \(path) is missing") }
-      digest.remove(reference.share)
-      id = reference.id
-    } else {
-      try connection.statement(
-        """
-        INSERT INTO entitlement (state, tokens, broken, last_seq, app_id, original_transaction_id)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-        """
-      ).bind(1, row.state).bind(2, tokens).bind(3, row.broken).bind(4, row.lastSeq)
-        .bind(5, try appId(row.key, connection, adding: true))
-        .bind(6, row.key.originalTransactionId).run()
-      id = connection.lastRowId
-    }
-    let written = RowReference(
-      id: id, tokens: tokens ?? [], share: SetDigest(key: row.key, state: row.state))
-    digest.add(written.share)
-    if reference?.tokens ?? [] != written.tokens {
-      let old = reference.flatMap { ProjectedRow.lists($0.tokens) }
-      try writeTokens(row, replacing: old, id: id, connection)
-    }
-    return written
-  }
-
-  private func writeTokens(
-    _ row: ProjectedRow, replacing old: [[String]]?, id: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) {
-    for (index, list) in (old ?? []).enumerated() {
-      for token in list {
-        try connection.statement(
-          "DELETE FROM token WHERE kind = ? AND value = ? AND entitlement_id = ?"
-        ).bind(1, Int64(index + 1)).bind(2, token).bind(3, id).run()
-      }
-    }
-    for (index, list) in row.lists.enumerated() {
-      for token in list {
-        try connection.statement(
-          "INSERT OR IGNORE INTO token (kind, value, entitlement_id) VALUES (?, ?, ?)"
-        ).bind(1, Int64(index + 1)).bind(2, token).bind(3, id).run()
-      }
-    }
-  }
-
-  private func appId(
-    _ key: StreamKey, _ connection: SQLiteConnection, adding: Bool
-  ) throws(StoreError) -> Int64? {
-    let app = AppKey(environment: key.environment, bundleId: key.bundleId)
-    if let id = apps[app] { return id }
-    var id = try connection.statement("SELECT id FROM app WHERE environment = ? AND bundle_id = ?")
-      .bind(1, key.environment.rawValue).bind(2, key.bundleId).first { $0.int(0) }
-    if id == nil && adding {
-      try connection.statement("INSERT INTO app (environment, bundle_id) VALUES (?, ?)")
-        .bind(1, key.environment.rawValue).bind(2, key.bundleId).run()
-      id = connection.lastRowId
-    }
-    if let id { apps[app] = id }
-    return id
   }
 
   /// The size of the -wal, in pages, above which `checkpointIfNeeded` copies it into the file: 4

@@ -61,14 +61,15 @@ extension Projection {
   /// - Throws: `StoreError.sql` when the projection is not being built, otherwise what SQLite
   ///   reports. Nothing was written then.
   public func add(
-    built rows: [ProjectedRow], before nextStream: Int64, events: Int64
+    built streams: [PackedStream], before nextStream: Int64, events: Int64
   ) throws(StoreError) {
     guard var build else { throw .sql("nothing is being built in \(path)") }
     build.nextStream = nextStream
     build.events += events
     try atomically { (_, meta) throws(StoreError) in
       // A build writes each stream once, and the index of the key would refuse a second row.
-      for row in rows { try write(row, over: nil) }
+      let now = clock()
+      for stream in streams { try write(stream, over: nil, at: now) }
       try meta.set(.buildNext, build.nextStream)
       try meta.set(.buildEvents, build.events)
     }
@@ -87,7 +88,8 @@ extension Projection {
     // does not sync them either if a reader prevents it from copying.
     try ProjectionFile.sync(path)
     try connection.execute("PRAGMA synchronous=FULL")
-    try atomically { (_, meta) throws(StoreError) in
+    try atomically { (connection, meta) throws(StoreError) in
+      try connection.execute(ProjectionFile.answerIndexes)
       try meta.set(.foldedThrough, build.through)
       try meta.set(.hash, build.hash)
       let keys: [Meta.Key] = [.buildThrough, .buildHash, .buildNext, .buildEvents, .buildBoot]

@@ -1,5 +1,5 @@
 /// Whether a projection's file can be used. A projection is never trusted over the journal: one
-/// that is neither usable nor of another fold is put aside and built again.
+/// that is neither usable nor another program's is put aside and built again.
 public enum ProjectionCondition: Sendable, Equatable {
   case absent
   /// Complete up to this seq; the events after it must be folded.
@@ -8,6 +8,8 @@ public enum ProjectionCondition: Sendable, Equatable {
   case otherFold(foldedThrough: Int64)
   /// Of this fold and journal, but its build was interrupted.
   case unfinished
+  /// Complete or not, of a schema that only other programs read.
+  case otherLayout
   /// Not readable as a projection.
   case damaged
   /// Of another journal.

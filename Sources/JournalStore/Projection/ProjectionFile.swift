@@ -1,5 +1,3 @@
-import CSQLite
-import Glibc
 import Platform
 
 /// Operations on the files of projections. Functions that change files are only called under the
@@ -7,7 +5,15 @@ import Platform
 public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
-  static let schema = 2
+  static let schema = 3
+  /// Finds rows by their present answer. A build makes these at its end, from sorted keys.
+  static let answerIndexes = """
+    CREATE INDEX entitlement_status ON entitlement (app_id, answer_status, original_transaction_id);
+    CREATE INDEX entitlement_product
+      ON entitlement (answer_product, answer_status, original_transaction_id);
+    CREATE INDEX entitlement_until ON entitlement (answer_until_ms)
+      WHERE answer_until_ms IS NOT NULL;
+    """
   /// The suffixes of SQLite's files. A -journal exists after a crash while the file was made,
   /// because SQLite writes the first pages before the file is in WAL mode. If it remained, SQLite
   /// would roll it back into the next file of that name.
@@ -19,8 +25,8 @@ public enum ProjectionFile {
   ///   - folder: set by a caller that only reads the live projection: no file is then created
   ///     beside it.
   ///   - hashAt: hash[seq] of the journal, nil past its head.
-  /// - Throws: `StoreError.busy`, `.locked`, `.full`, `.io` and `.platform` for a temporary error,
-  ///   which says nothing about the file; and what `hashAt` throws.
+  /// - Throws: `StoreError.busy`, `.locked` and `.full` for a temporary error, which says nothing
+  ///   about the file; and what `hashAt` throws.
   public static func examine(
     _ path: String, _ identity: ProjectionIdentity, readOnlyIn folder: DataFolder? = nil,
     hashAt: (Int64) throws(StoreError) -> [UInt8]?
@@ -33,13 +39,10 @@ public enum ProjectionFile {
       found = try Facts(path, try folder?.readingMode(path) ?? .read)
     } catch {
       switch error {
-      // SQLITE_READONLY_ROLLBACK: making the file was interrupted, and a reader cannot roll it
-      // back.
-      case .io(SQLITE_READONLY | 3 << 8): found = nil
-      case .busy, .locked, .full, .io: throw error
-      // A temporary error of the system says nothing about the file. EISDIR means that it is a
-      // folder, so it is no projection.
-      case .platform(_, let code) where code != EISDIR: throw error
+      case .newer: return .otherLayout
+      case .busy, .locked, .full: throw error
+      // Also a file that cannot be opened or read: a disposable file must not stop anything, and
+      // building it again shows whether the disk is at fault.
       default: found = nil
       }
     }
@@ -69,13 +72,13 @@ public enum ProjectionFile {
     let hash: [UInt8]
     let build: Projection.Build?
 
-    /// Returns nil if a member is missing or the schema is another one.
+    /// Returns nil if a member is missing.
+    ///
+    /// - Throws: `StoreError.newer` for any other schema, which another program reads.
     init?(_ path: String, _ mode: SQLiteConnection.Mode) throws(StoreError) {
       let connection = try SQLiteConnection.open(path, mode)
-      guard try connection.requireOurs(path, applicationId: applicationId, known: schema) == schema
-      else {
-        return nil
-      }
+      let found = try connection.requireOurs(path, applicationId: applicationId, known: schema)
+      guard found == schema else { throw .newer(found: found, known: schema) }
       let meta = Meta(connection: connection)
       guard let through = try meta.int(.foldedThrough), let hash = try meta.bytes(.hash),
         try meta.bytes(.digest)?.count == 32
@@ -106,13 +109,18 @@ public enum ProjectionFile {
     }
   }
 
-  /// Renames a projection and its -wal to `<path>.aside`, which replaces an older one put aside.
-  /// The -wal is renamed first, because a file without its -wal is still an older projection, while
-  /// a -wal without its file is useless.
+  /// Renames a projection and its -wal to `<path>.aside`, which replaces an older one put aside,
+  /// and removes its name from the folder's list. The -wal is renamed first, because a file without
+  /// its -wal is still an older projection, while a -wal without its file is useless.
   ///
   /// - Throws: what the file system reports.
-  public static func putAside(_ path: String) throws(StoreError) {
+  public static func putAside(_ path: String, in folder: DataFolder) throws(StoreError) {
     let aside = path + ".aside"
+    let list = try ProjectionList.read(folder)
+    // First: what cannot be renamed, such as a folder in the place of a file, is then let alone.
+    if let name = list.names.first(where: { folder.projection(named: $0) == path }) {
+      try list.without(name).write(folder)
+    }
     try remove(aside)
     try mapError(StoreError.init) { () throws(PlatformError) in
       try DurableFile.remove(path + "-shm")
@@ -122,12 +130,25 @@ public enum ProjectionFile {
     }
   }
 
+  /// Copies the -wal that a failure or a crash left to a fresh inode. A checkpoint overwrites rows,
+  /// so an interrupted one can only be repeated if the whole -wal is on the disk. No reader may
+  /// have the file open: it would read the old -wal on.
+  ///
+  /// - Throws: what the file system reports.
+  public static func copyWAL(_ path: String) throws(StoreError) {
+    try mapError(StoreError.init) { () throws(PlatformError) in
+      if try DurableFile.size(path + "-wal") ?? 0 > 0 {
+        try DurableFile.copyToFreshInode(path + "-wal")
+      }
+    }
+  }
+
   /// Makes a built projection the live one: it is renamed, then the list is replaced, each by one
   /// atomic rename. The second rename decides. The previous live projection is retained unchanged,
   /// and its readers continue to read it until they open the live one. The writers of both must
   /// have closed them.
   ///
-  /// - Parameter count: the number of previous live projections to retain for a rollback.
+  /// - Parameter count: the number of previous live projections to retain.
   /// - Returns: the path of the live projection.
   /// - Throws: `StoreError.platform` when the built projection is not closed, otherwise what the
   ///   file system reports.
@@ -136,7 +157,10 @@ public enum ProjectionFile {
     _ building: String, in folder: DataFolder, foldVersion: Int, keeping count: Int
   ) throws(StoreError) -> String {
     let list = try ProjectionList.read(folder)
-    let name = list.freshName(foldVersion: foldVersion)
+    let name = try list.freshName(foldVersion: foldVersion) { (name) throws(StoreError) in
+      let path = folder.projection(named: name)
+      return try mapError(StoreError.init, try DurableFile.isPlain(path)) == false
+    }
     let path = folder.projection(named: name)
     try mapError(StoreError.init) { () throws(PlatformError) in
       if let left = try DurableFile.size(building + "-wal"), left > 0 {
@@ -154,22 +178,6 @@ public enum ProjectionFile {
     }
     try list.with(live: name).write(folder)
     try prune(folder, keeping: count)
-    return path
-  }
-
-  /// Makes the previous live projection live again and retains the current one.
-  ///
-  /// - Returns: the path of the live projection, or nil if none is retained.
-  /// - Throws: what the file system reports.
-  public static func rollBack(_ folder: DataFolder) throws(StoreError) -> String? {
-    let list = try ProjectionList.read(folder)
-    guard let before = list.retained.first else { return nil }
-    let path = folder.projection(named: before)
-    guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else {
-      try list.without(before).write(folder)
-      return try rollBack(folder)
-    }
-    try list.with(live: before, isHeld: true).write(folder)
     return path
   }
 

@@ -7,6 +7,8 @@ import Platform
 /// a new reader.
 public final class ProjectionReader {
   let connection: SQLiteConnection
+  let reading: RowReading
+  private let packer = StatePacker()
 
   /// Opens the live projection.
   ///
@@ -27,10 +29,12 @@ public final class ProjectionReader {
 
   /// Opens any projection of the folder, for example one that was built and is not live.
   ///
+  /// - Parameter isPassing: for a reader that goes through the file once, and needs little memory.
   /// - Throws: `StoreError.foreign` when there is no such projection or its schema is older,
   ///   `.newer` when its schema is newer, otherwise what SQLite or the file system reports.
-  public static func open(_ folder: DataFolder, path: String) throws(StoreError) -> ProjectionReader
-  {
+  public static func open(
+    _ folder: DataFolder, path: String, isPassing: Bool = false
+  ) throws(StoreError) -> ProjectionReader {
     guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else {
       throw .foreign("there is no \(path); run `subledger rebuild --apply`")
     }
@@ -40,10 +44,14 @@ public final class ProjectionReader {
     guard schema == ProjectionFile.schema else {
       throw .foreign("\(path) has an older layout; run `subledger rebuild --apply`")
     }
+    if isPassing { try connection.limitCache() }
     return ProjectionReader(connection)
   }
 
-  private init(_ connection: SQLiteConnection) { self.connection = connection }
+  private init(_ connection: SQLiteConnection) {
+    self.connection = connection
+    reading = RowReading(connection)
+  }
 
   /// Calls `body` with every entry of the table `token`: its kind counted from 0, the id, and the
   /// key of its row, or nil if the row is missing.
@@ -118,36 +126,40 @@ public final class ProjectionReader {
     try connection.statement("SELECT count(*) FROM entitlement").first { $0.int(0) } ?? 0
   }
 
-  /// Up to `limit` rows whose fold failed, in key order (promise 9).
+  // MARK: Rows
+
+  /// Up to `limit` rows whose fold failed (promise 9).
   ///
-  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func broken(limit: Int) throws(StoreError) -> [ProjectedRow] {
-    try rows("WHERE e.broken IS NOT NULL ORDER BY \(Self.keyOrder) LIMIT ?", limit: limit)
+    try connection.statement(Self.select + "WHERE e.broken IS NOT NULL ORDER BY e.id LIMIT ?")
+      .bind(1, Int64(limit)).all(row)
   }
 
   /// The row of a stream, or nil if there is none.
   ///
-  /// - Throws: `StoreError.corrupt` when its tokens are damaged, otherwise what SQLite reports.
+  /// - Throws: `StoreError.corrupt` when it is damaged, otherwise what SQLite reports.
   public func row(of key: StreamKey) throws(StoreError) -> ProjectedRow? {
-    try connection.statement(
-      Self.select + "WHERE original_transaction_id = ? AND environment = ? AND bundle_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
-      .first(Self.row)
+    guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
+    return try connection.statement(
+      Self.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
+    ).bind(1, key.originalTransactionId).bind(2, app).first(row)
   }
 
   /// The rows with this id, in key order: one for each app and environment.
   ///
-  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
     withOriginalTransactionId id: String
   ) throws(StoreError) -> [ProjectedRow] {
     // Nearly always one row. Sorting it in SQL would cost more than the query itself.
-    try rows("WHERE original_transaction_id = ?", id).sorted { $0.key < $1.key }
+    try connection.statement(Self.select + "WHERE e.original_transaction_id = ?").bind(1, id)
+      .all(row).sorted { $0.key < $1.key }
   }
 
   /// Up to 100 rows that have named this id as their predecessor, in key order.
   ///
-  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
     withPreviousOriginalTransactionId id: String
   ) throws(StoreError) -> [ProjectedRow] {
@@ -156,54 +168,47 @@ public final class ProjectionReader {
     let isNamed = try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
       .bind(1, id).first { _ in true }
     guard isNamed == true else { return [] }
-    return try rows(kind: 3, id, after: nil, Self.maximumSuccessors)
+    return try rows(.previousOriginalTransactionId, id, after: nil, Self.maximumSuccessors)
   }
 
-  /// Up to `limit` rows of an app account after a key, in key order.
+  /// The kinds of ids that rows can be found by, as the table `token` numbers them.
+  public enum IdKind: Int64, Sendable {
+    case appAccountToken = 1
+    case appTransactionId
+    case previousOriginalTransactionId
+  }
+
+  /// Up to `limit` rows that have an id, after a key, in key order.
   ///
-  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
-    withAppAccountToken token: String, after key: StreamKey? = nil, limit: Int
-  ) throws(StoreError) -> [ProjectedRow] {
-    try rows(kind: 1, token, after: key, limit)
-  }
-
-  /// Up to `limit` rows of an app download after a key, in key order.
-  ///
-  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged, otherwise what SQLite reports.
-  public func rows(
-    withAppTransactionId id: String, after key: StreamKey? = nil, limit: Int
-  ) throws(StoreError) -> [ProjectedRow] {
-    try rows(kind: 2, id, after: key, limit)
-  }
-
-  private func rows(
-    kind: Int64, _ value: String, after key: StreamKey?, _ limit: Int
+    _ kind: IdKind, _ value: String, after key: StreamKey?, _ limit: Int
   ) throws(StoreError) -> [ProjectedRow] {
     try connection.statement(
       Self.select + """
+        JOIN app a ON a.id = e.app_id
         WHERE e.id IN (SELECT entitlement_id FROM token WHERE kind = ?4 AND value = ?5)
-        AND (original_transaction_id, environment, bundle_id) > (?1, ?2, ?3)
-        ORDER BY \(Self.keyOrder) LIMIT ?6
+        AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
+        ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?6
         """
     ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
-      .bind(3, key?.bundleId ?? "").bind(4, kind).bind(5, value).bind(6, Int64(limit))
-      .all(Self.row)
+      .bind(3, key?.bundleId ?? "").bind(4, kind.rawValue).bind(5, value).bind(6, Int64(limit))
+      .all(row)
   }
 
-  /// Up to `limit` rows after a key, in key order.
+  /// Up to `limit` rows with their states after a key, in key order.
   ///
-  /// - Throws: `StoreError.corrupt` when a row's tokens are damaged or the file returns rows out of
-  ///   order, otherwise what SQLite reports.
-  public func rows(after key: StreamKey?, limit: Int) throws(StoreError) -> [ProjectedRow] {
+  /// - Throws: `StoreError.corrupt` when a row is damaged or the file returns rows out of order,
+  ///   otherwise what SQLite reports.
+  public func streams(after key: StreamKey?, limit: Int) throws(StoreError) -> [FoldedStream] {
     let page = try connection.statement(
       Self.select + """
-        WHERE original_transaction_id >= ?1
-        AND (original_transaction_id, environment, bundle_id) > (?1, ?2, ?3)
-        ORDER BY \(Self.keyOrder) LIMIT ?4
+        JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
+        AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
+        ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4
         """
     ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
-      .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(Self.row)
+      .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(stream)
     var last = key
     for row in page {
       if let last, !(last < row.key) { throw .corrupt("the order of rows") }
@@ -212,14 +217,24 @@ public final class ProjectionReader {
     return page
   }
 
+  /// The rows with this id, with their states.
+  ///
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func streams(
+    withOriginalTransactionId id: String
+  ) throws(StoreError) -> [FoldedStream] {
+    try connection.statement(Self.select + "WHERE e.original_transaction_id = ?").bind(1, id)
+      .all(stream)
+  }
+
   /// Calls `body` with every row in key order, until it returns false. The rows are read in pages:
   /// beside a writer they may be of several commits, unless a snapshot was begun.
   ///
-  /// - Throws: as `rows(after:limit:)`.
-  public func forEach(_ body: (ProjectedRow) -> Bool) throws(StoreError) {
+  /// - Throws: as `streams(after:limit:)`.
+  public func forEach(_ body: (FoldedStream) -> Bool) throws(StoreError) {
     var last: StreamKey?
     while true {
-      let page = try rows(after: last, limit: 1_000)
+      let page = try streams(after: last, limit: 1_000)
       for row in page {
         guard body(row) else { return }
       }
@@ -231,33 +246,21 @@ public final class ProjectionReader {
   /// Far more than Apple makes: it moves a subscription to another id once or twice.
   private static let maximumSuccessors = 100
 
-  private static let keyOrder = "original_transaction_id, environment, bundle_id"
+  static let select = "SELECT \(RowReading.columns) FROM entitlement e\n"
 
-  private static let select = """
-    SELECT environment, bundle_id, original_transaction_id, broken, tokens, state, last_seq
-    FROM entitlement e JOIN app ON app.id = e.app_id
-
-    """
-
-  private func rows(_ condition: String, _ id: String) throws(StoreError) -> [ProjectedRow] {
-    try connection.statement(Self.select + condition).bind(1, id).all(Self.row)
+  func row(_ statement: Statement) throws(StoreError) -> ProjectedRow {
+    try reading.stored(statement).projected
   }
 
-  private func rows(_ condition: String, limit: Int) throws(StoreError) -> [ProjectedRow] {
-    try connection.statement(Self.select + condition).bind(1, Int64(limit)).all(Self.row)
+  private func stream(_ statement: Statement) throws(StoreError) -> FoldedStream {
+    try unpacked(try reading.stored(statement, withState: true))
   }
 
-  private static func row(_ row: Statement) throws(StoreError) -> ProjectedRow {
-    let tokens = row.optionalBytes(4)
-    guard let lists = tokens.map(ProjectedRow.lists) ?? [[], [], []] else {
-      throw .corrupt("the tokens of a projected row")
-    }
-    return ProjectedRow(
-      key: StreamKey(
-        environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
-        originalTransactionId: row.text(2)),
-      state: row.bytes(5), lastSeq: row.optionalInt(6), appAccountTokens: lists[0],
-      appTransactionIds: lists[1],
-      previousOriginalTransactionIds: lists[2], broken: row.optionalText(3))
+  /// A stored row with its state.
+  func unpacked(_ stored: RowReading.Stored) throws(StoreError) -> FoldedStream {
+    guard let state = packer.unpack(stored.state),
+      let stream = FoldedStream(stored.projected, state: state)
+    else { throw .corrupt("the state of a row") }
+    return stream
   }
 }

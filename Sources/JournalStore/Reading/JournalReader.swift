@@ -11,9 +11,12 @@ public final class JournalReader {
   /// Opens a folder's journal, with or without a running daemon. Creates no file if no process
   /// holds the folder and there is no -wal.
   ///
+  /// - Parameter isPassing: for a reader that goes through the file once, and needs little memory.
   /// - Throws: `StoreError.foreign` when there is no journal, `.newer` when its schema is newer,
   ///   otherwise what SQLite or the file system reports.
-  public static func open(_ folder: DataFolder) throws(StoreError) -> JournalReader {
+  public static func open(
+    _ folder: DataFolder, isPassing: Bool = false
+  ) throws(StoreError) -> JournalReader {
     guard try folder.hasJournal() else {
       throw .foreign("there is no journal.sqlite in \(folder.path)")
     }
@@ -21,6 +24,7 @@ public final class JournalReader {
     let connection = try SQLiteConnection.open(folder.journal, mode)
     _ = try connection.requireOurs(
       folder.journal, applicationId: StartUp.journalApplicationId, known: Migrator.known)
+    if isPassing { try connection.limitCache() }
     return JournalReader(connection)
   }
 

@@ -71,6 +71,34 @@ extension JournalReader {
       .bind(4, seq).first { _ in true } ?? false
   }
 
+  /// Whether a stream has an event up to a seq.
+  ///
+  /// - Throws: what SQLite reports.
+  public func hasEvents(of key: StreamKey, through seq: Int64) throws(StoreError) -> Bool {
+    try connection.statement(
+      "SELECT 1 FROM event WHERE stream_id = \(Self.streamId) AND seq <= ? LIMIT 1"
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .bind(4, seq).first { _ in true } ?? false
+  }
+
+  /// The streams that have an event after a seq.
+  ///
+  /// - Throws: what SQLite reports.
+  public func streams(withEventsAfter seq: Int64) throws(StoreError) -> [StreamKey] {
+    try connection.statement(
+      """
+      SELECT environment, bundle_id, original_transaction_id
+      FROM (SELECT DISTINCT stream_id AS id FROM event WHERE seq > ?)
+        JOIN stream USING (id) JOIN app ON app.id = stream.app_id
+      WHERE original_transaction_id IS NOT NULL
+      """
+    ).bind(1, seq).all { row in
+      StreamKey(
+        environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
+        originalTransactionId: row.text(2))
+    }
+  }
+
   /// The streams with this original transaction id, in key order: one for each app and environment.
   ///
   /// - Throws: what SQLite reports.

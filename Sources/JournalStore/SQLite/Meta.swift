@@ -11,6 +11,7 @@ struct Meta {
     case foldedThrough = "folded_through"
     case hash
     case digest
+    case evaluatedAt = "evaluated_at"
     case buildThrough = "build_through"
     case buildHash = "build_hash"
     case buildNext = "build_next"

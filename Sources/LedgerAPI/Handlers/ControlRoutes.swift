@@ -61,16 +61,7 @@ extension LedgerHandler {
     case .rollback:
       service.ledger.rollBack { sender.send(Self.response(to: $0)) }
     case .refold:
-      service.ledger.refold(only: query["id"] ?? "") { counts in
-        let members = counts.map { counts -> [(String, JSONValue)] in
-          [
-            ("streams", .integer(Int64(counts.streams))),
-            ("changed", .integer(Int64(counts.changed))),
-          ]
-        }
-        let others = Problem.response(409, "other_fold", "The live rows are of another fold.")
-        sender.send(members.map { .json($0) } ?? others)
-      }
+      service.ledger.refold(only: query["id"] ?? "") { sender.send(Self.response(to: $0)) }
     case .prune:
       service.ledger.prune(retaining: retained) { sender.send(Self.response(to: $0)) }
     }
@@ -81,8 +72,30 @@ extension LedgerHandler {
     switch outcome {
     case .done: .json([("outcome", .string("done"))])
     case .nothing: Problem.notFound
+    case .otherFold(let found): response(toReturn: found)
     case .failed: Problem.response(.unavailable("rows"))
     }
+  }
+
+  private static func response(to outcome: Ledger.Refolded) -> HTTPResponse {
+    switch outcome {
+    case .done(let streams, let changed):
+      .json([("streams", .integer(Int64(streams))), ("changed", .integer(Int64(changed)))])
+    case .notLive: Problem.response(409, "other_fold", "This program's rows are not live yet.")
+    case .failed: Problem.response(.unavailable("rows"))
+    }
+  }
+
+  /// The projection to return to is another program's: its name and fold, for the command to say.
+  private static func response(toReturn found: Rebuild.Return) -> HTTPResponse {
+    guard case .otherFold(let name, let version, let fingerprint) = found else {
+      return Problem.notFound
+    }
+    return .json(
+      [
+        ("name", .string(name)), ("fold", .integer(Int64(version))),
+        ("fingerprint", .string(fingerprint)),
+      ], status: 409)
   }
 
   /// Ingests a quarantined notification again, under the current configuration.

@@ -1,6 +1,8 @@
 import AppStore
 import Configuration
 import HTTPServer
+import JournalStore
+import LedgerEngine
 import LedgerQueries
 import Observability
 import Platform
@@ -9,14 +11,20 @@ import StrictJSON
 /// The routes about customers: rows, lists of rows, timelines.
 extension LedgerHandler {
   /// Answers a read, and counts a refusal.
-  func read(_ admitted: AdmittedRequest, _ request: HTTPRequest) -> HTTPResponse {
-    let response = readUncounted(admitted, request)
+  ///
+  /// - Returns: nil if `sender` sends the answer later.
+  func read(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let response = readUncounted(admitted, request, through: sender) else { return nil }
     // A 404 is a usual answer to a usual question: it is counted but not logged.
     if response.status >= 400 { record(response, isLogged: response.status != 404) }
     return response
   }
 
-  private func readUncounted(_ admitted: AdmittedRequest, _ request: HTTPRequest) -> HTTPResponse {
+  private func readUncounted(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
     guard let query = QueryString(request.query, of: admitted.route) else {
       return Problem.badQuery
@@ -26,11 +34,35 @@ extension LedgerHandler {
       switch admitted.route.name {
       case .entitlement: return try EntitlementRoutes.row(admitted.id, query, token, reader)
       case .history: return try EntitlementRoutes.history(admitted.id, query, token, reader)
-      default: return try EntitlementRoutes.list(admitted.route, query, token, reader)
+      default:
+        if reader.isListQuick {
+          return try EntitlementRoutes.list(admitted.route, query, token, reader)
+        }
+        return listLater(admitted.route, query, token, through: sender)
       }
     } catch {
       return Self.problem(error)
     }
+  }
+
+  /// Lists rows on another thread, while that may take longer than a reactor should wait.
+  private func listLater(
+    _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken,
+    through sender: ResponseSender
+  ) -> HTTPResponse? {
+    let service = service
+    let isQueued = service.overview.perform(service.configuration) { reader in
+      let response: HTTPResponse
+      do throws(LedgerReader.Failure) {
+        guard let reader else { throw .store(.busy) }
+        response = try EntitlementRoutes.list(route, query, token, reader)
+      } catch {
+        response = Self.problem(error)
+        service.metrics.httpRefusals.add(response.status)
+      }
+      sender.send(response)
+    }
+    return isQueued ? nil : Problem.response(.unavailable("overload"))
   }
 
   /// Logs a failure of the store, and returns the response to a read that failed.
@@ -84,6 +116,7 @@ enum EntitlementRoutes {
     return .json([
       ("object", .string("list")), ("items", .array(page.rows.map(\.json))),
       ("next_page", .optional(page.next.map { PageCursor.text($0, for: token) })),
+      ("fold_version", .integer(Int64(page.foldVersion))),
     ])
   }
 

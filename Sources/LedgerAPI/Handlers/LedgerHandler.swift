@@ -103,7 +103,7 @@ public final class LedgerHandler: RequestHandler {
     case .notifications: return receive(request, through: sender)
     case .overview, .quarantine, .comparison:
       return inspect(admitted, request, through: sender)
-    case .entitlements, .entitlement, .history: return read(admitted, request)
+    case .entitlements, .entitlement, .history: return read(admitted, request, through: sender)
     case .healthz: return .json([("status", .string("alive"))])
     case .readyz: return ready()
     case .version: return version()

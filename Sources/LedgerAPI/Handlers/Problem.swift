@@ -27,7 +27,10 @@ enum Problem {
 
   static func response(_ failure: LedgerReader.Failure) -> HTTPResponse {
     switch failure {
-    case .notReady: response(.unavailable("rows_not_ready"))
+    case .notReady(let state):
+      response(
+        503, "rows_not_ready",
+        "No rows can be listed yet: the projection's state is \(state.rawValue).", retryAfter: 1)
     case .ambiguous: response(400, "bundle_id", "Two apps have this id; set bundle_id.")
     case .store: response(.unavailable("store"))
     }

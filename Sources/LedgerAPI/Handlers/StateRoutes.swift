@@ -6,12 +6,16 @@ import StrictJSON
 
 /// The routes about the daemon itself: ready, version, metrics.
 extension LedgerHandler {
-  /// `GET /readyz`: 503 with the reason while notifications should be sent elsewhere or later.
+  /// `GET /readyz`: 503 with the reason while notifications should be sent elsewhere or later. The
+  /// state of the projection is no reason: notifications are taken in every one.
   func ready() -> HTTPResponse {
     if let reason = service.unreadyReason(minimumFree: Int64(configuration.limits.diskBytes)) {
       return Problem.response(.unavailable(reason))
     }
-    return .json([("status", .string("ready"))])
+    return .json([
+      ("status", .string("ready")),
+      ("projection", .string(service.ledger.liveProjection.state.rawValue)),
+    ])
   }
 
   /// `GET /version`.

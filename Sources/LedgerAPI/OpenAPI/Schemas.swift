@@ -1,3 +1,4 @@
+import LedgerEngine
 import LedgerQueries
 
 /// The named schemas of the OpenAPI document. A test checks every response of the routes against
@@ -5,12 +6,12 @@ import LedgerQueries
 enum Schemas {
   /// In the order of the document.
   static let named: [(String, Schema)] = [
-    ("Entitlement", entitlement), ("EntitlementList", list(of: .named("Entitlement"))),
+    ("Entitlement", entitlement), ("EntitlementList", entitlements),
     ("History", history), ("HistoryEvent", event), ("HistoryQuarantined", historyQuarantined),
     ("Overview", overview), ("Quarantined", quarantined),
     ("QuarantineList", list(of: .named("Quarantined"))), ("Comparison", comparison),
     ("ComparisonGroup", comparisonGroup), ("Difference", difference), ("Version", version),
-    ("Taken", journaled), ("State", state), ("NotificationV2", notificationV2),
+    ("Taken", journaled), ("State", state), ("Ready", ready), ("NotificationV2", notificationV2),
     ("NotificationV1", notificationV1), ("Problem", problem),
   ]
 
@@ -28,12 +29,22 @@ enum Schemas {
     ("object", .oneOf([name], "The type of this object."))
   }
 
-  private static func list(of item: Schema) -> Schema {
-    .object([
+  private static func list(of item: Schema) -> Schema { .object(listMembers(item)) }
+
+  private static func listMembers(_ item: Schema) -> [(String, Schema)] {
+    [
       object("list"), ("items", .list(item)),
       ("next_page", .optional(.text("The value of `after` for the next page; null at the end."))),
-    ])
+    ]
   }
+
+  private static let entitlements = Schema.object(
+    listMembers(.named("Entitlement")) + [
+      (
+        "fold_version",
+        .integer("The fold that made the rows; another one's while this program's are built.")
+      )
+    ])
 
   // MARK: State
 
@@ -47,6 +58,16 @@ enum Schemas {
   ])
 
   private static let state = Schema.object([("status", .oneOf(["alive", "ready"], ""))])
+
+  private static let ready = Schema.object([
+    ("status", .oneOf(["ready"], "")),
+    (
+      "projection",
+      .oneOf(
+        ProjectionState.allCases.map(\.rawValue),
+        "The state of the entitlement rows. Notifications are taken in every one.")
+    ),
+  ])
 
   /// RFC 9457.
   private static let problem = Schema.object([

@@ -110,7 +110,7 @@ extension Route {
       [answer("The process is alive.", "State")]),
     Route(
       .readyz, "GET", "/readyz", .anyone, "Returns whether notifications are accepted.", [],
-      [answer("Notifications are accepted.", "State"), unavailable]),
+      [answer("Notifications are accepted.", "Ready"), unavailable]),
     Route(
       .version, "GET", "/version", .anyone,
       "Returns the versions of the program, its fold and its libraries.", [],

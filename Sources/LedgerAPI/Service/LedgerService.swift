@@ -17,6 +17,7 @@ public final class LedgerService: Sendable {
   private let generation = Atomic<Int>(0)
   let arrivals = Arrivals(startedAt: Clock.now())
   let overview: Overview
+  let rows = RowCounts()
   /// The OpenAPI document, written once.
   let openAPI: HTTPResponse
   private let draining = Atomic<Bool>(false)
@@ -34,7 +35,8 @@ public final class LedgerService: Sendable {
     self.version = version
     current = Mutex(configuration)
     metrics.notifications.addApps(configuration.apps.keys)
-    overview = Overview(ledger, arrivals)
+    overview = Overview(ledger, arrivals, rows)
+    ledger.durations = configuration.nonRenewingDurations
     let program = version.first { $0.0 == "version" }?.1
     var name = "0"
     if case .string(let text) = program { name = text }
@@ -48,7 +50,7 @@ public final class LedgerService: Sendable {
   public func startSampling(heartbeat: @escaping @Sendable () -> Void = {}) throws(PlatformError) {
     let service = self
     let started = try ResourceSampler.start(
-      ledger, durations: { service.configuration.nonRenewingDurations },
+      ledger, rows, durations: { service.configuration.nonRenewingDurations },
       heartbeat: { if service.ledger.meter.stalledSeconds < Self.stalledSeconds { heartbeat() } })
     sampler.withLock { $0 = started }
   }
@@ -72,6 +74,7 @@ public final class LedgerService: Sendable {
   public func adopt(_ configuration: Configuration) {
     metrics.notifications.addApps(configuration.apps.keys)
     current.withLock { $0 = configuration }
+    ledger.durations = configuration.nonRenewingDurations
     generation.add(1, ordering: .acquiringAndReleasing)
   }
 
@@ -114,6 +117,6 @@ public final class LedgerService: Sendable {
       guard case .string(let text) = value else { return nil }
       return (name, text)
     }
-    return metrics.text(ledger, readings, folded: folded, versions: versions)
+    return metrics.text(ledger, readings, rows.last, folded: folded, versions: versions)
   }
 }

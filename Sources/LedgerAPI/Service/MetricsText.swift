@@ -1,3 +1,6 @@
+import AppStore
+import Entitlements
+import JournalStore
 import LedgerEngine
 import Observability
 import Platform
@@ -5,11 +8,13 @@ import Platform
 /// The text of `GET /metrics`. Names, labels and label values are part of the contract.
 extension Metrics {
   /// - Parameters:
-  ///   - readings: sizes and row counts, as sampled last.
+  ///   - readings: sizes, as sampled last.
+  ///   - rows: how many rows have each status; nil if they were never counted.
   ///   - folded: the last seq in the live projection; nil if there is none.
   ///   - versions: the versions of the program and its parts, by name.
   func text(
-    _ ledger: Ledger, _ readings: ResourceReadings, folded: Int64?, versions: [(String, String)]
+    _ ledger: Ledger, _ readings: ResourceReadings, _ rows: ProjectionReader.Counts?,
+    folded: Int64?, versions: [(String, String)]
   ) -> String {
     var page = PrometheusText()
     page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
@@ -20,7 +25,8 @@ extension Metrics {
     writeNotifications(&page, ledger)
     writeIngest(&page)
     writeJournal(&page, ledger, readings)
-    writeRowCounts(&page, ledger, readings, folded)
+    writeProjection(&page, ledger, folded)
+    if let rows { writeRowCounts(&page, rows) }
     return page.text
   }
 
@@ -109,33 +115,48 @@ extension Metrics {
       "subledger_disk_size_bytes", .gauge, "Size of the data folder's disk.", disk.total)
   }
 
-  private func writeRowCounts(
-    _ page: inout PrometheusText, _ ledger: Ledger, _ readings: ResourceReadings,
-    _ folded: Int64?
-  ) {
+  private func writeProjection(_ page: inout PrometheusText, _ ledger: Ledger, _ folded: Int64?) {
+    let state = ledger.liveProjection.state
     page.single(
-      "subledger_rows_live", .gauge,
-      "1 if the live projection answers reads; 0 while it is being built.",
-      folded == nil ? 0 : 1)
+      "subledger_rows_live", .gauge, "1 if rows can be read for lists; 0 while there are none.",
+      state.isReadable ? 1 : 0)
+    page.family(
+      "subledger_projection_state", .gauge,
+      "1 for the state of the live projection, 0 for the others.")
+    for other in ProjectionState.allCases {
+      page.sample(
+        "subledger_projection_state", [(name: "state", value: other.rawValue)],
+        Int64(other == state ? 1 : 0))
+    }
+    page.single(
+      "subledger_projection_damaged_total", .counter,
+      "How often a projection was found damaged and built again.", ledger.liveProjection.damages)
     page.single(
       "subledger_projection_lag_events", .gauge,
       "Events in the journal that are not in the live projection.",
       max(0, ledger.seq - (folded ?? 0)))
-    guard let counts = readings.rowCounts else { return }
+  }
+
+  private func writeRowCounts(_ page: inout PrometheusText, _ counts: ProjectionReader.Counts) {
+    var numbers: [[String]: Int64] = [:]
+    for (app, statuses) in counts.byStatus {
+      for (status, number) in statuses {
+        numbers[[app.environment.rawValue, status.rawValue], default: 0] += number
+      }
+    }
     page.family(
       "subledger_rows", .gauge,
       "Rows of the live projection by environment and status, counted "
         + "subledger_rows_age_seconds ago.")
-    for row in counts.rows {
+    for (labels, number) in numbers.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
       page.sample(
         "subledger_rows",
-        [(name: "environment", value: row.environment), (name: "status", value: row.status)],
-        row.count)
+        [(name: "environment", value: labels[0]), (name: "status", value: labels[1])], number)
     }
     page.single(
       "subledger_rows_broken", .gauge,
       "Rows of the live projection whose fold failed, as of the same count.",
-      counts.broken)
+      counts.broken.values.reduce(0, +))
     page.family("subledger_rows_age_seconds", .gauge, "How long ago the rows were counted.")
     page.sample("subledger_rows_age_seconds", [], Double(Clock.now() - counts.at) / 1000)
   }

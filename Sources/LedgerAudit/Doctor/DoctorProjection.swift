@@ -5,14 +5,16 @@ import Observability
 /// The live projection: its fold, and how far it is behind the journal.
 extension Doctor {
   mutating func examineProjection(_ head: Head) throws(StoreError) {
-    let list = try ProjectionList.read(folder)
-    guard list.live != nil else {
+    let path: String
+    switch try ProjectionExaminer.find(folder, try JournalReader.open(folder), isReading: true) {
+    case .own(let found), .other(let found): path = found
+    case .none:
       guard head.seq > 0 else { return report("rows", "none yet") }
       return reportFinding(
-        "rows", "no projection is live: reads answer 503",
-        next: "start the daemon, which builds one, or run subledger rebuild --apply")
+        "rows", "no rows can be read: lists answer 503",
+        next: "start the daemon, which builds them, or run subledger rebuild --apply")
     }
-    let projection = try ProjectionReader.open(folder)
+    let projection = try ProjectionReader.open(folder, path: path)
     let identity = try projection.identity()
     let lag = head.seq - (try projection.foldedThrough())
     let isOwn = identity.fingerprint == FoldIdentity.fingerprint
@@ -20,9 +22,7 @@ extension Doctor {
       "rows",
       "fold \(identity.foldVersion) is live, \(lag) events behind the journal"
         + (isOwn ? "" : "; this program has another fold, \(FoldIdentity.version)"))
-    if list.isHeld {
-      report("rows", "an operator rolled back to it; rebuild --apply makes the newest live again")
-    } else if !isOwn {
+    if !isOwn {
       reportFinding(
         "rows", "the live projection is of another fold than this program's",
         next: "start the daemon with this program, or run subledger rebuild --diff to see what "

@@ -47,7 +47,7 @@ enum ProjectionCheck {
       let reader = try ProjectionReader.open(folder, path: path)
       try reader.beginSnapshot()
       let through = try reader.foldedThrough()
-      let rows = try reader.rows(withOriginalTransactionId: only.originalTransactionId)
+      let rows = try reader.streams(withOriginalTransactionId: only.originalTransactionId)
         .filter { only.covers($0.key) }
       reader.endSnapshot()
       for row in rows { try compare(row, through: through, journal, findings) }
@@ -73,12 +73,17 @@ enum ProjectionCheck {
   private static func live(
     _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector
   ) throws(StoreError) -> Live {
-    guard let name = try ProjectionList.read(folder).live else { return .none }
-    let path = folder.projection(named: name)
+    let path: String
+    switch try ProjectionExaminer.find(folder, journal, isReading: true) {
+    case .own(let found), .other(let found): path = found
+    case .none:
+      guard let name = try ProjectionList.read(folder).live else { return .none }
+      path = folder.projection(named: name)
+    }
     switch try ProjectionExaminer.condition(path, journal, readOnlyIn: folder) {
     case .usable(let through): return .comparable(path: path, through: through)
     case .otherFold: return .otherFold(path: path)
-    case .absent: break
+    case .absent, .otherLayout: break
     case .damaged, .unfinished:
       findings.add(7, nil, "the projection is damaged; the daemon rebuilds it when it starts")
     case .otherJournal: findings.add(7, nil, "the projection is of another journal")
@@ -119,7 +124,7 @@ enum ProjectionCheck {
     var (digest, expected, found) = (SetDigest(), SetDigest(), SetDigest())
     try projection.forEach { row in
       digest.add(row)
-      for (kind, values) in row.lists.enumerated() {
+      for (kind, values) in row.ids.enumerated() {
         for value in Set(values) { expected.add(element: indexEntry(kind, value, row.key)) }
       }
       return true
@@ -137,7 +142,7 @@ enum ProjectionCheck {
   /// An entry of the index as bytes: the kind, then the value and the parts of the row's key, each
   /// after its length.
   ///
-  /// - Parameter kind: the index of the value's list in `ProjectedRow.lists`.
+  /// - Parameter kind: the index of the value's list in `FoldedStream.ids`.
   private static func indexEntry(_ kind: Int, _ value: String, _ key: StreamKey?) -> [UInt8] {
     let parts = [
       value, key?.environment.rawValue ?? "", key?.bundleId ?? "", key?.originalTransactionId ?? "",
@@ -160,9 +165,13 @@ enum ProjectionCheck {
       // One snapshot for `folded_through` and the rows, because a daemon may fold meanwhile.
       try projection.beginSnapshot()
       let through = try projection.foldedThrough()
-      let page = try projection.rows(after: last, limit: 500)
+      let page = try projection.streams(after: last, limit: 500)
       projection.endSnapshot()
-      for row in page { try compare(row, through: through, journal, findings) }
+      for row in page {
+        try compare(row, through: through, journal, findings)
+        // Beside a running daemon a row may be gone by now only if the file is replaced.
+        _ = try projection.isIndexed(row.key)
+      }
       count += Int64(page.count)
       guard let end = page.last, !isStopped() else { return count }
       last = end.key
@@ -170,10 +179,10 @@ enum ProjectionCheck {
   }
 
   private static func compare(
-    _ row: ProjectedRow, through: Int64, _ journal: JournalReader, _ findings: FindingCollector
+    _ row: FoldedStream, through: Int64, _ journal: JournalReader, _ findings: FindingCollector
   ) throws(StoreError) {
     let (state, broken) = try ProjectionFolder.refold(row.key, through: through, journal)
-    if ProjectionFolder.row(row.key, state, broken) != row {
+    if FoldedStream(row.key, state, broken: broken) != row {
       findings.add(7, nil, "the row of a stream differs from its refold")
     }
     if let broken = row.broken { findings.add(9, nil, "a row could not be folded: \(broken)") }

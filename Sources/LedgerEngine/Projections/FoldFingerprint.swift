@@ -34,6 +34,7 @@ enum FoldFingerprint {
           random.once(in: v1Share) ? v1(&random, history, index) : v2(&random, index, hasStatus)
         if let event { state.evolve(event) }
       }
+      hash.update(EntitlementRow(state).encoded())
       hash.update(state.encoded())
     }
     return Hexadecimal.encode(Array(hash.finish().prefix(16)))

@@ -55,7 +55,7 @@ struct FullFold: ~Copyable {
     let size = Self.batchSize
     let count = max(0, (lastStream - first + size) / size)
     var requested: Int64 = 0
-    var rows: [ProjectedRow] = []
+    var rows: [PackedStream] = []
     var bytes = 0
     var events: Int64 = 0
     var shouldContinue = true
@@ -71,7 +71,7 @@ struct FullFold: ~Copyable {
       if let build = projection.build {
         shouldContinue = progress(build.events + events, build.through)
       }
-      bytes += folded.rows.reduce(0) { $0 + $1.state.count }
+      bytes += folded.rows.reduce(0) { $0 + $1.stream.state.count }
       let isFull = rows.count >= Self.rowCount || bytes >= Self.rowBytes
       guard isFull || batch == count - 1 || !shouldContinue else { continue }
       try projection.add(built: rows, before: folded.next, events: events)
@@ -88,7 +88,7 @@ struct FullFold: ~Copyable {
 /// One thread of a full fold, with a journal reader of its own.
 private final class Worker: Sendable {
   struct Folded: Sendable {
-    var rows: [ProjectedRow] = []
+    var rows: [PackedStream] = []
     var events: Int64 = 0
     /// The stream after the last of the batch.
     let next: Int64
@@ -135,9 +135,9 @@ private final class Worker: Sendable {
 
   private func serve(_ folder: DataFolder) {
     do throws(StoreError) {
-      let journal = try JournalReader.open(folder)
+      let (journal, packer) = (try JournalReader.open(folder), StatePacker())
       while let streams = requests.dequeue() {
-        if !results.enqueue(.success(try fold(streams, journal))) { break }
+        if !results.enqueue(.success(try fold(streams, journal, packer))) { break }
       }
       journal.close()
     } catch {
@@ -146,7 +146,7 @@ private final class Worker: Sendable {
   }
 
   private func fold(
-    _ streams: ClosedRange<Int64>, _ journal: JournalReader
+    _ streams: ClosedRange<Int64>, _ journal: JournalReader, _ packer: StatePacker
   ) throws(StoreError) -> Folded {
     var folded = Folded(next: streams.upperBound + 1)
     var done: [(stream: Int64, state: StreamState, broken: String?)] = []
@@ -166,7 +166,7 @@ private final class Worker: Sendable {
     if let current { done.append(current) }
     for (stream, state, broken) in done {
       guard let key = try journal.streamKey(stream) else { continue }
-      folded.rows.append(ProjectionFolder.row(key, state, broken))
+      folded.rows.append(packer.pack(FoldedStream(key, state, broken: broken)))
     }
     return folded
   }

@@ -1,39 +1,67 @@
 public import JournalStore
+import Observability
+package import Platform
+import StrictJSON
 import Synchronization
 
-/// Which projection is live, for the readers of this process: its path, and a generation that grows
-/// with every switch, so that they open the new file.
+/// Which projection is live, and what its state is, for all threads of this process. Its lock is
+/// held for the change of a few words alone: nothing waits for a file behind it.
 public final class LiveProjection: Sendable {
-  private struct Live {
-    var generation = 0
-    /// Nil while the first projection is built, and while the projection lacks answered events.
-    var path: String?
-    /// Whether the writer folds every event into it before it answers.
-    var isMaintained = false
-  }
+  /// A projection that can be read.
+  public struct Readable: Sendable, Equatable {
+    public let path: String
+    /// Whether this program's fold made it.
+    public let isOwn: Bool
+    /// The file itself, should another one get its path; nil if it could not be found.
+    private let file: FileIdentity?
 
-  /// The live projection, opened by one reader.
-  public struct Opened {
-    public let reader: ProjectionReader
-    public let generation: Int
-    /// Whether it has every answered event. If not, readers fold what it lacks themselves.
-    public let isMaintained: Bool
+    init(path: String, isOwn: Bool) {
+      self.path = path
+      self.isOwn = isOwn
+      file = try? FileIdentity.of(path)
+    }
 
-    public init(reader: ProjectionReader, generation: Int, isMaintained: Bool) {
-      (self.reader, self.generation, self.isMaintained) = (reader, generation, isMaintained)
+    /// Whether the path still leads to the file that became live.
+    ///
+    /// - Throws: `StoreError.corrupt` if it does not.
+    public func requireInPlace() throws(StoreError) {
+      guard let file, let found = try? FileIdentity.of(path), found.isSameFile(as: file) else {
+        throw .corrupt("the file was replaced or removed")
+      }
+    }
+
+    public static func == (one: Self, other: Self) -> Bool {
+      one.path == other.path && one.isOwn == other.isOwn
     }
   }
 
-  private let live = Mutex(Live())
+  /// What is live at one moment.
+  public struct Snapshot: Sendable {
+    public var state = ProjectionState.absent
+    /// Grows whenever another file is to be read, or none.
+    public var generation = 0
+    /// Nil exactly in the states that are not readable.
+    public var readable: Readable?
+    /// The file that was found damaged, until it is put aside.
+    var damaged: String?
+  }
+
+  private let live = Mutex(Snapshot())
   private let commitCount = Atomic<Int>(0)
-  let folder: DataFolder
+  private let damageCount = Atomic<Int64>(0)
+  private let servedCount = Atomic<Int>(0)
+  /// Signalled with every change of state, for the thread that maintains the projection.
+  package let changed = WakeupEvent()
+  public let folder: DataFolder
+  public let successors = Successors()
 
   init(folder: DataFolder) { self.folder = folder }
 
-  /// Grows with every switch; nil while no projection is live.
-  public var generation: Int? {
-    live.withLock { live in live.path.map { _ in live.generation } }
-  }
+  public var current: Snapshot { live.withLock { $0 } }
+  public var state: ProjectionState { current.state }
+
+  /// How often a projection was found damaged since the start.
+  public var damages: Int64 { damageCount.load(ordering: .relaxed) }
 
   /// The number of commits to the live projection since the start. A snapshot that was begun at
   /// this number has every event that was answered before the number changes.
@@ -42,32 +70,87 @@ public final class LiveProjection: Sendable {
   /// Called after each commit to the live projection, before its events are answered.
   func recordCommit() { commitCount.add(1, ordering: .releasing) }
 
-  /// Opens the live projection; nil while there is none. Waits while it is switched.
-  ///
-  /// - Throws: what `ProjectionReader.open` throws.
-  public func open() throws(StoreError) -> Opened? {
-    try live.withLock { (live) throws(StoreError) -> Opened? in
-      guard let path = live.path else { return nil }
-      return Opened(
-        reader: try ProjectionReader.open(folder, path: path), generation: live.generation,
-        isMaintained: live.isMaintained)
-    }
+  /// How many orders of the maintaining thread the writer has served, successfully or not.
+  var ordersServed: Int { servedCount.load(ordering: .acquiring) }
+
+  @Sendable func recordOrder() {
+    servedCount.add(1, ordering: .releasing)
+    changed.signal()
   }
 
-  /// Changes which projection is live. Readers that open it wait until it has changed.
+  /// Changes the state.
   ///
-  /// - Parameter change: returns the new path, and whether the writer maintains it.
-  /// - Throws: what `change` throws; no projection is live then.
-  func switchOver(
-    _ change: () throws(StoreError) -> (path: String, isMaintained: Bool)
-  ) throws(StoreError) {
-    try live.withLock { (live) throws(StoreError) in
+  /// - Parameter readable: the file that is read from now on, for the events that bring one.
+  /// - Returns: whether the event was not ignored.
+  @discardableResult
+  func apply(_ event: ProjectionEvent, _ readable: Readable? = nil) -> Bool {
+    let isChanged = live.withLock { live in
+      guard let next = live.state.next(event) else { return false }
+      live.state = next
+      let file = next.isReadable ? readable ?? live.readable : nil
+      if file != live.readable || readable != nil { live.generation += 1 }
+      live.readable = file
+      if next != .damaged { live.damaged = nil }
+      return true
+    }
+    if isChanged { changed.signal() }
+    return isChanged
+  }
+
+  /// Reports that the file of a generation is damaged: it is no longer read, is put aside, and is
+  /// built again from the journal. Logged and counted once for each file.
+  ///
+  /// - Parameter generation: of the file that was read, because another may be live by now.
+  public func reportDamage(_ generation: Int, _ error: StoreError) {
+    let isFirst = live.withLock { live in
+      guard live.generation == generation, let next = live.state.next(.damageFound) else {
+        return false
+      }
+      live.state = next
       live.generation += 1
-      live.path = nil
-      (live.path, live.isMaintained) = try change()
+      live.damaged = live.readable?.path
+      live.readable = nil
+      return true
+    }
+    guard isFirst else { return }
+    recordDamage(error)
+    changed.signal()
+  }
+
+  /// Logs and counts a damaged file.
+  func recordDamage(_ error: StoreError) {
+    damageCount.add(1, ordering: .relaxed)
+    Log.write(
+      .error, "projection_damaged",
+      [
+        ("error", .string(error.damageDescription)),
+        ("next", .string("none: it is put aside and built again from the journal")),
+      ])
+  }
+}
+
+extension StoreError {
+  /// Whether the error says that a projection's file is damaged, and not that the system or the
+  /// disk has no room for now.
+  public var isDamage: Bool {
+    switch self {
+    case .corrupt, .foreign, .newer, .sql: true
+    case .io(let code): !Self.temporary.contains(code)
+    default: false
     }
   }
 
-  /// Reads answer 503 until the next switch.
-  func close() { live.withLock { $0.path = nil } }
+  /// SQLITE_CANTOPEN, which also means that the process has no descriptor left, and the errors of
+  /// the -shm file, which needs room on the disk: SHMOPEN, SHMSIZE, SHMMAP
+  /// (sqlite.org/rescode.html).
+  private static let temporary: Set<Int32> = [14, 10 | 18 << 8, 10 | 19 << 8, 10 | 21 << 8]
+
+  /// What was found, without the advice for a journal.
+  fileprivate var damageDescription: String {
+    switch self {
+    case .corrupt(let detail): detail
+    case .io(let code): "SQLite answered \(code)"
+    default: description
+    }
+  }
 }

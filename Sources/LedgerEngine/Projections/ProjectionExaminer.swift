@@ -2,35 +2,64 @@ import Entitlements
 public import JournalStore
 import Platform
 
-/// Decides what a start does with the projection that it finds (promise 7).
+/// Decides which projection of a folder is live for this program (promise 7).
 public enum ProjectionExaminer {
-  /// What is live when the daemon starts.
+  /// What a folder has for this program.
   public enum Found: Equatable, Sendable {
-    /// This fold's projection is live, at this path, and can be caught up.
+    /// The newest whole projection of this fold, at this path.
     case own(String)
-    /// Another fold's projection is live. It answers until this fold's is built and caught up.
-    case another
-    /// Another fold's projection is live because an operator returned to it: it stays live.
-    case rolledBack
-    /// No usable projection is live.
+    /// None of this fold; the newest whole one of another, at this path.
+    case other(String)
     case none
   }
 
-  /// Finds the live projection, and moves it aside if it is damaged, ahead of the journal, or of
-  /// another journal. Requires the folder's lock.
-  static func inspect(_ folder: DataFolder, _ journal: JournalReader) throws(StoreError) -> Found {
+  /// Finds the live projection, and puts those aside that are damaged, ahead of the journal or of
+  /// another journal. What cannot be put aside or written, as on a full disk, waits for the next
+  /// start. Requires the folder's lock.
+  ///
+  /// - Parameter onDamage: called for each damaged file.
+  static func choose(
+    _ folder: DataFolder, _ journal: JournalReader, onDamage: (StoreError) -> Void
+  ) throws(StoreError) -> Found {
     let list = try ProjectionList.read(folder)
-    guard let live = list.live else { return .none }
-    let path = folder.projection(named: live)
-    switch try condition(path, journal) {
-    case .usable: return .own(path)
-    case .otherFold: return list.isHeld ? .rolledBack : .another
-    case .absent: break
-    case .unfinished, .damaged, .otherJournal, .ahead, .diverged:
-      try ProjectionFile.putAside(path)
+    for name in list.names {
+      let path = folder.projection(named: name)
+      switch try condition(path, journal) {
+      case .damaged:
+        onDamage(.corrupt("\(name) cannot be read"))
+        try? ProjectionFile.putAside(path, in: folder)
+      case .unfinished, .otherJournal, .ahead, .diverged:
+        try? ProjectionFile.putAside(path, in: folder)
+      case .absent, .usable, .otherFold, .otherLayout: break
+      }
     }
-    // Its name stays first in the list: one that was live before must not become live by itself.
-    return .none
+    let found = try find(folder, journal)
+    // Also repairs the link.
+    if case .own(let path) = found,
+      let name = list.names.first(where: { folder.projection(named: $0) == path })
+    {
+      try? (try ProjectionList.read(folder)).with(live: name).write(folder)
+    }
+    return found
+  }
+
+  /// Finds the live projection, and changes nothing.
+  ///
+  /// - Parameter isReading: set by a caller that only reads: then no file is made beside it.
+  /// - Throws: what the journal or `ProjectionFile.examine` throws.
+  public static func find(
+    _ folder: DataFolder, _ journal: JournalReader, isReading: Bool = false
+  ) throws(StoreError) -> Found {
+    var other: String?
+    for name in try ProjectionList.read(folder).names {
+      let path = folder.projection(named: name)
+      switch try condition(path, journal, readOnlyIn: isReading ? folder : nil) {
+      case .usable: return .own(path)
+      case .otherFold: other = other ?? path
+      default: break
+      }
+    }
+    return other.map { .other($0) } ?? .none
   }
 
   /// Compares a projection with this fold and with the journal.

@@ -47,9 +47,10 @@ public final class ProjectionFolder {
   /// - Parameters:
   ///   - seq: the last seq of the batch.
   ///   - hash: the journal's hash at `seq`.
-  ///   - journal: a stream whose stored state is damaged is folded from it again.
   /// - Returns: the number of events that were signed before an event of their stream that was
   ///   already folded.
+  /// - Throws: `StoreError.corrupt` when a row is damaged or missing, otherwise what SQLite
+  ///   reports.
   @discardableResult
   func fold(
     _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader
@@ -75,9 +76,11 @@ public final class ProjectionFolder {
         changed[step.stream] = entry
       }
       written.reserveCapacity(changed.count)
+      let now = projection.clock()
       for (key, var entry) in changed {
-        let row = Self.row(key, entry.state, entry.broken)
-        entry.reference = try projection.write(row, over: entry.reference)
+        let stream = FoldedStream(key, entry.state, broken: entry.broken)
+        let packed = projection.packer.pack(stream)
+        entry.reference = try projection.write(packed, over: entry.reference, at: now)
         written.append((key, entry))
       }
     }
@@ -141,12 +144,14 @@ public final class ProjectionFolder {
 
   private func load(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Entry {
     if let entry = cache.removeValue(forKey: key) { return entry }
-    guard let row = try projection.row(of: key) else { return Entry(state: StreamState()) }
-    if let state = StreamState(decoding: row.state, lastSeq: row.lastSeq) {
-      return Entry(state: state, broken: row.broken, reference: row.reference)
+    if let stream = try projection.stream(key) {
+      return Entry(state: stream.state, broken: stream.broken, reference: stream.reference)
     }
-    let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
-    return Entry(state: refolded.state, broken: refolded.broken, reference: row.reference)
+    // A stream that has folded events has a row.
+    guard try !journal.hasEvents(of: key, through: projection.foldedThrough) else {
+      throw .corrupt("the row of a stream is missing")
+    }
+    return Entry(state: StreamState())
   }
 
   /// Why a row is broken: the first event of its stream, by seq, that could not be read.
@@ -174,6 +179,7 @@ public final class ProjectionFolder {
   /// Folds the streams of one original transaction id again, through `projection.foldedThrough`.
   ///
   /// - Returns: the number of streams, and of rows that changed.
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   func refold(
     only originalTransactionId: String, _ journal: JournalReader
   ) throws(StoreError) -> (streams: Int, changed: Int) {
@@ -186,20 +192,10 @@ public final class ProjectionFolder {
   private func refold(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Bool {
     cache[key] = nil
     let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
-    let row = Self.row(key, refolded.state, refolded.broken)
-    let before = try projection.row(of: key)
-    try projection.replace(row)
-    return before?.state != row.state || before?.broken != row.broken
-      || before?.lastSeq != row.lastSeq
-  }
-
-  /// Makes a stream's row.
-  public static func row(_ key: StreamKey, _ state: StreamState, _ broken: String?) -> ProjectedRow
-  {
-    ProjectedRow(
-      key: key, state: state.encoded(), lastSeq: state.lastEvent?.seq,
-      appAccountTokens: state.accountTokens,
-      appTransactionIds: state.appTransactionIds,
-      previousOriginalTransactionIds: state.previousOriginalTransactionIds, broken: broken)
+    let stream = FoldedStream(key, refolded.state, broken: refolded.broken)
+    let before = try projection.stream(key)
+    try projection.replace(stream, over: before?.reference)
+    return before?.reference.row != stream.row || before?.state != refolded.state
+      || before?.broken != stream.broken
   }
 }

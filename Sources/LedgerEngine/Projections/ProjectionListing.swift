@@ -7,7 +7,7 @@ extension Rebuild {
   public struct ListedProjection: Sendable {
     public enum Role: String, Sendable {
       case live
-      /// It was live before, and stays for a rollback.
+      /// It was live before, and stays for the program of its fold.
       case retained = "kept"
       case building, built
     }
@@ -31,7 +31,7 @@ extension Rebuild {
     }
   }
 
-  /// Lists the projections of a folder: the live one, the retained ones in the order of rollbacks,
+  /// Lists the projections of a folder: the live one, the retained ones, the latest first,
   /// and the one that is built. Leaves out those that cannot be read.
   ///
   /// - Throws: what reading the list of projections throws.

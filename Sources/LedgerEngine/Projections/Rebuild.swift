@@ -15,6 +15,9 @@ public enum Rebuild {
 
   /// How to build.
   public struct Plan: Sendable {
+    /// Milliseconds that non-renewing products last, by product id: by these its present answers
+    /// are evaluated.
+    public var durations: [String: Int64] = [:]
     /// The number of threads that fold.
     public var threads = ProcessLimits.processors
     /// Whether a projection that is already built is built again. An unfinished build is always
@@ -31,7 +34,7 @@ public enum Rebuild {
     }
   }
 
-  /// The number of projections that are retained for a rollback.
+  /// The number of projections that are retained beside the live one.
   public static let retainedByDefault = 2
 
   /// Where a projection is built before it becomes the live one.
@@ -63,6 +66,7 @@ public enum Rebuild {
     let journal = try JournalReader.open(folder)
     defer { journal.close() }
     let projection = try open(folder, journal, plan, through: end)
+    try projection.adopt(plan.durations)
     var isComplete = try FullFold.run(
       projection, folder, journal, threads: plan.threads, progress: progress)
     if isComplete {
@@ -128,46 +132,78 @@ public enum Rebuild {
       buildingPath(folder), in: folder, foldVersion: FoldIdentity.version, keeping: count)
   }
 
-  /// Makes the projection live again that was live before.
+  /// What a command to return to the previous projection found.
+  public enum Return: Sendable, Equatable {
+    /// It is live again.
+    case done
+    /// The previous one is of another fold: the program of that fold makes it live by itself when
+    /// it starts.
+    case otherFold(name: String, version: Int, fingerprint: String)
+    /// None is retained.
+    case nothing
+  }
+
+  /// Makes this fold's projection live again that was live before.
   ///
-  /// - Returns: whether a usable one was retained.
   /// - Throws: `StoreError.locked` if a daemon holds the folder, else what the file system reports.
-  public static func rollBack(_ folder: DataFolder) throws(StoreError) -> Bool {
+  public static func rollBack(_ folder: DataFolder) throws(StoreError) -> Return {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)
-    return try rollBack(folder, journal) != nil
+    let found = try previous(folder, journal)
+    if case .own(let name) = found {
+      try ProjectionList.read(folder).with(live: name).write(folder)
+    }
+    return found.answer
   }
 
-  /// Removes retained projections that cannot be used until one can.
-  ///
-  /// - Returns: the path of the projection that is live now; nil if none is usable.
-  static func rollBack(
-    _ folder: DataFolder, _ journal: JournalReader
-  ) throws(StoreError) -> String? {
-    while let name = try ProjectionList.read(folder).retained.first {
-      switch try ProjectionExaminer.condition(folder.projection(named: name), journal) {
-      case .usable, .otherFold: return try ProjectionFile.rollBack(folder)
-      default:
-        try ProjectionList.read(folder).without(name).write(folder)
-        try ProjectionFile.remove(folder.projection(named: name))
+  /// The projection that was live before the present one.
+  enum Previous {
+    case own(name: String)
+    case other(Return)
+    case none
+
+    var answer: Return {
+      switch self {
+      case .own: .done
+      case .other(let answer): answer
+      case .none: .nothing
       }
     }
-    return nil
+  }
+
+  /// Finds the newest retained projection that can be used.
+  static func previous(
+    _ folder: DataFolder, _ journal: JournalReader
+  ) throws(StoreError) -> Previous {
+    for name in try ProjectionList.read(folder).retained {
+      let path = folder.projection(named: name)
+      switch try ProjectionExaminer.condition(path, journal) {
+      case .usable: return .own(name: name)
+      case .otherFold:
+        let identity = try ProjectionReader.open(folder, path: path).identity()
+        return .other(
+          .otherFold(
+            name: name, version: identity.foldVersion, fingerprint: identity.fingerprint))
+      default: continue
+      }
+    }
+    return .none
   }
 
   /// Folds one customer's streams again into the live projection.
   ///
-  /// - Returns: the number of streams, and of rows that changed; nil if this fold's projection is
-  ///   not live.
-  /// - Throws: `StoreError.locked` if a daemon holds the folder, else what SQLite reports.
+  /// - Returns: the number of streams, and of rows that changed; nil if this fold has no live
+  ///   projection.
+  /// - Throws: `StoreError.locked` if a daemon holds the folder, `StoreError.corrupt` if the
+  ///   projection is damaged, else what SQLite reports.
   public static func refold(
     only originalTransactionId: String, _ folder: DataFolder
   ) throws(StoreError) -> (streams: Int, changed: Int)? {
     let lock = try folder.lock()
     defer { withExtendedLifetime(lock) {} }
     let journal = try JournalReader.open(folder)
-    guard case .own(let path) = try ProjectionExaminer.inspect(folder, journal) else { return nil }
+    guard case .own(let path) = try ProjectionExaminer.find(folder, journal) else { return nil }
     let fold = ProjectionFolder(try Projection.open(path))
     try fold.catchUp(journal)
     let counts = try fold.refold(only: originalTransactionId, journal)

@@ -27,8 +27,11 @@ public final class Ledger: Sendable {
     var failure: StoreError?
     /// Signalled when the writer thread has ended; nil before the start and after `stop`.
     var writerEnded: WakeupEvent?
+    /// The same for the thread that maintains the projection.
+    var maintenanceEnded: WakeupEvent?
     /// The start's projection is live, or cannot become live for now.
     var hasProjection = false
+    var durations: [String: Int64] = [:]
   }
 
   /// Makes a ledger without a writer thread: `start` starts one.
@@ -42,15 +45,18 @@ public final class Ledger: Sendable {
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970, for the record of migrations.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
   ///   - onFailure: called once, on the writer's thread, when the journal can no longer be written.
   ///     The process should end then, so that the next start repairs the files.
   /// - Throws: `StoreError.locked` if another daemon holds the folder, `StoreError.platform` if no
   ///   thread can be started; else why the journal cannot be opened.
   public static func start(
-    _ folder: DataFolder, now: Int64, onFailure: @escaping @Sendable (StoreError) -> Void
+    _ folder: DataFolder, now: Int64, durations: [String: Int64] = [:],
+    onFailure: @escaping @Sendable (StoreError) -> Void
   ) throws(StoreError) -> Ledger {
     let ledger = Ledger(folder: folder)
-    let opened = BoundedQueue<Result<ProjectionExaminer.Found, StoreError>>(capacity: 1)
+    ledger.durations = durations
+    let opened = BoundedQueue<Result<Void, StoreError>>(capacity: 1)
     let ended = WakeupEvent()
     ledger.state.withLock { $0.writerEnded = ended }
     do throws(PlatformError) {
@@ -61,8 +67,8 @@ public final class Ledger: Sendable {
     } catch {
       throw .platform(attempt: "start the writer", code: 11)
     }
-    let found = try opened.dequeue()?.get()
-    ledger.startProjection(found ?? .none)
+    try opened.dequeue()?.get()
+    ledger.startProjection()
     return ledger
   }
 
@@ -89,7 +95,7 @@ public final class Ledger: Sendable {
   ///
   /// - Parameter completion: gets whether there was one with this id.
   public func dropQuarantined(_ id: Int64, completion: @escaping @Sendable (Bool) -> Void) {
-    if !jobs.enqueue(.drop(id, completion)) { completion(false) }
+    if !jobs.enqueueBeyondCapacity(.drop(id, completion)) { completion(false) }
   }
 
   /// What became of a command about projections.
@@ -97,44 +103,56 @@ public final class Ledger: Sendable {
     case done
     /// There is no projection to which the command applies.
     case nothing
+    /// The projection to return to is of another fold.
+    case otherFold(Rebuild.Return)
     /// The log says why. The live projection is still live.
     case failed
   }
 
-  /// Makes the built projection live, and retains `count` of those that were live before.
-  ///
-  /// - Parameter unlessRolledBack: does nothing, and reports `done`, while a projection is live to
-  ///   which an operator returned.
-  public func makeLive(
-    retaining count: Int, unlessRolledBack: Bool = false,
-    completion: @escaping @Sendable (ProjectionOutcome) -> Void
-  ) {
-    let job = LedgerJob.makeLive(
-      retaining: count, unlessRolledBack: unlessRolledBack, completion)
-    if !jobs.enqueue(job) { completion(.failed) }
+  /// What became of folding one customer's streams again.
+  public enum Refolded: Sendable, Equatable {
+    /// The number of streams, and of rows that changed.
+    case done(streams: Int, changed: Int)
+    /// This fold's projection is not live, or is just being built.
+    case notLive
+    /// It is damaged or cannot be written; the log says why.
+    case failed
   }
 
-  /// Makes the projection live again that was live before.
+  /// Makes the built projection live, and retains `count` of those that were live before.
+  public func makeLive(
+    retaining count: Int, completion: @escaping @Sendable (ProjectionOutcome) -> Void
+  ) {
+    let job = LedgerJob.makeLive(retaining: count, completion)
+    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
+  }
+
+  /// Makes this fold's projection live again that was live before.
   public func rollBack(completion: @escaping @Sendable (ProjectionOutcome) -> Void) {
-    if !jobs.enqueue(.rollBack(completion)) { completion(.failed) }
+    if !jobs.enqueueBeyondCapacity(.rollBack(completion)) { completion(.failed) }
   }
 
   /// Removes all but `count` retained projections.
   public func prune(
     retaining count: Int, completion: @escaping @Sendable (ProjectionOutcome) -> Void
   ) {
-    if !jobs.enqueue(.prune(retaining: count, completion)) { completion(.failed) }
+    let job = LedgerJob.prune(retaining: count, completion)
+    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
   }
 
   /// Folds one customer's streams again.
-  ///
-  /// - Parameter completion: gets the number of streams and of rows that changed; nil if this
-  ///   fold's projection is not live.
   public func refold(
-    only originalTransactionId: String,
-    completion: @escaping @Sendable ((streams: Int, changed: Int)?) -> Void
+    only originalTransactionId: String, completion: @escaping @Sendable (Refolded) -> Void
   ) {
-    if !jobs.enqueue(.refold(originalTransactionId, completion)) { completion(nil) }
+    let job = LedgerJob.refold(originalTransactionId, completion)
+    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
+  }
+
+  /// Milliseconds that non-renewing products last, by product id, as configured: lists, counts and
+  /// SQL views end access by them.
+  public var durations: [String: Int64] {
+    get { state.withLock { $0.durations } }
+    set { state.withLock { $0.durations = newValue } }
   }
 
   /// The journal's last seq, as of the last commit.
@@ -149,45 +167,38 @@ public final class Ledger: Sendable {
   /// Finishes the queued jobs, closes the files, and returns.
   public func stop() {
     jobs.close()
-    let ended = state.withLock { state in
-      defer { state.writerEnded = nil }
-      return state.writerEnded
+    liveProjection.changed.signal()
+    let (writer, maintenance) = state.withLock { state in
+      defer { (state.writerEnded, state.maintenanceEnded) = (nil, nil) }
+      return (state.writerEnded, state.maintenanceEnded)
     }
-    ended?.wait()
+    maintenance?.wait()
+    writer?.wait()
   }
 
   func setHead(seq: Int64) { state.withLock { $0.seq = seq } }
   func setFailure(_ failure: StoreError) { state.withLock { $0.failure = failure } }
 
-  /// Catches up or builds the projection on a thread of its own, then has the writer take it over.
-  /// Waits up to two seconds for that, so that a start that only has to catch up is complete.
-  private func startProjection(_ found: ProjectionExaminer.Found) {
+  /// Catches up or builds the projection on a thread of its own, which then maintains it. Waits up
+  /// to two seconds, so that a start that only has to catch up is complete.
+  private func startProjection() {
     let ledger = self
+    let ended = WakeupEvent()
     let started = try? Thread.start("projection") {
-      switch found {
-      case .own(let path):
-        ProjectionStartUp.catchUp(path, ledger)
-        ledger.takeOverProjection()
-      case .another:
-        ledger.takeOverProjection()
-        ProjectionStartUp.build(ledger, isUrgent: false, completion: {})
-      case .rolledBack:
-        ledger.takeOverProjection()
-      case .none:
-        ProjectionStartUp.build(ledger, isUrgent: true, completion: ledger.markProjectionReady)
-      }
+      ProjectionMaintenance(ledger).run()
+      ended.signal()
     }
     if started == nil { markProjectionReady() }
+    state.withLock { $0.maintenanceEnded = started.map { _ in ended } }
     projectionReady.wait(milliseconds: 2000)
   }
 
-  private func takeOverProjection() {
-    if !jobs.enqueue(.takeOverProjection(markProjectionReady)) { markProjectionReady() }
-  }
-
-  @Sendable private func markProjectionReady() {
-    state.withLock { $0.hasProjection = true }
-    projectionReady.signal()
+  func markProjectionReady() {
+    let isNew = state.withLock { state in
+      defer { state.hasProjection = true }
+      return !state.hasProjection
+    }
+    if isNew { projectionReady.signal() }
   }
 
   /// Whether the start's projection is live, or cannot become live for now.

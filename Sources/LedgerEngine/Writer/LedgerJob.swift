@@ -4,12 +4,13 @@ package enum LedgerJob: Sendable {
   /// Removes one notification from quarantine.
   case drop(Int64, @Sendable (Bool) -> Void)
   /// Makes the built projection live.
-  case makeLive(
-    retaining: Int, unlessRolledBack: Bool, @Sendable (Ledger.ProjectionOutcome) -> Void)
+  case makeLive(retaining: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
   case rollBack(@Sendable (Ledger.ProjectionOutcome) -> Void)
   case prune(retaining: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
   /// Folds the streams of one original transaction id again.
-  case refold(String, @Sendable ((streams: Int, changed: Int)?) -> Void)
-  /// Takes over the live projection after another thread caught it up, or opens another fold's.
-  case takeOverProjection(@Sendable () -> Void)
+  case refold(String, @Sendable (Ledger.Refolded) -> Void)
+  /// Takes over the live projection after another thread caught it up.
+  case takeOverProjection
+  /// Puts the damaged projection aside.
+  case setProjectionAside
 }

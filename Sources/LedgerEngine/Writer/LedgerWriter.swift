@@ -18,16 +18,15 @@ package final class LedgerWriter {
 
   /// Runs on the thread from start to end: locks, opens, serves, closes.
   ///
-  /// - Parameter opened: gets what the start found of projections, or why the folder cannot be
-  ///   opened.
+  /// - Parameter opened: told once the folder is open, or why it cannot be opened.
   static func run(
     _ ledger: Ledger, now: Int64,
-    opened: BoundedQueue<Result<ProjectionExaminer.Found, StoreError>>,
+    opened: BoundedQueue<Result<Void, StoreError>>,
     onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     do throws(StoreError) {
-      let (writer, found) = try open(ledger, now: now, onFailure: onFailure)
-      _ = opened.enqueue(.success(found))
+      let writer = try open(ledger, now: now, onFailure: onFailure)
+      _ = opened.enqueue(.success(()))
       while let jobs = ledger.jobs.dequeueAll(within: writer.millisecondsUntilDue) {
         writer.serve(jobs)
       }
@@ -48,18 +47,16 @@ package final class LedgerWriter {
   package static func open(
     _ ledger: Ledger, now: Int64, clock: @escaping () -> Int64 = Clock.monotonicNanoseconds,
     onFailure: @escaping @Sendable (StoreError) -> Void
-  ) throws(StoreError) -> (writer: LedgerWriter, found: ProjectionExaminer.Found) {
+  ) throws(StoreError) -> LedgerWriter {
     try ledger.folder.create()
     let lock = try ledger.folder.lock()
     let journal = try Journal.open(
       ledger.folder, lock: lock, now: now, sharing: ledger.dictionary)
     let reader = try JournalReader.open(ledger.folder)
     let housekeeping = try Housekeeping(journal, clock: clock)
-    let found = try ProjectionExaminer.inspect(ledger.folder, reader)
-    let projection = ProjectionWriter(ledger, journal, reader, found)
-    return (
-      LedgerWriter(ledger, lock, journal, reader, projection, housekeeping, onFailure), found
-    )
+    let projection = ProjectionWriter(ledger, journal, reader)
+    try projection.choose()
+    return LedgerWriter(ledger, lock, journal, reader, projection, housekeeping, onFailure)
   }
 
   private init(
@@ -80,16 +77,10 @@ package final class LedgerWriter {
   /// Milliseconds after which `serve` should be called even if no job came; negative: never.
   var millisecondsUntilDue: Int32 {
     if ledger.failure != nil { return -1 }
-    let due = housekeeping.millisecondsUntilDue
-    guard projection.needsRecovery, !(0..<Self.recoveryDelay).contains(due) else { return due }
-    return Self.recoveryDelay
+    let (due, evaluation) = (housekeeping.millisecondsUntilDue, projection.millisecondsUntilDue)
+    if due < 0 { return evaluation }
+    return evaluation < 0 ? due : min(due, evaluation)
   }
-
-  /// Milliseconds after which a projection that could not be written is tried again.
-  private static let recoveryDelay: Int32 = 1_000
-
-  /// Whether the writer has taken over a projection; it recovers it from then on.
-  package var ownsProjection: Bool { projection.ownsProjection }
 
   /// Serves what waits: commits notifications, folds them and answers, in the order of the jobs;
   /// then does housekeeping.
@@ -107,14 +98,13 @@ package final class LedgerWriter {
     append(&batch)
     guard ledger.failure == nil else { return }
     _ = attempt { () throws(StoreError) in try housekeeping.perform(journal, reader) }
-    // Reads should not have to wait for the next notification.
-    if jobs.isEmpty, projection.needsRecovery { projection.recover() }
+    projection.evaluateDue()
   }
 
   /// Closes the projection, then the journal. A reader that is still open keeps a write-ahead log
   /// alive; the next start finds everything in it.
   package func close() {
-    _ = attempt { () throws(StoreError) in try projection.close() }
+    projection.close()
     reader.close()
     if ledger.failure == nil { _ = attempt { () throws(StoreError) in try journal.close() } }
   }
@@ -125,16 +115,16 @@ package final class LedgerWriter {
     case .drop(let id, let completion):
       let isDropped = attempt { () throws(StoreError) in try journal.removeQuarantined(id) }
       completion(isDropped ?? false)
-    case .makeLive(let count, let unlessRolledBack, let completion):
-      completion(projection.makeLive(retaining: count, unlessRolledBack: unlessRolledBack))
+    case .makeLive(let count, let completion): completion(projection.makeLive(retaining: count))
     case .rollBack(let completion): completion(projection.rollBack())
     case .prune(let count, let completion): completion(projection.prune(retaining: count))
-    case .refold(let id, let completion):
-      let counts = attempt { () throws(StoreError) in try projection.refold(only: id) }
-      completion(counts ?? nil)
-    case .takeOverProjection(let completion):
+    case .refold(let id, let completion): completion(projection.refold(only: id))
+    case .takeOverProjection:
       projection.takeOver()
-      completion()
+      ledger.liveProjection.recordOrder()
+    case .setProjectionAside:
+      projection.setAside()
+      ledger.liveProjection.recordOrder()
     }
   }
 

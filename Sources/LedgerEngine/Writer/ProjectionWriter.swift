@@ -1,110 +1,231 @@
+import AppStore
+import Entitlements
 import JournalStore
 import Observability
 import Platform
 import StrictJSON
 
-/// Maintains the live projection on the writer's thread: folds each committed batch into it, and
-/// switches from one projection to another.
+/// Keeps the live projection on the writer's thread while it follows the journal: folds each
+/// committed batch into it, evaluates answers that the time has changed, and switches from one
+/// projection to another.
 ///
-/// The journal has the events whatever happens here. A projection that cannot be written is closed
-/// to readers, and caught up when it can be written again.
+/// The journal has the events whatever happens here. In every other state of `ProjectionState` the
+/// file belongs to `ProjectionMaintenance`, and nothing is folded here.
 final class ProjectionWriter {
   private let ledger: Ledger
   private let journal: Journal
   private let reader: JournalReader
-  /// Nil while a projection is built on another thread, while another fold's is live, and while it
-  /// cannot be written.
+  /// Set while the projection follows the journal.
   private var folder: ProjectionFolder?
-  /// Whether the writer has taken over a projection: from then on the writer recovers it.
-  private(set) var ownsProjection = false
-  /// While another thread folds into the live projection at the start: a file has one writer.
-  private var isCatchingUp: Bool
+  /// When the next answer changes by the time alone, milliseconds since 1970; nil: never.
+  private var nextDue: Int64?
+  /// Before this time nothing is evaluated, so that notifications come first.
+  private var nextEvaluation = Int64.min
 
-  /// - Parameter found: what the start found live.
-  init(
-    _ ledger: Ledger, _ journal: Journal, _ reader: JournalReader,
-    _ found: ProjectionExaminer.Found
-  ) {
+  private var live: LiveProjection { ledger.liveProjection }
+
+  init(_ ledger: Ledger, _ journal: Journal, _ reader: JournalReader) {
     self.ledger = ledger
     self.journal = journal
     self.reader = reader
-    isCatchingUp = if case .own = found { true } else { false }
   }
 
-  /// The projection could not be written, mostly because the disk was full, and should be retried.
-  var needsRecovery: Bool { folder == nil && ownsProjection }
+  /// Finds what is live at the start.
+  ///
+  /// - Throws: what SQLite reports about the journal.
+  func choose() throws(StoreError) {
+    switch try ProjectionExaminer.choose(ledger.folder, reader, onDamage: live.recordDamage) {
+    case .own(let path):
+      do throws(StoreError) {
+        // Before any reader opens it.
+        try ProjectionFile.copyWAL(path)
+        live.apply(.ownFound, .init(path: path, isOwn: true))
+      } catch {
+        Log.write(.error, "rows_not_read", [("error", .string(error.description))])
+      }
+    case .other(let path): live.apply(.otherFound, .init(path: path, isOwn: false))
+    case .none: break
+    }
+  }
 
   // MARK: Folding
 
   /// Folds what a batch added to the journal.
   func fold(_ received: [Receiver.Received], _ dispositions: [Disposition]) {
-    guard let folder else {
-      if ownsProjection { recover() }
-      return
-    }
+    let folder = following
     var steps: [ProjectionFolder.Step] = []
     var isChanged = false
     for (item, disposition) in zip(received, dispositions) {
       guard case .accepted(let seq) = disposition else { continue }
       isChanged = true
       guard let stream = item.stream, let event = item.foldEvent(seq: seq) else { continue }
+      for transaction in event.transactions {
+        if let id = transaction.previousOriginalTransactionId { live.successors.add(stream, id) }
+      }
       steps.append(ProjectionFolder.Step(stream: stream, seq: seq, event: event))
     }
-    guard isChanged else { return }
-    do throws(StoreError) {
+    guard isChanged, let folder else { return }
+    attempt { () throws(StoreError) in
       let late = try folder.fold(
         steps, through: journal.head.seq, hash: journal.head.hash, journal: reader)
-      ledger.liveProjection.recordCommit()
+      live.recordCommit()
+      // A row that was written may change its answer earlier than all others.
+      nextDue = .min
       if late > 0 { ledger.meter.late.add(late) }
       try folder.projection.checkpointIfNeeded()
-    } catch {
-      self.folder = nil
-      ledger.liveProjection.close()
-      recover()
     }
   }
 
-  /// Takes over the live projection once another thread has caught it up, or opens another fold's
-  /// for readers.
-  func takeOver() {
-    isCatchingUp = false
-    ownsProjection = true
-    if folder == nil { recover() }
+  /// The folder, while the projection follows the journal. A file that a reader found damaged is
+  /// let go without another write.
+  private var following: ProjectionFolder? {
+    if folder != nil, live.state != .following { folder = nil }
+    return folder
   }
 
-  /// Opens the projection that the list calls live.
-  func recover() {
+  /// Runs a step on the projection. After an error the file is closed, and its state says why.
+  private func attempt(_ step: () throws(StoreError) -> Void) {
     do throws(StoreError) {
-      try ledger.liveProjection.switchOver { () throws(StoreError) in
-        guard let name = try ProjectionList.read(ledger.folder).live else {
-          throw .foreign("no projection is live")
-        }
-        return try open(ledger.folder.projection(named: name))
+      try step()
+    } catch {
+      failed(error)
+    }
+  }
+
+  private func failed(_ error: StoreError) {
+    folder = nil
+    if error.isDamage { return live.reportDamage(live.current.generation, error) }
+    Log.write(.error, "rows_not_written", [("error", .string(error.description))])
+    live.apply(.writeFailed)
+  }
+
+  // MARK: Answers that the time changes
+
+  /// Rows that are evaluated at a time: some milliseconds.
+  private static let evaluationBatch = 500
+  /// The shortest time between two evaluations, milliseconds: lists correct what is due meanwhile.
+  private static let evaluationPause: Int64 = 1_000
+
+  /// Milliseconds until `evaluateDue` has something to do; negative: never.
+  var millisecondsUntilDue: Int32 {
+    guard folder != nil, let nextDue else { return -1 }
+    return Int32(clamping: max(1, max(nextDue, nextEvaluation) - Clock.now()))
+  }
+
+  /// Evaluates the answers of the live projection that the time has changed.
+  func evaluateDue() {
+    guard let folder = following else { return }
+    attempt { () throws(StoreError) in
+      try folder.projection.adopt(ledger.durations)
+      let now = folder.projection.clock()
+      guard let due = nextDue, max(due, nextEvaluation) <= now else { return }
+      let count = try folder.projection.evaluateDue(limit: Self.evaluationBatch)
+      if count > 0 { live.recordCommit() }
+      nextDue = try folder.projection.nextDue()
+      nextEvaluation = now + Self.evaluationPause
+      try folder.projection.checkpointIfNeeded()
+    }
+  }
+
+  // MARK: Opening and closing
+
+  /// Takes over the live projection once another thread has caught it up.
+  func takeOver() {
+    guard folder == nil, let path = live.current.readable?.path else { return }
+    attempt { () throws(StoreError) in
+      guard let opened = try open(path) else { return }
+      folder = opened
+      // Before the state: a reader that sees it begins a new snapshot.
+      live.recordCommit()
+      live.apply(.caughtUp)
+    }
+  }
+
+  /// Events that are folded here at most while notifications wait; a projection that lacks more is
+  /// caught up by the other thread first.
+  private static let maximumLag: Int64 = 2_000
+
+  /// Opens a projection of this fold and folds what it lacks; nil if that is too much.
+  private func open(_ path: String) throws(StoreError) -> ProjectionFolder? {
+    guard case .usable = try ProjectionExaminer.condition(path, reader) else {
+      throw .corrupt("it cannot be continued")
+    }
+    // Readers may have it open.
+    let opened = ProjectionFolder(try Projection.open(path, copiesWAL: false))
+    guard journal.head.seq - opened.projection.foldedThrough <= Self.maximumLag else { return nil }
+    try opened.projection.adopt(ledger.durations)
+    try opened.catchUp(reader)
+    try opened.projection.forEachPredecessor { live.successors.add($0, $1) }
+    nextDue = .min
+    return opened
+  }
+
+  /// Puts the damaged projection aside. Its readers go on to the journal.
+  func setAside() {
+    folder = nil
+    guard live.state == .damaged else { return }
+    do throws(StoreError) {
+      if let path = live.current.damaged {
+        try ProjectionFile.putAside(path, in: ledger.folder)
       }
     } catch {
-      folder = nil
+      Log.write(.error, "rows_not_put_aside", [("error", .string(error.description))])
+      // On a full disk it is tried again; what cannot be renamed is no longer in the list.
+      guard error != .full else { return }
+    }
+    live.apply(.setAside)
+  }
+
+  /// Closes the file. An error leaves it as a crash would: the next start continues with it.
+  func close() { try? folder?.projection.close() }
+
+  // MARK: Commands
+
+  /// Makes the built projection live, and retains `count` of those that were live before.
+  func makeLive(retaining count: Int) -> Ledger.ProjectionOutcome {
+    perform { () throws(StoreError) in
+      let lock = try ledger.folder.lockRebuild()
+      defer { withExtendedLifetime(lock) {} }
+      let building = Rebuild.buildingPath(ledger.folder)
+      guard case .usable = try ProjectionExaminer.condition(building, reader) else {
+        return .nothing
+      }
+      // Caught up while the live projection still answers, then switched by a rename.
+      guard let built = try open(building) else { return .nothing }
+      try built.projection.close()
+      try closeForSwitch()
+      let path = try ProjectionFile.goLive(
+        building, in: ledger.folder, foldVersion: FoldIdentity.version, keeping: count)
+      return try goLive(path, "rows_live")
     }
   }
 
-  /// Opens a projection as the live one. From here on every event is folded into it before it is
-  /// answered. Another fold's is only read: readers fold what it lacks themselves.
-  private func open(_ path: String) throws(StoreError) -> (path: String, isMaintained: Bool) {
-    switch try ProjectionExaminer.condition(path, reader) {
-    case .usable:
-      let opened = ProjectionFolder(try Projection.open(path))
-      try opened.catchUp(reader)
-      folder = opened
-      ownsProjection = true
-      return (path, true)
-    case .otherFold:
-      ownsProjection = false
-      return (path, false)
-    default: throw .foreign("the projection \(path) cannot be continued")
+  /// Makes this fold's projection live again that was live before.
+  func rollBack() -> Ledger.ProjectionOutcome {
+    perform { () throws(StoreError) in
+      let found = try Rebuild.previous(ledger.folder, reader)
+      guard case .own(let name) = found else {
+        return found.answer == .nothing ? .nothing : .otherFold(found.answer)
+      }
+      let path = ledger.folder.projection(named: name)
+      try ProjectionFile.copyWAL(path)
+      guard let previous = try open(path) else { return .failed }
+      try previous.projection.close()
+      try closeForSwitch()
+      try ProjectionList.read(ledger.folder).with(live: name).write(ledger.folder)
+      return try goLive(path, "rows_rolled_back")
     }
   }
 
-  /// - Throws: what SQLite reports.
-  func close() throws(StoreError) { try folder?.projection.close() }
+  private func goLive(
+    _ path: String, _ event: String
+  ) throws(StoreError) -> Ledger.ProjectionOutcome {
+    guard let opened = try open(path) else { return .failed }
+    folder = opened
+    live.apply(.wentLive, .init(path: path, isOwn: true))
+    if journal.head.seq > 0 { Log.write(.info, event, [("seq", .integer(journal.head.seq))]) }
+    return .done
+  }
 
   /// Closes the live projection before another one is opened.
   private func closeForSwitch() throws(StoreError) {
@@ -117,63 +238,6 @@ final class ProjectionWriter {
     }
   }
 
-  // MARK: Commands
-
-  /// Makes the built projection live, and retains `count` of those that were live before.
-  ///
-  /// - Parameter unlessRolledBack: does nothing while a projection is live to which an operator
-  ///   returned.
-  func makeLive(retaining count: Int, unlessRolledBack: Bool) -> Ledger.ProjectionOutcome {
-    perform { () throws(StoreError) in
-      // One that was deleted is no reason to wait (promise 7).
-      if unlessRolledBack, ledger.liveProjection.generation != nil,
-        try ProjectionList.read(ledger.folder).isHeld
-      {
-        return .done
-      }
-      return try makeLive(retaining: count)
-    }
-  }
-
-  /// Catches up what was built while the live projection still answers, then switches by a rename.
-  private func makeLive(retaining count: Int) throws(StoreError) -> Ledger.ProjectionOutcome {
-    let lock = try ledger.folder.lockRebuild()
-    defer { withExtendedLifetime(lock) {} }
-    let building = Rebuild.buildingPath(ledger.folder)
-    guard case .usable = try ProjectionExaminer.condition(building, reader) else { return .nothing }
-    try catchUp(building)
-    try ledger.liveProjection.switchOver { () throws(StoreError) in
-      try closeForSwitch()
-      return try open(
-        try ProjectionFile.goLive(
-          building, in: ledger.folder, foldVersion: FoldIdentity.version, keeping: count))
-    }
-    if journal.head.seq > 0 {
-      Log.write(.info, "rows_live", [("seq", .integer(journal.head.seq))])
-    }
-    return .done
-  }
-
-  /// Makes the projection live again that was live before.
-  func rollBack() -> Ledger.ProjectionOutcome {
-    perform { () throws(StoreError) in
-      guard let name = try ProjectionList.read(ledger.folder).retained.first else {
-        return .nothing
-      }
-      try catchUp(ledger.folder.projection(named: name))
-      var outcome = Ledger.ProjectionOutcome.done
-      try ledger.liveProjection.switchOver { () throws(StoreError) in
-        try closeForSwitch()
-        if let before = try Rebuild.rollBack(ledger.folder, reader) { return try open(before) }
-        outcome = .nothing
-        let live = try ProjectionList.read(ledger.folder).live ?? ""
-        return try open(ledger.folder.projection(named: live))
-      }
-      Log.write(.info, "rows_rolled_back", [("outcome", .string("\(outcome)"))])
-      return outcome
-    }
-  }
-
   /// Removes all but `count` retained projections.
   func prune(retaining count: Int) -> Ledger.ProjectionOutcome {
     perform { () throws(StoreError) in
@@ -183,22 +247,18 @@ final class ProjectionWriter {
   }
 
   /// Folds one customer's streams again.
-  ///
-  /// - Returns: nil if this fold's projection is not live.
-  /// - Throws: what SQLite reports.
-  func refold(
-    only originalTransactionId: String
-  ) throws(StoreError) -> (streams: Int, changed: Int)? {
-    defer { ledger.liveProjection.recordCommit() }
-    return try folder?.refold(only: originalTransactionId, reader)
-  }
-
-  /// Catches up a projection that is not live, unless another fold made it.
-  private func catchUp(_ path: String) throws(StoreError) {
-    guard case .usable = try ProjectionExaminer.condition(path, reader) else { return }
-    let folder = ProjectionFolder(try Projection.open(path))
-    try folder.catchUp(reader)
-    try folder.projection.close()
+  func refold(only originalTransactionId: String) -> Ledger.Refolded {
+    guard let folder = following else {
+      return live.state == .damaged || live.state == .unwritable ? .failed : .notLive
+    }
+    do throws(StoreError) {
+      let counts = try folder.refold(only: originalTransactionId, reader)
+      live.recordCommit()
+      return .done(streams: counts.streams, changed: counts.changed)
+    } catch {
+      failed(error)
+      return .failed
+    }
   }
 
   /// Runs a command. An error is logged and does not end the journal.
@@ -206,11 +266,11 @@ final class ProjectionWriter {
     _ command: () throws(StoreError) -> Ledger.ProjectionOutcome
   ) -> Ledger.ProjectionOutcome {
     do throws(StoreError) {
-      if isCatchingUp { throw .busy }
       return try command()
     } catch {
       Log.write(.error, "rows_order_failed", [("error", .string(error.description))])
-      if folder == nil && !isCatchingUp { recover() }
+      // If the live one was closed before the error, the other thread opens it again.
+      if folder == nil, live.state == .following { live.apply(.writeFailed) }
       return .failed
     }
   }

@@ -4,7 +4,7 @@ import JournalStore
 /// Reads the rows of a projection in key order, in batches.
 struct ProjectionCursor {
   private let projection: ProjectionReader
-  private var batch: ArraySlice<ProjectedRow> = []
+  private var batch: ArraySlice<FoldedStream> = []
   private var last: StreamKey?
 
   /// Rows of a batch.
@@ -13,8 +13,8 @@ struct ProjectionCursor {
   init(_ projection: ProjectionReader) { self.projection = projection }
 
   /// The next row; nil at the end.
-  mutating func next() throws(StoreError) -> ProjectedRow? {
-    if batch.isEmpty { batch = try projection.rows(after: last, limit: Self.batchSize)[...] }
+  mutating func next() throws(StoreError) -> FoldedStream? {
+    if batch.isEmpty { batch = try projection.streams(after: last, limit: Self.batchSize)[...] }
     guard let row = batch.popFirst() else { return nil }
     last = row.key
     return row

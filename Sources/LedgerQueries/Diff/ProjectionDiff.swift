@@ -63,6 +63,10 @@ public struct ProjectionDiff {
     let path = folder.projection(named: name)
     switch try ProjectionExaminer.condition(path, journal) {
     case .usable, .otherFold: return try ProjectionReader.open(folder, path: path)
+    case .otherLayout:
+      throw .foreign(
+        "the live projection has another layout and cannot be compared; "
+          + "run `subledger rebuild --apply`")
     default:
       throw .foreign(
         "the live projection is not of this journal; run `subledger rebuild --apply`")
@@ -96,7 +100,7 @@ public struct ProjectionDiff {
 
   /// The difference of the rows of one key, of which either may be missing; counts equal rows.
   private func difference(
-    _ before: ProjectedRow?, _ after: ProjectedRow?, _ summary: inout Summary
+    _ before: FoldedStream?, _ after: FoldedStream?, _ summary: inout Summary
   ) throws(StoreError) -> RowDifference? {
     guard let key = before?.key ?? after?.key else { return nil }
     let after = try limited(after, key)
@@ -104,9 +108,8 @@ public struct ProjectionDiff {
       if before != nil { summary.update(key) { $0.equal += 1 } }
       return nil
     }
-    let old = try before.map(Self.row)
-    let new = try after.map(Self.row)
-    if let before, let after, old == new, before.isFound(as: after) {
+    let (old, new) = (before?.row, after?.row)
+    if let before, let after, old == new, before.ids == after.ids, before.broken == after.broken {
       summary.update(key) { summary in
         summary.equal += 1
         summary.equalButRegisters += 1
@@ -121,20 +124,14 @@ public struct ProjectionDiff {
   /// A built row without the events that the live projection does not have yet: if there are any,
   /// the stream is folded again through the live projection's seq.
   private func limited(
-    _ built: ProjectedRow?, _ key: StreamKey
-  ) throws(StoreError) -> ProjectedRow? {
+    _ built: FoldedStream?, _ key: StreamKey
+  ) throws(StoreError) -> FoldedStream? {
     guard built != nil, foldedThrough.built > foldedThrough.live,
       try journal.hasEvents(of: key, after: foldedThrough.live)
     else { return built }
     let (state, broken) = try ProjectionFolder.refold(key, through: foldedThrough.live, journal)
-    return state.eventCount == 0 && broken == nil ? nil : ProjectionFolder.row(key, state, broken)
-  }
-
-  private static func row(_ row: ProjectedRow) throws(StoreError) -> EntitlementRow {
-    guard let decoded = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq) else {
-      throw .foreign("the rows have another layout and cannot be compared")
-    }
-    return decoded
+    return state.eventCount == 0 && broken == nil
+      ? nil : FoldedStream(key, state, broken: broken)
   }
 
   private func document(_ key: StreamKey, _ row: EntitlementRow?) -> RowDocument? {

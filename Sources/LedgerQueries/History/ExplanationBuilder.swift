@@ -40,13 +40,13 @@ struct ExplanationBuilder {
 
   private typealias Register = StreamState.TransactionRegister
 
-  private func register(_ transaction: Transaction?) -> Register? {
-    transaction.flatMap { state.transactions[$0.transactionId] }
+  private var shown: Register? {
+    entitlement.purchase.flatMap { state.transactions[$0.transactionId] }
   }
 
-  private var shown: Register? { register(entitlement.transaction) }
-
-  private var head: Register? { register(row.head.map { row.transactions[$0] }) }
+  private var head: Register? {
+    state.newestTransactionId.flatMap { state.transactions[$0] }
+  }
 
   private func source(_ uuid: NotificationUUID?) -> Explanation.Source? {
     uuid.flatMap { sources[$0] }
@@ -163,12 +163,13 @@ struct ExplanationBuilder {
     if configuredEnd != nil {
       return field(head?.key.uuid, "The purchase date plus the configured duration.")
     }
-    if let last = row.transactions.last(where: { $0.expiresDate == end }) {
-      let isChain = last.transactionId != shown?.transaction.transactionId
+    let ending = state.transactions.values.filter { $0.transaction.expiresDate == end }
+    if let last = ending.max(by: Register.beginsEarlier) {
+      let id = last.transaction.transactionId
       return field(
-        register(last)?.key.uuid,
-        isChain
-          ? "Paid periods are uninterrupted up to transaction \(last.transactionId)."
+        last.key.uuid,
+        id != shown?.transaction.transactionId
+          ? "Paid periods are uninterrupted up to transaction \(id)."
           : "The expiration date that Apple gives for the transaction.")
     }
     return field(

@@ -16,19 +16,28 @@ public import StrictJSON
 ///   `counted_from` says from when on.
 /// - Duplicates, refusals and unavailability: current, but only since this process started.
 /// - Quarantine: again if the last count is 2 s old.
-/// - Rows by status: again if the last pass ended 10 s ago; `counted_at` is the time that they are
-///   evaluated for. The pass continues in the background, and the previous one is shown meanwhile.
+/// - Rows by status: `RowCounts`; `counted_at` is the time that they are evaluated for.
 ///
-/// Quarantine and rows are counted so rarely that each takes at most a fiftieth of a processor.
+/// Quarantine is counted so rarely that it takes at most a fiftieth of a processor.
+///
+/// The same thread answers lists while the projection does not follow the journal.
 public final class Overview: Sendable {
   /// A question that waits for the thread.
-  private struct Request: Sendable {
+  fileprivate struct Request: Sendable {
     let question: Question
     let configuration: Configuration
     let answer: @Sendable (JSONValue?) -> Void
   }
 
-  private let requests = BoundedQueue<Request>(capacity: 64)
+  /// A read that another thread must not wait for; nil: the journal cannot be opened.
+  public typealias Read = @Sendable (LedgerReader?) -> Void
+
+  fileprivate enum Work: Sendable {
+    case overview(Request)
+    case read(Configuration, Read)
+  }
+
+  private let requests = BoundedQueue<Work>(capacity: 64)
   private let ended = WakeupEvent()
 
   /// How long counting may delay an answer, nanoseconds.
@@ -39,11 +48,11 @@ public final class Overview: Sendable {
   private static let stopTimeout: Int32 = 2000
 
   /// Starts the thread.
-  public init(_ ledger: Ledger, _ arrivals: Arrivals) {
+  public init(_ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts) {
     let (requests, ended) = (requests, ended)
     let started = try? Thread.start("overview") {
       Niceness.background.apply()
-      Self.serve(requests, ledger, arrivals)
+      Self.serve(requests, ledger, arrivals, rows)
       ended.signal()
     }
     if started == nil {
@@ -65,7 +74,14 @@ public final class Overview: Sendable {
     answer: @escaping @Sendable (JSONValue?) -> Void
   ) {
     let request = Request(question: question, configuration: configuration, answer: answer)
-    if !requests.enqueue(request) { answer(nil) }
+    if !requests.enqueue(.overview(request)) { answer(nil) }
+  }
+
+  /// Runs a read on another thread.
+  ///
+  /// - Returns: false if 64 questions are waiting, or this has stopped.
+  public func perform(_ configuration: Configuration, _ read: @escaping Read) -> Bool {
+    requests.enqueue(.read(configuration, read))
   }
 
   /// Ends the thread, which has a reader of the journal. Must be called before the ledger stops.
@@ -75,7 +91,7 @@ public final class Overview: Sendable {
   }
 
   private static func serve(
-    _ requests: BoundedQueue<Request>, _ ledger: Ledger, _ arrivals: Arrivals
+    _ requests: BoundedQueue<Work>, _ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts
   ) {
     var count: OverviewCount?
     // While this is false, counting continues between questions.
@@ -83,30 +99,44 @@ public final class Overview: Sendable {
     var since = Int64.max
     var durations: [String: Int64] = [:]
     while let batch = requests.dequeueAll(within: isComplete ? -1 : 0) {
+      if let last = batch.last?.configuration.nonRenewingDurations, last != durations {
+        (durations, count) = (last, nil)
+      }
+      count = count ?? (try? LedgerReader(ledger, durations: durations)).map(OverviewCount.init)
+      for case .read(_, let read) in batch { read(count?.reader) }
+      let questions = batch.compactMap(\.request)
       do throws(StoreError) {
-        if let last = batch.last?.configuration.nonRenewingDurations, last != durations {
-          (durations, count) = (last, nil)
+        guard let count else { throw .busy }
+        if !questions.isEmpty { since = questions.map(\.question.since).min() ?? since }
+        if !questions.isEmpty || !isComplete {
+          isComplete = try count.advance(
+            since: since, now: Clock.now(),
+            until: Clock.monotonicNanoseconds()
+              + (questions.isEmpty ? backgroundSlice : answerTimeout))
         }
-        let counting: OverviewCount
-        if let count {
-          counting = count
-        } else {
-          counting = OverviewCount(try LedgerReader(ledger, durations: durations))
-          count = counting
-        }
-        if !batch.isEmpty { since = batch.map(\.question.since).min() ?? since }
-        isComplete = try counting.advance(
-          since: since, now: Clock.now(),
-          until: Clock.monotonicNanoseconds() + (batch.isEmpty ? backgroundSlice : answerTimeout))
-        for request in batch {
-          let answer = OverviewAnswer(counting, arrivals, request.configuration)
+        for request in questions {
+          let counts = rows.counts(count.reader, at: Clock.now())
+          let answer = OverviewAnswer(count, counts, arrivals, request.configuration)
           request.answer(try answer.json(to: request.question))
         }
       } catch {
         Log.write(.error, "overview", [("code", .string("store"))])
         (count, isComplete) = (nil, true)
-        for request in batch { request.answer(nil) }
+        for request in questions { request.answer(nil) }
       }
+    }
+  }
+}
+
+extension Overview.Work {
+  fileprivate var request: Overview.Request? {
+    if case .overview(let request) = self { request } else { nil }
+  }
+
+  fileprivate var configuration: Configuration {
+    switch self {
+    case .overview(let request): request.configuration
+    case .read(let configuration, _): configuration
     }
   }
 }

@@ -7,11 +7,17 @@ import StrictJSON
 /// Makes the `overview` object of one question from the counts.
 struct OverviewAnswer {
   private let count: OverviewCount
+  /// Nil while no rows can be read.
+  private let counts: ProjectionReader.Counts?
   private let arrivals: Arrivals
   private let configuration: Configuration
 
-  init(_ count: OverviewCount, _ arrivals: Arrivals, _ configuration: Configuration) {
+  init(
+    _ count: OverviewCount, _ counts: ProjectionReader.Counts?, _ arrivals: Arrivals,
+    _ configuration: Configuration
+  ) {
     self.count = count
+    self.counts = counts
     self.arrivals = arrivals
     self.configuration = configuration
   }
@@ -74,7 +80,7 @@ struct OverviewAnswer {
   // MARK: Rows
 
   private func rows(_ question: Overview.Question) -> JSONValue {
-    guard let rows = count.rows else { return .null }
+    guard let rows = counts else { return .null }
     var total: Int64 = 0
     var items: [JSONValue] = []
     for (app, statuses) in Self.sorted(rows.byStatus)

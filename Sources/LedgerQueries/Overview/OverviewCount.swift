@@ -1,14 +1,12 @@
-import Entitlements
 import JournalStore
 import Platform
 
 /// The counts of an overview. Not thread-safe: the overview's thread owns them.
 ///
 /// Counts in batches that take a few milliseconds. Events are counted once: the journal only grows
-/// and receive times never decrease along it, so the count of an hour that is over is final. Rows
-/// change their status by the passing of time alone, so they are counted again, by `rowsSchedule`.
+/// and receive times never decrease along it, so the count of an hour that is over is final.
 final class OverviewCount {
-  typealias App = RowCount.App
+  typealias App = ProjectionReader.Counts.App
 
   /// Events of one app and type that were received in one hour.
   struct Hour: Hashable {
@@ -18,7 +16,7 @@ final class OverviewCount {
     let notificationType: String
   }
 
-  private let reader: LedgerReader
+  let reader: LedgerReader
   var journal: JournalReader { reader.journal }
 
   /// Accepted events by hour: every event from `firstCounted` through `lastCounted`.
@@ -34,11 +32,8 @@ final class OverviewCount {
   private(set) var quarantineHours: [JournalReader.QuarantineHour] = []
   /// Notifications that were counted and not stored, because quarantine was full.
   private(set) var quarantineOverflow: Int64 = 0
-  private var quarantineSchedule = CountSchedule(pause: 2_000_000_000)
-  /// The result of the last complete pass over the projection.
-  private(set) var rows: RowCount.Result?
-  private var pass: RowCount?
-  private var rowsSchedule = CountSchedule(pause: 10_000_000_000)
+  /// When quarantine is counted again, nanoseconds of the monotonic clock.
+  private var quarantineDue = Int64.min
 
   /// Events and streams of one batch.
   private static let eventBatch: Int64 = 5_000
@@ -69,7 +64,6 @@ final class OverviewCount {
       if try countQuarantine(since: now - Self.retention) { continue }
       if try countBackward() { continue }
       if try countSilentApps(apps) { continue }
-      if try countByStatus(now) { continue }
       return true
     }
     return false
@@ -127,39 +121,18 @@ final class OverviewCount {
 
   private func countQuarantine(since: Int64) throws(StoreError) -> Bool {
     let begun = Clock.monotonicNanoseconds()
-    guard quarantineSchedule.isDue(at: begun) else { return false }
+    guard begun >= quarantineDue else { return false }
     quarantine = try journal.quarantineByReason()
     quarantineHours = try journal.quarantineByHour(since: since)
     quarantineOverflow = try journal.quarantineCounts().overflow
     let now = Clock.monotonicNanoseconds()
-    quarantineSchedule.begin()
-    quarantineSchedule.add(now - begun)
-    quarantineSchedule.finish(at: now)
+    quarantineDue = now + max(Self.quarantinePause, 50 * (now - begun))
     return true
   }
 
-  // MARK: The projection
-
-  private func countByStatus(_ now: Int64) throws(StoreError) -> Bool {
-    let begun = Clock.monotonicNanoseconds()
-    guard pass != nil || rowsSchedule.isDue(at: begun) else { return false }
-    if pass == nil { rowsSchedule.begin() }
-    let current = pass ?? RowCount(reader, at: now)
-    pass = current
-    do throws(LedgerReader.Failure) {
-      let result = try current.advance()
-      let ended = Clock.monotonicNanoseconds()
-      rowsSchedule.add(ended - begun)
-      guard let result else { return true }
-      (rows, pass) = (result, nil)
-      rowsSchedule.finish(at: ended)
-      return true
-    } catch {
-      (rows, pass) = (nil, nil)
-      if case .store(let error) = error { throw error }
-      return false
-    }
-  }
+  /// The shortest time between two counts of quarantine, nanoseconds. Counting takes at most a
+  /// fiftieth of a processor.
+  private static let quarantinePause: Int64 = 2_000_000_000
 }
 
 extension OverviewCount.App {

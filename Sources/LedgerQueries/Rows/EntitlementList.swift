@@ -25,54 +25,107 @@ extension LedgerReader {
     }
   }
 
-  /// Rows that are scanned for one page at most: a filter that few rows match must not occupy a
-  /// thread. Past it a page ends early and says where the next one starts.
-  private static let scanLimit = 5000
-
-  /// Up to `limit` rows in key order after a key, and the key after which the next page starts;
-  /// nil at the end.
-  ///
-  /// - Throws: `Failure.notReady` while the projection is built for the first time;
-  ///   `Failure.store` if a file cannot be read.
-  public func list(
-    _ filter: Filter, after: StreamKey?, limit: Int, _ question: Question
-  ) throws(Failure) -> (rows: [RowDocument], next: StreamKey?) {
-    let projection = try projection()
-    var found: [RowDocument] = []
-    var last = after
-    var scanned = 0
-    while found.count < limit, scanned < Self.scanLimit {
-      let (start, wanted) = (last, min(500, max(50, limit - found.count)))
-      let batch = try store { () throws(StoreError) in
-        if let token = filter.appAccountToken {
-          return try projection.rows(withAppAccountToken: token, after: start, limit: wanted)
-        }
-        if let id = filter.appTransactionId {
-          return try projection.rows(withAppTransactionId: id, after: start, limit: wanted)
-        }
-        return try projection.rows(after: start, limit: wanted)
-      }
-      guard !batch.isEmpty else { return (found, nil) }
-      for row in batch {
-        scanned += 1
-        last = row.key
-        if let document = try match(row, filter, question) { found.append(document) }
-        if found.count == limit { break }
-      }
-    }
-    return (found, last)
+  /// A page of a list.
+  public struct Page: Sendable {
+    public let rows: [RowDocument]
+    /// The key after which the next page starts; nil at the end.
+    public let next: StreamKey?
+    /// The fold that made the rows. Another fold's are shown while this program's are built; those
+    /// with later events are already folded by this program.
+    public let foldVersion: Int
   }
 
-  private func match(
-    _ row: ProjectedRow, _ filter: Filter, _ question: Question
-  ) throws(Failure) -> RowDocument? {
-    guard question.covers(row.key),
-      filter.environment ?? row.key.environment == row.key.environment,
-      filter.bundleId ?? row.key.bundleId == row.key.bundleId,
-      let document = try document(row, question)
-    else { return nil }
-    if let product = filter.productId, document.entitlement.productId != product { return nil }
-    if let status = filter.status, document.entitlement.status != status { return nil }
-    return document
+  /// Whether a list costs what it returns. Otherwise streams with later events than the projection
+  /// are folded from the journal, which should not happen on a thread that others wait for.
+  public var isListQuick: Bool {
+    _ = readable()
+    return isFollowing
+  }
+
+  /// Up to `limit` rows in key order after a key.
+  ///
+  /// - Throws: `Failure.notReady` while no projection can be read, or while it lacks too many
+  ///   events; `Failure.store` if the journal cannot be read.
+  public func list(
+    _ filter: Filter, after: StreamKey?, limit: Int, _ question: Question
+  ) throws(Failure) -> Page {
+    guard let opened = readable() else { throw .notReady(state) }
+    defer { if !reusesSnapshot { endSnapshot() } }
+    let later = try later(than: opened)
+    let wanted = filter.projected(question)
+    let found = rows { () throws(StoreError) in
+      try page(opened.reader, wanted, at: question.time, after: after, limit, except: later)
+    }
+    guard var found else { throw .notReady(state) }
+    found += later.values.filter { stream in
+      filter.finds(stream.ids) && after.map { $0 < stream.key } ?? true
+        && wanted.matches(
+          stream.projected, stream.row.entitlement(at: question.time, durations: durations))
+    }.map(\.projected)
+    found.sort { $0.key < $1.key }
+    var documents: [RowDocument] = []
+    for row in found.prefix(limit) {
+      if let document = try document(row.key, row.row, question) { documents.append(document) }
+    }
+    return Page(
+      rows: documents, next: found.count >= limit ? found.prefix(limit).last?.key : nil,
+      foldVersion: opened.foldVersion)
+  }
+
+  /// The streams with later events than the projection has. None while it follows the journal.
+  func later(than opened: Opened) throws(Failure) -> [StreamKey: FoldedStream] {
+    let through = rows { () throws(StoreError) in
+      try beginSnapshot()
+      return try opened.reader.foldedThrough()
+    }
+    guard let through else { throw .notReady(state) }
+    guard !isFollowing else {
+      laterStreams.removeAll()
+      return [:]
+    }
+    let isComplete = try store { () throws(StoreError) in
+      try laterStreams.update(journal, after: through, generation: opened.generation)
+    }
+    guard isComplete else { throw .notReady(state) }
+    return laterStreams.streams
+  }
+
+  private func page(
+    _ projection: ProjectionReader, _ filter: ProjectionReader.Filter, at time: Int64,
+    after: StreamKey?, _ limit: Int, except later: [StreamKey: FoldedStream]
+  ) throws(StoreError) -> [ProjectedRow] {
+    var found: [ProjectedRow] = []
+    var last = after
+    while found.count < limit {
+      let page = try projection.rows(
+        filter, at: time, durations: durations, after: last, limit: limit)
+      found += page.filter { later[$0.key] == nil }
+      guard page.count == limit else { break }
+      last = page.last?.key
+    }
+    return found
+  }
+}
+
+extension LedgerReader.Filter {
+  /// The same for the rows of a projection.
+  fileprivate func projected(_ question: LedgerReader.Question) -> ProjectionReader.Filter {
+    let (environment, bundleId) = (environment, bundleId)
+    var filter = ProjectionReader.Filter { rowEnvironment, rowBundleId in
+      environment ?? rowEnvironment == rowEnvironment && bundleId ?? rowBundleId == rowBundleId
+        && question.covers(
+          StreamKey(environment: rowEnvironment, bundleId: rowBundleId, originalTransactionId: ""))
+    }
+    filter.status = status
+    filter.productId = productId
+    filter.appAccountToken = appAccountToken
+    filter.appTransactionId = appTransactionId
+    return filter
+  }
+
+  /// Whether a row with these ids is found by the filter's.
+  fileprivate func finds(_ ids: [[String]]) -> Bool {
+    (appAccountToken.map(ids[0].contains) ?? true)
+      && (appTransactionId.map(ids[1].contains) ?? true)
   }
 }

@@ -7,38 +7,64 @@ import LedgerEngine
 extension LedgerReader {
   /// The row of an original transaction id; nil if there is none that may be shown.
   ///
-  /// - Throws: `Failure.ambiguous` if several apps have the id; `Failure.notReady` while the
-  ///   projection is built for the first time; `Failure.store` if a file cannot be read, or if an
-  ///   answer about the past would lack an event whose body is damaged.
+  /// - Throws: `Failure.ambiguous` if several apps have the id; `Failure.store` if the journal
+  ///   cannot be read, or if an answer about the past would lack an event whose body is damaged.
   public func entitlement(
     _ originalTransactionId: String, environment: Environment, bundleId: String?,
     _ question: Question
   ) throws(Failure) -> RowDocument? {
-    // One projection for the whole answer, even if another one becomes live meanwhile.
-    let projection = try projection()
-    if question.isAboutThePast {
-      return try pastEntitlement(originalTransactionId, environment, bundleId, question)
-    }
-    // The row and its successor are read from one state of the file.
-    try beginSnapshot()
     defer { if !reusesSnapshot { endSnapshot() } }
-    let all = try store { () throws(StoreError) in
-      try projection.rows(withOriginalTransactionId: originalTransactionId)
+    guard !question.isAboutThePast, let opened = readable(), opened.isOwn,
+      let found = rows({ () throws(StoreError) in
+        // The row and its successor are read from one state of the file.
+        try beginSnapshot()
+        return try projected(
+          opened.reader, originalTransactionId, environment, bundleId, question)
+      })
+    else { return try journaledEntitlement(originalTransactionId, environment, bundleId, question) }
+    guard let row = try Self.only(found) else {
+      // The streams that the journal has are behind the projection, or there is none.
+      guard !isFollowing else { return nil }
+      return try journaledEntitlement(originalTransactionId, environment, bundleId, question)
     }
-    let found = all.filter { Self.isAskedFor($0.key, environment, bundleId, question) }
-    if let row = try Self.only(found) { return try document(row, question) }
-    guard let live, !live.isMaintained else { return nil }
-    // The stream may have begun after the projection was folded.
-    return try pastEntitlement(originalTransactionId, environment, bundleId, question)
+    if !isFollowing, try isBehind(row.key, opened) {
+      return try journaledEntitlement(originalTransactionId, environment, bundleId, question)
+    }
+    return try document(row.key, row.row, question)
   }
 
-  private func pastEntitlement(
+  /// The rows with an id that may be shown. That there is none is confirmed in the journal.
+  ///
+  /// - Throws: `StoreError.corrupt` if the projection lacks a row.
+  private func projected(
+    _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
+    _ bundleId: String?, _ question: Question
+  ) throws(StoreError) -> [ProjectedRow] {
+    let found = try projection.rows(withOriginalTransactionId: originalTransactionId)
+      .filter { Self.isAskedFor($0.key, environment, bundleId, question) }
+    guard found.isEmpty else { return found }
+    for key in try journal.streams(withOriginalTransactionId: originalTransactionId)
+    where Self.isAskedFor(key, environment, bundleId, question) {
+      if try journal.hasEvents(of: key, through: try projection.foldedThrough()) {
+        throw .corrupt("the row of a stream is missing")
+      }
+    }
+    return []
+  }
+
+  /// Whether the journal has events of a stream that its row lacks.
+  private func isBehind(_ key: StreamKey, _ opened: Opened) throws(Failure) -> Bool {
+    let through = rows { () throws(StoreError) in try opened.reader.foldedThrough() } ?? 0
+    return try store { () throws(StoreError) in try journal.hasEvents(of: key, after: through) }
+  }
+
+  private func journaledEntitlement(
     _ originalTransactionId: String, _ environment: Environment, _ bundleId: String?,
     _ question: Question
   ) throws(Failure) -> RowDocument? {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     guard let key = try Self.only(keys) else { return nil }
-    return try document(key, try pastRow(of: key, question), question)
+    return try document(key, try journaledRow(of: key, question), question)
   }
 
   /// The streams of an original transaction id in the journal that may be shown.
@@ -67,12 +93,7 @@ extension LedgerReader {
 
   // MARK: From a row to its document
 
-  /// The document of a projected row; nil if there is no entitlement at the time asked about.
-  func document(_ row: ProjectedRow, _ question: Question) throws(Failure) -> RowDocument? {
-    try document(row.key, try self.row(row, question), question)
-  }
-
-  /// As `document(_:_:)`, of a row that was decoded or folded.
+  /// The document of a row; nil if there is no entitlement at the time asked about.
   func document(
     _ key: StreamKey, _ row: EntitlementRow, _ question: Question
   ) throws(Failure) -> RowDocument? {
@@ -82,14 +103,5 @@ extension LedgerReader {
     return RowDocument(
       key: key, entitlement: entitlement, eventCount: row.eventCount, lastEvent: row.lastEvent,
       succeededBy: try successor(of: key, question), knownAt: question.knownAt)
-  }
-
-  /// Decodes a projected row. The projection is never trusted over the journal: if its bytes are
-  /// damaged, or the stream has later events, the row is folded from the journal.
-  func row(_ row: ProjectedRow, _ question: Question) throws(Failure) -> EntitlementRow {
-    guard try !isBehind(row.key),
-      let decoded = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq)
-    else { return try pastRow(of: row.key, question) }
-    return decoded
   }
 }

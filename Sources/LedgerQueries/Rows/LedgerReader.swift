@@ -6,15 +6,27 @@ public import LedgerEngine
 /// Reads entitlements, histories and quarantine: rows as of now from the live projection, rows as
 /// of an earlier time from the journal.
 ///
+/// A projection is disposable, so none of its faults makes a read of one customer fail: what cannot
+/// be read from it is folded from the journal. Its damage is reported, for the writer to mend.
+///
 /// Each thread has a reader of its own, with its own read-only connections. A reader of a running
 /// ledger follows every switch of the live projection.
 public final class LedgerReader {
   public enum Failure: Error, Sendable {
-    /// The projection is being built for the first time, or cannot be written.
-    case notReady
+    /// No row can be read for a list: the projection is in this state.
+    case notReady(ProjectionState)
     /// Two apps have this original transaction id, and the question names neither.
     case ambiguous
     case store(StoreError)
+  }
+
+  /// A projection that is open.
+  struct Opened {
+    let reader: ProjectionReader
+    let generation: Int
+    /// Whether this program's fold made it: otherwise it only answers lists.
+    let isOwn: Bool
+    let foldVersion: Int
   }
 
   public let journal: JournalReader
@@ -22,7 +34,11 @@ public final class LedgerReader {
   let durations: [String: Int64]
   private let source: Source
   /// The projection that was opened last.
-  private(set) var live: LiveProjection.Opened?
+  private var opened: Opened?
+  /// Whether that has every answered event, as of the last call of `readable`.
+  private(set) var isFollowing = false
+  /// The streams that have later events than the projection, as lists show them.
+  let laterStreams = LaterStreams()
   /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
   let reusesSnapshot: Bool
   /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.
@@ -61,87 +77,102 @@ public final class LedgerReader {
 
   // MARK: The live projection
 
-  /// The live projection; opened again after a switch.
-  ///
-  /// - Throws: `Failure.notReady` while the projection is built for the first time;
-  ///   `Failure.store(.foreign)` if the folder's projection does not belong to its journal.
-  public func projection() throws(Failure) -> ProjectionReader {
-    do throws(StoreError) {
-      switch source {
-      case .running(let projection):
-        if snapshot != projection.commits { endSnapshot() }
-        if let live, live.generation == projection.generation { return live.reader }
-        endSnapshot()
-        live = try projection.open()
-      case .atRest(let folder):
-        if live == nil {
-          let reader = try ProjectionReader.open(folder)
-          try check(reader)
-          live = LiveProjection.Opened(reader: reader, generation: 0, isMaintained: false)
-        }
+  /// The projection that can be read now; nil if there is none. Opened again after a switch.
+  func readable() -> Opened? {
+    switch source {
+    case .running(let projection):
+      // The state first: what was committed before it began to follow is counted by then.
+      let current = projection.current
+      isFollowing = current.state == .following
+      if snapshot != projection.commits { endSnapshot() }
+      if let opened, opened.generation == current.generation { return opened }
+      endSnapshot()
+      opened = nil
+      guard let file = current.readable else { return nil }
+      do throws(StoreError) {
+        let found = try open(
+          projection.folder, file.path, generation: current.generation, isOwn: file.isOwn)
+        // After it was opened: otherwise another file could be opened that replaced it.
+        try file.requireInPlace()
+        opened = found
+      } catch {
+        if error.isDamage { projection.reportDamage(current.generation, error) }
       }
-    } catch {
-      throw .store(error)
+    case .atRest(let folder):
+      guard opened == nil else { return opened }
+      switch try? ProjectionExaminer.find(folder, journal, isReading: true) {
+      case .own(let path): opened = try? open(folder, path, generation: 0, isOwn: true)
+      case .other(let path): opened = try? open(folder, path, generation: 0, isOwn: false)
+      default: break
+      }
     }
-    guard let live else { throw .notReady }
-    return live.reader
+    return opened
   }
 
-  /// Refuses a projection at rest that the daemon would discard at its start: one of another
-  /// journal, or one that is ahead of this journal.
-  private func check(_ projection: ProjectionReader) throws(StoreError) {
-    try projection.beginSnapshot()
-    defer { projection.endSnapshot() }
-    guard try projection.identity().journalId == journal.journalId(),
-      try journal.hash(at: try projection.foldedThrough()) == projection.foldedHash()
-    else {
-      throw .foreign(
-        "the projection is not of this journal in its present state; "
-          + "run `subledger rebuild --apply`, or start the daemon")
-    }
+  private func open(
+    _ folder: DataFolder, _ path: String, generation: Int, isOwn: Bool
+  ) throws(StoreError) -> Opened {
+    let reader = try ProjectionReader.open(folder, path: path)
+    return Opened(
+      reader: reader, generation: generation, isOwn: isOwn,
+      foldVersion: try reader.identity().foldVersion)
   }
 
-  /// `SetDigest` of the live projection in lower-case hexadecimal, as far as it is folded; nil if
-  /// the projection has none.
+  /// Why there is nothing to read.
+  var state: ProjectionState {
+    if case .running(let projection) = source { projection.state } else { .absent }
+  }
+
+  /// Streams that have named this id as their predecessor since the process started, and before as
+  /// far as that is known.
+  func knownSuccessors(of originalTransactionId: String) -> Set<StreamKey> {
+    guard case .running(let projection) = source else { return [] }
+    return projection.successors.of(originalTransactionId)
+  }
+
+  /// The projection that is read.
   ///
-  /// - Throws: as `projection`, and `Failure.store` if the file cannot be read.
+  /// - Throws: `Failure.notReady` if there is none.
+  package func projection() throws(Failure) -> ProjectionReader {
+    guard let opened = readable() else { throw .notReady(state) }
+    return opened.reader
+  }
+
+  /// `SetDigest` of the projection that is read, in lower-case hexadecimal, as far as it is folded;
+  /// nil if it has none.
+  ///
+  /// - Throws: `Failure.notReady` if no projection can be read.
   public func digest() throws(Failure) -> String? {
     let projection = try projection()
-    return try store { () throws(StoreError) in
+    return rows { () throws(StoreError) in
       try projection.digest().map { Hexadecimal.encode($0.bytes) }
-    }
+    } ?? nil
   }
 
-  /// The last seq in the live projection.
+  /// The last seq in the projection that is read.
   ///
-  /// - Throws: as `projection`, and `Failure.store` if the file cannot be read.
+  /// - Throws: `Failure.notReady` if no projection can be read.
   public func foldedThrough() throws(Failure) -> Int64 {
     let projection = try projection()
-    return try store { () throws(StoreError) in try projection.foldedThrough() }
-  }
-
-  /// Whether the journal has events of a stream that its row lacks. Possible where the writer does
-  /// not fold into the live projection: if another fold made it, or while no daemon runs.
-  ///
-  /// Asks the projection that the row was read from, even if another one is live by now.
-  func isBehind(_ key: StreamKey) throws(Failure) -> Bool {
-    guard let live, !live.isMaintained else { return false }
-    return try store { () throws(StoreError) in
-      try journal.hasEvents(of: key, after: try live.reader.foldedThrough())
+    guard let seq = rows({ () throws(StoreError) in try projection.foldedThrough() }) else {
+      throw .notReady(state)
     }
+    return seq
   }
 
   // MARK: Snapshots
 
-  /// Begins a snapshot unless one is open; `projection` has already closed a snapshot older than
-  /// the last commit.
-  func beginSnapshot() throws(Failure) {
-    guard snapshot == nil, let live else { return }
+  /// Begins a snapshot of the open projection unless one is open; `readable` has already closed a
+  /// snapshot older than the last commit.
+  ///
+  /// - Throws: what SQLite reports.
+  func beginSnapshot() throws(StoreError) {
+    guard snapshot == nil, let opened else { return }
     var commits = 0
     // Read before the snapshot begins: if a commit comes in between, the snapshot has more than
     // this number says, never less.
     if case .running(let projection) = source { commits = projection.commits }
-    try store { () throws(StoreError) in try live.reader.beginSnapshot() }
+    try opened.reader.beginSnapshot()
     snapshot = commits
   }
 
@@ -150,17 +181,32 @@ public final class LedgerReader {
   public func endSnapshot() {
     guard snapshot != nil else { return }
     snapshot = nil
-    live?.reader.endSnapshot()
+    opened?.reader.endSnapshot()
   }
 
-  /// Runs a read of the store, and ends the snapshot if it fails.
+  // MARK: Errors
+
+  /// Runs a read of the journal.
   func store<Value>(_ read: () throws(StoreError) -> Value) throws(Failure) -> Value {
+    do throws(StoreError) {
+      return try read()
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  /// Runs a read of the open projection. Returns nil if it failed: the caller then asks the
+  /// journal. Damage is reported, and the file is not read again.
+  func rows<Value>(_ read: () throws(StoreError) -> Value) -> Value? {
     do throws(StoreError) {
       return try read()
     } catch {
       // SQLite may have rolled the transaction back (sqlite.org/lang_transaction.html).
       endSnapshot()
-      throw .store(error)
+      if case .running(let projection) = source, let opened, error.isDamage {
+        projection.reportDamage(opened.generation, error)
+      }
+      return nil
     }
   }
 }

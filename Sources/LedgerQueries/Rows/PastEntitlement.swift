@@ -9,7 +9,7 @@ extension LedgerReader {
   ///
   /// An event that cannot be folded is left out of a row as of now, as in a projection, where such
   /// a row is marked (promise 9). An answer about the past must not lack an event: it fails.
-  func pastRow(of key: StreamKey, _ question: Question) throws(Failure) -> EntitlementRow {
+  func journaledRow(of key: StreamKey, _ question: Question) throws(Failure) -> EntitlementRow {
     try store { () throws(StoreError) in
       var state = StreamState()
       try journal.forEachPayload(

@@ -30,28 +30,28 @@ public struct RowDocument: Sendable {
 
   /// The JSON object: members in the contract's order, times in milliseconds since 1970.
   public var json: JSONValue {
-    let transaction = entitlement.transaction
+    let purchase = entitlement.purchase
     return .object([
       ("object", .string("entitlement")),
       ("environment", .string(key.environment.rawValue)),
       ("bundle_id", .string(key.bundleId)),
       ("original_transaction_id", .string(key.originalTransactionId)),
-      ("transaction_id", .optional(transaction?.transactionId)),
+      ("transaction_id", .optional(purchase?.transactionId)),
       ("product_id", .optional(entitlement.productId)),
-      ("product_type", .optional(transaction?.type)),
-      ("ownership", .optional(transaction?.inAppOwnershipType)),
+      ("product_type", .optional(purchase?.productType)),
+      ("ownership", .optional(purchase?.ownership)),
       ("status", .string(entitlement.status.rawValue)),
       ("gives_access", .boolean(entitlement.givesAccess)),
-      ("starts_at", .optional(transaction?.purchaseDate)),
+      ("starts_at", .optional(purchase?.startsAt)),
       ("expires_at", .optional(entitlement.expiresAt)),
       ("grace_period_expires_at", .optional(entitlement.gracePeriodExpiresAt)),
       ("revoked_at", .optional(entitlement.revokedAt)),
       ("auto_renew", .optional(entitlement.autoRenew)),
       ("pending_product_id", .optional(entitlement.pendingProductId)),
       ("gap", .boolean(entitlement.hasGap)),
-      ("app_account_token", .optional(transaction?.appAccountToken)),
-      ("app_transaction_id", .optional(transaction?.appTransactionId)),
-      ("subscription_group_id", .optional(transaction?.subscriptionGroupIdentifier)),
+      ("app_account_token", .optional(purchase?.appAccountToken)),
+      ("app_transaction_id", .optional(purchase?.appTransactionId)),
+      ("subscription_group_id", .optional(purchase?.subscriptionGroupId)),
       ("offer", offer), ("price", price), ("price_increase", .optional(priceIncrease)),
       ("commitment", commitment), ("succeeded_by", .optional(succeededBy)),
       ("as_of", .integer(entitlement.asOf)), ("known_at", .optional(knownAt)),
@@ -60,40 +60,35 @@ public struct RowDocument: Sendable {
   }
 
   private var offer: JSONValue {
-    guard let transaction = entitlement.transaction, let type = transaction.offerType else {
-      return .null
-    }
+    guard let offer = entitlement.purchase?.offer else { return .null }
     return .object([
-      ("type", .integer(type)), ("identifier", .optional(transaction.offerIdentifier)),
-      ("discount_type", .optional(transaction.offerDiscountType)),
-      ("period", .optional(transaction.offerPeriod)),
+      ("type", .integer(offer.type)), ("identifier", .optional(offer.identifier)),
+      ("discount_type", .optional(offer.discountType)), ("period", .optional(offer.period)),
     ])
   }
 
   private var price: JSONValue {
-    guard let transaction = entitlement.transaction, let price = transaction.price else {
-      return .null
-    }
+    guard let price = entitlement.purchase?.price else { return .null }
     return .object([
-      ("milliunits", .integer(price)), ("currency", .optional(transaction.currency)),
+      ("milliunits", .integer(price.milliunits)), ("currency", .optional(price.currency)),
     ])
   }
 
   private var priceIncrease: String? {
-    switch entitlement.renewal?.priceIncreaseStatus {
-    case 0: "pending"
-    case 1: "accepted"
-    default: nil
+    switch entitlement.priceIncrease {
+    case .pending: "pending"
+    case .accepted: "accepted"
+    case nil: nil
     }
   }
 
   private var commitment: JSONValue {
-    guard let commitment = entitlement.transaction?.commitment else { return .null }
+    guard let commitment = entitlement.purchase?.commitment else { return .null }
     return .object([
       ("period", .integer(commitment.billingPeriodNumber)),
       ("periods", .integer(commitment.totalBillingPeriods)),
       ("ends_at", .optional(commitment.commitmentExpiresDate)),
-      ("auto_renew", .optional(entitlement.renewal?.commitmentAutoRenewStatus.map { $0 == 1 })),
+      ("auto_renew", .optional(entitlement.commitmentAutoRenew)),
     ])
   }
 

@@ -6,24 +6,42 @@ import LedgerEngine
 extension LedgerReader {
   /// The original transaction id of the stream that names this one as its predecessor (MIGRATION);
   /// of several, the one whose last event Apple signed last. Nil if there is none.
+  ///
+  /// While rows are built and none can be read, only successors that were named since the process
+  /// started are known.
   func successor(of key: StreamKey, _ question: Question) throws(Failure) -> String? {
-    let projection: ProjectionReader
-    if let live { projection = live.reader } else { projection = try self.projection() }
-    let candidates = try store { () throws(StoreError) in
-      try projection.rows(withPreviousOriginalTransactionId: key.originalTransactionId)
+    var candidates = try candidates(key, question)
+    if !isFollowing {
+      for other in knownSuccessors(of: key.originalTransactionId) where candidates[other] == nil {
+        candidates[other] = try journaledRow(of: other, question)
+      }
     }
     var newest: (signed: Int64, id: String)?
-    for candidate in candidates
-    where candidate.key.environment == key.environment && candidate.key.bundleId == key.bundleId {
-      let row =
-        question.isAboutThePast
-        ? try pastRow(of: candidate.key, question) : try self.row(candidate, question)
+    for (other, row) in candidates
+    where other.environment == key.environment && other.bundleId == key.bundleId {
       guard row.previousOriginalTransactionId == key.originalTransactionId,
         let signed = row.lastEvent?.signedDate
       else { continue }
-      let found = (signed, candidate.key.originalTransactionId)
+      let found = (signed, other.originalTransactionId)
       if newest.map({ $0 < found }) ?? true { newest = found }
     }
     return newest?.id
+  }
+
+  /// The streams that the projection, or a later event, knows to name this one.
+  private func candidates(
+    _ key: StreamKey, _ question: Question
+  ) throws(Failure) -> [StreamKey: EntitlementRow] {
+    var found: [StreamKey: EntitlementRow] = [:]
+    guard let opened = readable() else { return found }
+    let rows =
+      rows { () throws(StoreError) in
+        try opened.reader.rows(withPreviousOriginalTransactionId: key.originalTransactionId)
+      } ?? []
+    let isCurrent = !question.isAboutThePast && opened.isOwn && isFollowing
+    for row in rows {
+      found[row.key] = isCurrent ? row.row : try journaledRow(of: row.key, question)
+    }
+    return found
   }
 }

@@ -7,6 +7,9 @@ public struct FileIdentity: Sendable, Equatable {
   private let size: Int64
   private let changed: [Int]
 
+  /// Whether both are of one inode, whatever was written meanwhile.
+  public func isSameFile(as other: FileIdentity) -> Bool { inode == other.inode }
+
   /// The identity of the file at a path.
   ///
   /// Uses stat(2) alone: opening and closing a database file would release the locks that SQLite

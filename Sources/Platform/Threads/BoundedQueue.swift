@@ -12,7 +12,7 @@ public final class BoundedQueue<Item: Sendable>: Sendable {
 
   private let state = Mutex(State())
   private let wakeup: WakeupEvent
-  /// The most items that the queue holds.
+  /// The most items that the queue holds, but for those of `enqueueBeyondCapacity`.
   public let capacity: Int
 
   /// An empty, open queue.
@@ -31,12 +31,25 @@ public final class BoundedQueue<Item: Sendable>: Sendable {
   /// - Returns: how many items were added; 0 if the queue is closed.
   public func enqueue(contentsOf items: [Item]) -> Int {
     let (count, wasEmpty) = state.withLock { state in
-      let count = state.closed ? 0 : min(items.count, capacity - state.items.count)
+      let count = state.closed ? 0 : min(items.count, max(0, capacity - state.items.count))
       state.items += items.prefix(count)
       return (count, count > 0 && state.items.count == count)
     }
     if wasEmpty { wakeup.signal() }
     return count
+  }
+
+  /// Adds an item at the end, also to a full queue: for the few orders that must not be lost among
+  /// many other items.
+  ///
+  /// - Returns: false if the queue is closed; then nothing was added.
+  public func enqueueBeyondCapacity(_ item: Item) -> Bool {
+    let (isAdded, wasEmpty) = state.withLock { state in
+      if !state.closed { state.items.append(item) }
+      return (!state.closed, state.items.count == 1)
+    }
+    if isAdded && wasEmpty { wakeup.signal() }
+    return isAdded
   }
 
   /// Waits for items and removes all of them, oldest first.

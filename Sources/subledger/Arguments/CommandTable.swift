@@ -68,8 +68,9 @@ enum CommandTable {
     Command(
       name: "rebuild", summary: "Folds the journal into a new projection beside the live one.",
       details: "--diff prints which customers the new projection changes, --apply makes it live, "
-        + "--rollback makes the previous one live again. Readers never wait. An interrupted "
-        + "rebuild continues where it stopped.",
+        + "--rollback makes the previous one of the same fold live again; to return to another "
+        + "fold, start the program that has it. Readers never wait. An interrupted rebuild "
+        + "continues where it stopped.",
       usage: "[--diff | --apply | --rollback | --list | --prune | --only OTID]",
       flags: RebuildCommand.flags,
       example: "subledger rebuild --diff --output changes.csv --fail-on lost-access",

@@ -31,16 +31,20 @@ struct Posts: Requests {
   }
 }
 
-/// GETs of one row each, in turn, repeatedly.
+/// GETs of rows or lists, in turn, repeatedly.
 struct Reads: Requests {
   let count: Int
   private let requests: [[UInt8]]
 
   init(_ originalTransactionIds: some Sequence<String>, count: Int? = nil) {
-    requests = originalTransactionIds.map { id in
+    self.init(paths: originalTransactionIds.map { "/v1/entitlements/\($0)" }, count: count)
+  }
+
+  init(paths: [String], count: Int? = nil) {
+    requests = paths.map { path in
       Array(
         """
-        GET /v1/entitlements/\(id) HTTP/1.1\r
+        GET \(path) HTTP/1.1\r
         Host: 127.0.0.1\r
         Authorization: Bearer \(RunFolder.token)\r
         \r

@@ -158,7 +158,7 @@ struct Session {
     let each = Double(Folder.size(folder.data)) / Double(input.count)
     report.add(
       "disk", "bytes on disk per event, all files", each, "B",
-      ratio: (each / input.bodyBytes, "× its body on the wire"), target: (.atMost(650), .value))
+      ratio: (each / input.bodyBytes, "× its body on the wire"), target: (.atMost(800), .value))
     report.conditions.add("on disk, an event", Folder.shares(folder.data, of: input.count))
     Bench.log("restarting, sending duplicates, then reading")
     let daemon = try Daemon.start(folder)

@@ -32,7 +32,7 @@ extension Session {
     let events = Double(fastest.events)
     report.add(
       "rebuild", "rebuild, \(ProcessLimits.processors) threads", events / fastest.seconds,
-      "events/s", target: (.atLeast(150_000), .value))
+      "events/s", target: (.atLeast(80_000), .value))
     report.add(
       "rebuild_processor_time", "processor time of the rebuild per event",
       leanest / events * 1e6, "µs",

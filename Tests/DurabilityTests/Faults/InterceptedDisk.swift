@@ -41,7 +41,7 @@ final class InterceptedDisk {
   }
 
   var trace: URL { installation.folder.appending(path: "trace") }
-  /// While this file exists, the disk is full.
+  /// While this file exists, the disk is full for the files whose path contains its text.
   var full: URL { installation.folder.appending(path: "full") }
   /// While this file exists, no sync returns.
   var stuck: URL { installation.folder.appending(path: "stuck") }
@@ -89,6 +89,10 @@ final class InterceptedDisk {
     var records = Self.record("M", path: installation.data.path)
     for name in try manager.contentsOfDirectory(atPath: installation.data.path).sorted() {
       let file = installation.data.appending(path: name)
+      if let target = installation.linked(name) {
+        records += Self.record("Y", path: file.path, other: target)
+        continue
+      }
       let attributes = try manager.attributesOfItem(atPath: file.path)
       guard attributes[.type] as? FileAttributeType == .typeRegular else { continue }
       guard !name.hasSuffix("-shm") else { continue }
@@ -104,15 +108,16 @@ final class InterceptedDisk {
   }
 
   private static func record(
-    _ kind: Unicode.Scalar, _ inode: UInt64 = 0, path: String = "", content: Data = Data()
+    _ kind: Unicode.Scalar, _ inode: UInt64 = 0, path: String = "", other: String = "",
+    content: Data = Data()
   ) -> Data {
     var record = Data([UInt8(ascii: kind)])
     withUnsafeBytes(of: inode.littleEndian) { record.append(contentsOf: $0) }
     withUnsafeBytes(of: Int64(0)) { record.append(contentsOf: $0) }
-    for length in [path.utf8.count, 0, content.count] {
+    for length in [path.utf8.count, other.utf8.count, content.count] {
       withUnsafeBytes(of: UInt32(length).littleEndian) { record.append(contentsOf: $0) }
     }
-    return record + Data(path.utf8) + content
+    return record + Data(path.utf8) + Data(other.utf8) + content
   }
 
   // MARK: Notifications

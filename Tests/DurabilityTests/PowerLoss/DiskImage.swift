@@ -54,6 +54,8 @@ struct ImagePlan: Sendable, CustomStringConvertible {
 struct DiskImage {
   private(set) var files: [String: DiskContent] = [:]
   private(set) var folders: [String] = []
+  /// What symbolic links lead to, by their paths.
+  private(set) var links: [String: String] = [:]
 
   init(of disk: ModelDisk, _ plan: ImagePlan) {
     var chance = SplitMix64(seed: plan.seed)
@@ -86,6 +88,7 @@ struct DiskImage {
       case .folder(let folder):
         folders.append(path)
         add(folder, path, plan, border: border, &chance)
+      case .symbolicLink(let target): links[path] = target
       }
     }
   }
@@ -137,6 +140,9 @@ struct DiskImage {
   var hash: UInt64 {
     var hasher = SplitMix64(seed: UInt64(folders.count))
     var hash = hasher.next()
+    for (path, target) in links.sorted(by: { $0.key < $1.key }) {
+      for byte in (path + target).utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    }
     for (path, content) in files.sorted(by: { $0.key < $1.key }) {
       for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
       hash = (hash ^ content.sum ^ UInt64(content.bytes.count)) &* 0xFF51_AFD7_ED55_8CCD
@@ -148,6 +154,9 @@ struct DiskImage {
   func write(to path: String) throws {
     for folder in folders where mkdir("\(path)/\(folder)", 0o700) != 0 {
       throw TestFailure("mkdir \(folder): \(errno)")
+    }
+    for (name, target) in links where symlink(target, "\(path)/\(name)") != 0 {
+      throw TestFailure("symlink \(name): \(errno)")
     }
     for (name, content) in files {
       let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_EXCL, 0o600)

@@ -14,6 +14,7 @@ struct DiskTrace: Sendable {
     case syncFolder(String)
     case rename(String, String)
     case link(String, String)
+    case symbolicLink(String, target: String)
     case remove(String)
     case makeFolder(String)
     /// An answer of 200 was sent for the events with these seqs.
@@ -107,6 +108,7 @@ struct DiskTrace: Sendable {
     case "D": .syncFolder(path)
     case "R": .rename(path, other)
     case "L": .link(path, other)
+    case "Y": .symbolicLink(path, target: other)
     case "U", "X": .remove(path)
     case "M": .makeFolder(path)
     case "A": .answer(seqs(text(content)))

@@ -92,6 +92,13 @@ struct ImageCheck: Sendable {
     guard events == 0 || outcome.digest != nil && outcome.isCompared else {
       throw TestFailure("promise 7: no projection of \(events) events")
     }
+    // A start repairs the link, which is not synced.
+    let (live, linked) = (
+      try ProjectionList.read(folder).live, SymbolicLink.target(of: folder.liveProjection)
+    )
+    guard linked == live else {
+      throw TestFailure("the link leads to \(linked ?? "nothing"), and not to \(live ?? "nothing")")
+    }
   }
 
   func verify(_ folder: DataFolder) throws {

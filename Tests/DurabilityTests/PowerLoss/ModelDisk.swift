@@ -29,6 +29,8 @@ final class ModelDisk {
   indirect enum Node {
     case file(File)
     case folder(Folder)
+    /// A symbolic link, and what it leads to.
+    case symbolicLink(String)
   }
 
   struct NameChange {
@@ -92,6 +94,7 @@ final class ModelDisk {
       let (folder, name) = try parent(from)
       guard let node = folder.names[name] else { throw TestFailure("no \(from)") }
       try change(to) { .set($0, node) }
+    case .symbolicLink(let path, let target): try change(path) { .set($0, .symbolicLink(target)) }
     case .remove(let path): try change(path) { .remove($0) }
     case .makeFolder(let path): try change(path) { .set($0, .folder(Folder())) }
     case .answer, .nothing: break

@@ -28,6 +28,11 @@ import Testing
     for name in wanted { #expect(names.contains(name), "\(when): \(name) in \(names)") }
     for name in names {
       let url = folder.appending(path: name)
+      // The mode of a link counts for nothing. This one leads to a file of the same folder.
+      if let linked = try? FileManager.default.destinationOfSymbolicLink(atPath: url.path) {
+        #expect(name == "entitlements.sqlite" && names.contains(linked), "\(when): \(linked)")
+        continue
+      }
       // A -wal can be removed meanwhile.
       guard let mode = try? mode(url) else { continue }
       #expect(mode == (url.hasDirectoryPath ? 0o700 : 0o600), "\(when): \(name)")

@@ -46,25 +46,22 @@ enum ChangedRule {
 
   static func forecast(_ folder: DataFolder, at time: Int64) throws -> Forecast {
     var forecast = Forecast()
-    try ProjectionReader.open(folder).forEach { row in
-      guard let decoded = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq) else {
-        return false
-      }
+    try ProjectionReader.open(folder).forEach { stream in
       forecast.rows += 1
-      let id = row.key.originalTransactionId
-      let after = decoded.spans.map { span in
+      let id = stream.key.originalTransactionId
+      let spans = stream.row.spans
+      let after = spans.map { span in
         var other = span
         other.status = status(span.status)
         return other
       }
-      guard after != decoded.spans else { return true }
+      guard after != spans else { return true }
       forecast.changed.insert(id)
       forecast.spans[id] = after
-      guard let index = decoded.spans.lastIndex(where: { $0.from <= time }) else { return true }
-      let (one, two) = (decoded.spans[index].status, after[index].status)
+      guard let index = spans.lastIndex(where: { $0.from <= time }) else { return true }
+      let (one, two) = (spans[index].status, after[index].status)
       let change = Forecast.Change(
-        reason: "\(one.rawValue) → \(two.rawValue)",
-        productId: decoded.spans[index].productId ?? "")
+        reason: "\(one.rawValue) → \(two.rawValue)", productId: spans[index].productId ?? "")
       if one.givesAccess && !two.givesAccess { forecast.lost[id] = change }
       if !one.givesAccess && two.givesAccess { forecast.gained[id] = change }
       return true
@@ -72,28 +69,39 @@ enum ChangedRule {
     return forecast
   }
 
-  /// The spans of the live rows, by original transaction id.
+  /// The spans of the rows that were made live last, by original transaction id.
   static func spans(_ folder: DataFolder) throws -> [String: [EntitlementRow.Span]] {
     var spans: [String: [EntitlementRow.Span]] = [:]
-    try ProjectionReader.open(folder).forEach { row in
-      let decoded = EntitlementRow(decoding: row.state, lastSeq: row.lastSeq)
-      spans[row.key.originalTransactionId] = decoded?.spans
+    try ProjectionReader.open(folder).forEach { stream in
+      spans[stream.key.originalTransactionId] = stream.row.spans
       return true
     }
     return spans
   }
 
-  /// Every row of a folder at rest, evaluated at one time, by original transaction id.
+  /// Every row that was made live last, whichever fold made it, evaluated at one time, by original
+  /// transaction id.
   static func rows(_ folder: DataFolder, at time: Int64) throws -> [String: JSONValue] {
-    let reader = try LedgerReader(folder, durations: [:])
-    let question = LedgerReader.Question(now: time)
+    let reader = try ProjectionReader.open(folder)
+    var streams: [FoldedStream] = []
+    try reader.forEach { stream in
+      streams.append(stream)
+      return true
+    }
     var rows: [String: JSONValue] = [:]
-    var last: StreamKey?
-    repeat {
-      let page = try reader.list(LedgerReader.Filter(), after: last, limit: 500, question)
-      for row in page.rows { rows[row.key.originalTransactionId] = row.json }
-      last = page.next
-    } while last != nil
+    for stream in streams {
+      guard let entitlement = stream.row.entitlement(at: time) else { continue }
+      let id = stream.key.originalTransactionId
+      let successor = try reader.rows(withPreviousOriginalTransactionId: id)
+        .filter { $0.row.previousOriginalTransactionId == id }
+        .max { $0.row.lastEvent?.signedDate ?? 0 < $1.row.lastEvent?.signedDate ?? 0 }
+      rows[id] =
+        RowDocument(
+          key: stream.key, entitlement: entitlement, eventCount: stream.row.eventCount,
+          lastEvent: stream.row.lastEvent, succeededBy: successor?.key.originalTransactionId,
+          knownAt: nil
+        ).json
+    }
     return rows
   }
 }

@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Foundation
 import JournalStore
 import StrictJSON
@@ -73,14 +74,17 @@ import Testing
     #expect(try installation.run("ingest", file).code == 0)
     // The live rows of 70000 (refunded) and 70001 (active) are exchanged.
     let rows = try ProjectionReader.open(installation.dataFolder)
-    let active = try #require(try rows.rows(withOriginalTransactionId: "70001").first)
+    let active = try #require(try rows.streams(withOriginalTransactionId: "70001").first)
+    let state = try #require(
+      StreamState(decoding: active.state, lastSeq: active.row.lastEvent?.seq))
     try installation.swapRow(of: "70001", for: "70000")
     try installation.tamper { projection in
       for id in ["70000", "99999"] {
-        var row = active
-        row.key = StreamKey(
-          environment: row.key.environment, bundleId: row.key.bundleId, originalTransactionId: id)
-        try projection.replace(row)
+        let key = StreamKey(
+          environment: active.key.environment, bundleId: active.key.bundleId,
+          originalTransactionId: id)
+        try projection.replace(
+          FoldedStream(key, state), over: try projection.stream(key)?.reference)
       }
     }
     try installation.executeInProjection(

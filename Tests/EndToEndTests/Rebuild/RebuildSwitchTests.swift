@@ -26,8 +26,7 @@ import Testing
     for count in 1...3 {
       let applied = try installation.run("rebuild", "--apply")
       #expect(applied.code == 0, "\(applied)")
-      #expect(
-        applied.output.contains("to return to the previous one: subledger rebuild --rollback"))
+      #expect(applied.output.contains("what it replaced is retained: subledger rebuild --list"))
       let expected = ["live"] + Array(repeating: "kept", count: min(count, 2))
       #expect(try installation.roles() == expected)
     }

@@ -105,13 +105,22 @@ package final class Installation {
 
   // MARK: The program
 
-  /// Starts a daemon and waits until it answers reads, which get 503 until its projection has
-  /// caught up.
+  /// Starts a daemon and waits until its projection follows the journal, or stays as it is for a
+  /// while: another fold's is read while this one's is built, or it cannot be written.
   package func start() throws -> RunningDaemon {
     let daemon = try startWithoutProjection()
     let client = daemon.client()
     let end = Date(timeIntervalSinceNow: 20 * RunningCommand.timeoutFactor)
-    while client.get("/v1/entitlements?limit=1")?.status == 503, Date() < end { usleep(5_000) }
+    let settled: Set = ["following", "other_fold", "unwritable"]
+    while Date() < end, let ready = client.get("/readyz", token: nil) {
+      if let state = ready.json?["projection"]?.string {
+        if settled.contains(state) { break }
+      } else if client.get("/v1/entitlements?limit=1")?.status != 503 {
+        // It is not ready for another reason.
+        break
+      }
+      usleep(5_000)
+    }
     return daemon
   }
 
@@ -142,18 +151,30 @@ package final class Installation {
     return (finished.code, report)
   }
 
-  /// The files of the data folder by name, without the lock and sockets.
+  /// The files of the data folder by name, without the lock, sockets and the link to the live
+  /// projection.
   package func files() throws -> [String: Data] {
     var files: [String: Data] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: data.path) {
-      guard name != "lock", !name.hasSuffix(".sock") else { continue }
+      guard name != "lock", !name.hasSuffix(".sock"), linked(name) == nil else { continue }
       files[name] = try Data(wholeOf: data.appending(path: name))
     }
     return files
   }
 
+  /// What a symbolic link in the data folder leads to; nil if it is no link.
+  package func linked(_ name: String) -> String? {
+    try? FileManager.default.destinationOfSymbolicLink(atPath: data.appending(path: name).path)
+  }
+
   /// Another installation with a copy of this one's data.
   package func copy() throws -> Installation {
-    try Installation(authority: authority, files: try files())
+    let copy = try Installation(authority: authority, files: try files())
+    let name = "entitlements.sqlite"
+    if let linked = linked(name) {
+      try FileManager.default.createSymbolicLink(
+        atPath: copy.data.appending(path: name).path, withDestinationPath: linked)
+    }
+    return copy
   }
 }

@@ -47,11 +47,14 @@ extension Installation {
 
   /// Gives one customer the row of another.
   package func swapRow(of id: String, for otherId: String) throws {
-    let projection = try ProjectionReader.open(dataFolder)
-    var row = try #require(try projection.rows(withOriginalTransactionId: id).first)
-    let other = try #require(try projection.rows(withOriginalTransactionId: otherId).first)
-    (row.state, row.lastSeq) = (other.state, other.lastSeq)
-    try tamper { try $0.replace(row) }
+    let reader = try ProjectionReader.open(dataFolder)
+    let key = try #require(try reader.rows(withOriginalTransactionId: id).first).key
+    let otherKey = try #require(try reader.rows(withOriginalTransactionId: otherId).first).key
+    try tamper { projection in
+      let other = try #require(try projection.stream(otherKey))
+      let reference = try #require(try projection.stream(key)).reference
+      try projection.replace(FoldedStream(key, other.state), over: reference)
+    }
   }
 
   /// Runs SQL on the live projection's file.

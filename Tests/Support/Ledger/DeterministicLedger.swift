@@ -9,12 +9,19 @@ package final class DeterministicLedger {
   /// Queues submissions and control requests as usual; they are processed by `work`.
   package let ledger: Ledger
   private let writer: LedgerWriter
-  private let found: ProjectionExaminer.Found
+  private let maintenance: ProjectionMaintenance
+  /// Whether the projection has followed the journal since the start.
+  package private(set) var wasPrepared = false
 
-  private init(_ ledger: Ledger, _ writer: LedgerWriter, _ found: ProjectionExaminer.Found) {
+  /// How often the projection's thread and the writer take turns at most. To put a damaged
+  /// projection aside, build another one and make that live takes three turns; an order that failed
+  /// takes one more, in which nothing is done.
+  private static let turns = 8
+
+  private init(_ ledger: Ledger, _ writer: LedgerWriter) {
     self.ledger = ledger
     self.writer = writer
-    self.found = found
+    maintenance = ProjectionMaintenance(ledger)
   }
 
   /// Opens a folder as a start of the daemon does.
@@ -26,36 +33,55 @@ package final class DeterministicLedger {
     _ folder: DataFolder, now: Int64, clock: @escaping () -> Int64
   ) throws(StoreError) -> DeterministicLedger {
     let ledger = Ledger(folder: folder)
-    let (writer, found) = try LedgerWriter.open(
-      ledger, now: now, clock: clock, onFailure: { _ in })
-    return DeterministicLedger(ledger, writer, found)
+    let writer = try LedgerWriter.open(ledger, now: now, clock: clock, onFailure: { _ in })
+    return DeterministicLedger(ledger, writer)
   }
 
   /// One step of the writer: commits, folds and answers everything that is queued.
-  package func work() { writer.serve(ledger.jobs.dequeueAll(within: 0) ?? []) }
+  package func work() {
+    writer.serve(ledger.jobs.dequeueAll(within: 0) ?? [])
+    wasPrepared = wasPrepared || hasProjection
+  }
 
-  /// Whether the writer owns the live projection, now or once it is open again.
-  package var hasProjection: Bool { writer.ownsProjection }
+  /// Whether every event is folded into the projection before it is answered.
+  package var hasProjection: Bool { ledger.liveProjection.state == .following }
 
-  /// Prepares the projection as a separate thread does when the daemon starts, then does the
+  /// Prepares the projection as a separate thread does when the daemon starts, and does the
   /// writer's part. Can be called again if it failed; does nothing once it succeeded.
   ///
   /// - Parameter progress: called while the projection is built, when the writer may work; false
   ///   stops the build.
   package func prepareProjection(progress: () -> Bool) throws(StoreError) {
-    guard !hasProjection else { return }
-    switch found {
-    case .own(let path):
-      ProjectionStartUp.catchUp(path, ledger)
-      _ = ledger.jobs.enqueue(.takeOverProjection({}))
-    case .another, .rolledBack: _ = ledger.jobs.enqueue(.takeOverProjection({}))
-    case .none:
-      var plan = Rebuild.Plan()
-      (plan.threads, plan.isFromScratch) = (1, false)
-      let report = try Rebuild.build(ledger.folder, plan) { _, _ in progress() }
-      if report == nil { return }
-      ledger.makeLive(retaining: Rebuild.retainedByDefault, unlessRolledBack: true) { _ in }
+    for _ in 0..<Self.turns where !hasProjection {
+      if lacksOwn {
+        var plan = Rebuild.Plan()
+        (plan.threads, plan.isFromScratch) = (1, false)
+        guard try Rebuild.build(ledger.folder, plan, progress: { _, _ in progress() }) != nil else {
+          return
+        }
+      }
+      turn()
     }
+  }
+
+  /// Lets the projection's thread and the writer work until the projection follows the journal
+  /// again, or can not for now. With a projection that follows it, the thread checks that.
+  package func recoverProjection() {
+    turn()
+    for _ in 1..<Self.turns where !hasProjection { turn() }
+  }
+
+  /// Whether this program's projection must be built.
+  private var lacksOwn: Bool {
+    switch ledger.liveProjection.state {
+    case .absent, .building, .otherFold: true
+    case .catchingUp, .following, .damaged, .unwritable: false
+    }
+  }
+
+  /// One step of the projection's thread, then one of the writer.
+  private func turn() {
+    _ = maintenance.advance()
     work()
   }
 

@@ -200,7 +200,7 @@ package struct PlainRow {
     return ri?.autoRenewProductId
   }
 
-  var status: String {
+  package var status: String {
     guard let head else { return "expired" }
     guard let expires = tx(head).expiresDate else {
       if ids.contains(where: { rev($0).map { $0 <= t } ?? false }) { return "revoked" }
@@ -240,7 +240,7 @@ extension Entitlement {
   /// The row as `PlainRow.summary` has it.
   package var summary: String {
     PlainRow.summary([
-      status.rawValue, transaction?.transactionId, productId, expiresAt, gracePeriodExpiresAt,
+      status.rawValue, purchase?.transactionId, productId, expiresAt, gracePeriodExpiresAt,
       revokedAt, autoRenew, pendingProductId, hasGap,
     ])
   }

@@ -37,7 +37,7 @@ public final class TestLedger {
     configuration = try Self.configuration(
       in: scratch, secrets: secrets, apps: apps, environments: environments, durations: durations)
     folder = DataFolder(path: configuration.data)
-    ledger = try Self.start(folder)
+    ledger = try Self.start(folder, configuration)
     receiver = try Receiver(configuration)
   }
 
@@ -45,9 +45,12 @@ public final class TestLedger {
 
   /// Starts a ledger and waits for its projection for up to 30 s. The start itself waits only
   /// briefly, which is not enough on a slow machine.
-  private static func start(_ folder: DataFolder) throws -> Ledger {
-    let ledger = try Ledger.start(folder, now: 0, onFailure: { _ in })
-    for _ in 0..<30_000 where ledger.liveProjection.generation == nil { usleep(1_000) }
+  private static func start(
+    _ folder: DataFolder, _ configuration: Configuration
+  ) throws -> Ledger {
+    let ledger = try Ledger.start(
+      folder, now: 0, durations: configuration.nonRenewingDurations, onFailure: { _ in })
+    for _ in 0..<30_000 where ledger.liveProjection.state != .following { usleep(1_000) }
     return ledger
   }
 
@@ -217,7 +220,7 @@ public final class TestLedger {
     opened = nil
     ledger.stop()
     defer {
-      if let again = try? Self.start(folder) { ledger = again }
+      if let again = try? Self.start(folder, configuration) { ledger = again }
     }
     return try body()
   }

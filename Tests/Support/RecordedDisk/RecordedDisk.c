@@ -307,6 +307,15 @@ int link(const char *from, const char *to) {
   return code;
 }
 
+int symlink(const char *target, const char *path) {
+  REAL(symlink);
+  if (!is_inside(path)) return real(target, path);
+  enter();
+  int code = fails("name", path) ? -1 : after_name(real(target, path), 'Y', path, target);
+  leave();
+  return code;
+}
+
 int unlink(const char *path) {
   REAL(unlink);
   if (!is_inside(path)) return real(path);
@@ -353,11 +362,26 @@ ssize_t read(int descriptor, void *buffer, size_t count) {
 PREAD(pread, off_t)
 PREAD(pread64, off64_t)
 
+/* Whether there is no room for a file: while the marker exists, for those whose path contains the
+   marker's text, and for all if it is empty. */
+static int is_full(int descriptor) {
+  if (!exists(full_marker)) return 0;
+  char part[64] = "";
+  long marker = syscall(SYS_openat, AT_FDCWD, full_marker, O_RDONLY | O_CLOEXEC);
+  if (marker < 0) return 0;
+  long size = syscall(SYS_read, marker, part, sizeof part - 1);
+  syscall(SYS_close, marker);
+  if (size <= 0) return 1;
+  char path[maximum_path];
+  path_of(descriptor, path);
+  return strstr(path, part) != 0;
+}
+
 /* How many bytes of a write are executed: all, or the first half before the error. */
 static size_t allowed(int descriptor, size_t count, int64_t offset) {
   int64_t size = 0;
   inode_of(descriptor, &size);
-  if (exists(full_marker) && offset + (int64_t)count > size) {
+  if (offset + (int64_t)count > size && is_full(descriptor)) {
     errno = ENOSPC;
     return size > offset ? (size_t)(size - offset) : 0;
   }

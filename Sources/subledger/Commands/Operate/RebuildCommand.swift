@@ -1,10 +1,11 @@
+import Configuration
 import Encoding
 import JournalStore
 import LedgerEngine
 import Platform
 import StrictJSON
 
-/// `rebuild`: builds a projection beside the live one, compares the two, switches, switches back.
+/// `rebuild`: builds a projection beside the live one, compares the two, and switches.
 enum RebuildCommand {
   static let flags: [Command.Flag] = [
     .init("--diff", "compare the new projection with the live one; exit 1 if they differ"),
@@ -12,8 +13,8 @@ enum RebuildCommand {
     .init("--output", "FILE", "with --diff: every difference, as FILE.csv or FILE.json"),
     .init("--fail-on", "WHAT", "with --diff: exit 1 only for lost-access or gained-access"),
     .init("--apply", "make the new projection live; builds it first if needed"),
-    .init("--rollback", "make the previous projection live again"),
-    .init("--keep", "N", "retain N projections for a rollback (2)"),
+    .init("--rollback", "make the previous projection of this fold live again"),
+    .init("--keep", "N", "retain N projections beside the live one (2)"),
     .init("--list", "show the projections of the folder"),
     .init("--prune", "remove retained projections, all or past the first --keep N"),
     .init("--only", "OTID", "fold one customer again, into the live projection"),
@@ -54,6 +55,7 @@ enum RebuildCommand {
   static func plan(_ arguments: Arguments) throws(CommandError) -> Rebuild.Plan {
     var plan = Rebuild.Plan()
     if let threads = try arguments.number("--threads", 1...256) { plan.threads = Int(threads) }
+    plan.durations = try arguments.configuration().nonRenewingDurations
     return plan
   }
 
@@ -119,23 +121,40 @@ enum RebuildCommand {
     }
     show(report, arguments)
     if !arguments.has("--json") {
-      Terminal.print("live; to return to the previous one: subledger rebuild --rollback")
+      Terminal.print("live; what it replaced is retained: subledger rebuild --list")
     }
     return .good
   }
 
   private static func rollBack(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let folder = arguments.folder(try arguments.configuration())
-    let isDone: Bool
+    let found: Rebuild.Return
     if let daemon = ControlClient(folder) {
-      let status = try daemon.post("/control/rows/rollback").status
-      isDone = status != 404
-      if isDone { try require(status) }
+      let answer = try daemon.post("/control/rows/rollback")
+      switch answer.status {
+      case 404: found = .nothing
+      case 409: found = returned(answer.body)
+      default:
+        try require(answer.status)
+        found = .done
+      }
     } else {
-      isDone = try mapError(CommandError.store, try Rebuild.rollBack(folder))
+      found = try mapError(CommandError.store, try Rebuild.rollBack(folder))
     }
-    guard isDone else { throw .findings("no projection is retained to return to") }
-    return try list(arguments)
+    switch found {
+    case .done: return try list(arguments)
+    case .nothing: throw .findings("no projection is retained to return to")
+    case .otherFold(let name, let version, let fingerprint):
+      throw .findings(
+        "the previous one, \(name), is of fold \(version) (\(fingerprint.prefix(12))): to return "
+          + "to it, start the program that has this fold; it continues with it at once")
+    }
+  }
+
+  private static func returned(_ body: JSONElement) -> Rebuild.Return {
+    .otherFold(
+      name: body["name"]?.string ?? "", version: Int(body["fold"]?.integer ?? 0),
+      fingerprint: body["fingerprint"]?.string ?? "")
   }
 
   private static func prune(_ arguments: Arguments) throws(CommandError) -> ExitCode {
@@ -168,9 +187,8 @@ enum RebuildCommand {
         answer.body["changed"]?.integer.map { (streams, $0) }
       }
     } else {
-      counts = try mapError(
-        CommandError.store,
-        try Rebuild.refold(only: id, folder).map { (Int64($0.streams), Int64($0.changed)) })
+      counts = try mapError(refolding, try Rebuild.refold(only: id, folder))
+        .map { (Int64($0.streams), Int64($0.changed)) }
     }
     guard let counts else {
       throw .findings("the live projection is of another fold; rebuild all of it with --apply")
@@ -187,6 +205,14 @@ enum RebuildCommand {
       Terminal.print("\(counts.streams) folded again, \(counts.changed) changed")
     }
     return .good
+  }
+
+  /// Damage of a projection needs no backup: it is built again.
+  private static func refolding(_ error: StoreError) -> CommandError {
+    guard error.isDamage else { return .store(error) }
+    return .findings(
+      "the live projection is damaged; start the daemon, which builds it again, or run "
+        + "subledger rebuild --apply")
   }
 
   private static func require(_ status: Int) throws(CommandError) {

@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import SignedData
 
 /// A digest of the set of all rows of a projection. It is equal for the same events in any order of
@@ -6,7 +7,8 @@ import SignedData
 /// for.
 ///
 ///     the sum, modulo 2^256 and big-endian, over all rows of
-///     SHA-256( lp(original transaction id) ‖ lp(environment) ‖ lp(bundle id) ‖ lp(state) ),
+///     SHA-256( lp(original transaction id) ‖ lp(environment) ‖ lp(bundle id)
+///              ‖ lp(row) ‖ lp(state) ),
 ///     lp(x) = be32(bytes of x) ‖ x
 ///
 /// It compares rows of honest programs and does not protect against forgery: rows are verified by
@@ -32,11 +34,15 @@ public struct SetDigest: Sendable, Equatable {
     }
   }
 
-  /// The share of one row.
-  init(key: StreamKey, state: [UInt8]) { limbs = Self.limbs(Self.hash(key, state)) }
+  /// The share of one row: `content` is the encoded row.
+  init(key: StreamKey, content: [UInt8], state: [UInt8]) {
+    limbs = Self.limbs(Self.hash(key, content, state))
+  }
 
   /// Adds a row.
-  public mutating func add(_ row: ProjectedRow) { add(Self(key: row.key, state: row.state)) }
+  public mutating func add(_ stream: FoldedStream) {
+    add(Self(key: stream.key, content: stream.row.encoded(), state: stream.state))
+  }
 
   /// Adds an element that is given as bytes, for sets of other things than rows.
   package mutating func add(element bytes: [UInt8]) { add(Self.limbs(SHA256.hash(bytes))) }
@@ -70,12 +76,13 @@ public struct SetDigest: Sendable, Equatable {
     return (limb(0), limb(1), limb(2), limb(3))
   }
 
-  private static func hash(_ key: StreamKey, _ state: [UInt8]) -> [UInt8] {
+  private static func hash(_ key: StreamKey, _ row: [UInt8], _ state: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
-    text.reserveCapacity(state.count + 128)
+    text.reserveCapacity(row.count + state.count + 128)
     for part in [key.originalTransactionId, key.environment.rawValue, key.bundleId] {
       append(part.utf8, to: &text)
     }
+    append(row, to: &text)
     append(state, to: &text)
     return SHA256.hash(text)
   }

@@ -1,0 +1,72 @@
+public import AppStore
+
+/// What a row shows of a transaction.
+public struct Purchase: Sendable, Equatable {
+  /// The offer that the transaction was bought with, in Apple's words.
+  public struct Offer: Sendable, Hashable {
+    public var type: Int64
+    public var identifier: String?
+    public var discountType: String?
+    /// An ISO 8601 duration.
+    public var period: String?
+
+    public init(type: Int64, identifier: String?, discountType: String?, period: String?) {
+      self.type = type
+      self.identifier = identifier
+      self.discountType = discountType
+      self.period = period
+    }
+  }
+
+  public struct Price: Sendable, Equatable {
+    /// Thousandths of the currency's unit.
+    public var milliunits: Int64
+    /// ISO 4217.
+    public var currency: String?
+
+    public init(milliunits: Int64, currency: String?) {
+      self.milliunits = milliunits
+      self.currency = currency
+    }
+  }
+
+  public var transactionId: String
+  public var productType: String?
+  public var ownership: String?
+  public var subscriptionGroupId: String?
+  /// The purchase date, milliseconds since 1970.
+  public var startsAt: Int64
+  public var appAccountToken: String?
+  public var appTransactionId: String?
+  public var offer: Offer?
+  public var price: Price?
+  public var commitment: Transaction.Commitment?
+
+  public init(
+    transactionId: String, productType: String?, ownership: String?, subscriptionGroupId: String?,
+    startsAt: Int64
+  ) {
+    self.transactionId = transactionId
+    self.productType = productType
+    self.ownership = ownership
+    self.subscriptionGroupId = subscriptionGroupId
+    self.startsAt = startsAt
+  }
+
+  init(_ transaction: Transaction) {
+    self.init(
+      transactionId: transaction.transactionId, productType: transaction.type,
+      ownership: transaction.inAppOwnershipType,
+      subscriptionGroupId: transaction.subscriptionGroupIdentifier,
+      startsAt: transaction.purchaseDate)
+    appAccountToken = transaction.appAccountToken
+    appTransactionId = transaction.appTransactionId
+    offer = transaction.offerType.map {
+      Offer(
+        type: $0, identifier: transaction.offerIdentifier,
+        discountType: transaction.offerDiscountType, period: transaction.offerPeriod)
+    }
+    price = transaction.price.map { Price(milliunits: $0, currency: transaction.currency) }
+    commitment = transaction.commitment
+  }
+}

@@ -1,0 +1,81 @@
+public import AppStore
+import Encoding
+public import Entitlements
+
+/// One row of a projection: the entitlement of one stream.
+public struct ProjectedRow: Sendable, Equatable {
+  public var key: StreamKey
+  public var row: EntitlementRow
+  /// Why the fold failed, or nil if it did not (promise 9).
+  public var broken: String?
+
+  public init(key: StreamKey, row: EntitlementRow, broken: String? = nil) {
+    self.key = key
+    self.row = row
+    self.broken = broken
+  }
+}
+
+/// A stream's row with the fold's state, as a projection stores them.
+public struct FoldedStream: Sendable, Equatable {
+  public let key: StreamKey
+  public let row: EntitlementRow
+  /// `StreamState.encoded()`, which is the same for any order of arrival (promise 6).
+  public let state: [UInt8]
+  /// The ids by which the row can be found, in the order of the kinds of the table `token`: app
+  /// account tokens, app transaction ids, original transaction ids of predecessors.
+  public let ids: [[String]]
+  /// Why the fold failed, or nil if it did not (promise 9).
+  public let broken: String?
+
+  public init(_ key: StreamKey, _ state: StreamState, broken: String? = nil) {
+    self.key = key
+    (row, self.state) = state.rowAndEncoding
+    ids = Self.ids(state)
+    self.broken = broken
+  }
+
+  public var projected: ProjectedRow { ProjectedRow(key: key, row: row, broken: broken) }
+
+  /// A stored row, with its state as it was unpacked; nil if the state is damaged.
+  init?(_ stored: ProjectedRow, state: [UInt8]) {
+    guard let decoded = StreamState(decoding: state) else { return nil }
+    key = stored.key
+    row = stored.row
+    self.state = state
+    ids = Self.ids(decoded)
+    broken = stored.broken
+  }
+
+  private static func ids(_ state: StreamState) -> [[String]] {
+    [state.accountTokens, state.appTransactionIds, state.previousOriginalTransactionIds]
+  }
+}
+
+/// A stream as it is written: what takes time is done, on any thread.
+public struct PackedStream: Sendable {
+  public let stream: FoldedStream
+  /// The state, compressed.
+  let state: [UInt8]
+  let checksum: Int64
+  /// The share of the row in the projection's digest.
+  let share: SetDigest
+}
+
+extension ProjectedRow {
+  /// The checksum of a stored row: over everything that it was written from, but the state's own
+  /// bytes as they are stored.
+  ///
+  /// - Parameter content: the encoded row.
+  func checksum(_ content: [UInt8], state: UnsafeRawBufferPointer) -> Int64 {
+    var checksum = Checksum()
+    checksum.add(key.originalTransactionId)
+    checksum.add(key.environment.rawValue)
+    checksum.add(key.bundleId)
+    checksum.add(content)
+    checksum.add(row.lastEvent?.seq ?? 0)
+    checksum.add(broken ?? "")
+    checksum.add(state)
+    return checksum.value
+  }
+}

@@ -1,0 +1,254 @@
+public import AppStore
+public import Entitlements
+
+/// Lists and counts of what rows answer at a time. They cost what they return: the present answers
+/// are in indexes, and those that the time has changed since they were evaluated are corrected.
+extension ProjectionReader {
+  /// Which rows to list: those of apps that are covered, and that match every member that is not
+  /// nil.
+  public struct Filter: Sendable {
+    public var status: Entitlement.Status?
+    public var productId: String?
+    public var appAccountToken: String?
+    public var appTransactionId: String?
+    /// Whether rows of an app in an environment are listed.
+    public var covers: @Sendable (Environment, String) -> Bool
+
+    public init(covers: @escaping @Sendable (Environment, String) -> Bool = { _, _ in true }) {
+      self.covers = covers
+    }
+
+    /// Whether a row matches at a time.
+    public func matches(_ row: ProjectedRow, _ entitlement: Entitlement?) -> Bool {
+      guard let entitlement, covers(row.key.environment, row.key.bundleId) else { return false }
+      return status ?? entitlement.status == entitlement.status
+        && productId ?? entitlement.productId == entitlement.productId
+    }
+  }
+
+  /// Up to `limit` rows that match at a time, in key order after a key. The caller has begun a
+  /// snapshot.
+  ///
+  /// - Parameters:
+  ///   - now: milliseconds since 1970.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func rows(
+    _ filter: Filter, at now: Int64, durations: [String: Int64], after key: StreamKey?, limit: Int
+  ) throws(StoreError) -> [ProjectedRow] {
+    let candidates: AnyCandidates
+    if let token = filter.appAccountToken {
+      candidates = { (last, limit) throws(StoreError) in
+        try self.rows(.appAccountToken, token, after: last, limit)
+      }
+    } else if let id = filter.appTransactionId {
+      candidates = { (last, limit) throws(StoreError) in
+        try self.rows(.appTransactionId, id, after: last, limit)
+      }
+    } else if try isEvaluated(by: now) {
+      candidates = { (last, limit) throws(StoreError) in
+        try self.answering(filter, at: now, durations, after: last, limit)
+      }
+    } else {
+      candidates = { (last, limit) throws(StoreError) in
+        try self.all(after: last, limit)
+      }
+    }
+    var found: [ProjectedRow] = []
+    var last = key
+    while found.count < limit {
+      let batch = try candidates(last, max(50, limit - found.count))
+      guard let end = batch.last else { break }
+      last = end.key
+      found += batch.filter {
+        filter.matches($0, $0.row.entitlement(at: now, durations: durations))
+      }
+    }
+    return Array(found.prefix(limit))
+  }
+
+  private typealias AnyCandidates = (StreamKey?, Int) throws(StoreError) -> [ProjectedRow]
+
+  /// Whether the clock was never later than this when answers were evaluated. After the clock was
+  /// set back the columns may be ahead of it, and all rows are evaluated.
+  private func isEvaluated(by now: Int64) throws(StoreError) -> Bool {
+    try Meta(connection: connection).int(.evaluatedAt) ?? .min <= now
+  }
+
+  private func all(after key: StreamKey?, _ limit: Int) throws(StoreError) -> [ProjectedRow] {
+    try connection.statement(
+      Self.select + """
+        JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
+        AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
+        ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4
+        """
+    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
+      .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(row)
+  }
+
+  // MARK: By the present answer
+
+  /// A row's id and key, before the row is read.
+  private typealias Candidate = (key: StreamKey, id: Int64)
+
+  /// Up to `limit` rows by their present answers, in key order after a key: those whose answer was
+  /// evaluated for the time come from an index for each app or product and status, the others are
+  /// evaluated.
+  private func answering(
+    _ filter: Filter, at now: Int64, _ durations: [String: Int64], after key: StreamKey?,
+    _ limit: Int
+  ) throws(StoreError) -> [ProjectedRow] {
+    var found: [Candidate] = []
+    let statuses = filter.status.map { [$0] } ?? Entitlement.Status.allCases
+    for (app, id) in try apps() where filter.covers(app.environment, app.bundleId) {
+      for status in statuses {
+        if let product = filter.productId {
+          for source in try products(product, of: id) {
+            found += try candidates(.product, source, status, app, at: now, after: key, limit)
+          }
+        } else {
+          found += try candidates(.app, id, status, app, at: now, after: key, limit)
+        }
+      }
+    }
+    let due = try due(at: now).filter { row in
+      key.map { $0 < row.projected.key } ?? true
+        && filter.matches(
+          row.projected, row.projected.row.entitlement(at: now, durations: durations))
+    }
+    found += due.map { ($0.projected.key, $0.id) }
+    found.sort { $0.key < $1.key }
+    var rows: [ProjectedRow] = []
+    for candidate in found.prefix(limit) {
+      let row = try connection.statement(Self.select + "WHERE e.id = ?").bind(1, candidate.id)
+        .first(row)
+      if let row { rows.append(row) }
+    }
+    return rows
+  }
+
+  private enum Source: String {
+    case app = "INDEXED BY entitlement_status WHERE app_id"
+    case product = "INDEXED BY entitlement_product WHERE answer_product"
+  }
+
+  private func candidates(
+    _ source: Source, _ id: Int64, _ status: Entitlement.Status, _ app: AppKey, at now: Int64,
+    after key: StreamKey?, _ limit: Int
+  ) throws(StoreError) -> [Candidate] {
+    // Of two rows with one original transaction id the app decides which comes first.
+    let isAfter = key.map { $0 < StreamKey(app, $0.originalTransactionId) } ?? true
+    return try connection.statement(
+      """
+      SELECT original_transaction_id, id FROM entitlement \(source.rawValue) = ?1
+      AND answer_status = ?2 AND original_transaction_id \(isAfter ? ">=" : ">") ?3
+      AND answer_from_ms <= ?4 AND coalesce(answer_until_ms > ?4, 1)
+      ORDER BY original_transaction_id LIMIT ?5
+      """
+    ).bind(1, id).bind(2, status.id).bind(3, key?.originalTransactionId ?? "").bind(4, now)
+      .bind(5, Int64(limit)).all { (StreamKey(app, $0.text(0)), $0.int(1)) }
+  }
+
+  private func apps() throws(StoreError) -> [(AppKey, Int64)] {
+    try connection.statement("SELECT environment, bundle_id, id FROM app").all {
+      (AppKey(environment: Environment(rawValue: $0.text(0)), bundleId: $0.text(1)), $0.int(2))
+    }
+  }
+
+  private func products(_ productId: String, of app: Int64) throws(StoreError) -> [Int64] {
+    try connection.statement("SELECT id FROM product WHERE product_id = ? AND app_id = ?")
+      .bind(1, productId).bind(2, app).all { $0.int(0) }
+  }
+
+  /// The rows whose answer has changed since it was evaluated.
+  private func due(at now: Int64) throws(StoreError) -> [RowReading.Stored] {
+    try connection.statement(Self.select + "WHERE e.answer_until_ms <= ?").bind(1, now)
+      .all { (row) throws(StoreError) in try reading.stored(row) }
+  }
+
+  // MARK: Counts
+
+  /// How many rows have each answer.
+  public struct Counts: Sendable, Equatable {
+    /// An app in one environment.
+    public struct App: Hashable, Sendable {
+      public let environment: Environment
+      public let bundleId: String
+
+      public init(environment: Environment, bundleId: String) {
+        self.environment = environment
+        self.bundleId = bundleId
+      }
+    }
+
+    /// The time of the answers, milliseconds since 1970.
+    public let at: Int64
+    /// The last seq in the rows.
+    public var foldedThrough: Int64 = 0
+    public var byStatus: [App: [Entitlement.Status: Int64]] = [:]
+    /// Rows whose fold failed (promise 9).
+    public var broken: [App: Int64] = [:]
+
+    public init(at: Int64) { self.at = at }
+
+    /// Counts a row, or takes it out with a negative number.
+    public mutating func add(_ key: StreamKey, _ status: Entitlement.Status?, _ number: Int64) {
+      guard let status else { return }
+      let app = App(environment: key.environment, bundleId: key.bundleId)
+      byStatus[app, default: [:]][status, default: 0] += number
+    }
+  }
+
+  /// Counts all rows by app and status at a time. Takes about a tenth of a second for a million
+  /// rows. The caller has begun a snapshot.
+  ///
+  /// - Parameters:
+  ///   - now: milliseconds since 1970.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func counts(at now: Int64, durations: [String: Int64]) throws(StoreError) -> Counts {
+    var counts = Counts(at: now)
+    counts.foldedThrough = try foldedThrough()
+    let isEvaluated = try isEvaluated(by: now)
+    try connection.statement(isEvaluated ? Self.present : Self.evaluated)
+      .bind(1, isEvaluated ? nil : now).forEach { (row) throws(StoreError) in
+        let app = try reading.values.app(row.int(0))
+        counts.add(StreamKey(app, ""), Entitlement.Status(id: row.int(1)), row.int(2))
+        return true
+      }
+    for row in isEvaluated ? try due(at: now) : [] {
+      let key = row.projected.key
+      counts.add(key, row.answer.flatMap { Entitlement.Status(id: $0.status) }, -1)
+      let answer = row.projected.row.current(at: now, durations: durations)
+      counts.add(key, answer?.status, 1)
+    }
+    try connection.statement(
+      """
+      SELECT app_id, count(*) FROM entitlement INDEXED BY entitlement_broken
+      WHERE broken IS NOT NULL GROUP BY app_id
+      """
+    ).forEach { (row) throws(StoreError) in
+      let app = try reading.values.app(row.int(0))
+      counts.broken[.init(environment: app.environment, bundleId: app.bundleId)] = row.int(1)
+      return true
+    }
+    return counts
+  }
+
+  private static let present = """
+    SELECT app_id, answer_status, count(*) FROM entitlement
+    WHERE answer_status IS NOT NULL AND ?1 IS NULL GROUP BY app_id, answer_status
+    """
+
+  /// The same from the spans.
+  private static let evaluated = """
+    SELECT e.app_id,
+      iif(s.status = 0 AND e.lasting_from_ms + d.milliseconds <= ?1, 3, s.status) AS status,
+      count(*)
+    FROM entitlement e JOIN entitlement_span s ON s.entitlement_id = e.id AND s.from_ms = (
+        SELECT max(n.from_ms) FROM entitlement_span n
+        WHERE n.entitlement_id = e.id AND n.from_ms <= ?1)
+      LEFT JOIN duration d ON d.product_id = e.lasting_product_id
+    GROUP BY 1, 2
+    """
+}

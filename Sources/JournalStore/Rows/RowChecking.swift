@@ -1,0 +1,69 @@
+public import AppStore
+import Entitlements
+
+/// Checks one row with everything that leads to it.
+extension ProjectionReader {
+  /// Whether a stream has a row. If it has, the row has its checksum, its state can be read, its
+  /// present answer is that of its spans, and all indexes have it.
+  ///
+  /// - Throws: `StoreError.corrupt` when it is damaged, otherwise what SQLite reports.
+  public func isIndexed(_ key: StreamKey) throws(StoreError) -> Bool {
+    guard let (stored, stream) = try stored(key) else { return false }
+    let id = stored.id
+    if let answer = stored.answer {
+      try check(answer, of: stored, stream)
+      try require(
+        "INDEXED BY entitlement_status WHERE app_id = ?1 AND answer_status = ?2", stored.app,
+        answer.status, stored)
+      try require(
+        "INDEXED BY entitlement_product WHERE answer_product = ?1 AND answer_status = ?2",
+        answer.product, answer.status, stored)
+      if let until = answer.until {
+        try require(
+          "INDEXED BY entitlement_until WHERE answer_until_ms = ?1 AND ?2 = 0", until, 0, stored)
+      }
+    }
+    for (index, values) in stream.ids.enumerated() {
+      for value in values {
+        let isFound = try connection.statement(
+          "SELECT 1 FROM token WHERE kind = ? AND value = ? AND entitlement_id = ?"
+        ).bind(1, Int64(index + 1)).bind(2, value).bind(3, id).first { _ in true }
+        guard isFound == true else { throw .corrupt("an id of a row is missing") }
+      }
+    }
+    return true
+  }
+
+  private func check(
+    _ answer: RowReading.Answer, of stored: RowReading.Stored, _ stream: FoldedStream
+  ) throws(StoreError) {
+    // After a change of configured durations the answer is due, and says nothing.
+    guard answer.until.map({ $0 > answer.from }) ?? true else { return }
+    let durations = try Durations.read(connection)
+    guard let current = stream.row.current(at: answer.from, durations: durations),
+      current.status.id == answer.status, current.until == answer.until
+    else { throw .corrupt("the present answer of a row") }
+  }
+
+  private func require(
+    _ condition: String, _ one: Int64, _ other: Int64, _ row: RowReading.Stored
+  ) throws(StoreError) {
+    let isFound = try connection.statement(
+      "SELECT 1 FROM entitlement \(condition) AND original_transaction_id = ?3 AND id = ?4"
+    ).bind(1, one).bind(2, other).bind(3, row.projected.key.originalTransactionId).bind(4, row.id)
+      .first { _ in true }
+    guard isFound == true else { throw .corrupt("an index lacks a row") }
+  }
+
+  private func stored(
+    _ key: StreamKey
+  ) throws(StoreError) -> (RowReading.Stored, FoldedStream)? {
+    guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
+    return try connection.statement(
+      Self.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
+    ).bind(1, key.originalTransactionId).bind(2, app).first { (row) throws(StoreError) in
+      let stored = try reading.stored(row, withState: true)
+      return (stored, try unpacked(stored))
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import JournalStore
+import Observability
+import Platform
+import StrictJSON
+
+/// Brings the live projection from each of its states to `following`, and checks it there: builds
+/// it, catches it up, has it put aside. On one thread, beside the writer's, which does what must
+/// not happen while it folds.
+///
+/// `advance` does what the present state asks for. It never waits for the writer: an order that was
+/// given changes the state when the writer has served it, and that signals
+/// `LiveProjection.changed`.
+package final class ProjectionMaintenance {
+  private let ledger: Ledger
+  /// The order that was given to the writer: how many it had served, and in which state.
+  private var ordered: (served: Int, state: ProjectionState, generation: Int)?
+  private var check: ProjectionCheckUp?
+  /// When the next check begins, nanoseconds of the monotonic clock.
+  private var nextCheck: Int64 = 0
+  /// How often in turn a file was built and found damaged again, or could not be built.
+  private var failures = 0
+
+  package init(_ ledger: Ledger) { self.ledger = ledger }
+
+  /// Runs until the ledger stops.
+  func run() {
+    while !ledger.jobs.isClosed { ledger.liveProjection.changed.wait(milliseconds: advance()) }
+  }
+
+  /// Does what the present state asks for.
+  ///
+  /// - Returns: milliseconds after which it should be called again, even if nothing changed.
+  package func advance() -> Int32 {
+    let live = ledger.liveProjection.current
+    if let ordered {
+      guard ledger.liveProjection.ordersServed > ordered.served else { return -1 }
+      self.ordered = nil
+      // The writer could not do it, as on a full disk.
+      if ordered.state == live.state, ordered.generation == live.generation {
+        return Self.retryDelay
+      }
+    }
+    switch live.state {
+    case .damaged:
+      failures += 1
+      return order(.setProjectionAside)
+    case .absent, .building, .otherFold: return build(live)
+    case .catchingUp, .unwritable: return catchUp(live)
+    case .following:
+      ledger.markProjectionReady()
+      return examine(live)
+    }
+  }
+
+  /// Milliseconds until something is tried again.
+  private static let retryDelay: Int32 = 1_000
+
+  /// Gives the writer an order, whose completion is `LiveProjection.recordOrder`.
+  private func order(_ job: LedgerJob) -> Int32 {
+    let live = ledger.liveProjection.current
+    ordered = (ledger.liveProjection.ordersServed, live.state, live.generation)
+    return ledger.jobs.enqueueBeyondCapacity(job) ? -1 : Self.retryDelay
+  }
+
+  // MARK: Building
+
+  private func build(_ live: LiveProjection.Snapshot) -> Int32 {
+    // Lists can be answered from another fold's rows: then nobody waits for the build.
+    if live.state == .otherFold { ledger.markProjectionReady() }
+    ledger.liveProjection.apply(.buildBegan)
+    var plan = Rebuild.Plan()
+    plan.isFromScratch = false
+    plan.durations = ledger.durations
+    do throws(StoreError) {
+      let report = try Rebuild.build(ledger.folder, plan) { _, _ in
+        // Another fold's file that was found damaged is put aside first; the build continues then.
+        !ledger.jobs.isClosed && ledger.liveProjection.state != .damaged
+      }
+      guard report != nil else { return 0 }
+      let served = ledger.liveProjection.recordOrder
+      return order(.makeLive(retaining: Rebuild.retainedByDefault) { _ in served() })
+    } catch {
+      // Another process builds.
+      if error == .locked { return 500 }
+      Log.write(.error, "rows_not_built", [("error", .string(error.description))])
+      if error.isDamage { try? Rebuild.discard(ledger.folder) }
+      ledger.liveProjection.apply(.buildFailed)
+      ledger.markProjectionReady()
+      return delayAfterFailure()
+    }
+  }
+
+  /// Milliseconds until the next attempt: 1 s after the first failure, then up to a minute.
+  private func delayAfterFailure() -> Int32 {
+    failures += 1
+    return Int32(min(60_000, 500 << min(failures, 10)))
+  }
+
+  // MARK: Catching up
+
+  private func catchUp(_ live: LiveProjection.Snapshot) -> Int32 {
+    guard let path = live.readable?.path else { return Self.retryDelay }
+    do throws(StoreError) {
+      let journal = try JournalReader.open(ledger.folder)
+      // Readers have it open.
+      let projection = try Projection.open(path, copiesWAL: false)
+      try projection.adopt(ledger.durations)
+      try ProjectionFolder(projection).catchUp(journal) { _, _ in
+        // Nothing is folded into a file that a reader found damaged meanwhile.
+        !ledger.jobs.isClosed && ledger.liveProjection.current.generation == live.generation
+      }
+      try projection.close(waitsForReaders: false)
+    } catch .busy {
+      // A reader uses the -wal: it stays beside the file, and the writer continues with it.
+    } catch {
+      return failed(live, error)
+    }
+    return order(.takeOverProjection)
+  }
+
+  private func failed(_ live: LiveProjection.Snapshot, _ error: StoreError) -> Int32 {
+    if error.isDamage {
+      ledger.liveProjection.reportDamage(live.generation, error)
+      return 0
+    }
+    if ledger.liveProjection.apply(.writeFailed) {
+      Log.write(.error, "rows_not_written", [("error", .string(error.description))])
+    }
+    ledger.markProjectionReady()
+    return Self.retryDelay
+  }
+
+  // MARK: Checking
+
+  /// The shortest pause between two checks, nanoseconds, and the pause as a multiple of the time
+  /// that a check took: checking takes at most a five-hundredth of a processor.
+  private static let checkPause: Int64 = 10_000_000_000
+  private static let checkPauseFactor: Int64 = 500
+
+  /// Checks some rows, and pauses nine times as long as that took.
+  private func examine(_ live: LiveProjection.Snapshot) -> Int32 {
+    let start = Clock.monotonicNanoseconds()
+    if check?.generation != live.generation { check = nil }
+    guard check != nil || start >= nextCheck else { return Self.milliseconds(nextCheck - start) }
+    do throws(StoreError) {
+      if check == nil {
+        guard let readable = live.readable else { return Self.retryDelay }
+        check = try ProjectionCheckUp(ledger.folder, readable, generation: live.generation)
+      }
+      let isComplete = try check?.advance() ?? true
+      let end = Clock.monotonicNanoseconds()
+      check?.work += end - start
+      guard isComplete else { return Self.milliseconds(9 * (end - start)) }
+      failures = 0
+      nextCheck = end + max(Self.checkPause, Self.checkPauseFactor * (check?.work ?? 0))
+      check = nil
+      return Self.milliseconds(nextCheck - end)
+    } catch {
+      check = nil
+      nextCheck = Clock.monotonicNanoseconds() + Self.checkPause
+      // Here a file that cannot be opened is damage too: readers that are open hide it.
+      if case .io = error { ledger.liveProjection.reportDamage(live.generation, error) }
+      if error.isDamage { ledger.liveProjection.reportDamage(live.generation, error) }
+      return failures > 0 ? delayAfterFailure() : 0
+    }
+  }
+
+  private static func milliseconds(_ nanoseconds: Int64) -> Int32 {
+    Int32(clamping: max(1, nanoseconds / 1_000_000))
+  }
+}
