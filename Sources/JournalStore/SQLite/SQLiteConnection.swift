@@ -134,6 +134,14 @@ package final class SQLiteConnection {
   /// - Throws: what SQLite reports.
   func limitCache() throws(StoreError) { try execute("PRAGMA cache_size=-500") }
 
+  /// Adds an existing file to this reading connection, under the name of a schema.
+  ///
+  /// - Throws: `StoreError.io` when the file cannot be opened, otherwise what SQLite reports.
+  func attach(_ path: String, _ mode: Mode, as schema: String) throws(StoreError) {
+    try statement("ATTACH ? AS \(schema)").bind(1, Self.uri(path, mode)).run()
+    try execute("PRAGMA \(schema).cache_size=-4000")
+  }
+
   /// Runs SQL and ignores the rows it returns: pragmas and schemas.
   ///
   /// - Throws: what SQLite reports.

@@ -139,4 +139,22 @@ package final class Statement {
   func isNull(_ column: Int32) -> Bool { sqlite3_column_type(raw, column) == SQLITE_NULL }
 
   func isText(_ column: Int32) -> Bool { sqlite3_column_type(raw, column) == SQLITE_TEXT }
+
+  /// The names of the columns of the result, in their order.
+  var columnNames: [String] {
+    (0..<sqlite3_column_count(raw)).map { column in
+      sqlite3_column_name(raw, column).map { String(cString: $0) } ?? ""
+    }
+  }
+
+  /// The value of a column whose type is not known in advance.
+  func value(_ column: Int32) -> QueryValue {
+    switch sqlite3_column_type(raw, column) {
+    case SQLITE_INTEGER: .integer(int(column))
+    case SQLITE_FLOAT: .real(sqlite3_column_double(raw, column))
+    case SQLITE_TEXT: .text(text(column))
+    case SQLITE_BLOB: .blob(bytes(column))
+    default: .null
+    }
+  }
 }

@@ -1,0 +1,45 @@
+import CSQLite
+
+/// One statement of the user, checked and prepared.
+public final class Query {
+  /// The names of the columns of the result.
+  public let columns: [String]
+  private let reader: QueryReader
+  private let statement: Statement
+  private let raw: OpaquePointer
+
+  init(_ reader: QueryReader, _ raw: OpaquePointer) {
+    self.reader = reader
+    self.raw = raw
+    statement = Statement(raw)
+    columns = statement.columnNames
+  }
+
+  /// Runs the query and calls `row` with the values of each row, in the order of `columns`, until
+  /// it returns false. All rows of one file are of one commit.
+  ///
+  /// - Throws: `QueryError.timeLimit` and `.interrupted` as `limit` says, `.refused` for an error
+  ///   of the SQL that only its run shows, such as an integer overflow, `.filesChanged` when the
+  ///   rows may be of several commits, and `.store` for what SQLite reports of the files.
+  public func run(
+    _ limit: QueryLimit, _ row: ([QueryValue]) -> Bool
+  ) throws(QueryError) {
+    let handle = reader.connection.handle
+    limit.attach(to: handle)
+    defer {
+      limit.detach(from: handle)
+      sqlite3_reset(raw)
+    }
+    let indexes = 0..<Int32(columns.count)
+    while true {
+      let code = limit.measure { sqlite3_step(raw) }
+      guard code == SQLITE_ROW else {
+        if let reason = limit.reason { throw reason }
+        try reader.requireUnchangedFiles()
+        if code == SQLITE_DONE { return }
+        throw reader.error(code)
+      }
+      guard row(indexes.map(statement.value)) else { return try reader.requireUnchangedFiles() }
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import Glibc
+import Platform
+
+/// Attaches the files of a folder to one connection, each through the mode that fits its state.
+struct QueryFiles {
+  let folder: DataFolder
+  /// A connection to an empty database in memory.
+  let connection: SQLiteConnection
+  /// The files that are read as files at rest, as they were before they were opened.
+  private(set) var atRest: [(path: String, identity: FileIdentity)] = []
+  private var schemas: [String] = []
+
+  init(_ folder: DataFolder, _ connection: SQLiteConnection) {
+    self.folder = folder
+    self.connection = connection
+  }
+
+  mutating func attachJournal() throws(StoreError) {
+    try attach(
+      folder.journal, as: SQLView.journalSchema, applicationId: StartUp.journalApplicationId,
+      known: Migrator.known)
+  }
+
+  /// Attaches the file that the link `entitlements.sqlite` leads to. Does nothing if there is none.
+  mutating func attachProjection() throws(StoreError) {
+    while let path = try projection() {
+      do throws(StoreError) {
+        return try attach(
+          path, as: SQLView.projectionSchema, applicationId: ProjectionFile.applicationId,
+          known: ProjectionFile.schema)
+      } catch {
+        // If the projection was removed after the link was read, the link leads elsewhere now.
+        if try projection() == path { throw error }
+      }
+    }
+  }
+
+  /// The file that the link leads to, or nil if there is no link or no such file.
+  private func projection() throws(StoreError) -> String? {
+    let link = folder.path + "/entitlements.sqlite"
+    guard let resolved = realpath(link, nil) else {
+      if errno == ENOENT { return nil }
+      throw StoreError(.last("follow the link \(link)"))
+    }
+    defer { free(resolved) }
+    return String(cString: resolved)
+  }
+
+  private mutating func attach(
+    _ path: String, as schema: String, applicationId: UInt32, known: Int
+  ) throws(StoreError) {
+    let mode = try folder.readingMode(path)
+    let identity =
+      mode == .immutable ? try mapError(StoreError.init, try FileIdentity.of(path)) : nil
+    // Closed before the file is attached: `requireOurs` may open the file once more.
+    let check = try SQLiteConnection.open(path, mode)
+    _ = try check.requireOurs(path, applicationId: applicationId, known: known)
+    check.close()
+    try connection.attach(path, mode, as: schema)
+    if let identity { atRest.append((path, identity)) }
+    schemas.append(schema)
+  }
+
+  /// The tables and views of the attached files; names in lower case.
+  func tables() throws(StoreError) -> [(schema: String, name: String)] {
+    var all: [(schema: String, name: String)] = []
+    for schema in schemas {
+      all += try connection.statement(
+        "SELECT name FROM \(schema).sqlite_schema WHERE type IN ('table', 'view')"
+      ).all { (schema, SQLTokens.lowercased($0.text(0))) }
+    }
+    return all
+  }
+}

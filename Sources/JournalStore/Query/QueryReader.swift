@@ -1,0 +1,120 @@
+import CSQLite
+import Platform
+
+/// Runs SQL of the user over the views of a folder, with or without a running daemon. Use one per
+/// thread.
+///
+/// One connection has the journal and the live projection attached, both read-only, so that one
+/// statement can join them. It creates no file if no process holds the folder and there is no -wal.
+public final class QueryReader {
+  let connection: SQLiteConnection
+  private let authorizer: QueryAuthorizer
+  /// Views of files that are not there, in lower case.
+  private let missingViews: Set<String>
+  /// The files that are read as files at rest, as they were before they were opened.
+  private let atRest: [(path: String, identity: FileIdentity)]
+
+  /// The longest text or blob that a query may make, in bytes.
+  private static let maximumLength: Int32 = 100_000_000
+
+  /// Opens the journal of a folder, and its live projection if there is one.
+  ///
+  /// - Throws: `StoreError.foreign` when there is no journal, `.newer` when a schema is newer,
+  ///   otherwise what SQLite or the file system reports.
+  public static func open(_ folder: DataFolder) throws(StoreError) -> QueryReader {
+    guard try folder.hasJournal() else {
+      throw .foreign("there is no journal.sqlite in \(folder.path)")
+    }
+    var files = QueryFiles(folder, try SQLiteConnection.open(":memory:", .read))
+    try files.attachJournal()
+    try files.attachProjection()
+    return try QueryReader(files)
+  }
+
+  private init(_ files: QueryFiles) throws(StoreError) {
+    connection = files.connection
+    atRest = files.atRest
+    let handle = connection.handle
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.maximumLength)
+    let tables = try files.tables()
+    let present = SQLView.all.filter { view in
+      tables.contains { $0.schema == view.schema && $0.name == view.name }
+    }
+    missingViews = Set(SQLView.all.map(\.name)).subtracting(present.map(\.name))
+    authorizer = QueryAuthorizer(
+      views: Set(present.map(\.name)), tables: Set(tables.map(\.name)))
+    authorizer.attach(to: handle)
+    try authorizer.learn { () throws(StoreError) in
+      for view in present {
+        _ = try connection.statement("SELECT * FROM \(view.schema).\(view.name)")
+      }
+    }
+  }
+
+  /// Checks and prepares one statement.
+  ///
+  /// - Throws: `QueryError.refused` for wrong SQL, for more than one statement, and for anything
+  ///   but a SELECT over the views; `.noProjection` when it reads a view of a missing projection;
+  ///   `.store` for what SQLite reports of the files.
+  public func prepare(_ sql: String) throws(QueryError) -> Query {
+    let tokens = SQLTokens(sql)
+    guard !tokens.isBlank else { throw .refused("there is no SQL to run") }
+    guard !sql.utf8.contains(0) else { throw .refused("the SQL contains a zero byte") }
+    if let name = tokens.definition(of: authorizer.reservedNames) {
+      throw .refused("WITH must not define '\(name)'; choose another name")
+    }
+    authorizer.begin(tokens.names)
+    var raw: OpaquePointer?
+    var tail = ""
+    let code = sql.withCString { text in
+      var end: UnsafePointer<CChar>?
+      let code = sqlite3_prepare_v3(connection.handle, text, -1, 0, &raw, &end)
+      tail = end.map { String(cString: $0) } ?? ""
+      return code
+    }
+    guard code == SQLITE_OK else { throw error(code) }
+    guard let raw else { throw .refused("there is no SQL before the first semicolon") }
+    let query = Query(self, raw)
+    guard SQLTokens(tail).isBlank else {
+      throw .refused("only one statement is run; there is text after it")
+    }
+    // What the authorizer is not asked about: EXPLAIN, and VACUUM before it runs.
+    guard sqlite3_stmt_isexplain(raw) == 0, sqlite3_stmt_readonly(raw) != 0,
+      !query.columns.isEmpty
+    else { throw .refused(QueryAuthorizer.selectAlone) }
+    guard sqlite3_bind_parameter_count(raw) == 0 else {
+      throw .refused("parameters such as ? and :name have no value here; write the values")
+    }
+    return query
+  }
+
+  /// The error for a result code of the last call: the user's, or that of the files.
+  func error(_ code: Int32) -> QueryError {
+    let message = String(cString: sqlite3_errmsg(connection.handle))
+    switch code & 0xFF {
+    case SQLITE_ERROR, SQLITE_AUTH, SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_RANGE,
+      SQLITE_CONSTRAINT:
+      if let view = missingView(message) { return .noProjection(view: view) }
+      if let refusal = authorizer.refusal { return .refused(refusal) }
+      if message.hasPrefix("cannot modify") { return .refused(QueryAuthorizer.selectAlone) }
+      let hint = message.hasPrefix("no such table") ? "; a query reads \(SQLView.nameList)" : ""
+      return .refused(message + hint)
+    default: return .store(.of(code, message))
+    }
+  }
+
+  /// The view of a missing projection that SQLite did not find.
+  private func missingView(_ message: String) -> String? {
+    let prefix = "no such table: "
+    guard message.hasPrefix(prefix) else { return nil }
+    let name = SQLTokens.lowercased(String(message.dropFirst(prefix.count)))
+    return missingViews.first { name == $0 || name.hasSuffix("." + $0) }
+  }
+
+  /// Throws `QueryError.filesChanged` when a file that is read as a file at rest has changed.
+  func requireUnchangedFiles() throws(QueryError) {
+    for file in atRest {
+      guard (try? FileIdentity.of(file.path)) == file.identity else { throw .filesChanged }
+    }
+  }
+}
