@@ -9,12 +9,24 @@ enum CommandError: Error {
   case store(StoreError)
   case unavailable(String)
   case findings(String)
+  case interrupted
 
   var text: String {
     switch self {
     case .usage(let text), .unavailable(let text), .findings(let text): text
     case .configuration(let error): error.description
     case .store(let error): error.description
+    case .interrupted: "stopped"
+    }
+  }
+
+  /// For a query without a result.
+  static func query(_ error: QueryError) -> CommandError {
+    switch error {
+    case .refused(let reason): .usage(reason)
+    case .noProjection, .timeLimit, .filesChanged: .unavailable(error.description)
+    case .interrupted: .interrupted
+    case .store(let error): .store(error)
     }
   }
 

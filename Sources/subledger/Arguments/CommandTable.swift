@@ -1,3 +1,5 @@
+import JournalStore
+
 /// All commands, in the order the help shows them.
 enum CommandTable {
   static let commands: [Command] =
@@ -62,6 +64,15 @@ enum CommandTable {
       usage: "[filters]", flags: EventsCommand.flags,
       example: "subledger events --type REFUND --since 2026-01-01 --json",
       action: EventsCommand.run),
+    Command(
+      name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",
+      details: "Reads the views journal_v1, quarantine_v1, entitlement_v1 and "
+        + "entitlement_span_v1, which one SELECT may join; --schema describes their columns. "
+        + "Nothing but SELECT is allowed. Prints a table of at most 10,000 rows; --json and --csv "
+        + "print all rows, blobs as hexadecimal digits. SQL is read from standard input with -. "
+        + "Also works while a daemon runs.",
+      usage: "'SELECT …' | - | --schema", flags: QueryCommand.flags,
+      example: "subledger query \"\(SQLView.exampleQuery)\"", action: QueryCommand.run),
   ]
 
   private static let maintaining = [

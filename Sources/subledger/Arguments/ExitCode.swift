@@ -7,6 +7,8 @@ enum ExitCode: Int32, CaseIterable {
   case usage = 2
   case unavailable = 3
   case newer = 4
+  /// 128 plus the number of SIGINT, as shells report it.
+  case interrupted = 130
 
   /// In a few words, for the list of commands.
   var summary: String {
@@ -16,6 +18,7 @@ enum ExitCode: Int32, CaseIterable {
     case .usage: "usage"
     case .unavailable: "unavailable"
     case .newer: "data from a newer version"
+    case .interrupted: "stopped by ^C"
     }
   }
 
@@ -24,11 +27,13 @@ enum ExitCode: Int32, CaseIterable {
     case .good: "Good: the command did what it was asked to do, and there are no findings."
     case .findings:
       "Findings: a difference, a broken proof, a refused line, or nothing found for an id."
-    case .usage: "Usage: an argument is wrong, or the configuration is refused."
+    case .usage:
+      "Usage: an argument or the SQL of a query is wrong, or the configuration is refused."
     case .unavailable:
-      "Unavailable: the data is locked, or the disk or the network failed. The same command may "
-        + "succeed later."
+      "Unavailable: the data is locked, the disk or the network failed, or a query reached its "
+        + "time limit. The same command may succeed later."
     case .newer: "The data is from a newer version of subledger. Nothing was changed."
+    case .interrupted: "Stopped: ^C ended a query, or a second ^C any other command."
     }
   }
 
@@ -46,6 +51,7 @@ enum ExitCode: Int32, CaseIterable {
     case .store(let error): self = ExitCode(error)
     case .unavailable: self = .unavailable
     case .findings: self = .findings
+    case .interrupted: self = .interrupted
     }
   }
 }

@@ -79,6 +79,12 @@ struct TextWrapper {
 
   // MARK: Width
 
+  /// The text as `add` would print it on one line, with the most columns it can take.
+  static func visible(_ text: String) -> (text: String, width: Int) {
+    let cells = cells(text)
+    return (cells.map(\.text).joined(), cells.reduce(0) { $0 + $1.width })
+  }
+
   /// The text in units that must not be broken, each with the most columns it can take.
   private static func cells(_ text: String) -> [(text: String, width: Int)] {
     VisibleText.of(text).flatMap { character -> [(text: String, width: Int)] in

@@ -1,0 +1,132 @@
+import JournalStore
+import Platform
+
+/// `query`: SQL of the user over the views.
+enum QueryCommand {
+  static let flags: [Command.Flag] = [
+    .init("--schema", "describe the views and their columns"), .json,
+    .init("--csv", "print CSV (RFC 4180) with a line of column names"),
+    .init("--limit-seconds", "N", "stop the query after N seconds (30)"),
+  ]
+
+  /// The longest SQL that is read from standard input, in bytes.
+  private static let maximumSQL = 1 << 20
+
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    guard !arguments.has("--json") || !arguments.has("--csv") else {
+      throw .usage("choose one of --json and --csv")
+    }
+    let seconds = try arguments.number("--limit-seconds", 1...86_400) ?? 30
+    if arguments.has("--schema") {
+      try arguments.requireNoOperand()
+      return try describe(arguments)
+    }
+    let interruption = Interruption()
+    interruption.start()
+    let sql = try sql(try arguments.operand("SQL in quotes, or - for standard input"))
+    let folder = arguments.folder(try arguments.configuration())
+    try requireJournal(folder)
+    let limit = QueryLimit(seconds: seconds) { interruption.isRequested }
+    let reader = try mapError(CommandError.store, try QueryReader.open(folder))
+    let query = try mapError(CommandError.query, try reader.prepare(sql))
+    try print(query, limit, arguments)
+    return .good
+  }
+
+  /// A folder without a journal is unavailable, as on a volume that is not mounted.
+  private static func requireJournal(_ folder: DataFolder) throws(CommandError) {
+    guard try mapError(CommandError.store, try folder.hasJournal()) else {
+      throw .unavailable(
+        "there is no journal.sqlite in \(folder.path); give the right --data or --config")
+    }
+  }
+
+  private static func sql(_ operand: String) throws(CommandError) -> String {
+    guard operand == "-" else { return operand }
+    var bytes: [UInt8] = []
+    try mapError({ CommandError.store(StoreError($0)) }) { () throws(PlatformError) in
+      let input = try LineReader(path: "-", maximum: maximumSQL)
+      while bytes.count <= maximumSQL, let line = try input.next() { bytes += line + [0x0A] }
+    }
+    guard bytes.count <= maximumSQL else { throw .usage("SQL has at most \(maximumSQL) bytes") }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  // MARK: Output
+
+  /// Prints all rows that were read, also when the query fails later.
+  private static func print(
+    _ query: Query, _ limit: QueryLimit, _ arguments: Arguments
+  ) throws(CommandError) {
+    let format = try format(arguments, query.columns)
+    guard var lines = format.map({ QueryLines($0, query.columns) }) else {
+      return try printTable(query, limit)
+    }
+    defer { lines.flush() }
+    try mapError(CommandError.query) { () throws(QueryError) in
+      try query.run(limit) { row in
+        lines.add(row)
+        return true
+      }
+    }
+  }
+
+  private static func printTable(_ query: Query, _ limit: QueryLimit) throws(CommandError) {
+    var table = QueryTable(query.columns)
+    try mapError(CommandError.query, try query.run(limit) { table.add($0) })
+    Terminal.print(table.text)
+    if table.isCut {
+      Terminal.error("there are more than \(QueryTable.maximumRows) rows; --csv prints all of them")
+    }
+  }
+
+  /// The format of lines; nil for a table.
+  private static func format(
+    _ arguments: Arguments, _ columns: [String]
+  ) throws(CommandError) -> QueryLines.Format? {
+    if arguments.has("--csv") { return .csv }
+    guard arguments.has("--json") else { return nil }
+    for (index, name) in columns.enumerated() where columns[..<index].contains(name) {
+      throw .usage("two columns are called '\(name)'; rename one with AS for --json")
+    }
+    return .json
+  }
+
+  // MARK: Schema
+
+  private static func describe(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let names = ["view", "column", "type", "meaning"]
+    guard let format = try format(arguments, names) else {
+      Terminal.print(schemaText)
+      return .good
+    }
+    var lines = QueryLines(format, names)
+    for view in SQLView.all {
+      for column in view.columns {
+        lines.add([
+          .text(view.name), .text(column.name), .text(column.type.rawValue), .text(column.meaning),
+        ])
+      }
+    }
+    lines.flush()
+    return .good
+  }
+
+  private static var schemaText: String {
+    var lines = TextWrapper()
+    lines.add(
+      "Names that end in _ms are milliseconds since 1970 UTC. A row of entitlement_v1 or "
+        + "entitlement_span_v1 belongs to the events of journal_v1 with the same environment, "
+        + "bundle_id and original_transaction_id.")
+    for view in SQLView.all {
+      lines.addBlank()
+      lines.add("\(view.name): \(view.meaning)")
+      for column in view.columns {
+        lines.add(
+          column.name.padded(to: 26) + column.type.rawValue.padded(to: 9) + column.meaning,
+          indent: 2, hanging: 37)
+      }
+    }
+    return lines.text
+  }
+}

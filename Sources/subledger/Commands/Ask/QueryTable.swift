@@ -1,0 +1,87 @@
+import Encoding
+import JournalStore
+
+/// Rows as a table with aligned columns. It holds all rows, since the widest value decides the
+/// width of a column.
+struct QueryTable {
+  /// Rows that are held at most.
+  static let maximumRows = 10_000
+
+  private typealias Cell = (text: String, width: Int)
+
+  private let headers: [Cell]
+  private var rows: [[Cell]] = []
+  private var widths: [Int]
+  /// Whether a column has numbers and nothing else, so that it is aligned to the right.
+  private var isNumeric: [Bool]
+  private var hasValue: [Bool]
+  /// Whether a row was not added because there were too many.
+  private(set) var isCut = false
+
+  init(_ columns: [String]) {
+    headers = columns.map(TextWrapper.visible)
+    widths = headers.map(\.width)
+    isNumeric = columns.map { _ in true }
+    hasValue = columns.map { _ in false }
+  }
+
+  /// Adds a row. Returns false if the table is full.
+  mutating func add(_ values: [QueryValue]) -> Bool {
+    guard rows.count < Self.maximumRows else {
+      isCut = true
+      return false
+    }
+    var row: [Cell] = []
+    for (index, value) in values.enumerated() {
+      let cell = TextWrapper.visible(value.text ?? "")
+      widths[index] = max(widths[index], cell.width)
+      if value != .null { hasValue[index] = true }
+      if !value.isNullOrNumber { isNumeric[index] = false }
+      row.append(cell)
+    }
+    rows.append(row)
+    return true
+  }
+
+  /// The table, with two spaces between columns.
+  var text: String {
+    let rule = widths.map { (text: String(repeating: "-", count: $0), width: $0) }
+    return ([headers, rule] + rows).map(line).joined(separator: "\n")
+  }
+
+  private func line(_ cells: [Cell]) -> String {
+    var line = ""
+    for (index, cell) in cells.enumerated() {
+      let space = String(repeating: " ", count: widths[index] - cell.width)
+      let isRight = isNumeric[index] && hasValue[index]
+      line += (index == 0 ? "" : "  ") + (isRight ? space + cell.text : cell.text + space)
+    }
+    while line.last == " " { line.removeLast() }
+    return line
+  }
+}
+
+extension QueryValue {
+  /// The value as text, blobs as hexadecimal digits; nil for null.
+  var text: String? {
+    switch self {
+    case .null: nil
+    case .integer(let number): String(number)
+    case .real(let number): Self.number(number)
+    case .text(let text): text
+    case .blob(let bytes): Hexadecimal.encode(bytes)
+    }
+  }
+
+  fileprivate var isNullOrNumber: Bool {
+    switch self {
+    case .null, .integer, .real: true
+    case .text, .blob: false
+    }
+  }
+
+  /// The shortest digits that mean the same number.
+  private static func number(_ number: Double) -> String {
+    number.isInfinite ? (number < 0 ? "-Inf" : "Inf") : String(number)
+  }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import JournalStore
+import StrictJSON
+import Support
+import Testing
+
+/// `query` through the built program: formats, exit codes, and beside the daemon.
+@Suite struct QueryCommandTests {
+  private func filled() throws -> Installation {
+    let installation = try Installation()
+    let lines = try (1...4).map { number in
+      try installation.sign(
+        Sample.notification(number, otid: "2", type: number < 2 ? "SUBSCRIBED" : "DID_RENEW"))
+    }
+    let ingested = try installation.run("ingest", try installation.file("all", lines))
+    #expect(ingested.code == 0, "\(ingested)")
+    try StandInProjection.write(in: DataFolder(path: installation.data.path))
+    return installation
+  }
+
+  private static let endless =
+    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+  // MARK: Formats
+
+  @Test func `a table has aligned columns with numbers to the right and null empty`() throws {
+    let result = try filled().run(
+      "query",
+      "SELECT notification_type AS type, 10 * count(*) AS n, NULL AS missing, '中文' AS word "
+        + "FROM journal_v1 GROUP BY 1 ORDER BY 2")
+    #expect(result.code == 0 && result.errors.isEmpty, "\(result)")
+    #expect(
+      result.output == """
+        type         n  missing  word
+        ----------  --  -------  ----
+        SUBSCRIBED  10           中文
+        DID_RENEW   30           中文
+
+        """)
+  }
+
+  @Test func `text from outside cannot move the cursor in a table`() throws {
+    let result = try filled().run("query", "SELECT char(27) || '[2J' AS text")
+    #expect(result.output == "text\n---------\n<U+1B>[2J\n", "\(result)")
+  }
+
+  @Test func `JSON has one object per line with the types of the values`() throws {
+    let result = try filled().run(
+      "query", "--json",
+      "SELECT seq, hash, subtype, 1.5 AS real, 9e999 AS big, 'a\"' AS text FROM journal_v1")
+    #expect(result.code == 0, "\(result)")
+    let rows = try result.lines()
+    #expect(rows.map { $0["seq"]?.integer } == [1, 2, 3, 4])
+    #expect(rows[0]["hash"]?.string?.wholeMatch(of: /[0-9a-f]{64}/) != nil)
+    #expect(rows[0]["subtype"]?.kind == .null && rows[0]["text"]?.string == "a\"")
+    #expect(result.output.contains(#""real":1.5,"big":null,"#))
+  }
+
+  @Test func `CSV follows RFC 4180 and distinguishes null from an empty text`() throws {
+    let sql = "SELECT 1 AS \"a,b\", 'x\"y' AS q, 'l1\nl2' AS l, '' AS e, NULL AS n, x'0aff' AS h"
+    let result = try filled().run("query", sql, "--csv")
+    #expect(result.code == 0, "\(result)")
+    #expect(
+      Data(result.output.utf8)
+        == Data("\"a,b\",q,l,e,n,h\r\n1,\"x\"\"y\",\"l1\nl2\",\"\",,0aff\r\n".utf8))
+    let text = try CSVText(result.output)
+    #expect(text.rows.first?["q"] == "x\"y" && text.rows.first?["l"] == "l1\nl2")
+  }
+
+  @Test func `a table ends after 10000 rows and says how to print all`() throws {
+    let installation = try filled()
+    let sql =
+      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10001) SELECT i FROM n"
+    let table = try installation.run("query", sql)
+    #expect(table.code == 0 && table.output.split(separator: "\n").count == 10_002, "\(table)")
+    #expect(table.output.hasSuffix("\n10000\n"))
+    #expect(table.errors.contains("--csv"), "\(table.errors)")
+    let all = try installation.run("query", sql, "--csv")
+    #expect(all.errors.isEmpty && all.output.hasSuffix("\r\n10001\r\n"))
+  }
+
+  @Test func `SQL is read from standard input`() throws {
+    let installation = try filled()
+    let script = """
+      printf 'SELECT count(*) AS n\nFROM journal_v1 -- all\n' |
+        "\(RunningCommand.program.path)" query - --json --config "\(installation.config.path)"
+      """
+    let result = try RunningCommand(
+      ["-c", script], in: installation.folder, program: URL(filePath: "/bin/sh")
+    ).finish()
+    #expect(result.code == 0 && result.output == "{\"n\":4}\n", "\(result)")
+    #expect(try installation.run("query", "-").code == 2, "no SQL in /dev/null")
+  }
+
+  @Test func `the schema describes every column without a data folder`() throws {
+    let installation = try Installation()
+    let text = try installation.run("query", "--schema")
+    #expect(text.code == 0 && text.errors.isEmpty, "\(text)")
+    for line in text.output.split(separator: "\n") { #expect(line.count <= 100, "\(line)") }
+    let lines = try installation.run("query", "--schema", "--json").lines()
+    #expect(lines.count == SQLView.all.reduce(0) { $0 + $1.columns.count })
+    for view in SQLView.all {
+      #expect(text.output.contains("\n\(view.name): \(view.meaning)\n"))
+      for column in view.columns { #expect(text.output.contains("\n  \(column.name) ")) }
+    }
+    let csv = try installation.run("query", "--schema", "--csv")
+    #expect(try CSVText(csv.output).columns == ["view", "column", "type", "meaning"])
+  }
+
+  // MARK: Exit codes
+
+  @Test(arguments: [
+    ("DELETE FROM journal_v1", "only SELECT"), ("PRAGMA user_version", "only SELECT"),
+    ("ATTACH '/etc/passwd' AS x", "only SELECT"), ("CREATE TEMP TABLE t (a)", "only SELECT"),
+    ("SELECT body FROM event", "'event' cannot be read"),
+    ("SELECT * FROM sqlite_schema", "'sqlite_master' cannot be read"),
+    ("WITH journal_v1 AS (SELECT body FROM event) SELECT * FROM journal_v1", "WITH must not"),
+    ("SELECT load_extension('x')", "load_extension is not allowed"),
+    ("SELECT 1; SELECT 2", "only one statement"), ("SELECT", "incomplete input"),
+    ("SELECT * FORM journal_v1", "near \"FORM\""), ("", "no SQL"),
+    ("SELECT sum(9223372036854775807) FROM journal_v1", "integer overflow"),
+  ]) func `refused SQL exits with 2 and says why`(sql: String, reason: String) throws {
+    let result = try filled().run("query", sql)
+    #expect(result.code == 2 && result.output.isEmpty, "\(result)")
+    #expect(result.errors.contains(reason), "\(result)")
+  }
+
+  @Test(arguments: [
+    ["query"], ["query", "SELECT 1", "SELECT 2"], ["query", "SELECT 1", "--json", "--csv"],
+    ["query", "SELECT 1", "--limit-seconds", "0"], ["query", "--schema", "SELECT 1"],
+    ["query", "SELECT 1 AS a, 2 AS a", "--json"],
+  ]) func `wrong arguments of query exit with 2`(arguments: [String]) throws {
+    let installation = try filled()
+    let result = try installation.launch(arguments + ["--config", installation.config.path])
+      .finish()
+    #expect(result.code == 2 && result.output.isEmpty, "\(result)")
+  }
+
+  @Test func `a query past its time limit exits with 3 and says how to raise it`() throws {
+    let result = try filled().run("query", Self.endless, "--limit-seconds", "1")
+    #expect(result.code == 3 && result.output.isEmpty, "\(result)")
+    #expect(result.errors.contains("--limit-seconds"), "\(result)")
+  }
+
+  @Test func `an interrupted query exits with 130`() throws {
+    let installation = try filled()
+    let query = try installation.launch(
+      ["query", Self.endless, "--config", installation.config.path])
+    usleep(700_000)
+    query.signal(SIGINT)
+    let result = try query.finish(within: 20)
+    #expect(result.code == 130 && result.output.isEmpty, "\(result)")
+  }
+
+  @Test func `a folder without a journal exits with 3`() throws {
+    let result = try Installation().run("query", "SELECT 1")
+    #expect(result.code == 3 && result.errors.contains("journal.sqlite"), "\(result)")
+  }
+
+  @Test func `without a projection its views exit with 3 and say what to do`() throws {
+    let installation = try filled()
+    try FileManager.default.removeItem(at: installation.data.appending(path: "entitlements.sqlite"))
+    let result = try installation.run("query", "SELECT status FROM entitlement_v1")
+    #expect(result.code == 3 && result.output.isEmpty, "\(result)")
+    #expect(result.errors.contains("subledger serve"), "\(result)")
+    #expect(result.errors.contains("subledger rebuild --apply"), "\(result)")
+    #expect(try installation.run("query", "SELECT count(*) FROM journal_v1").code == 0)
+  }
+
+  // MARK: Files
+
+  @Test func `a query changes no file of a folder at rest`() throws {
+    let installation = try filled()
+    let before = try installation.files()
+    let result = try installation.run(
+      "query", "SELECT count(*) AS n FROM journal_v1, entitlement_v1", "--csv")
+    #expect(result.code == 0 && result.output == "n\r\n8\r\n", "\(result)")
+    #expect(try installation.files() == before)
+  }
+
+  @Test func `a query beside the daemon sees what was acknowledged`() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    for number in 1...5 {
+      let body = try installation.sign(Sample.notification(number))
+      #expect(daemon.client().post(body)?.status == 200)
+      let result = try installation.run("query", "SELECT max(seq) AS n FROM journal_v1", "--json")
+      #expect(result.code == 0 && result.output == "{\"n\":\(number)}\n", "\(result)")
+    }
+    try daemon.stop()
+  }
+}
