@@ -49,6 +49,31 @@ import Testing
     ] { #expect(try customer.row("1000", knownAt: time) == row, "known at \(time)") }
   }
 
+  /// How many of several had come by then is not stored.
+  @Test func `known_at shows redeliveries only if all that are counted had come by then`() throws {
+    let testLedger = try TestLedger()
+    let start = DamagedRowTests.start
+    let body = try SharedAuthority.sign(DamagedRowTests.notification(0))
+    #expect(try testLedger.ingest(body, at: start + 1_000) == .accepted(1))
+    for time in [start + 2_000, start + 3_000] {
+      #expect(try testLedger.ingest(body, at: time) == .duplicate(1))
+    }
+    // The counts are written with the next event.
+    let next = try SharedAuthority.sign(DamagedRowTests.notification(20))
+    #expect(try testLedger.ingest(next, at: start + 4_000) == .accepted(2))
+    func redeliveries(knownAt known: Int64?) throws -> Redeliveries? {
+      let history = try testLedger.reader().history(
+        "700", environment: nil, bundleId: nil,
+        LedgerReader.Question(asOf: nil, knownAt: known, now: 0))
+      return try #require(history?.entries.first).redeliveries
+    }
+    let all = Redeliveries(count: 2, firstAt: start + 2_000, lastAt: start + 3_000)
+    #expect(try redeliveries(knownAt: nil) == all)
+    #expect(try redeliveries(knownAt: start + 3_000) == all)
+    #expect(try redeliveries(knownAt: start + 2_999) == nil)
+    #expect(try redeliveries(knownAt: start + 1_000) == nil)
+  }
+
   @Test func `as_of and known_at together fold what was signed and received by then`() throws {
     let customer = try customer()
     for (signed, known, row) in [

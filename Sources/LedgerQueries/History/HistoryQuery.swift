@@ -36,7 +36,8 @@ extension LedgerReader {
       var evolution = HistoryEvolution(key, durations)
       var entries: [HistoryEntry] = []
       let known = question.knownAt ?? .max
-      let redeliveries = try journal.redeliveries(of: key).filter { $0.value.firstAt <= known }
+      // How many had come by a time between the first and the last is not stored.
+      let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }
       try journal.forEachEvent(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: known
       ) { event, payload in
