@@ -1,4 +1,6 @@
+import AppStore
 import JournalStore
+import SignedData
 import Testing
 
 /// Promise 2: what is genuine and not admitted is quarantined.
@@ -35,6 +37,46 @@ import Testing
     _ = try opened.journal.append([.quarantine(item), .event(event)])
     let counts = try JournalReader.open(scratch.folder).quarantineCounts()
     #expect(counts.stored == 0)
+  }
+
+  /// ECDSA signatures are not unique, so a retry of Apple's may be another body.
+  @Test func `a notification that is journaled with a new signature leaves the quarantine`() throws
+  {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    var item = Sample.quarantine(1)
+    item.body = Sample.body(1, signature: 1)
+    item.bodySHA256 = SHA256.hash(item.body)
+    _ = try opened.journal.append([.quarantine(item), .quarantine(Sample.quarantine(2))])
+    let outcomes = try opened.journal.append([.event(Sample.event(1))])
+    #expect(outcomes.count == 1 && opened.journal.head.seq == 1)
+    let left = try JournalReader.open(scratch.folder).quarantined(limit: 10)
+    #expect(left.map(\.id) == [2])
+  }
+
+  @Test func `a V1 notification that is journaled with a newer receipt leaves the quarantine`()
+    throws
+  {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    var item = Sample.quarantine(1)
+    item.source = .v1
+    let event = Sample.event(1, body: Array("{}".utf8), source: .v1)
+    _ = try opened.journal.append([.quarantine(item), .event(event)])
+    #expect(try JournalReader.open(scratch.folder).quarantineCounts().stored == 0)
+  }
+
+  @Test func `other content with a journaled UUID stays in quarantine`() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    var item = Sample.quarantine(1, isForeign: false)
+    item.body = Sample.body(2)
+    item.bodySHA256 = SHA256.hash(item.body)
+    _ = try opened.journal.append([.quarantine(item), .event(Sample.event(1))])
+    // The conflict is not stored a second time under this UUID.
+    _ = try opened.journal.append([.event(Sample.event(1, body: Sample.body(3)))])
+    let left = try JournalReader.open(scratch.folder).quarantined(limit: 10)
+    #expect(left.map(\.body) == [item.body])
   }
 
   @Test func `other apps' notifications are capped and then counted`() throws {

@@ -84,28 +84,43 @@ extension Journal {
     of event: NewEvent, _ uuid: [UInt8], _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome? {
     let found = try connection.statement(
-      "SELECT seq, body_sha256, source, body, dictionary_id FROM event WHERE notification_uuid = ?"
-    ).bind(1, uuid).first { row in
-      (
-        seq: row.int(0), isSame: row.bytes(1) == event.bodySHA256,
-        source: EventSource(rawValue: row.text(2)),
-        body: row.bytes(3), dictionary: row.optionalInt(4)
-      )
-    }
+      "SELECT body_sha256, source, body, dictionary_id, seq FROM event WHERE notification_uuid = ?"
+    ).bind(1, uuid).first { (seq: $0.int(4), stored: StoredContent($0)) }
     guard let found else { return nil }
-    if found.isSame { return .duplicate(seq: found.seq) }
-    if found.source == event.source {
-      // A V1 UUID is derived from the content without the receipt, so only the receipt differs.
-      if event.source == .v1 { return .duplicate(seq: found.seq) }
-      // ECDSA signatures are not unique: the same input signed again is a duplicate.
-      if let body = try codec.decode(found.body, dictionary: found.dictionary),
-        Self.signingInput(body) == Self.signingInput(event.body)
-      {
-        return .duplicate(seq: found.seq)
-      }
-    }
+    if try isSameNotification(found.stored, as: event) { return .duplicate(seq: found.seq) }
     _ = try quarantine(NewQuarantine(conflict: event), connection)
     return .conflict(seq: found.seq)
+  }
+
+  /// What is compared of a stored notification, of the journal or of the quarantine.
+  struct StoredContent {
+    let bodySHA256: [UInt8]
+    let source: EventSource
+    let body: [UInt8]
+    let dictionary: Int64?
+
+    /// - Parameter row: begins with `body_sha256, source, body, dictionary_id`.
+    init(_ row: Statement) {
+      bodySHA256 = row.bytes(0)
+      source = EventSource(rawValue: row.text(1))
+      body = row.bytes(2)
+      dictionary = row.optionalInt(3)
+    }
+  }
+
+  /// Whether a stored notification with the event's UUID has the event's content.
+  func isSameNotification(
+    _ stored: StoredContent, as event: NewEvent
+  ) throws(StoreError) -> Bool {
+    if stored.bodySHA256 == event.bodySHA256 { return true }
+    guard stored.source == event.source else { return false }
+    // A V1 UUID is derived from the content without the receipt, so only the receipt differs.
+    if event.source == .v1 { return true }
+    // ECDSA signatures are not unique: the same input signed again is the same notification.
+    guard let body = try codec.decode(stored.body, dictionary: stored.dictionary) else {
+      return false
+    }
+    return Self.signingInput(body) == Self.signingInput(event.body)
   }
 
   private static func signingInput(_ body: [UInt8]) -> ArraySlice<UInt8> {

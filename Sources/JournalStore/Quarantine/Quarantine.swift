@@ -52,19 +52,28 @@ extension Journal {
     return found ?? false
   }
 
-  /// Removes a notification from quarantine when an event with the same body is journaled.
+  /// Removes a notification from quarantine when it is journaled, also if Apple has signed it again
+  /// since.
   func release(_ event: NewEvent, _ connection: SQLiteConnection) throws(StoreError) {
-    try connection.statement(
+    // Two searches of unique indexes; a notification without a UUID is recognized by its body.
+    let found = try connection.statement(
       """
-      DELETE FROM quarantine WHERE body_sha256 = ?2
-        AND (notification_uuid = ?1 OR notification_uuid IS NULL)
+      SELECT body_sha256, source, body, dictionary_id, id, is_foreign FROM quarantine
+      WHERE notification_uuid = ?1 OR (notification_uuid IS NULL AND body_sha256 = ?2)
       """
-    ).bind(1, event.notificationUUID.description).bind(2, event.bodySHA256).run()
-    if connection.changes > 0 && foreignCount > 0 {
-      foreignCount =
-        try connection.statement("SELECT count(*) FROM quarantine WHERE is_foreign = 1")
-        .first { Int($0.int(0)) } ?? 0
+    ).bind(1, event.notificationUUID.description).bind(2, event.bodySHA256).all { row in
+      (id: row.int(4), isForeign: row.int(5) == 1, stored: StoredContent(row))
     }
+    for item in found where try isSameNotification(item.stored, as: event) {
+      try remove(item.id, isForeign: item.isForeign, connection)
+    }
+  }
+
+  private func remove(
+    _ id: Int64, isForeign: Bool, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    try connection.statement("DELETE FROM quarantine WHERE id = ?").bind(1, id).run()
+    if isForeign { foreignCount -= 1 }
   }
 
   /// Removes one notification.
@@ -76,8 +85,7 @@ extension Journal {
       let isForeign = try connection.statement("SELECT is_foreign FROM quarantine WHERE id = ?")
         .bind(1, id).first { $0.int(0) == 1 }
       guard let isForeign else { return false }
-      try connection.statement("DELETE FROM quarantine WHERE id = ?").bind(1, id).run()
-      if isForeign { foreignCount -= 1 }
+      try remove(id, isForeign: isForeign, connection)
       return true
     }
   }
