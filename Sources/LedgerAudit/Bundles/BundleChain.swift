@@ -11,10 +11,8 @@ struct BundleChain {
   private var segmentHasEvent = false
   private var lastReceivedAt = Int64.min
   private var uuids: Set<NotificationUUID> = []
-  /// Hashes by seq, from anchors that the reader has.
-  private let knownHashes: [Int64: [UInt8]]
-
-  init(knownHashes: [Int64: [UInt8]]) { self.knownHashes = knownHashes }
+  /// Hashes by seq, from anchors of the bundle's journal that the reader has.
+  var knownHashes: [Int64: [UInt8]] = [:]
 
   static let notNext = BundleLineError(what: "is not the next link of the chain")
 

@@ -16,8 +16,10 @@ public final class BundleCheck {
   private let reader: BundleEventReader
   /// The key that must have signed the anchors and the seal; nil if the reader has none.
   private let expectedKey: Ed25519PublicKey?
+  /// The reader's own anchors, of any journal.
+  private let known: [Anchor]
   private var report = BundleReport()
-  private var chain: BundleChain
+  private var chain = BundleChain()
   /// Over all lines before the seal.
   private var hashing = SHA256()
   private var journalId = ""
@@ -31,8 +33,8 @@ public final class BundleCheck {
   ///   - roots: Apple's, and other roots that the reader trusts.
   ///   - keyFile: a file with the public key in PEM that must have signed the anchors and the seal;
   ///     nil to believe the key in the bundle.
-  ///   - known: anchors that the reader has from before. The owner of the key can anchor another
-  ///     history later, but cannot change these.
+  ///   - known: anchors that the reader has from before; those of other journals are ignored. The
+  ///     owner of the key can anchor another history later, but cannot change these.
   /// - Throws: `VerifyError.anchors` if the bundle or the key cannot be read;
   ///   `VerifyError.configuration` if the roots are not usable. What is wrong with the bundle is a
   ///   finding.
@@ -56,11 +58,7 @@ public final class BundleCheck {
   private init(_ proof: NotificationProof, _ publicKey: Ed25519PublicKey?, _ known: [Anchor]) {
     reader = BundleEventReader(proof)
     expectedKey = publicKey
-    var hashes: [Int64: [UInt8]] = [:]
-    for anchor in known where anchor.isSigned(by: publicKey ?? anchor.publicKey) {
-      hashes[anchor.seq] = anchor.hash
-    }
-    chain = BundleChain(knownHashes: hashes)
+    self.known = known
     report.isKeyCompared = publicKey != nil
   }
 
@@ -118,6 +116,16 @@ public final class BundleCheck {
       environment: Environment(rawValue: environment), bundleId: bundleId,
       originalTransactionId: id)
     journalId = journal
+    compareKnownAnchors()
+  }
+
+  /// Lets the chain compare the reader's anchors of the bundle's journal.
+  private func compareKnownAnchors() {
+    let comparable = known.filter { $0.journalId == journalId }
+    report.hasOnlyOtherJournalsAnchors = comparable.isEmpty && !known.isEmpty
+    for anchor in comparable where anchor.isSigned(by: expectedKey ?? anchor.publicKey) {
+      chain.knownHashes[anchor.seq] = anchor.hash
+    }
   }
 
   private func checkBefore(_ root: JSONElement) throws(BundleLineError) {

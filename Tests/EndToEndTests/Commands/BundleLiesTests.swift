@@ -93,24 +93,38 @@ import Testing
     try expectRefused(lie, "there is no event to answer from")
   }
 
-  /// The journal is made again with other receive times; an anchor of the first one is retained.
+  /// The journal is filled again with other receive times; an anchor of the first one is retained.
   @Test func `a bundle of a rewritten journal contradicts a retained anchor`() throws {
     let installation = try Installation()
     let file = installation.folder.appending(path: "retained.ndjson").path
     let post = try installation.sign(Sample.notification(1))
+    // The journal's id is that of the empty journal.
+    #expect(try installation.run("ingest", "/dev/null").code == 0)
+    let empty = installation.folder.appending(path: "empty.sqlite")
+    try FileManager.default.copyItem(at: installation.journal, to: empty)
     _ = try installation.run("ingest", try installation.file("one", [post]))
     #expect(try installation.run("anchor", "--append", file).code == 0)
-    let bundle = installation.folder.appending(path: "b.ndjson").path
-    #expect(try installation.run("export", "--only", "7000", "--bundle", bundle).code == 0)
-    let good = try installation.run("verify", "--bundle", bundle, "--anchors", file)
+    func verifyBundle(_ name: String) throws -> CommandResult {
+      let bundle = installation.folder.appending(path: name).path
+      #expect(try installation.run("export", "--only", "7000", "--bundle", bundle).code == 0)
+      return try installation.run("verify", "--bundle", bundle, "--anchors", file)
+    }
+    let good = try verifyBundle("first.ndjson")
     #expect(good.code == 0 && good.output.contains("1 of its chain hashes"), "\(good)")
-    try installation.removeProjections()
-    try FileManager.default.removeItem(at: installation.journal)
-    _ = try installation.run("ingest", try installation.file("one", [post]))
-    let second = installation.folder.appending(path: "second.ndjson").path
-    #expect(try installation.run("export", "--only", "7000", "--bundle", second).code == 0)
-    let found = try installation.run("verify", "--bundle", second, "--anchors", file)
+    func refill(_ begin: () throws -> Void) throws {
+      try installation.removeProjections()
+      try FileManager.default.removeItem(at: installation.journal)
+      try begin()
+      _ = try installation.run("ingest", try installation.file("one", [post]))
+    }
+    try refill { try FileManager.default.copyItem(at: empty, to: installation.journal) }
+    let found = try verifyBundle("second.ndjson")
     #expect(found.code == 1 && found.output.contains("has another history"), "\(found)")
+    // A new journal has another id, and `verify` says that the anchor is not of it.
+    try refill {}
+    let new = try verifyBundle("third.ndjson")
+    #expect(new.code == 0 && !new.output.contains("chain hashes"), "\(new)")
+    #expect(new.output.contains("none of the given anchors is of the bundle's journal"), "\(new)")
   }
 
   @Test func `a bundle is verified from a pipe`() throws {

@@ -152,6 +152,28 @@ import Testing
     #expect(another.firstLine.hasPrefix("promise 3 broken at seq 1:"), "\(another)")
   }
 
+  /// The journals of two installations have anchors of the same seqs.
+  @Test func `anchors of another journal are not compared with a bundle`() throws {
+    let (installation, anchors) = try filled()
+    let (other, others) = try filled()
+    defer { withExtendedLifetime(other) {} }
+    let bundle = try export(installation)
+    let note = "none of the given anchors is of the bundle's journal"
+    let strange = try check(bundle, by: installation, "--anchors", others)
+    #expect(strange.code == 0, "\(strange)")
+    #expect(strange.output.contains(note) && strange.output.contains("the bundle holds"))
+    // The reader's anchors may be of several journals.
+    let file = installation.folder.appending(path: "mixed.ndjson")
+    for paths in [[anchors, others], [others, anchors]] {
+      let lines = try paths.map { try Data(contentsOf: URL(filePath: $0)) }
+      try (lines[0] + lines[1]).write(to: file)
+      let checked = try check(bundle, by: installation, "--anchors", file.path)
+      #expect(checked.code == 0 && !checked.output.contains(note), "\(checked)")
+      #expect(
+        checked.output.contains("2 of its chain hashes are in the given anchors"), "\(checked)")
+    }
+  }
+
   @Test func `a bundle answers as of a past moment`() throws {
     let (installation, _) = try filled()
     let past = try export(installation, "--as-of", "\(Sample.start + 3 * 60_000)")
