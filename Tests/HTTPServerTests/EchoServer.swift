@@ -12,6 +12,8 @@ final class EchoLog: Sendable {
   let served = Atomic<Int>(0)
   /// The bodies served, in the order of service.
   let bodies = Mutex<[String]>([])
+  /// Requests to /next that came while the handler still held an earlier one's snapshot.
+  let heldSnapshots = Atomic<Int>(0)
   /// Until it is set, requests to /gate are not answered.
   let isGateOpen = Atomic<Bool>(false)
 }
@@ -26,6 +28,8 @@ final class EchoHandler: RequestHandler {
   }
 
   private let log: EchoLog
+  /// Stands for a snapshot that every request opens.
+  private var holdsSnapshot = false
 
   init(_ log: EchoLog) { self.log = log }
 
@@ -43,6 +47,8 @@ final class EchoHandler: RequestHandler {
     to request: HTTPRequest, _ context: Context, through sender: ResponseSender
   ) -> HTTPResponse? {
     log.served.add(1, ordering: .relaxed)
+    if request.path == "/next", holdsSnapshot { log.heldSnapshots.add(1, ordering: .relaxed) }
+    holdsSnapshot = true
     log.bodies.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
     switch request.path {
     case "/never": return nil
@@ -69,6 +75,8 @@ final class EchoHandler: RequestHandler {
       return HTTPResponse(status: 200, headers: [("X-Peer", peer)], body: request.body)
     }
   }
+
+  func eventLoopIterationEnded() { holdsSnapshot = false }
 
   func refuse(status: Int) -> HTTPResponse {
     HTTPResponse(status: status, body: Array("{\"status\":\(status)}".utf8))

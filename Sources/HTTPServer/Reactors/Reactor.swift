@@ -85,6 +85,9 @@ final class Reactor<Handler: RequestHandler> {
       processQueue(forAtLeast: Self.workSlice)
       if now >= nextDeadlineCheck { checkDeadlines() }
       if !isDraining, group.shutdown.isRequested { beginDraining() }
+      // Again, because requests that were pipelined behind a queued one, and requests that arrived
+      // just before draining began, have been answered since.
+      handler.eventLoopIterationEnded()
     }
     // The connections that are still open have used up their time. Those that were posted too late
     // are closed here, because otherwise their descriptors would leak.

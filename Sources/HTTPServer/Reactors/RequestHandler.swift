@@ -37,8 +37,9 @@ public protocol RequestHandler: AnyObject, SendableMetatype {
   /// wait too long in the queue gets `overload`.
   func isQueued(_ context: Context) -> Bool
 
-  /// Called once per iteration of the event loop: all input that was ready has been read, all
-  /// requests that are not queued have been answered, and no queued request has been started.
+  /// Called in each iteration of the event loop before queued requests are processed, and again
+  /// right before the reactor waits for events: what the handler holds open for several requests,
+  /// such as a snapshot, must be closed now.
   func eventLoopIterationEnded()
 
   /// Called after a batch of queued requests, before the reactor waits for events: work that they
