@@ -183,6 +183,19 @@ import Testing
     }
   }
 
+  @Test func `A3: every refused read is counted once`() throws {
+    for target in [
+      "/v1/overview?hours=x", "/v1/overview?x=1", "/v1/quarantine?limit=0",
+      "/v1/quarantine?after=x", "/v1/quarantine?after=0", "/v1/rebuild?x=1",
+      "/v1/entitlements?limit=0", "/v1/entitlements/2000000000000001/history?as_of=x",
+    ] {
+      let before = try server.count("subledger_http_refusals_total{status=\"400\"}")
+      try problem(server.get(target), 400, "A3 \(target)")
+      let after = try server.count("subledger_http_refusals_total{status=\"400\"}")
+      #expect(after == before + 1, "A3 \(target)")
+    }
+  }
+
   @Test func `A3: a cursor is valid only unchanged and for its own token`() throws {
     for index in 0..<4 {
       let jws = try authority.signed(Sample.notification(otid: "\(5_000_000_000_000_000 + index)"))

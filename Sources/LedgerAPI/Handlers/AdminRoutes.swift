@@ -7,8 +7,18 @@ import StrictJSON
 
 /// The routes about the whole ledger: overview, quarantine, the stored comparison.
 extension LedgerHandler {
-  /// Answers a read that covers the whole ledger, limited to what the token may read.
+  /// Answers a read that covers the whole ledger, limited to what the token may read, and counts a
+  /// refusal.
   func inspect(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    let response = inspectUncounted(admitted, request, through: sender)
+    // A 404 is a usual answer, for example while no comparison is stored.
+    if let response, response.status >= 400 { record(response, isLogged: response.status != 404) }
+    return response
+  }
+
+  private func inspectUncounted(
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
@@ -20,8 +30,12 @@ extension LedgerHandler {
         hours: query.integer("hours", of: route), now: Clock.now(),
         environment: query.environment,
         bundleId: query["bundle_id"], token: token)
+      let service = service
       service.overview.ask(question, service.configuration) { found in
-        sender.send(found.map { .json($0) } ?? Problem.response(.unavailable("overview")))
+        if let found { return sender.send(.json(found)) }
+        let refusal = Problem.response(.unavailable("overview"))
+        service.record(refusal)
+        sender.send(refusal)
       }
       return nil
     case .comparison: return comparison(token)

@@ -25,8 +25,15 @@ extension LedgerHandler {
 
   /// Counts a refusal, and logs it with its code unless `isLogged` is false.
   func record(_ refusal: HTTPResponse, isLogged: Bool = true) {
+    service.record(refusal, isLogged: isLogged)
+  }
+}
+
+extension LedgerService {
+  /// The same for a refusal that is sent by another thread than the reactor's.
+  func record(_ refusal: HTTPResponse, isLogged: Bool = true) {
     let status = refusal.status
-    service.metrics.httpRefusals.add(status)
+    metrics.httpRefusals.add(status)
     guard isLogged else { return }
     Log.write(
       .info, "http_refused",
