@@ -36,7 +36,7 @@ public final class LedgerService: Sendable {
     current = Mutex(configuration)
     metrics.notifications.addApps(configuration.apps.keys)
     overview = Overview(ledger, arrivals, rows)
-    ledger.durations = configuration.nonRenewingDurations
+    ledger.adopt(durations: configuration.nonRenewingDurations)
     let program = version.first { $0.0 == "version" }?.1
     var name = "0"
     if case .string(let text) = program { name = text }
@@ -74,7 +74,7 @@ public final class LedgerService: Sendable {
   public func adopt(_ configuration: Configuration) {
     metrics.notifications.addApps(configuration.apps.keys)
     current.withLock { $0 = configuration }
-    ledger.durations = configuration.nonRenewingDurations
+    ledger.adopt(durations: configuration.nonRenewingDurations)
     generation.add(1, ordering: .acquiringAndReleasing)
   }
 

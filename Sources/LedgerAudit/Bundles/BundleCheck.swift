@@ -122,7 +122,9 @@ public final class BundleCheck {
   /// Lets the chain compare the reader's anchors of the bundle's journal.
   private func compareKnownAnchors() {
     let comparable = known.filter { $0.journalId == journalId }
-    report.hasOnlyOtherJournalsAnchors = comparable.isEmpty && !known.isEmpty
+    if comparable.isEmpty && !known.isEmpty {
+      report.find(5, nil, "none of the given anchors is of the bundle's journal")
+    }
     for anchor in comparable where anchor.isSigned(by: expectedKey ?? anchor.publicKey) {
       chain.knownHashes[anchor.seq] = anchor.hash
     }

@@ -12,8 +12,6 @@ public struct BundleReport: Sendable {
   public internal(set) var anchors: Int64 = 0
   /// How many of the reader's own anchors match the bundle.
   public internal(set) var matchedAnchors: Int64 = 0
-  /// Whether the reader has anchors, but none of the bundle's journal, so that none was compared.
-  public internal(set) var hasOnlyOtherJournalsAnchors = false
   /// The key that sealed the file, 32 bytes in base64. It only means something if it is known from
   /// another source.
   public internal(set) var publicKey: String?

@@ -55,7 +55,7 @@ public final class Ledger: Sendable {
     onFailure: @escaping @Sendable (StoreError) -> Void
   ) throws(StoreError) -> Ledger {
     let ledger = Ledger(folder: folder)
-    ledger.durations = durations
+    ledger.state.withLock { $0.durations = durations }
     let opened = BoundedQueue<Result<Void, StoreError>>(capacity: 1)
     let ended = WakeupEvent()
     ledger.state.withLock { $0.writerEnded = ended }
@@ -150,9 +150,15 @@ public final class Ledger: Sendable {
 
   /// Milliseconds that non-renewing products last, by product id, as configured: lists, counts and
   /// SQL views end access by them.
-  public var durations: [String: Int64] {
-    get { state.withLock { $0.durations } }
-    set { state.withLock { $0.durations = newValue } }
+  public var durations: [String: Int64] { state.withLock { $0.durations } }
+
+  /// Replaces the configured durations: rows are evaluated by them soon.
+  public func adopt(durations: [String: Int64]) {
+    let isNew = state.withLock { state in
+      defer { state.durations = durations }
+      return state.durations != durations
+    }
+    if isNew { _ = jobs.enqueueBeyondCapacity(.adoptDurations) }
   }
 
   /// The journal's last seq, as of the last commit.

@@ -11,6 +11,8 @@ package enum LedgerJob: Sendable {
   case refold(String, @Sendable (Ledger.Refolded) -> Void)
   /// Takes over the live projection after another thread caught it up.
   case takeOverProjection
+  /// Evaluates rows by the configured durations, which were replaced.
+  case adoptDurations
   /// Puts the damaged projection aside.
   case setProjectionAside
 }

@@ -111,7 +111,8 @@ package final class LedgerWriter {
 
   private func perform(_ job: LedgerJob) {
     switch job {
-    case .submit: break
+    // Every turn of the writer ends with `evaluateDue`, which adopts durations.
+    case .submit, .adoptDurations: break
     case .drop(let id, let completion):
       let isDropped = attempt { () throws(StoreError) in try journal.removeQuarantined(id) }
       completion(isDropped ?? false)

@@ -28,7 +28,9 @@ struct Daemon {
     let folder = DataFolder(path: configuration.data)
     let ledger = try mapError(
       CommandError.store,
-      try Ledger.start(folder, now: Clock.now()) { error in
+      try Ledger.start(
+        folder, now: Clock.now(), durations: configuration.nonRenewingDurations
+      ) { error in
         Log.write(.error, "journal_failed", [("error", .string(error.description))])
         // The next start copies the write-ahead log to a new file: after a failed sync, pages in
         // memory can differ from the disk.

@@ -8,9 +8,14 @@ enum StandaloneLedger {
   /// Locks the folder and opens its journal for writing. Call `stop` on the ledger at the end.
   ///
   /// - Throws: `CommandError.store`, with `StoreError.locked` if another process holds the folder.
-  static func start(_ folder: DataFolder) throws(CommandError) -> Ledger {
+  static func start(
+    _ folder: DataFolder, _ configuration: Configuration
+  ) throws(CommandError) -> Ledger {
     try mapError(
-      CommandError.store, try Ledger.start(folder, now: Clock.now(), onFailure: { _ in }))
+      CommandError.store,
+      try Ledger.start(
+        folder, now: Clock.now(), durations: configuration.nonRenewingDurations,
+        onFailure: { _ in }))
   }
 
   /// What proves notifications, with the roots and apps of the configuration.

@@ -62,7 +62,7 @@ enum QuarantineCommand {
     if let daemon = ControlClient(folder) {
       return try report(daemon.post("/control/quarantine/\(id)/admit"), id)
     }
-    let ledger = try StandaloneLedger.start(folder)
+    let ledger = try StandaloneLedger.start(folder, configuration)
     defer { ledger.stop() }
     let receiver = try StandaloneLedger.receiver(configuration)
     let done = BoundedQueue<Disposition>(capacity: 1)
@@ -86,11 +86,12 @@ enum QuarantineCommand {
   }
 
   private static func drop(_ id: Int64, _ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = arguments.folder(try arguments.configuration())
+    let configuration = try arguments.configuration()
+    let folder = arguments.folder(configuration)
     if let daemon = ControlClient(folder) {
       return try report(daemon.post("/control/quarantine/\(id)/drop"), id)
     }
-    let ledger = try StandaloneLedger.start(folder)
+    let ledger = try StandaloneLedger.start(folder, configuration)
     defer { ledger.stop() }
     let done = BoundedQueue<Bool>(capacity: 1)
     ledger.dropQuarantined(id) { _ = done.enqueue($0) }

@@ -43,7 +43,7 @@ enum IngestCommand {
       }
       isStopped = interruption.isRequested
     } else {
-      let ledger = try StandaloneLedger.start(folder)
+      let ledger = try StandaloneLedger.start(folder, configuration)
       defer { ledger.stop() }
       guard chain == nil || ledger.seq == 0 else {
         throw .usage("--keep-chain needs an empty folder; this one has \(ledger.seq) events")

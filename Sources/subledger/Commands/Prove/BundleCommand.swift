@@ -123,9 +123,6 @@ enum BundleCommand {
     if report.matchedAnchors > 0 {
       lines.append("\(report.matchedAnchors) of its chain hashes are in the given anchors")
     }
-    if report.hasOnlyOtherJournalsAnchors {
-      lines.append("none of the given anchors is of the bundle's journal")
-    }
     if report.unsigned > 0 {
       lines.append("\(report.unsigned) of the events are V1 and carry no signature of Apple")
     }
