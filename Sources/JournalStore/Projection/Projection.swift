@@ -26,7 +26,7 @@ public final class Projection {
   /// The latest time that any answer was evaluated at.
   var evaluatedAt: Int64
   /// Milliseconds that non-renewing products last, by product id.
-  var durations: [String: Int64]
+  public internal(set) var durations: [String: Int64]
 
   /// Opens a projection that `ProjectionFile.examine` found usable or unfinished.
   ///
