@@ -19,6 +19,7 @@ HOSTILE ?= 100000
 # How many histories are simulated, and how many images of a disk after power loss are checked.
 SIMULATIONS ?= 30000
 IMAGES ?= 42000
+DAMAGES ?= 500
 # A browser for the console's tests and screenshots; Python for the OpenAPI tools.
 BROWSER  ?= chromium
 CONSOLE_PACKAGES = chromium fonts-dejavu-core
@@ -35,7 +36,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps build run changed-rule test laws simulation storm trial test-console \
-  test-contract screenshots tamper metrics test-tls disk torture hostile fuzz check bench-build \
+  test-contract screenshots tamper metrics test-tls disk damage torture hostile fuzz check bench-build \
   bench bench-large siege sanitize mutants install format clean
 
 help: ## Lists the targets
@@ -115,7 +116,10 @@ disk: deps ## Checks 42,000 power-loss images and fails every read, write, sync 
 	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
 	  $(TEST) --filter '^DurabilityTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
 
-torture: disk simulation storm ## Runs disk, simulation and storm
+damage: deps ## Damages a projection 500 times, at rest and beside a daemon
+	SUBLEDGER_DAMAGES=$(DAMAGES) $(TEST) --filter RandomDamageTests
+
+torture: disk simulation storm damage ## Runs disk, simulation, storm and damage
 
 hostile: deps ## Sends 100,000 generated requests and bodies
 	SUBLEDGER_HOSTILE=$(HOSTILE) $(TEST) --filter '^HostileInputTests\.HostileNoise'
