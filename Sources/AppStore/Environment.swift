@@ -2,7 +2,9 @@
 ///
 /// A structure rather than an enumeration: configuration and ingest admit the two constants only,
 /// but a damaged journal can hold any text, and `verify` must be able to report it.
-public struct Environment: RawRepresentable, Sendable, Hashable, Comparable {
+public struct Environment: RawRepresentable, Sendable, Hashable, Comparable,
+  CustomStringConvertible
+{
   /// As Apple writes it in V2 payloads.
   public let rawValue: String
 
@@ -12,6 +14,9 @@ public struct Environment: RawRepresentable, Sendable, Hashable, Comparable {
   public static let sandbox = Environment(rawValue: "Sandbox")
   /// The environments that can be configured.
   public static let all = [production, sandbox]
+
+  /// The name, for messages.
+  public var description: String { rawValue }
 
   /// By UTF-8 bytes, as SQL orders text.
   public static func < (left: Environment, right: Environment) -> Bool {

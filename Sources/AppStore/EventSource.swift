@@ -1,11 +1,14 @@
 /// How an event is proven, and so which form its body has.
 ///
 /// A structure rather than an enumeration, because a damaged journal can hold any text.
-public struct EventSource: RawRepresentable, Sendable, Hashable {
+public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
   /// As in the column `source` and in the hash chain.
   public let rawValue: String
 
   public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// The name, for messages.
+  public var description: String { rawValue }
 
   /// An App Store Server Notification, version 2: a JWS signed by Apple.
   public static let v2 = EventSource(rawValue: "v2")

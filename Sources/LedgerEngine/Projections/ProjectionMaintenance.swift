@@ -17,8 +17,12 @@ package final class ProjectionMaintenance {
   private var check: ProjectionCheckUp?
   /// When the next check begins, nanoseconds of the monotonic clock.
   private var nextCheck: Int64 = 0
-  /// How often in turn a file was built and found damaged again, or could not be built.
+  /// How often in turn a file was built and found damaged again, or could not be built; a check
+  /// that finds nothing ends the turn.
   private var failures = 0
+  /// When the next build may begin, nanoseconds of the monotonic clock: a disk that damages every
+  /// file must not keep a processor busy.
+  private var nextBuild: Int64 = 0
 
   package init(_ ledger: Ledger) { self.ledger = ledger }
 
@@ -42,6 +46,8 @@ package final class ProjectionMaintenance {
     }
     switch live.state {
     case .damaged:
+      // The first time at once.
+      if failures > 0 { delayBuild() }
       failures += 1
       return order(.setProjectionAside)
     case .absent, .building, .otherFold: return build(live)
@@ -67,6 +73,8 @@ package final class ProjectionMaintenance {
   private func build(_ live: LiveProjection.Snapshot) -> Int32 {
     // Lists can be answered from another fold's rows: then nobody waits for the build.
     if live.state == .otherFold { ledger.markProjectionReady() }
+    let wait = nextBuild - Clock.monotonicNanoseconds()
+    guard wait <= 0 else { return Self.milliseconds(wait) }
     ledger.liveProjection.apply(.buildBegan)
     var plan = Rebuild.Plan()
     plan.isFromScratch = false
@@ -86,14 +94,16 @@ package final class ProjectionMaintenance {
       if error.isDamage { try? Rebuild.discard(ledger.folder) }
       ledger.liveProjection.apply(.buildFailed)
       ledger.markProjectionReady()
-      return delayAfterFailure()
+      failures += 1
+      delayBuild()
+      return 0
     }
   }
 
-  /// Milliseconds until the next attempt: 1 s after the first failure, then up to a minute.
-  private func delayAfterFailure() -> Int32 {
-    failures += 1
-    return Int32(min(60_000, 500 << min(failures, 10)))
+  /// The next build begins one second after the first failure, later up to a minute.
+  private func delayBuild() {
+    let delay = Int64(min(60_000, 500 << min(failures, 10))) * 1_000_000
+    nextBuild = Clock.monotonicNanoseconds() + delay
   }
 
   // MARK: Catching up
@@ -161,7 +171,7 @@ package final class ProjectionMaintenance {
       // Here a file that cannot be opened is damage too: readers that are open hide it.
       if case .io = error { ledger.liveProjection.reportDamage(live.generation, error) }
       if error.isDamage { ledger.liveProjection.reportDamage(live.generation, error) }
-      return failures > 0 ? delayAfterFailure() : 0
+      return Self.retryDelay
     }
   }
 
