@@ -117,7 +117,10 @@ let package = Package(
     tests("AppStore", ["AppStore", "StrictJSON"]),
     tests("Entitlements", ["Support", "Entitlements", "AppStore"]),
     tests(
-      "JournalStore", ["Support", "JournalStore", "AppStore", "SignedData", "Platform", "Encoding"]),
+      "JournalStore",
+      [
+        "Support", "JournalStore", "Entitlements", "AppStore", "SignedData", "Platform", "Encoding",
+      ]),
     tests("Configuration", ledger + ["Support", "Simulator"]),
     tests("LedgerEngine", ledger + ["Support", "Simulator"], fixtures: true),
     tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),

@@ -155,17 +155,21 @@ public struct StreamState: Sendable, Equatable {
   private func distinct(
     and other: String?, _ value: (Transaction) -> String?
   ) -> [String] {
-    var found: Set<String> = []
+    // By bytes: `String` calls two encodings of one accented letter equal, and which of them stayed
+    // would depend on the order of a dictionary (promise 6).
+    var found: [[UInt8]: String] = [:]
     // Most transactions of one customer have the same value.
     var last: String?
-    for register in transactions.values {
-      guard let text = value(register.transaction), text != last else { continue }
-      if let last { found.insert(last) }
+    func add(_ text: String?) {
+      guard let text else { return }
+      if let last, last.utf8.elementsEqual(text.utf8) { return }
+      found[Array(text.utf8)] = text
       last = text
     }
-    if let other, other != last { found.insert(other) }
-    guard !found.isEmpty else { return last.map { [$0] } ?? [] }
-    if let last { found.insert(last) }
-    return found.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    for register in transactions.values { add(value(register.transaction)) }
+    add(other)
+    return found.count < 2
+      ? Array(found.values)
+      : found.values.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }

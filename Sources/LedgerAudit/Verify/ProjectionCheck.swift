@@ -169,7 +169,9 @@ enum ProjectionCheck {
       projection.endSnapshot()
       for row in page {
         try compare(row, through: through, journal, findings)
-        // Beside a running daemon a row may be gone by now only if the file is replaced.
+        // One state of the file for all indexes, because a daemon may fold meanwhile.
+        try projection.beginSnapshot()
+        defer { projection.endSnapshot() }
         _ = try projection.isIndexed(row.key)
       }
       count += Int64(page.count)
