@@ -201,20 +201,27 @@ public final class ProjectionReader {
   /// - Throws: `StoreError.corrupt` when a row is damaged or the file returns rows out of order,
   ///   otherwise what SQLite reports.
   public func streams(after key: StreamKey?, limit: Int) throws(StoreError) -> [FoldedStream] {
-    let page = try connection.statement(
-      Self.select + """
-        JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
-        AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
-        ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4
-        """
-    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
-      .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(stream)
+    let page = try all(after: key, limit, stream)
     var last = key
     for row in page {
       if let last, !(last < row.key) { throw .corrupt("the order of rows") }
       last = row.key
     }
     return page
+  }
+
+  /// Up to `limit` rows after a key, in key order, as `read` makes them.
+  func all<Row>(
+    after key: StreamKey?, _ limit: Int, _ read: (Statement) throws(StoreError) -> Row
+  ) throws(StoreError) -> [Row] {
+    try connection.statement(
+      Self.select + """
+        JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
+        AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
+        ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4
+        """
+    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
+      .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(read)
   }
 
   /// The rows with this id, with their states.

@@ -51,18 +51,19 @@ extension ProjectionReader {
       }
     } else {
       candidates = { (last, limit) throws(StoreError) in
-        try self.all(after: last, limit)
+        try self.all(after: last, max(50, limit), self.row)
       }
     }
     var found: [ProjectedRow] = []
     var last = key
     while found.count < limit {
-      let batch = try candidates(last, max(50, limit - found.count))
-      guard let end = batch.last else { break }
-      last = end.key
+      let wanted = limit - found.count
+      let batch = try candidates(last, wanted)
+      last = batch.last?.key
       found += batch.filter {
         filter.matches($0, $0.row.entitlement(at: now, durations: durations))
       }
+      guard batch.count >= wanted else { break }
     }
     return Array(found.prefix(limit))
   }
@@ -73,17 +74,6 @@ extension ProjectionReader {
   /// set back the columns may be ahead of it, and all rows are evaluated.
   private func isEvaluated(by now: Int64) throws(StoreError) -> Bool {
     try Meta(connection: connection).int(.evaluatedAt) ?? .min <= now
-  }
-
-  private func all(after key: StreamKey?, _ limit: Int) throws(StoreError) -> [ProjectedRow] {
-    try connection.statement(
-      Self.select + """
-        JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
-        AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
-        ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4
-        """
-    ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
-      .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(row)
   }
 
   // MARK: By the present answer
