@@ -25,12 +25,23 @@ public struct Checksum: Sendable {
 
   public mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { add($0) } }
 
-  public mutating func add(_ text: String) {
-    var text = text
-    text.withUTF8 { add(UnsafeRawBufferPointer($0)) }
+  /// Adds a text, which never looks like nil.
+  public mutating func add(_ text: String?) {
+    guard let text else {
+      state = Self.mix(state, 0)
+      return
+    }
+    let isAdded: Void? = text.utf8.withContiguousStorageIfAvailable {
+      add(UnsafeRawBufferPointer($0))
+    }
+    if isAdded == nil { add(Array(text.utf8)) }
   }
 
-  public mutating func add(_ value: Int64) { withUnsafeBytes(of: value.littleEndian) { add($0) } }
+  /// Adds a number, which never looks like nil.
+  public mutating func add(_ value: Int64?) {
+    state = Self.mix(state, value == nil ? 0 : 1)
+    if let value { state = Self.mix(state, UInt64(bitPattern: value)) }
+  }
 
   public var value: Int64 { Int64(bitPattern: state) }
 

@@ -157,19 +157,27 @@ public struct StreamState: Sendable, Equatable {
   ) -> [String] {
     // By bytes: `String` calls two encodings of one accented letter equal, and which of them stayed
     // would depend on the order of a dictionary (promise 6).
-    var found: [[UInt8]: String] = [:]
+    var found: [String] = []
     // Most transactions of one customer have the same value.
     var last: String?
     func add(_ text: String?) {
       guard let text else { return }
       if let last, last.utf8.elementsEqual(text.utf8) { return }
-      found[Array(text.utf8)] = text
       last = text
+      var (low, high) = (0, found.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if found[middle].utf8.lexicographicallyPrecedes(text.utf8) {
+          low = middle + 1
+        } else {
+          high = middle
+        }
+      }
+      let isKnown = low < found.count && found[low].utf8.elementsEqual(text.utf8)
+      if !isKnown { found.insert(text, at: low) }
     }
     for register in transactions.values { add(value(register.transaction)) }
     add(other)
-    return found.count < 2
-      ? Array(found.values)
-      : found.values.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    return found
   }
 }

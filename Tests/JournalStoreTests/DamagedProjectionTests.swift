@@ -153,8 +153,9 @@ import Testing
     try first.commit(rows: rows, foldedThrough: 1, hash: hash(1))
     let second = try Projection.create(other, identity)
     for row in rows.shuffled() {
-      try second.replace(FoldedStream(row.key, StreamState(number: 9)), over: nil)
-      try second.replace(row, over: try second.stream(row.key)?.reference)
+      let other = FoldedStream(row.key, StreamState(number: 9))
+      try second.replace(second.packer.pack(other), over: nil)
+      try second.replace(second.packer.pack(row), over: try second.stream(row.key)?.reference)
     }
     #expect(first.digest == second.digest)
     var sum = [Int](repeating: 0, count: 32)

@@ -43,7 +43,8 @@ final class DamagedProjection {
   ) throws {
     let state = try stateBytes(of: row, &generator)
     let checksum = state.withUnsafeBytes {
-      row.projected.checksum(row.row.encoded(), state: $0)
+      RowSums(row.row).checksum(
+        row.key, row.row.lastEvent?.seq, broken: row.broken, state: $0)
     }
     try connection.statement(
       "UPDATE entitlement SET state = ?, checksum = ? WHERE \(Self.selects(row))"

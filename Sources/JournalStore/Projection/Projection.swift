@@ -128,18 +128,19 @@ public final class Projection {
     let found = try connection.statement(
       ProjectionReader.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
     ).bind(1, key.originalTransactionId).bind(2, app).first { (row) throws(StoreError) in
-      try reading.stored(row, withState: true)
+      try reading.stored(row, .none, withState: true)
     }
     guard let found else { return nil }
+    let last = found.projected.row.lastEvent
     guard let bytes = packer.unpack(found.state),
-      let stream = FoldedStream(found.projected, state: bytes),
-      let state = StreamState(decoding: bytes, lastSeq: stream.row.lastEvent?.seq)
+      let state = StreamState(decoding: bytes, lastSeq: last?.seq)
     else { throw .corrupt("the state of a row") }
     return StoredStream(
-      state: state, broken: stream.broken,
+      state: state, broken: found.projected.broken,
       reference: RowReference(
-        id: found.id, ids: stream.ids,
-        share: SetDigest(key: key, content: stream.row.encoded(), state: bytes), row: stream.row))
+        id: found.id, ids: FoldedStream.ids(state),
+        share: SetDigest(key: key, content: found.sums.content, state: bytes),
+        spans: found.sums.spans))
   }
 
   /// The part of a row that the fold reads, and a reference for overwriting it.
@@ -154,9 +155,9 @@ public final class Projection {
   public struct RowReference: Sendable {
     let id: Int64
     let ids: [[String]]
-    /// The row's share of the digest.
-    let share: SetDigest
-    public let row: EntitlementRow
+    /// The row's share of the digest: equal for the same row and state.
+    public let share: SetDigest
+    let spans: [RowSums.Span]
   }
 
   /// Runs `body`, which reads and writes rows, and stores `foldedThrough`, in one SQL transaction.
@@ -197,10 +198,10 @@ public final class Projection {
   /// - Parameter reference: the row to overwrite; nil if the stream has none yet.
   /// - Throws: the error of `close`, or what SQLite reports. Nothing was written then.
   public func replace(
-    _ stream: FoldedStream, over reference: RowReference?
+    _ stream: PackedStream, over reference: RowReference?
   ) throws(StoreError) {
     try atomically { (_, _) throws(StoreError) in
-      try write(packer.pack(stream), over: reference, at: clock())
+      try write(stream, over: reference, at: clock())
     }
   }
 

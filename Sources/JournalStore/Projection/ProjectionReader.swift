@@ -133,28 +133,32 @@ public final class ProjectionReader {
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func broken(limit: Int) throws(StoreError) -> [ProjectedRow] {
     try connection.statement(Self.select + "WHERE e.broken IS NOT NULL ORDER BY e.id LIMIT ?")
-      .bind(1, Int64(limit)).all(row)
+      .bind(1, Int64(limit)).all(row(only: nil))
   }
 
   /// The row of a stream, or nil if there is none.
   ///
+  /// - Parameter time: makes the row valid at this time alone, at less cost; nil for all times.
   /// - Throws: `StoreError.corrupt` when it is damaged, otherwise what SQLite reports.
-  public func row(of key: StreamKey) throws(StoreError) -> ProjectedRow? {
+  public func row(
+    of key: StreamKey, only time: Int64? = nil
+  ) throws(StoreError) -> ProjectedRow? {
     guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
     return try connection.statement(
       Self.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, app).first(row)
+    ).bind(1, key.originalTransactionId).bind(2, app).first(row(only: time))
   }
 
   /// The rows with this id, in key order: one for each app and environment.
   ///
+  /// - Parameter time: makes the rows valid at this time alone, at less cost; nil for all times.
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
-    withOriginalTransactionId id: String
+    withOriginalTransactionId id: String, only time: Int64? = nil
   ) throws(StoreError) -> [ProjectedRow] {
     // Nearly always one row. Sorting it in SQL would cost more than the query itself.
     try connection.statement(Self.select + "WHERE e.original_transaction_id = ?").bind(1, id)
-      .all(row).sorted { $0.key < $1.key }
+      .all(row(only: time)).sorted { $0.key < $1.key }
   }
 
   /// Up to 100 rows that have named this id as their predecessor, in key order.
@@ -168,7 +172,8 @@ public final class ProjectionReader {
     let isNamed = try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
       .bind(1, id).first { _ in true }
     guard isNamed == true else { return [] }
-    return try rows(.previousOriginalTransactionId, id, after: nil, Self.maximumSuccessors)
+    return try rows(
+      .previousOriginalTransactionId, id, after: nil, Self.maximumSuccessors)
   }
 
   /// The kinds of ids that rows can be found by, as the table `token` numbers them.
@@ -180,9 +185,11 @@ public final class ProjectionReader {
 
   /// Up to `limit` rows that have an id, after a key, in key order.
   ///
+  /// - Parameter time: makes the rows valid at this time alone, at less cost; nil for all times.
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
-    _ kind: IdKind, _ value: String, after key: StreamKey?, _ limit: Int
+    _ kind: IdKind, _ value: String, after key: StreamKey?, _ limit: Int,
+    only time: Int64? = nil
   ) throws(StoreError) -> [ProjectedRow] {
     try connection.statement(
       Self.select + """
@@ -193,7 +200,7 @@ public final class ProjectionReader {
         """
     ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
       .bind(3, key?.bundleId ?? "").bind(4, kind.rawValue).bind(5, value).bind(6, Int64(limit))
-      .all(row)
+      .all(row(only: time))
   }
 
   /// Up to `limit` rows with their states after a key, in key order.
@@ -255,8 +262,12 @@ public final class ProjectionReader {
 
   static let select = "SELECT \(RowReading.columns) FROM entitlement e\n"
 
-  func row(_ statement: Statement) throws(StoreError) -> ProjectedRow {
-    try reading.stored(statement).projected
+  /// Reads rows, for all times or valid at one alone.
+  func row(only time: Int64?) -> (Statement) throws(StoreError) -> ProjectedRow {
+    let spans = time.map(RowReading.Spans.at) ?? .all
+    return { (statement) throws(StoreError) in
+      try self.reading.stored(statement, spans).projected
+    }
   }
 
   private func stream(_ statement: Statement) throws(StoreError) -> FoldedStream {

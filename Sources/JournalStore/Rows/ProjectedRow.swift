@@ -1,10 +1,10 @@
 public import AppStore
-import Encoding
 public import Entitlements
 
 /// One row of a projection: the entitlement of one stream.
 public struct ProjectedRow: Sendable, Equatable {
   public var key: StreamKey
+  /// With all spans, or with those alone that answer at the time it was read for.
   public var row: EntitlementRow
   /// Why the fold failed, or nil if it did not (promise 9).
   public var broken: String?
@@ -47,7 +47,7 @@ public struct FoldedStream: Sendable, Equatable {
     broken = stored.broken
   }
 
-  private static func ids(_ state: StreamState) -> [[String]] {
+  static func ids(_ state: StreamState) -> [[String]] {
     [state.accountTokens, state.appTransactionIds, state.previousOriginalTransactionIds]
   }
 }
@@ -57,25 +57,8 @@ public struct PackedStream: Sendable {
   public let stream: FoldedStream
   /// The state, compressed.
   let state: [UInt8]
+  let sums: RowSums
   let checksum: Int64
   /// The share of the row in the projection's digest.
-  let share: SetDigest
-}
-
-extension ProjectedRow {
-  /// The checksum of a stored row: over everything that it was written from, but the state's own
-  /// bytes as they are stored.
-  ///
-  /// - Parameter content: the encoded row.
-  func checksum(_ content: [UInt8], state: UnsafeRawBufferPointer) -> Int64 {
-    var checksum = Checksum()
-    checksum.add(key.originalTransactionId)
-    checksum.add(key.environment.rawValue)
-    checksum.add(key.bundleId)
-    checksum.add(content)
-    checksum.add(row.lastEvent?.seq ?? 0)
-    checksum.add(broken ?? "")
-    checksum.add(state)
-    return checksum.value
-  }
+  public let share: SetDigest
 }

@@ -8,7 +8,7 @@ import SignedData
 ///
 ///     the sum, modulo 2^256 and big-endian, over all rows of
 ///     SHA-256( lp(original transaction id) ‖ lp(environment) ‖ lp(bundle id)
-///              ‖ lp(row) ‖ lp(state) ),
+///              ‖ be64(RowSums.content) ‖ state ),
 ///     lp(x) = be32(bytes of x) ‖ x
 ///
 /// It compares rows of honest programs and does not protect against forgery: rows are verified by
@@ -34,14 +34,18 @@ public struct SetDigest: Sendable, Equatable {
     }
   }
 
-  /// The share of one row: `content` is the encoded row.
-  init(key: StreamKey, content: [UInt8], state: [UInt8]) {
+  /// The share of one row.
+  ///
+  /// - Parameters:
+  ///   - content: `RowSums.content` of the row.
+  ///   - state: the encoded state.
+  init(key: StreamKey, content: Int64, state: [UInt8]) {
     limbs = Self.limbs(Self.hash(key, content, state))
   }
 
   /// Adds a row.
   public mutating func add(_ stream: FoldedStream) {
-    add(Self(key: stream.key, content: stream.row.encoded(), state: stream.state))
+    add(Self(key: stream.key, content: RowSums(stream.row).content, state: stream.state))
   }
 
   /// Adds an element that is given as bytes, for sets of other things than rows.
@@ -76,20 +80,15 @@ public struct SetDigest: Sendable, Equatable {
     return (limb(0), limb(1), limb(2), limb(3))
   }
 
-  private static func hash(_ key: StreamKey, _ row: [UInt8], _ state: [UInt8]) -> [UInt8] {
+  private static func hash(_ key: StreamKey, _ content: Int64, _ state: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
-    text.reserveCapacity(row.count + state.count + 128)
+    text.reserveCapacity(state.count + 128)
     for part in [key.originalTransactionId, key.environment.rawValue, key.bundleId] {
-      append(part.utf8, to: &text)
+      withUnsafeBytes(of: UInt32(truncatingIfNeeded: part.utf8.count).bigEndian) { text += $0 }
+      text += part.utf8
     }
-    append(row, to: &text)
-    append(state, to: &text)
+    withUnsafeBytes(of: content.bigEndian) { text += $0 }
+    text += state
     return SHA256.hash(text)
-  }
-
-  private static func append(_ part: some Collection<UInt8>, to text: inout [UInt8]) {
-    let count = UInt32(truncatingIfNeeded: part.count)
-    for shift in [24, 16, 8, 0] { text.append(UInt8(truncatingIfNeeded: count >> UInt32(shift))) }
-    text += part
   }
 }

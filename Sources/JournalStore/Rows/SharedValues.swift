@@ -21,8 +21,8 @@ final class SharedValues {
 
   private let connection: SQLiteConnection
   private var apps: [Int64: AppKey] = [:]
-  private var products: [Int64: Product] = [:]
-  private var offers: [Int64: Purchase.Offer] = [:]
+  private var products: [Int64: (value: Product, sum: Int64)] = [:]
+  private var offers: [Int64: (value: Purchase.Offer, sum: Int64)] = [:]
   private var appIds: [AppKey: Int64] = [:]
   /// By all members as bytes: `String` calls two encodings of one accented letter equal.
   private var ids: [[UInt8]: Int64] = [:]
@@ -54,7 +54,8 @@ final class SharedValues {
     return found
   }
 
-  func product(_ id: Int64) throws(StoreError) -> Product {
+  /// A product and its sum.
+  func product(_ id: Int64) throws(StoreError) -> (value: Product, sum: Int64) {
     if let product = products[id] { return product }
     let found = try connection.statement(
       "SELECT product_id, product_type, subscription_group_id, ownership FROM product WHERE id = ?"
@@ -64,11 +65,12 @@ final class SharedValues {
         subscriptionGroupId: $0.optionalText(2), ownership: $0.optionalText(3))
     }
     guard let found else { throw .corrupt("the product of a span is missing") }
-    products[id] = found
-    return found
+    products[id] = (found, found.sum)
+    return (found, found.sum)
   }
 
-  func offer(_ id: Int64) throws(StoreError) -> Purchase.Offer {
+  /// An offer and its sum.
+  func offer(_ id: Int64) throws(StoreError) -> (value: Purchase.Offer, sum: Int64) {
     if let offer = offers[id] { return offer }
     let found = try connection.statement(
       "SELECT type, identifier, discount_type, period FROM offer WHERE id = ?"
@@ -78,8 +80,8 @@ final class SharedValues {
         period: $0.optionalText(3))
     }
     guard let found else { throw .corrupt("the offer of a span is missing") }
-    offers[id] = found
-    return found
+    offers[id] = (found, found.sum)
+    return (found, found.sum)
   }
 
   // MARK: Ids

@@ -10,12 +10,14 @@ public final class StatePacker {
 
   /// Prepares a stream for `Projection.write`.
   public func pack(_ stream: FoldedStream) -> PackedStream {
-    let content = stream.row.encoded()
     let state = pack(stream.state)
+    let sums = RowSums(stream.row)
     return PackedStream(
-      stream: stream, state: state,
-      checksum: state.withUnsafeBytes { stream.projected.checksum(content, state: $0) },
-      share: SetDigest(key: stream.key, content: content, state: stream.state))
+      stream: stream, state: state, sums: sums,
+      checksum: state.withUnsafeBytes {
+        sums.checksum(stream.key, stream.row.lastEvent?.seq, broken: stream.broken, state: $0)
+      },
+      share: SetDigest(key: stream.key, content: sums.content, state: stream.state))
   }
 
   /// Most states are short and repeat the words of this one. It is part of the schema: a change of

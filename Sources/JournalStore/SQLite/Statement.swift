@@ -1,4 +1,5 @@
 import CSQLite
+import Encoding
 
 /// One prepared statement. Parameters count from 1, columns from 0, as in SQLite.
 ///
@@ -139,6 +140,19 @@ package final class Statement {
   func isNull(_ column: Int32) -> Bool { sqlite3_column_type(raw, column) == SQLITE_NULL }
 
   func isText(_ column: Int32) -> Bool { sqlite3_column_type(raw, column) == SQLITE_TEXT }
+
+  /// Adds a value to a checksum as a `ColumnSink` adds it that was written.
+  func add(_ column: Int32, to sum: inout Checksum) {
+    switch sqlite3_column_type(raw, column) {
+    case SQLITE_INTEGER: sum.add(int(column))
+    case SQLITE_TEXT:
+      let start = sqlite3_column_text(raw, column)
+      sum.add(
+        UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(raw, column))))
+    case SQLITE_BLOB: withBytes(column) { sum.add($0) }
+    default: sum.add(nil as Int64?)
+    }
+  }
 
   /// The names of the columns of the result, in their order.
   var columnNames: [String] {

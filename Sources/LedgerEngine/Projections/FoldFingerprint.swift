@@ -1,7 +1,7 @@
 import AppStore
 import Encoding
 import Entitlements
-import SignedData
+import JournalStore
 import StrictJSON
 
 /// Identifies this program's fold by its results: a hash of the rows that it makes of a fixed set
@@ -22,7 +22,7 @@ enum FoldFingerprint {
   /// The first 16 bytes of a SHA-256 over all rows, in lower-case hexadecimal.
   static let value: String = {
     var random = Generator(state: 20_260_101)
-    var hash = SHA256()
+    var digest = SetDigest()
     for history in 0..<histories {
       var state = StreamState()
       // Apple sends a status since June 2023.
@@ -34,10 +34,11 @@ enum FoldFingerprint {
           random.once(in: v1Share) ? v1(&random, history, index) : v2(&random, index, hasStatus)
         if let event { state.evolve(event) }
       }
-      hash.update(EntitlementRow(state).encoded())
-      hash.update(state.encoded())
+      let key = StreamKey(
+        environment: .production, bundleId: "app", originalTransactionId: "\(history)")
+      digest.add(FoldedStream(key, state))
     }
-    return Hexadecimal.encode(Array(hash.finish().prefix(16)))
+    return Hexadecimal.encode(Array(digest.bytes.prefix(16)))
   }()
 
   // MARK: Notifications

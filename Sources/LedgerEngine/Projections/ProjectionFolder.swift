@@ -17,13 +17,22 @@ public final class ProjectionFolder {
   private var nextFold = 0
   private let cacheCapacity: Int
 
-  private struct Entry {
+  /// A class, because it is moved far more often than it changes.
+  private final class Entry {
     var state: StreamState
     var broken: String?
     /// Nil if there is no row yet.
     var reference: Projection.RowReference?
     /// The index in `foldedKeys` of its last fold.
     var foldIndex = 0
+
+    init(
+      _ state: StreamState, broken: String? = nil, _ reference: Projection.RowReference? = nil
+    ) {
+      self.state = state
+      self.broken = broken
+      self.reference = reference
+    }
   }
 
   /// - Parameter cacheCapacity: the number of streams that are cached. A state is about 7 KB, so
@@ -57,15 +66,14 @@ public final class ProjectionFolder {
   ) throws(StoreError) -> Int64 {
     var late: Int64 = 0
     var changed: [StreamKey: Entry] = [:]
-    var written: [(StreamKey, Entry)] = []
     try projection.commit(foldedThrough: seq, hash: hash) { () throws(StoreError) in
       for step in steps {
-        var entry: Entry
-        // Removed from the table: a state that two tables hold is copied when it evolves.
-        if let known = changed.removeValue(forKey: step.stream) {
+        let entry: Entry
+        if let known = changed[step.stream] {
           entry = known
         } else {
           entry = try load(step.stream, journal)
+          changed[step.stream] = entry
         }
         if let event = step.event {
           if let last = entry.state.lastEvent, event.signedDate < last.signedDate { late += 1 }
@@ -73,18 +81,15 @@ public final class ProjectionFolder {
         } else {
           entry.broken = entry.broken ?? Self.unreadable(step.seq)
         }
-        changed[step.stream] = entry
       }
-      written.reserveCapacity(changed.count)
       let now = projection.clock()
-      for (key, var entry) in changed {
+      for (key, entry) in changed {
         let stream = FoldedStream(key, entry.state, broken: entry.broken)
         let packed = projection.packer.pack(stream)
         entry.reference = try projection.write(packed, over: entry.reference, at: now)
-        written.append((key, entry))
       }
     }
-    for (key, entry) in written { updateCache(entry, key) }
+    for (key, entry) in changed { updateCache(entry, key) }
     return late
   }
 
@@ -99,7 +104,6 @@ public final class ProjectionFolder {
       if cache[oldest]?.foldIndex == nextFold { cache[oldest] = nil }
       foldedKeys[nextFold] = key
     }
-    var entry = entry
     entry.foldIndex = nextFold
     cache[key] = entry
     nextFold = (nextFold + 1) % cacheCapacity
@@ -145,13 +149,13 @@ public final class ProjectionFolder {
   private func load(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Entry {
     if let entry = cache.removeValue(forKey: key) { return entry }
     if let stream = try projection.stream(key) {
-      return Entry(state: stream.state, broken: stream.broken, reference: stream.reference)
+      return Entry(stream.state, broken: stream.broken, stream.reference)
     }
     // A stream that has folded events has a row.
     guard try !journal.hasEvents(of: key, through: projection.foldedThrough) else {
       throw .corrupt("the row of a stream is missing")
     }
-    return Entry(state: StreamState())
+    return Entry(StreamState())
   }
 
   /// Why a row is broken: the first event of its stream, by seq, that could not be read.
@@ -194,8 +198,8 @@ public final class ProjectionFolder {
     let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
     let stream = FoldedStream(key, refolded.state, broken: refolded.broken)
     let before = try projection.stream(key)
-    try projection.replace(stream, over: before?.reference)
-    return before?.reference.row != stream.row || before?.state != refolded.state
-      || before?.broken != stream.broken
+    let packed = projection.packer.pack(stream)
+    try projection.replace(packed, over: before?.reference)
+    return before?.reference.share != packed.share || before?.broken != stream.broken
   }
 }

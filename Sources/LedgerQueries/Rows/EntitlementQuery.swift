@@ -40,7 +40,8 @@ extension LedgerReader {
     _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
     _ bundleId: String?, _ question: Question
   ) throws(StoreError) -> [ProjectedRow] {
-    let found = try projection.rows(withOriginalTransactionId: originalTransactionId)
+    let found = try projection
+      .rows(withOriginalTransactionId: originalTransactionId, only: question.time)
       .filter { Self.isAskedFor($0.key, environment, bundleId, question) }
     guard found.isEmpty else { return found }
     for key in try journal.streams(withOriginalTransactionId: originalTransactionId)

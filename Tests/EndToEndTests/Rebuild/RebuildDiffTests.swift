@@ -84,7 +84,8 @@ import Testing
           environment: active.key.environment, bundleId: active.key.bundleId,
           originalTransactionId: id)
         try projection.replace(
-          FoldedStream(key, state), over: try projection.stream(key)?.reference)
+          projection.packer.pack(FoldedStream(key, state)),
+          over: try projection.stream(key)?.reference)
       }
     }
     try installation.executeInProjection(

@@ -53,7 +53,8 @@ extension Installation {
     try tamper { projection in
       let other = try #require(try projection.stream(otherKey))
       let reference = try #require(try projection.stream(key)).reference
-      try projection.replace(FoldedStream(key, other.state), over: reference)
+      try projection.replace(
+        projection.packer.pack(FoldedStream(key, other.state)), over: reference)
     }
   }
 

@@ -1,0 +1,233 @@
+import AppStore
+import Encoding
+import Entitlements
+
+/// Takes the values of a table's columns in their order: a `Checksum`, or a `ColumnBinder`.
+protocol ColumnSink {
+  mutating func add(_ value: Int64?)
+  mutating func add(_ value: String?)
+  mutating func add(_ value: NotificationUUID?)
+}
+
+extension Checksum: ColumnSink {
+  mutating func add(_ value: NotificationUUID?) {
+    guard let value else { return add(nil as Int64?) }
+    withUnsafeBytes(of: (value.high.bigEndian, value.low.bigEndian)) { add($0) }
+  }
+}
+
+/// Binds values to the parameters of a statement, from an index on.
+struct ColumnBinder: ColumnSink {
+  let statement: Statement
+  var index: Int32
+
+  mutating func add(_ value: Int64?) {
+    statement.bind(index, value)
+    index += 1
+  }
+
+  mutating func add(_ value: String?) {
+    statement.bind(index, value)
+    index += 1
+  }
+
+  mutating func add(_ value: NotificationUUID?) {
+    statement.bind(index, value?.bytes)
+    index += 1
+  }
+}
+
+/// Checksums of what a row's columns and spans say. They are equal for equal rows, in every file
+/// and for every order of arrival (promise 6): the last event's `seq`, which depends on it, is left
+/// out, and products and offers are not taken by their ids.
+struct RowSums: Sendable, Equatable {
+  struct Span: Sendable, Equatable {
+    /// The column `from_ms`.
+    let from: Int64
+    let sum: Int64
+  }
+
+  /// Of all columns and spans.
+  let content: Int64
+  /// Of each span, in ascending order of time.
+  let spans: [Span]
+
+  /// - Parameter columns: to which the columns of the table `entitlement` were added.
+  init(_ columns: Checksum, _ spans: [Span]) {
+    var columns = columns
+    for span in spans { columns.add(span.sum) }
+    content = columns.value
+    self.spans = spans
+  }
+
+  init(_ row: EntitlementRow) {
+    var columns = Checksum()
+    let ids = row.lastIds
+    row.visitColumns(ids, &columns)
+    let spans = row.spans.indices.map { index in
+      var sum = Checksum()
+      let purchase = row.spans[index].purchase
+      row.visitSpan(
+        index, ids, product: row.product(of: index).sum,
+        offer: purchase.flatMap { row.purchases[$0].offer?.sum }, &sum)
+      return Span(from: row.spans[index].from, sum: sum.value)
+    }
+    self.init(columns, spans)
+  }
+
+  /// The checksum of a stored row: over everything that it was written from.
+  ///
+  /// - Parameters:
+  ///   - seq: that of the last event.
+  ///   - state: the packed state.
+  func checksum(
+    _ key: StreamKey, _ seq: Int64?, broken: String?, state: UnsafeRawBufferPointer
+  ) -> Int64 {
+    var checksum = Checksum()
+    checksum.add(content)
+    checksum.add(key.originalTransactionId)
+    checksum.add(key.environment.rawValue)
+    checksum.add(key.bundleId)
+    checksum.add(seq)
+    checksum.add(broken)
+    checksum.add(state)
+    return checksum.value
+  }
+}
+
+// MARK: Columns
+
+extension EntitlementRow {
+  /// The ids of the last span's purchase, which the table `entitlement` has.
+  struct LastIds {
+    var token: String?
+    var appTransaction: String?
+  }
+
+  var lastIds: LastIds {
+    guard let index = spans.last?.purchase else { return LastIds() }
+    return LastIds(
+      token: purchases[index].appAccountToken, appTransaction: purchases[index].appTransactionId)
+  }
+
+  /// The columns of the table `entitlement` that do not depend on the order of arrival.
+  func visitColumns(_ ids: LastIds, _ sink: inout some ColumnSink) {
+    sink.add(lasting?.productId)
+    sink.add(previousOriginalTransactionId)
+    sink.add(lasting?.from)
+    sink.add(eventCount)
+    sink.add(lastEvent?.uuid)
+    sink.add(lastEvent?.notificationType)
+    sink.add(lastEvent?.subtype)
+    sink.add(lastEvent?.signedDate)
+    sink.add(autoRenew.map { $0 ? 1 : 0 })
+    sink.add(renewalProductId)
+    sink.add(gracePeriodExpiresAt)
+    sink.add(priceIncrease?.rawValue)
+    sink.add(commitmentAutoRenew.map { $0 ? 1 : 0 })
+    sink.add(revokedAt)
+    sink.add(ids.token)
+    sink.add(ids.appTransaction)
+  }
+
+  /// The columns of the table `entitlement_span` but its row: all of the span's transaction. What
+  /// follows from other spans is left out, so that a renewal seldom changes the spans before it.
+  ///
+  /// - Parameters:
+  ///   - product: what the column `product` says.
+  ///   - offer: what the column `offer` says.
+  func visitSpan(
+    _ index: Int, _ ids: LastIds, product: Int64, offer: Int64?, _ sink: inout some ColumnSink
+  ) {
+    let next = index + 1 < spans.count ? spans[index + 1].expiresAt : nil
+    let expires = spans[index].expiresAt
+    let continues = expires != nil && expires == next
+    sink.add(spans[index].from)
+    sink.add(spans[index].status.id)
+    sink.add(product)
+    sink.add(continues ? 1 : 0)
+    sink.add(continues ? nil : expires)
+    sink.add(spans[index].hasGap ? 1 : 0)
+    if let purchase = spans[index].purchase {
+      purchases[purchase].visit(ids, offer, &sink)
+    } else {
+      for _ in 0..<10 { sink.add(nil as Int64?) }
+    }
+  }
+
+  /// What the column `product` of a span stands for.
+  func product(of span: Int) -> SharedValues.Product {
+    let productId = spans[span].productId
+    guard let index = spans[span].purchase else {
+      return SharedValues.Product(productId: productId)
+    }
+    return SharedValues.Product(
+      productId: productId, type: purchases[index].productType,
+      subscriptionGroupId: purchases[index].subscriptionGroupId,
+      ownership: purchases[index].ownership)
+  }
+}
+
+extension Purchase {
+  fileprivate func visit(
+    _ ids: EntitlementRow.LastIds, _ offer: Int64?, _ sink: inout some ColumnSink
+  ) {
+    sink.add(transactionId)
+    sink.add(startsAt)
+    sink.add(price?.milliunits)
+    sink.add(price?.currency)
+    sink.add(offer)
+    Self.visit(appAccountToken, ids.token, &sink)
+    Self.visit(appTransactionId, ids.appTransaction, &sink)
+    sink.add(commitment?.billingPeriodNumber)
+    sink.add(commitment?.totalBillingPeriods)
+    sink.add(commitment?.commitmentExpiresDate)
+  }
+
+  /// An id: null is that of the entitlement, 0 is none.
+  private static func visit(_ id: String?, _ last: String?, _ sink: inout some ColumnSink) {
+    if SameBytes.are(id, last) {
+      sink.add(nil as Int64?)
+    } else if let id {
+      sink.add(id)
+    } else {
+      sink.add(0)
+    }
+  }
+}
+
+extension SharedValues.Product {
+  /// Adds the texts, so that equal products have equal sums in every file.
+  var sum: Int64 {
+    var sum = Checksum()
+    for text in [productId, type, subscriptionGroupId, ownership] { sum.add(text) }
+    return sum.value
+  }
+}
+
+extension Purchase.Offer {
+  var sum: Int64 {
+    var sum = Checksum()
+    sum.add(type)
+    for text in [identifier, discountType, period] { sum.add(text) }
+    return sum.value
+  }
+}
+
+extension Entitlement.Status {
+  /// The ids of the table `status`.
+  var id: Int64 {
+    switch self {
+    case .active: 0
+    case .gracePeriod: 1
+    case .billingRetry: 2
+    case .expired: 3
+    case .revoked: 4
+    }
+  }
+
+  init?(id: Int64) {
+    guard let status = Self.allCases.first(where: { $0.id == id }) else { return nil }
+    self = status
+  }
+}
