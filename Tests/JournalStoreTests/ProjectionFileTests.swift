@@ -67,7 +67,7 @@ import Testing
     let build = try Projection.Build(through: 7, hash: hash(7))
     let first = try Projection.create(path, identity, toBuild: build)
     try first.add(built: [StatePacker().pack(row(1, 1))], before: 2, events: 3)
-    #expect(throws: StoreError.self) { try ProjectionReader.open(scratch.folder) }
+    #expect(try ProjectionList.read(scratch.folder).live == nil)
     #expect(try condition(path, identity) == .unfinished)
     #expect(try condition(path, identity, head: 6) == .ahead(foldedThrough: 7))
     #expect(try condition(path, identity, salt: 1) == .diverged(foldedThrough: 7))

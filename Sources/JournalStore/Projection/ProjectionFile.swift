@@ -8,8 +8,7 @@ public enum ProjectionFile {
   static let schema = 3
   /// Finds rows by their present answer. A build makes these at its end, from sorted keys.
   static let answerIndexes = """
-    CREATE INDEX entitlement_status ON entitlement (app_id, answer_status, original_transaction_id);
-    CREATE INDEX entitlement_product
+    CREATE INDEX entitlement_answer
       ON entitlement (answer_product, answer_status, original_transaction_id);
     CREATE INDEX entitlement_until ON entitlement (answer_until_ms)
       WHERE answer_until_ms IS NOT NULL;

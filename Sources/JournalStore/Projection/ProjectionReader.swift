@@ -10,24 +10,7 @@ public final class ProjectionReader {
   let reading: RowReading
   private let packer = StatePacker()
 
-  /// Opens the live projection.
-  ///
-  /// - Throws: `StoreError.foreign` when no projection is live, otherwise as `open(_:path:)`.
-  public static func open(_ folder: DataFolder) throws(StoreError) -> ProjectionReader {
-    while true {
-      guard let name = try ProjectionList.read(folder).live else {
-        throw .foreign("there is no projection in \(folder.path); run `subledger rebuild --apply`")
-      }
-      do throws(StoreError) {
-        return try open(folder, path: folder.projection(named: name))
-      } catch {
-        // If the projection was removed after the list was read, the list names another one now.
-        if try ProjectionList.read(folder).live == name { throw error }
-      }
-    }
-  }
-
-  /// Opens any projection of the folder, for example one that was built and is not live.
+  /// Opens a projection of the folder.
   ///
   /// - Parameter isPassing: for a reader that goes through the file once, and needs little memory.
   /// - Throws: `StoreError.foreign` when there is no such projection or its schema is older,

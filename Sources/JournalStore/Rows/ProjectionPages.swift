@@ -82,31 +82,27 @@ extension ProjectionReader {
   private typealias Candidate = (key: StreamKey, id: Int64)
 
   /// Up to `limit` rows by their present answers, in key order after a key: those whose answer was
-  /// evaluated for the time come from an index for each app or product and status, the others are
+  /// evaluated for the time come from an index for each product and status, the others are
   /// evaluated.
   private func answering(
     _ filter: Filter, at now: Int64, _ durations: [String: Int64], after key: StreamKey?,
     _ limit: Int
   ) throws(StoreError) -> [ProjectedRow] {
-    var found: [Candidate] = []
-    let statuses = filter.status.map { [$0] } ?? Entitlement.Status.allCases
-    for (app, id) in try apps() where filter.covers(app.environment, app.bundleId) {
-      for status in statuses {
-        if let product = filter.productId {
-          for source in try products(product, of: id) {
-            found += try candidates(.product, source, status, app, at: now, after: key, limit)
-          }
-        } else {
-          found += try candidates(.app, id, status, app, at: now, after: key, limit)
-        }
-      }
-    }
-    let due = try due(at: now).filter { row in
+    let due = try due(at: now)
+    let dueIds = Set(due.map(\.id))
+    var found = due.filter { row in
       key.map { $0 < row.projected.key } ?? true
         && filter.matches(
           row.projected, row.projected.row.entitlement(at: now, durations: durations))
+    }.map { Candidate($0.projected.key, $0.id) }
+    for (app, id) in try apps() where filter.covers(app.environment, app.bundleId) {
+      for product in try products(filter.productId, of: id) {
+        for status in filter.status.map({ [$0] }) ?? Entitlement.Status.allCases {
+          found += try candidates(product, status, app, after: key, limit + due.count)
+            .filter { !dueIds.contains($0.id) }
+        }
+      }
     }
-    found += due.map { ($0.projected.key, $0.id) }
     found.sort { $0.key < $1.key }
     var rows: [ProjectedRow] = []
     for candidate in found.prefix(limit) {
@@ -117,26 +113,22 @@ extension ProjectionReader {
     return rows
   }
 
-  private enum Source: String {
-    case app = "INDEXED BY entitlement_status WHERE app_id"
-    case product = "INDEXED BY entitlement_product WHERE answer_product"
-  }
-
+  /// Read from the index alone: there may be as many for each product as are wanted in all.
   private func candidates(
-    _ source: Source, _ id: Int64, _ status: Entitlement.Status, _ app: AppKey, at now: Int64,
-    after key: StreamKey?, _ limit: Int
+    _ product: Int64, _ status: Entitlement.Status, _ app: AppKey, after key: StreamKey?,
+    _ limit: Int
   ) throws(StoreError) -> [Candidate] {
     // Of two rows with one original transaction id the app decides which comes first.
     let isAfter = key.map { $0 < StreamKey(app, $0.originalTransactionId) } ?? true
     return try connection.statement(
       """
-      SELECT original_transaction_id, id FROM entitlement \(source.rawValue) = ?1
-      AND answer_status = ?2 AND original_transaction_id \(isAfter ? ">=" : ">") ?3
-      AND answer_from_ms <= ?4 AND coalesce(answer_until_ms > ?4, 1)
-      ORDER BY original_transaction_id LIMIT ?5
+      SELECT original_transaction_id, id FROM entitlement INDEXED BY entitlement_answer
+      WHERE answer_product = ? AND answer_status = ?
+      AND original_transaction_id \(isAfter ? ">=" : ">") ?
+      ORDER BY original_transaction_id LIMIT ?
       """
-    ).bind(1, id).bind(2, status.id).bind(3, key?.originalTransactionId ?? "").bind(4, now)
-      .bind(5, Int64(limit)).all { (StreamKey(app, $0.text(0)), $0.int(1)) }
+    ).bind(1, product).bind(2, status.id).bind(3, key?.originalTransactionId ?? "")
+      .bind(4, Int64(limit)).all { (StreamKey(app, $0.text(0)), $0.int(1)) }
   }
 
   private func apps() throws(StoreError) -> [(AppKey, Int64)] {
@@ -145,9 +137,11 @@ extension ProjectionReader {
     }
   }
 
-  private func products(_ productId: String, of app: Int64) throws(StoreError) -> [Int64] {
-    try connection.statement("SELECT id FROM product WHERE product_id = ? AND app_id = ?")
-      .bind(1, productId).bind(2, app).all { $0.int(0) }
+  /// Those of an app that have this product id; of all if it is nil.
+  private func products(_ productId: String?, of app: Int64) throws(StoreError) -> [Int64] {
+    try connection.statement(
+      "SELECT id FROM product WHERE app_id = ?1 AND (product_id = ?2 OR ?2 IS NULL)"
+    ).bind(1, app).bind(2, productId).all { $0.int(0) }
   }
 
   /// The rows whose answer has changed since it was evaluated.
@@ -200,12 +194,13 @@ extension ProjectionReader {
     var counts = Counts(at: now)
     counts.foldedThrough = try foldedThrough()
     let isEvaluated = try isEvaluated(by: now)
-    try connection.statement(isEvaluated ? Self.present : Self.evaluated)
-      .bind(1, isEvaluated ? nil : now).forEach { (row) throws(StoreError) in
-        let app = try reading.values.app(row.int(0))
-        counts.add(StreamKey(app, ""), Entitlement.Status(id: row.int(1)), row.int(2))
-        return true
-      }
+    let statement = try connection.statement(isEvaluated ? Self.present : Self.evaluated)
+    if !isEvaluated { statement.bind(1, now) }
+    try statement.forEach { (row) throws(StoreError) in
+      let app = try reading.values.app(row.int(0))
+      counts.add(StreamKey(app, ""), Entitlement.Status(id: row.int(1)), row.int(2))
+      return true
+    }
     for row in isEvaluated ? try due(at: now) : [] {
       let key = row.projected.key
       counts.add(key, row.answer.flatMap { Entitlement.Status(id: $0.status) }, -1)
@@ -226,8 +221,11 @@ extension ProjectionReader {
   }
 
   private static let present = """
-    SELECT app_id, answer_status, count(*) FROM entitlement
-    WHERE answer_status IS NOT NULL AND ?1 IS NULL GROUP BY app_id, answer_status
+    SELECT p.app_id, e.answer_status, sum(e.number) FROM (
+      SELECT answer_product, answer_status, count(*) AS number
+      FROM entitlement INDEXED BY entitlement_answer WHERE answer_product IS NOT NULL
+      GROUP BY 1, 2
+    ) e JOIN product p ON p.id = e.answer_product GROUP BY 1, 2
     """
 
   /// The same from the spans.

@@ -13,10 +13,7 @@ extension ProjectionReader {
     if let answer = stored.answer {
       try check(answer, of: stored, stream)
       try require(
-        "INDEXED BY entitlement_status WHERE app_id = ?1 AND answer_status = ?2", stored.app,
-        answer.status, stored)
-      try require(
-        "INDEXED BY entitlement_product WHERE answer_product = ?1 AND answer_status = ?2",
+        "INDEXED BY entitlement_answer WHERE answer_product = ?1 AND answer_status = ?2",
         answer.product, answer.status, stored)
       if let until = answer.until {
         try require(

@@ -27,7 +27,7 @@ extension LedgerReader {
       }
     }
     let row = EntitlementRow(state)
-    guard let document = try document(key, row, question) else { return nil }
+    guard let document = try document(key, row, question, readable()) else { return nil }
     return ExplanationBuilder(
       document: document, state: state, row: row, events: events, durations: durations
     ).explanation

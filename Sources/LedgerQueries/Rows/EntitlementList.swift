@@ -65,7 +65,9 @@ extension LedgerReader {
     found.sort { $0.key < $1.key }
     var documents: [RowDocument] = []
     for row in found.prefix(limit) {
-      if let document = try document(row.key, row.row, question) { documents.append(document) }
+      if let document = try document(row.key, row.row, question, opened) {
+        documents.append(document)
+      }
     }
     return Page(
       rows: documents, next: found.count >= limit ? found.prefix(limit).last?.key : nil,

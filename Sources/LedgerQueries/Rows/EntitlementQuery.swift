@@ -13,24 +13,28 @@ extension LedgerReader {
     _ originalTransactionId: String, environment: Environment, bundleId: String?,
     _ question: Question
   ) throws(Failure) -> RowDocument? {
+    let current = readable()
     defer { if !reusesSnapshot { endSnapshot() } }
-    guard !question.isAboutThePast, let opened = readable(), opened.isOwn,
+    guard !question.isAboutThePast, let opened = current, opened.isOwn,
       let found = rows({ () throws(StoreError) in
         // The row and its successor are read from one state of the file.
         try beginSnapshot()
         return try projected(
           opened.reader, originalTransactionId, environment, bundleId, question)
       })
-    else { return try journaledEntitlement(originalTransactionId, environment, bundleId, question) }
-    guard let row = try Self.only(found) else {
-      // The streams that the journal has are behind the projection, or there is none.
-      guard !isFollowing else { return nil }
-      return try journaledEntitlement(originalTransactionId, environment, bundleId, question)
+    else {
+      return try journaledEntitlement(
+        originalTransactionId, environment, bundleId, question, current)
     }
-    if !isFollowing, try isBehind(row.key, opened) {
-      return try journaledEntitlement(originalTransactionId, environment, bundleId, question)
+    let row = try Self.only(found)
+    // A stream without a row has events that the projection lacks, or none at all.
+    if !isFollowing, try row.map({ (row) throws(Failure) in try isBehind(row.key, opened) }) ?? true
+    {
+      return try journaledEntitlement(
+        originalTransactionId, environment, bundleId, question, opened)
     }
-    return try document(row.key, row.row, question)
+    guard let row else { return nil }
+    return try document(row.key, row.row, question, opened)
   }
 
   /// The rows with an id that may be shown. That there is none is confirmed in the journal.
@@ -40,7 +44,8 @@ extension LedgerReader {
     _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
     _ bundleId: String?, _ question: Question
   ) throws(StoreError) -> [ProjectedRow] {
-    let found = try projection
+    let found =
+      try projection
       .rows(withOriginalTransactionId: originalTransactionId, only: question.time)
       .filter { Self.isAskedFor($0.key, environment, bundleId, question) }
     guard found.isEmpty else { return found }
@@ -61,11 +66,11 @@ extension LedgerReader {
 
   private func journaledEntitlement(
     _ originalTransactionId: String, _ environment: Environment, _ bundleId: String?,
-    _ question: Question
+    _ question: Question, _ opened: Opened?
   ) throws(Failure) -> RowDocument? {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     guard let key = try Self.only(keys) else { return nil }
-    return try document(key, try journaledRow(of: key, question), question)
+    return try document(key, try journaledRow(of: key, question), question, opened)
   }
 
   /// The streams of an original transaction id in the journal that may be shown.
@@ -95,14 +100,16 @@ extension LedgerReader {
   // MARK: From a row to its document
 
   /// The document of a row; nil if there is no entitlement at the time asked about.
+  ///
+  /// - Parameter opened: the projection that this answer reads.
   func document(
-    _ key: StreamKey, _ row: EntitlementRow, _ question: Question
+    _ key: StreamKey, _ row: EntitlementRow, _ question: Question, _ opened: Opened?
   ) throws(Failure) -> RowDocument? {
     guard let entitlement = row.entitlement(at: question.time, durations: durations) else {
       return nil
     }
     return RowDocument(
       key: key, entitlement: entitlement, eventCount: row.eventCount, lastEvent: row.lastEvent,
-      succeededBy: try successor(of: key, question), knownAt: question.knownAt)
+      succeededBy: try successor(of: key, question, opened), knownAt: question.knownAt)
   }
 }

@@ -9,8 +9,12 @@ extension LedgerReader {
   ///
   /// While rows are built and none can be read, only successors that were named since the process
   /// started are known.
-  func successor(of key: StreamKey, _ question: Question) throws(Failure) -> String? {
-    var candidates = try candidates(key, question)
+  ///
+  /// - Parameter opened: the projection that this answer reads.
+  func successor(
+    of key: StreamKey, _ question: Question, _ opened: Opened?
+  ) throws(Failure) -> String? {
+    var candidates = try candidates(key, question, opened)
     if !isFollowing {
       for other in knownSuccessors(of: key.originalTransactionId) where candidates[other] == nil {
         candidates[other] = try journaledRow(of: other, question)
@@ -30,10 +34,10 @@ extension LedgerReader {
 
   /// The streams that the projection, or a later event, knows to name this one.
   private func candidates(
-    _ key: StreamKey, _ question: Question
+    _ key: StreamKey, _ question: Question, _ opened: Opened?
   ) throws(Failure) -> [StreamKey: EntitlementRow] {
     var found: [StreamKey: EntitlementRow] = [:]
-    guard let opened = readable() else { return found }
+    guard let opened else { return found }
     let rows =
       rows { () throws(StoreError) in
         try opened.reader.rows(withPreviousOriginalTransactionId: key.originalTransactionId)

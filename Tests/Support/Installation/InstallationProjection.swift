@@ -74,3 +74,11 @@ package final class FolderLockHolder {
 
   package init(_ folder: DataFolder) throws { lock = try folder.lockRebuild() }
 }
+
+extension ProjectionReader {
+  /// Opens the live projection, as the list of projections names it.
+  package static func open(_ folder: DataFolder) throws -> ProjectionReader {
+    let name = try #require(try ProjectionList.read(folder).live)
+    return try open(folder, path: folder.projection(named: name))
+  }
+}
