@@ -19,7 +19,7 @@ public struct ReadAccess: Sendable {
   public func token(authorization fields: [String]) -> Configuration.ReadToken? {
     guard fields.count == 1, let field = fields.first,
       let space = field.utf8.firstIndex(of: UInt8(ascii: " ")),
-      field[..<space].lowercased() == "bearer"
+      field.utf8[..<space].lazy.map({ $0 | 0x20 }).elementsEqual("bearer".utf8)
     else { return nil }
     let digest = SHA256.hash(Array(field.utf8[space...].dropFirst()))
     var found: Configuration.ReadToken?

@@ -101,6 +101,13 @@ import Testing
       #expect(RowSums(read.row) == RowSums(stream.row), "seed \(seed)")
       #expect(try reader.streams(withOriginalTransactionId: "\(1_000 + seed / 3)") == [stream])
       #expect(try reader.isIndexed(streamKey), "seed \(seed)")
+      for from in read.row.spans.map(\.from) {
+        for time in [from, from &+ 1, from == .min ? .min : from - 1] {
+          let row = try reader.row(of: streamKey, only: time)?.row
+          #expect(
+            row?.entitlement(at: time) == read.row.entitlement(at: time), "seed \(seed), \(time)")
+        }
+      }
     }
   }
 

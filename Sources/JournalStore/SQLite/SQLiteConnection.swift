@@ -118,7 +118,7 @@ package final class SQLiteConnection {
     if mode == .inspection || mode == .copy { try execute("PRAGMA locking_mode=EXCLUSIVE") }
     try execute("PRAGMA mmap_size=0; PRAGMA wal_autocheckpoint=0; PRAGMA recursive_triggers=ON")
     if !mode.isWriting { try execute("PRAGMA query_only=ON") }
-    try execute("PRAGMA cache_size=-\(mode.isWriting ? 32_000 : 4_000)")
+    try execute("PRAGMA cache_size=-\(mode.isWriting ? 32_000 : 16_000)")
     if mode == .write {
       sqlite3_wal_hook(
         handle,
@@ -129,7 +129,7 @@ package final class SQLiteConnection {
     }
   }
 
-  /// Holds half a megabyte of pages instead of four.
+  /// Holds half a megabyte of pages instead of sixteen.
   ///
   /// - Throws: what SQLite reports.
   func limitCache() throws(StoreError) { try execute("PRAGMA cache_size=-500") }

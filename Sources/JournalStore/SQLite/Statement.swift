@@ -110,31 +110,42 @@ package final class Statement {
     bindFailure = SQLITE_OK
   }
 
+  // MARK: Columns
+
+  /// A value is looked up once for its type and content: every `sqlite3_column_…` costs more than
+  /// reading the value. "Unprotected", as one thread uses a connection (c3ref/column_blob.html).
+  private func raw(_ column: Int32) -> OpaquePointer? { sqlite3_column_value(raw, column) }
+
   package func int(_ column: Int32) -> Int64 { sqlite3_column_int64(raw, column) }
 
-  package func optionalInt(_ column: Int32) -> Int64? { isNull(column) ? nil : int(column) }
+  package func optionalInt(_ column: Int32) -> Int64? {
+    let value = raw(column)
+    return sqlite3_value_type(value) == SQLITE_NULL ? nil : sqlite3_value_int64(value)
+  }
 
-  package func text(_ column: Int32) -> String {
-    guard let start = sqlite3_column_text(raw, column) else { return "" }
-    let count = Int(sqlite3_column_bytes(raw, column))
+  package func text(_ column: Int32) -> String { Self.text(raw(column)) }
+
+  package func optionalText(_ column: Int32) -> String? {
+    let value = raw(column)
+    return sqlite3_value_type(value) == SQLITE_NULL ? nil : Self.text(value)
+  }
+
+  private static func text(_ value: OpaquePointer?) -> String {
+    guard let start = sqlite3_value_text(value) else { return "" }
+    let count = Int(sqlite3_value_bytes(value))
     return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
   }
 
-  package func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
-
-  package func bytes(_ column: Int32) -> [UInt8] {
-    guard let start = sqlite3_column_blob(raw, column) else { return [] }
-    return Array(
-      UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(raw, column))))
-  }
+  package func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 
   package func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
 
   /// Calls `body` with the bytes of a blob, which are valid until the next step.
   func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    let start = sqlite3_column_blob(raw, column)
-    let count = Int(sqlite3_column_bytes(raw, column))
-    return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
+    let value = raw(column)
+    let start = sqlite3_value_blob(value)
+    let count = start == nil ? 0 : Int(sqlite3_value_bytes(value))
+    return body(UnsafeRawBufferPointer(start: start, count: count))
   }
 
   func isNull(_ column: Int32) -> Bool { sqlite3_column_type(raw, column) == SQLITE_NULL }
@@ -143,14 +154,14 @@ package final class Statement {
 
   /// Adds a value to a checksum as a `ColumnSink` adds it that was written.
   func add(_ column: Int32, to sum: inout Checksum) {
-    switch sqlite3_column_type(raw, column) {
-    case SQLITE_INTEGER: sum.add(int(column))
-    case SQLITE_TEXT:
-      let start = sqlite3_column_text(raw, column)
-      sum.add(
-        UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(raw, column))))
-    case SQLITE_BLOB: withBytes(column) { sum.add($0) }
-    default: sum.add(nil as Int64?)
+    let value = raw(column)
+    switch sqlite3_value_type(value) {
+    case SQLITE_INTEGER: sum.add(sqlite3_value_int64(value))
+    case SQLITE_NULL: sum.add(nil as Int64?)
+    default:
+      let start = sqlite3_value_blob(value)
+      let count = start == nil ? 0 : Int(sqlite3_value_bytes(value))
+      sum.add(UnsafeRawBufferPointer(start: start, count: count))
     }
   }
 

@@ -36,9 +36,9 @@ public final class ProjectionFolder {
   }
 
   /// - Parameter cacheCapacity: the number of streams that are cached. A state is about 7 KB, so
-  ///   5,000 take 35 MB: the daemon's memory under full load should stay under 120 MB. Other
+  ///   1,000 take 7 MB: the daemon's memory under full load should stay under 120 MB. Other
   ///   streams are read from the projection.
-  public init(_ projection: Projection, cacheCapacity: Int = 5_000) {
+  public init(_ projection: Projection, cacheCapacity: Int = 1_000) {
     self.projection = projection
     self.cacheCapacity = cacheCapacity
   }

@@ -17,6 +17,11 @@ public final class Successors: Sendable {
     }
   }
 
+  /// Whether some stream may have named this id: false is certain.
+  public func mayKnow(_ previousOriginalTransactionId: String) -> Bool {
+    names.withLock { $0.count >= Self.maximum || $0[previousOriginalTransactionId] != nil }
+  }
+
   /// The streams that have named this id.
   public func of(_ previousOriginalTransactionId: String) -> Set<StreamKey> {
     names.withLock { $0[previousOriginalTransactionId] ?? [] }

@@ -14,6 +14,7 @@ extension LedgerReader {
   func successor(
     of key: StreamKey, _ question: Question, _ opened: Opened?
   ) throws(Failure) -> String? {
+    guard maySucceed(key.originalTransactionId) else { return nil }
     var candidates = try candidates(key, question, opened)
     if !isFollowing {
       for other in knownSuccessors(of: key.originalTransactionId) where candidates[other] == nil {
