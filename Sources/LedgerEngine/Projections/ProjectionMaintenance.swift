@@ -15,6 +15,8 @@ package final class ProjectionMaintenance {
   /// The order that was given to the writer: how many it had served, and in which state.
   private var ordered: (served: Int, state: ProjectionState, generation: Int)?
   private var check: ProjectionCheckUp?
+  /// `LiveProjection.commits` when some rows were checked last.
+  private var checkedAtCommit = 0
   /// When the next check begins, nanoseconds of the monotonic clock.
   private var nextCheck: Int64 = 0
   /// How often in turn a file was built and found damaged again, or could not be built; a check
@@ -147,7 +149,8 @@ package final class ProjectionMaintenance {
   private static let checkPause: Int64 = 10_000_000_000
   private static let checkPauseFactor: Int64 = 500
 
-  /// Checks some rows, and pauses nine times as long as that took.
+  /// Checks some rows, and pauses nine times as long as that took; 99 times while notifications
+  /// come, which the processor is for.
   private func examine(_ live: LiveProjection.Snapshot) -> Int32 {
     let start = Clock.monotonicNanoseconds()
     if check?.generation != live.generation { check = nil }
@@ -160,7 +163,11 @@ package final class ProjectionMaintenance {
       let isComplete = try check?.advance() ?? true
       let end = Clock.monotonicNanoseconds()
       check?.work += end - start
-      guard isComplete else { return Self.milliseconds(9 * (end - start)) }
+      let commits = ledger.liveProjection.commits
+      defer { checkedAtCommit = commits }
+      guard isComplete else {
+        return Self.milliseconds((commits == checkedAtCommit ? 9 : 99) * (end - start))
+      }
       failures = 0
       nextCheck = end + max(Self.checkPause, Self.checkPauseFactor * (check?.work ?? 0))
       check = nil
