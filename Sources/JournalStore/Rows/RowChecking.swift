@@ -9,6 +9,9 @@ extension ProjectionReader {
   /// - Throws: `StoreError.corrupt` when it is damaged, otherwise what SQLite reports.
   public func isIndexed(_ key: StreamKey) throws(StoreError) -> Bool {
     guard let (stored, stream) = try stored(key) else { return false }
+    // Reads ask memory whether a row was succeeded, so that nothing else may read this page.
+    _ = try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
+      .bind(1, key.originalTransactionId).first { _ in true }
     let id = stored.id
     if let answer = stored.answer {
       try check(answer, of: stored, stream)
