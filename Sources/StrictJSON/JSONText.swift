@@ -1,4 +1,4 @@
-/// Reads and writes strings and integers of JSON text.
+/// Reads strings and integers of JSON text.
 enum JSONText {
   /// The value of a hexadecimal digit; nil for any other byte.
   static func hexDigit(_ byte: UInt8) -> UInt16? {
@@ -94,42 +94,6 @@ enum JSONText {
     case UInt8(ascii: "r"): 0x0D
     case UInt8(ascii: "t"): 0x09
     default: letter
-    }
-  }
-
-  /// Writes a string. Escapes only `"`, `\` and control characters: in their short form if JSON has
-  /// one, otherwise as `\u00xx` in lower case.
-  static func write(_ string: String, into bytes: inout [UInt8]) {
-    var string = string
-    bytes.append(UInt8(ascii: "\""))
-    string.withUTF8 { text in
-      var written = 0
-      for (index, byte) in text.enumerated() where isEscaped(byte) {
-        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<index]))
-        escape(byte, into: &bytes)
-        written = index + 1
-      }
-      bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written...]))
-    }
-    bytes.append(UInt8(ascii: "\""))
-  }
-
-  private static func isEscaped(_ byte: UInt8) -> Bool {
-    byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-  }
-
-  private static func escape(_ byte: UInt8, into bytes: inout [UInt8]) {
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-    case 0x08: bytes += "\\b".utf8
-    case 0x0C: bytes += "\\f".utf8
-    case 0x0A: bytes += "\\n".utf8
-    case 0x0D: bytes += "\\r".utf8
-    case 0x09: bytes += "\\t".utf8
-    default:
-      bytes += "\\u00".utf8
-      bytes.append(UInt8(ascii: "0") + byte >> 4)
-      bytes.append(Array("0123456789abcdef".utf8)[Int(byte & 15)])
     }
   }
 }
