@@ -108,7 +108,7 @@ CREATE TABLE entitlement_span (
 
 -- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
 CREATE TABLE token (
-  kind INTEGER NOT NULL CHECK (kind IN (1, 2, 3)),
+  kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 3),
   value TEXT NOT NULL,
   entitlement_id INTEGER NOT NULL,
   PRIMARY KEY (kind, value, entitlement_id)
