@@ -91,7 +91,7 @@ public struct EntitlementRow: Sendable, Equatable {
     commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
     previousOriginalTransactionId = state.previousOriginalTransactionId
     revokedAt = periods.revokedAt
-    lasting = periods.head.flatMap { Lasting(periods.registers[$0].transaction) }
+    lasting = periods.head.flatMap { Lasting(periods.registers[$0].held) }
     guard !state.isEmpty else { return }
     var evaluator = StatusEvaluator(periods, renewal, code: state.status?.status)
     var known = [Int?](repeating: nil, count: periods.registers.count)
@@ -101,7 +101,7 @@ public struct EntitlementRow: Sendable, Equatable {
       if let index = span.purchase {
         if known[index] == nil {
           known[index] = purchases.count
-          purchases.append(Purchase(periods.registers[index].transaction))
+          purchases.append(Purchase(periods.registers[index].held))
         }
         span.purchase = known[index]
       }
@@ -150,13 +150,8 @@ public struct EntitlementRow: Sendable, Equatable {
   }
 
   private func spanIndex(at time: Int64) -> Int? {
-    var low = 0
-    var high = spans.count
-    while low < high {
-      let middle = (low + high) / 2
-      if spans[middle].from <= time { low = middle + 1 } else { high = middle }
-    }
-    return low > 0 ? low - 1 : nil
+    let begun = spans.partitionPoint { $0.from <= time }
+    return begun > 0 ? begun - 1 : nil
   }
 
   /// The product of the next renewal, if it is another one. Compares bytes.
@@ -179,11 +174,11 @@ public struct EntitlementRow: Sendable, Equatable {
 extension EntitlementRow.Lasting {
   /// Nil if a configured duration does not apply. V1 does not give the product type; there a
   /// configured duration implies it.
-  fileprivate init?(_ transaction: Transaction) {
-    guard transaction.expiresDate == nil, let product = transaction.productId,
-      transaction.type ?? "Non-Renewing Subscription" == "Non-Renewing Subscription"
+  fileprivate init?(_ held: StreamState.TransactionRegister.Held) {
+    guard held.transaction.expiresDate == nil, let product = held.transaction.productId,
+      held.transaction.type ?? "Non-Renewing Subscription" == "Non-Renewing Subscription"
     else { return nil }
-    self.init(productId: product, from: transaction.purchaseDate)
+    self.init(productId: product, from: held.transaction.purchaseDate)
   }
 }
 

@@ -60,14 +60,14 @@ extension StreamState {
   public mutating func evolve(_ event: FoldEvent) {
     eventCount += 1
     foldLastEvent(event)
-    for transaction in event.transactions { fold(transaction, of: event) }
+    for index in event.transactions.indices { fold(transaction: index, of: event) }
     if let renewal = event.renewal { fold(renewal, of: event) }
     if let code = event.status, (1...5).contains(code) { fold(status: code, of: event) }
   }
 
   private mutating func foldLastEvent(_ event: FoldEvent) {
-    if let last = lastEvent,
-      (last.signedDate, last.uuid) >= (event.signedDate, event.uuid)
+    if let signed = lastEvent?.signedDate, let uuid = lastEvent?.uuid,
+      (signed, uuid) >= (event.signedDate, event.uuid)
     {
       return
     }
@@ -76,28 +76,23 @@ extension StreamState {
       subtype: event.subtype, signedDate: event.signedDate)
   }
 
-  private mutating func fold(_ transaction: Transaction, of event: FoldEvent) {
+  /// - Parameter index: of one of the event's transactions, which are not copied: each has sixteen
+  ///   strings.
+  private mutating func fold(transaction index: Int, of event: FoldEvent) {
     let key = event.key(
-      signed: transaction.signedDate, isRevoked: transaction.revocationDate != nil)
-    let id = transaction.transactionId
-    transactions[id, default: TransactionRegister(key: key, transaction: transaction)]
-      .fold(transaction, key, of: event)
-    if let previous = transaction.previousOriginalTransactionId { fold(previous: previous) }
-  }
-
-  private mutating func fold(previous id: String) {
-    let index =
-      previousOriginalTransactionIds.firstIndex { !$0.utf8.lexicographicallyPrecedes(id.utf8) }
-      ?? previousOriginalTransactionIds.endIndex
-    let isKnown =
-      index < previousOriginalTransactionIds.endIndex
-      && previousOriginalTransactionIds[index].utf8.elementsEqual(id.utf8)
-    if !isKnown { previousOriginalTransactionIds.insert(id, at: index) }
+      signed: event.transactions[index].signedDate,
+      isRevoked: event.transactions[index].revocationDate != nil)
+    let id = event.transactions[index].transactionId
+    let previous = event.transactions[index].previousOriginalTransactionId
+    transactions[
+      id, default: TransactionRegister(key: key, held: .init(event.transactions[index]))
+    ].fold(transaction: index, key, of: event)
+    if let previous { Self.insert(previous, into: &previousOriginalTransactionIds) }
   }
 
   private mutating func fold(_ info: RenewalInfo, of event: FoldEvent) {
     let key = event.key(signed: info.signedDate, isRevoked: false)
-    if let renewal, renewal.key >= key { return }
+    if let known = renewal?.key, known >= key { return }
     renewal = RenewalRegister(key: key, renewal: info)
   }
 
@@ -109,18 +104,19 @@ extension StreamState {
 
 extension StreamState.TransactionRegister {
   fileprivate mutating func fold(
-    _ transaction: Transaction, _ key: StreamState.Key, of event: FoldEvent
+    transaction index: Int, _ key: StreamState.Key, of event: FoldEvent
   ) {
     if key > self.key {
       self.key = key
-      self.transaction = transaction
+      held = Held(event.transactions[index])
     }
+    let signed = event.transactions[index].signedDate
     if event.version == 1 {
-      first = min(first ?? .max, transaction.signedDate)
-      if event.notificationType == "REFUND_REVERSED" {
-        clear = max(clear ?? .min, transaction.signedDate)
-      }
-    } else if let date = transaction.revocationDate, !transaction.isUpgraded {
+      first = min(first ?? .max, signed)
+      if event.notificationType == "REFUND_REVERSED" { clear = max(clear ?? .min, signed) }
+    } else if let date = event.transactions[index].revocationDate,
+      !event.transactions[index].isUpgraded
+    {
       // With is_upgraded, the cancellation date is that of the upgrade, not of a refund.
       cancel = min(cancel ?? .max, date)
     }

@@ -1,5 +1,18 @@
 import AppStore
 
+extension Array {
+  /// How many elements at the start satisfy `isBefore`, which none after them does.
+  func partitionPoint(_ isBefore: (Element) -> Bool) -> Int {
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if isBefore(self[middle]) { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
 extension Int64 {
   /// The sum, or the maximum or minimum of Int64 if it overflows: dates come from outside, and the
   /// fold must not trap.
@@ -56,8 +69,8 @@ struct Periods {
     let purchases = Purchases(registers, revocations)
     let all = registers.indices.map { index in
       Period(
-        start: registers[index].transaction.purchaseDate,
-        expires: registers[index].transaction.expiresDate, revocation: revocations[index],
+        start: registers[index].held.transaction.purchaseDate,
+        expires: registers[index].held.transaction.expiresDate, revocation: revocations[index],
         end: Self.end(of: registers[index], at: index, revocations[index], among: purchases))
     }
     self.registers = registers
@@ -100,13 +113,7 @@ struct Periods {
 
   /// How many of these ascending times are not after `time`.
   fileprivate static func begun(_ starts: [Int64], by time: Int64) -> Int {
-    var low = 0
-    var high = starts.count
-    while low < high {
-      let middle = (low + high) / 2
-      if starts[middle] <= time { low = middle + 1 } else { high = middle }
-    }
-    return low
+    starts.partitionPoint { $0 <= time }
   }
 
   /// Computed from the back: by the latest end of the first n periods further ones may have begun,
@@ -123,7 +130,8 @@ struct Periods {
   /// From when a transaction is revoked; nil if it is not. A reversal voids every revocation dated
   /// before it; a later refund counts again.
   static func revocation(of register: Register) -> Int64? {
-    let date = register.key.version == 1 ? register.transaction.revocationDate : register.cancel
+    let date =
+      register.key.version == 1 ? register.held.transaction.revocationDate : register.cancel
     guard let date, date > register.clear ?? .min else { return nil }
     return date
   }
@@ -131,8 +139,8 @@ struct Periods {
   private static func end(
     of register: Register, at index: Int, _ revocation: Int64?, among purchases: Purchases
   ) -> Int64 {
-    guard !register.transaction.isUpgraded else { return .min }
-    let end = min(register.transaction.expiresDate ?? .max, revocation ?? .max)
+    guard !register.held.transaction.isUpgraded else { return .min }
+    let end = min(register.held.transaction.expiresDate ?? .max, revocation ?? .max)
     return min(end, purchases.firstToSupersede(register, at: index) ?? .max)
   }
 }
@@ -148,10 +156,10 @@ private struct Purchases {
   /// - Parameter registers: sorted by purchase date.
   init(_ registers: [Periods.Register], _ revocations: [Int64?]) {
     for (index, register) in registers.enumerated() {
-      let start = register.transaction.purchaseDate
+      let start = register.held.transaction.purchaseDate
       let isVoid = revocations[index].map { $0 <= start } ?? false
-      guard !isVoid, register.transaction.transactionReason != "RENEWAL" else { continue }
-      if register.transaction.transactionReason == nil {
+      guard !isVoid, register.held.transaction.transactionReason != "RENEWAL" else { continue }
+      if register.held.transaction.transactionReason == nil {
         startsWithoutReason.append(start)
       } else {
         starts.append(start)
@@ -166,13 +174,13 @@ private struct Purchases {
   /// even if it was to begin later. A transaction without a transactionReason counts as a purchase
   /// if it begins more than a day before its predecessor's end.
   func firstToSupersede(_ register: Periods.Register, at index: Int) -> Int64? {
-    let begins = register.transaction.purchaseDate
+    let begins = register.held.transaction.purchaseDate
     var next = Periods.begun(starts, by: min(begins, register.first ?? .max))
     // A purchase that was charged before it began is found here itself: it does not end itself.
     if next < indices.count, indices[next] == index { next += 1 }
     let other = next < starts.count ? starts[next] : nil
     let early = Periods.begun(startsWithoutReason, by: begins)
-    let limit = register.transaction.expiresDate?.advanced(orBoundBy: -Periods.day) ?? .max
+    let limit = register.held.transaction.expiresDate?.advanced(orBoundBy: -Periods.day) ?? .max
     guard early < startsWithoutReason.count, startsWithoutReason[early] < limit else {
       return other
     }
@@ -183,10 +191,13 @@ private struct Purchases {
 extension StreamState.TransactionRegister {
   /// The order of a row's periods: purchase date, register key, transaction id.
   package static func beginsEarlier(_ one: Self, _ other: Self) -> Bool {
-    let (a, b) = (one.transaction, other.transaction)
-    if a.purchaseDate != b.purchaseDate { return a.purchaseDate < b.purchaseDate }
+    let (begins, otherBegins) = (
+      one.held.transaction.purchaseDate, other.held.transaction.purchaseDate
+    )
+    if begins != otherBegins { return begins < otherBegins }
     if one.key != other.key { return one.key < other.key }
-    return a.transactionId.utf8.lexicographicallyPrecedes(b.transactionId.utf8)
+    return one.held.transaction.transactionId.utf8.lexicographicallyPrecedes(
+      other.held.transaction.transactionId.utf8)
   }
 }
 

@@ -1,6 +1,6 @@
 public import AppStore
 
-/// What a row shows of a transaction.
+/// What a row shows of a held.transaction.
 public struct Purchase: Sendable, Equatable {
   /// The offer that the transaction was bought with, in Apple's words.
   public struct Offer: Sendable, Hashable {
@@ -53,20 +53,23 @@ public struct Purchase: Sendable, Equatable {
     self.startsAt = startsAt
   }
 
-  init(_ transaction: Transaction) {
+  /// - Parameter held: not a `Transaction`, which would be copied.
+  init(_ held: StreamState.TransactionRegister.Held) {
     self.init(
-      transactionId: transaction.transactionId, productType: transaction.type,
-      ownership: transaction.inAppOwnershipType,
-      subscriptionGroupId: transaction.subscriptionGroupIdentifier,
-      startsAt: transaction.purchaseDate)
-    appAccountToken = transaction.appAccountToken
-    appTransactionId = transaction.appTransactionId
-    offer = transaction.offerType.map {
+      transactionId: held.transaction.transactionId, productType: held.transaction.type,
+      ownership: held.transaction.inAppOwnershipType,
+      subscriptionGroupId: held.transaction.subscriptionGroupIdentifier,
+      startsAt: held.transaction.purchaseDate)
+    appAccountToken = held.transaction.appAccountToken
+    appTransactionId = held.transaction.appTransactionId
+    offer = held.transaction.offerType.map {
       Offer(
-        type: $0, identifier: transaction.offerIdentifier,
-        discountType: transaction.offerDiscountType, period: transaction.offerPeriod)
+        type: $0, identifier: held.transaction.offerIdentifier,
+        discountType: held.transaction.offerDiscountType, period: held.transaction.offerPeriod)
     }
-    price = transaction.price.map { Price(milliunits: $0, currency: transaction.currency) }
-    commitment = transaction.commitment
+    price = held.transaction.price.map {
+      Price(milliunits: $0, currency: held.transaction.currency)
+    }
+    commitment = held.transaction.commitment
   }
 }

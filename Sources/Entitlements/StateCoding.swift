@@ -12,13 +12,12 @@ extension StreamState {
   /// The encoding of all registers.
   public func encoded() -> [UInt8] { encoded(Periods(self)) }
 
-  func encoded(_ periods: Periods) -> [UInt8] {
+  func encoded(_ periods: consuming Periods) -> [UInt8] {
     var state = self
-    var registers = periods.registers
     var writer = StateWriter()
     // Nothing throws here: a writer accepts every value, and the fold makes none that `visit`
     // refuses.
-    try? state.visit(&registers, &writer)
+    try? state.visit(&periods.registers, &writer)
     return writer.bytes
   }
 
@@ -73,7 +72,7 @@ extension StreamState {
       try coder.text(&id)
     }
     try Self.requireAscending(previousOriginalTransactionIds)
-    let blank = TransactionRegister(key: Key(), transaction: Transaction())
+    let blank = TransactionRegister(key: Key(), held: .init(Transaction()))
     try coder.list(&registers, blank) { (register, coder) throws(StateDamage) in
       try register.visit(&coder)
     }
@@ -139,7 +138,7 @@ extension StreamState.TransactionRegister {
     // A copy: writing it back takes a new object, which only a reader needs.
     var transaction = transaction
     try transaction.visit(&coder)
-    if coder is StateReader { self.transaction = transaction }
+    if coder is StateReader { held = Held(transaction) }
     try key.visit(&coder, from: transaction.signedDate)
     try coder.optional(&first, from: key.signed)
     try coder.optional(&clear, from: key.signed)

@@ -116,15 +116,7 @@ public struct StreamProgress {
   }
 
   /// The index in `order` of the first transaction that begins at `time` or later.
-  private func index(from time: Int64) -> Int {
-    var low = 0
-    var high = order.count
-    while low < high {
-      let middle = (low + high) / 2
-      if order[middle].start < time { low = middle + 1 } else { high = middle }
-    }
-    return low
-  }
+  private func index(from time: Int64) -> Int { order.partitionPoint { $0.start < time } }
 
   // MARK: Answers
 

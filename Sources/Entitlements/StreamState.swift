@@ -40,7 +40,8 @@ public struct StreamState: Sendable, Equatable {
   /// All registers of one transactionId.
   public struct TransactionRegister: Sendable, Equatable {
     public var key: Key
-    private var held: Held
+    /// What `transaction` returns without a copy.
+    var held: Held
     /// The earliest signedDate seen for it in V2, ms; nil before any.
     public var first: Int64?
     /// The latest signedDate of a REFUND_REVERSED for it, ms: revocations up to then are void.
@@ -48,19 +49,16 @@ public struct StreamState: Sendable, Equatable {
     /// V1: the earliest cancellation date seen for it, ms.
     public var cancel: Int64?
 
-    init(key: Key, transaction: Transaction) {
+    init(key: Key, held: Held) {
       self.key = key
-      held = Held(transaction)
+      self.held = held
     }
 
-    public var transaction: Transaction {
-      get { held.transaction }
-      set { held = Held(newValue) }
-    }
+    public var transaction: Transaction { held.transaction }
 
     /// A class, so that copying a register copies a reference: registers are copied, sorted and
     /// moved far more often than one changes, and a transaction has sixteen strings.
-    private final class Held: Sendable, Equatable {
+    final class Held: Sendable, Equatable {
       let transaction: Transaction
 
       init(_ transaction: Transaction) { self.transaction = transaction }
@@ -126,12 +124,12 @@ public struct StreamState: Sendable, Equatable {
 
   /// Every app account token in the stream's registers, sorted by bytes.
   public var accountTokens: [String] {
-    distinct(and: renewal?.renewal.appAccountToken) { $0.appAccountToken }
+    distinct(and: renewal?.renewal.appAccountToken) { $0.transaction.appAccountToken }
   }
 
   /// Every app transaction id in the stream's registers, sorted by bytes.
   public var appTransactionIds: [String] {
-    distinct(and: renewal?.renewal.appTransactionId) { $0.appTransactionId }
+    distinct(and: renewal?.renewal.appTransactionId) { $0.transaction.appTransactionId }
   }
 
   /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction
@@ -139,9 +137,9 @@ public struct StreamState: Sendable, Equatable {
   public var previousOriginalTransactionId: String? {
     guard !previousOriginalTransactionIds.isEmpty else { return nil }
     return transactions.values
-      .filter { $0.transaction.previousOriginalTransactionId != nil }
+      .filter { $0.held.transaction.previousOriginalTransactionId != nil }
       .max { $0.key < $1.key }?
-      .transaction.previousOriginalTransactionId
+      .held.transaction.previousOriginalTransactionId
   }
 
   /// The same state with seq 0: nothing else in it depends on the order of arrival.
@@ -153,7 +151,7 @@ public struct StreamState: Sendable, Equatable {
 
   /// The distinct values of all transactions and one more, sorted by bytes.
   private func distinct(
-    and other: String?, _ value: (Transaction) -> String?
+    and other: String?, _ value: (TransactionRegister.Held) -> String?
   ) -> [String] {
     // By bytes: `String` calls two encodings of one accented letter equal, and which of them stayed
     // would depend on the order of a dictionary (promise 6).
@@ -164,20 +162,17 @@ public struct StreamState: Sendable, Equatable {
       guard let text else { return }
       if let last, last.utf8.elementsEqual(text.utf8) { return }
       last = text
-      var (low, high) = (0, found.count)
-      while low < high {
-        let middle = (low + high) / 2
-        if found[middle].utf8.lexicographicallyPrecedes(text.utf8) {
-          low = middle + 1
-        } else {
-          high = middle
-        }
-      }
-      let isKnown = low < found.count && found[low].utf8.elementsEqual(text.utf8)
-      if !isKnown { found.insert(text, at: low) }
+      Self.insert(text, into: &found)
     }
-    for register in transactions.values { add(value(register.transaction)) }
+    for register in transactions.values { add(value(register.held)) }
     add(other)
     return found
+  }
+
+  /// Inserts a text into texts that are sorted by bytes, unless it is there.
+  static func insert(_ text: String, into sorted: inout [String]) {
+    let index = sorted.partitionPoint { $0.utf8.lexicographicallyPrecedes(text.utf8) }
+    let isKnown = index < sorted.count && sorted[index].utf8.elementsEqual(text.utf8)
+    if !isKnown { sorted.insert(text, at: index) }
   }
 }

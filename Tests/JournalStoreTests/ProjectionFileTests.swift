@@ -61,12 +61,22 @@ import Testing
     _ = lock.path
   }
 
+  private func add(
+    _ row: FoldedStream, before next: Int64, events: Int64, to projection: Projection
+  ) throws {
+    var built = BuiltStreams(before: next)
+    built.rows = [StatePacker().pack(row)]
+    built.events = events
+    var rest = [built]
+    try projection.addBuilt { rest.popLast() }
+  }
+
   @Test func `an interrupted build continues where it stopped`() throws {
     let scratch = try Scratch()
     let path = scratch.folder.buildingProjection(1)
     let build = try Projection.Build(through: 7, hash: hash(7))
     let first = try Projection.create(path, identity, toBuild: build)
-    try first.add(built: [StatePacker().pack(row(1, 1))], before: 2, events: 3)
+    try add(row(1, 1), before: 2, events: 3, to: first)
     #expect(try ProjectionList.read(scratch.folder).live == nil)
     #expect(try condition(path, identity) == .unfinished)
     #expect(try condition(path, identity, head: 6) == .ahead(foldedThrough: 7))
@@ -77,7 +87,7 @@ import Testing
     let second = try Projection.open(path)
     #expect(second.build?.nextStream == 2 && second.build?.events == 3)
     #expect(second.foldedThrough == 0)
-    try second.add(built: [StatePacker().pack(row(2, 2))], before: 3, events: 4)
+    try add(row(2, 2), before: 3, events: 4, to: second)
     try second.finishBuilding()
     #expect(second.foldedThrough == 7 && second.build == nil)
     try second.close()

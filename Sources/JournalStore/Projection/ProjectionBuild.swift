@@ -55,21 +55,21 @@ extension Projection {
 
   /// Adds the rows of streams and stores the progress, in one SQL transaction.
   ///
-  /// - Parameters:
-  ///   - nextStream: the first stream that is still to be built.
-  ///   - events: the number of events that are folded into these rows.
+  /// - Parameter next: the next streams in the order of the journal; nil ends the transaction.
   /// - Throws: `StoreError.sql` when the projection is not being built, otherwise what SQLite
-  ///   reports. Nothing was written then.
-  public func add(
-    built streams: [PackedStream], before nextStream: Int64, events: Int64
+  ///   reports and what `next` throws. Nothing was written then.
+  public func addBuilt(
+    _ next: () throws(StoreError) -> BuiltStreams?
   ) throws(StoreError) {
     guard var build else { throw .sql("nothing is being built in \(path)") }
-    build.nextStream = nextStream
-    build.events += events
     try atomically { (_, meta) throws(StoreError) in
-      // A build writes each stream once, and the index of the key would refuse a second row.
-      let now = clock()
-      for stream in streams { try write(stream, over: nil, at: now) }
+      while let built = try next() {
+        // A build writes each stream once, and the index of the key would refuse a second row.
+        let now = clock()
+        for stream in built.rows { try write(stream, over: nil, at: now) }
+        build.nextStream = built.next
+        build.events += built.events
+      }
       try meta.set(.buildNext, build.nextStream)
       try meta.set(.buildEvents, build.events)
     }
@@ -100,4 +100,15 @@ extension Projection {
     foldedThrough = build.through
     self.build = nil
   }
+}
+
+/// The rows of some streams, for `Projection.addBuilt`.
+public struct BuiltStreams: Sendable {
+  public var rows: [PackedStream] = []
+  /// The number of events that are folded into them.
+  public var events: Int64 = 0
+  /// The first stream that is still to be built.
+  let next: Int64
+
+  public init(before next: Int64) { self.next = next }
 }

@@ -54,7 +54,9 @@ public struct FoldedStream: Sendable, Equatable {
 
 /// A stream as it is written: what takes time is done, on any thread.
 public struct PackedStream: Sendable {
-  public let stream: FoldedStream
+  let projected: ProjectedRow
+  /// `FoldedStream.ids`.
+  let ids: [[String]]
   /// The state, compressed.
   let state: [UInt8]
   let sums: RowSums

@@ -16,21 +16,21 @@ extension Projection {
   public func write(
     _ packed: PackedStream, over reference: RowReference?, at now: Int64
   ) throws(StoreError) -> RowReference {
-    let (connection, stream) = (try connection(), packed.stream)
-    guard let app = try reading.values.id(of: AppKey(stream.key), adding: true) else {
+    let (connection, projected) = (try connection(), packed.projected)
+    guard let app = try reading.values.id(of: AppKey(projected.key), adding: true) else {
       throw .corrupt("the app of a row is missing")
     }
     evaluatedAt = max(evaluatedAt, now)
-    let answer = try answer(of: stream.row, app, at: now)
+    let answer = try answer(of: projected.row, app, at: now)
     let id = try writeRow(packed, app, answer, over: reference, connection)
     try writeSpans(of: id, packed, app, replacing: reference?.spans ?? [], connection)
-    if !SameBytes.are(reference?.ids ?? [[], [], []], stream.ids) {
-      try writeIds(stream.ids, replacing: reference?.ids, of: id, connection)
+    if !SameBytes.are(reference?.ids ?? [[], [], []], packed.ids) {
+      try writeIds(packed.ids, replacing: reference?.ids, of: id, connection)
     }
     if let reference { digest.remove(reference.share) }
     digest.add(packed.share)
     return RowReference(
-      id: id, ids: stream.ids, share: packed.share, spans: packed.sums.spans)
+      id: id, ids: packed.ids, share: packed.share, spans: packed.sums.spans)
   }
 
   /// What a row answers at a time, as columns; nil if it has no span.
@@ -49,13 +49,13 @@ extension Projection {
     over reference: RowReference?, _ connection: SQLiteConnection
   ) throws(StoreError) -> Int64 {
     func run(_ sql: String) throws(StoreError) -> Bool {
-      let (stream, statement) = (packed.stream, try connection.statement(sql))
-      statement.bind(1, reference?.id).bind(2, app).bind(3, stream.key.originalTransactionId)
-        .bind(4, answer?.status).bind(5, answer?.product).bind(6, stream.broken)
+      let (projected, statement) = (packed.projected, try connection.statement(sql))
+      statement.bind(1, reference?.id).bind(2, app).bind(3, projected.key.originalTransactionId)
+        .bind(4, answer?.status).bind(5, answer?.product).bind(6, projected.broken)
       var binder = ColumnBinder(statement: statement, index: 7)
-      stream.row.visitColumns(stream.row.lastIds, &binder)
+      projected.row.visitColumns(projected.row.lastIds, &binder)
       try statement.bind(23, answer?.from).bind(24, answer?.until).bind(25, packed.checksum)
-        .bind(26, stream.row.lastEvent?.seq).bind(27, packed.state).run()
+        .bind(26, projected.row.lastEvent?.seq).bind(27, packed.state).run()
       return connection.changes == 1
     }
     guard let reference else {
@@ -108,7 +108,7 @@ extension Projection {
     of id: Int64, _ packed: PackedStream, _ app: Int64, replacing before: [RowSums.Span],
     _ connection: SQLiteConnection
   ) throws(StoreError) {
-    let (row, spans) = (packed.stream.row, packed.sums.spans)
+    let (row, spans) = (packed.projected.row, packed.sums.spans)
     let ids = row.lastIds
     var old = before[...]
     for (index, span) in spans.enumerated() {

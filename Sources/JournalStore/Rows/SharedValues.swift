@@ -19,10 +19,21 @@ final class SharedValues {
     }
   }
 
+  /// A value and its sum. A class, because reading a row copies it for each span.
+  final class Stored<Value> {
+    let value: Value
+    let sum: Int64
+
+    init(_ value: Value, _ sum: Int64) {
+      self.value = value
+      self.sum = sum
+    }
+  }
+
   private let connection: SQLiteConnection
   private var apps: [Int64: AppKey] = [:]
-  private var products: [Int64: (value: Product, sum: Int64)] = [:]
-  private var offers: [Int64: (value: Purchase.Offer, sum: Int64)] = [:]
+  private var products: [Int64: Stored<Product>] = [:]
+  private var offers: [Int64: Stored<Purchase.Offer>] = [:]
   private var appIds: [AppKey: Int64] = [:]
   /// By all members as bytes: `String` calls two encodings of one accented letter equal.
   private var ids: [[UInt8]: Int64] = [:]
@@ -55,7 +66,7 @@ final class SharedValues {
   }
 
   /// A product and its sum.
-  func product(_ id: Int64) throws(StoreError) -> (value: Product, sum: Int64) {
+  func product(_ id: Int64) throws(StoreError) -> Stored<Product> {
     if let product = products[id] { return product }
     let found = try connection.statement(
       "SELECT product_id, product_type, subscription_group_id, ownership FROM product WHERE id = ?"
@@ -65,12 +76,13 @@ final class SharedValues {
         subscriptionGroupId: $0.optionalText(2), ownership: $0.optionalText(3))
     }
     guard let found else { throw .corrupt("the product of a span is missing") }
-    products[id] = (found, found.sum)
-    return (found, found.sum)
+    let product = Stored(found, found.sum)
+    products[id] = product
+    return product
   }
 
   /// An offer and its sum.
-  func offer(_ id: Int64) throws(StoreError) -> (value: Purchase.Offer, sum: Int64) {
+  func offer(_ id: Int64) throws(StoreError) -> Stored<Purchase.Offer> {
     if let offer = offers[id] { return offer }
     let found = try connection.statement(
       "SELECT type, identifier, discount_type, period FROM offer WHERE id = ?"
@@ -80,8 +92,9 @@ final class SharedValues {
         period: $0.optionalText(3))
     }
     guard let found else { throw .corrupt("the offer of a span is missing") }
-    offers[id] = (found, found.sum)
-    return (found, found.sum)
+    let offer = Stored(found, found.sum)
+    offers[id] = offer
+    return offer
   }
 
   // MARK: Ids

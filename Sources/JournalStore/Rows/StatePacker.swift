@@ -13,7 +13,7 @@ public final class StatePacker {
     let state = pack(stream.state)
     let sums = RowSums(stream.row)
     return PackedStream(
-      stream: stream, state: state, sums: sums,
+      projected: stream.projected, ids: stream.ids, state: state, sums: sums,
       checksum: state.withUnsafeBytes {
         sums.checksum(stream.key, stream.row.lastEvent?.seq, broken: stream.broken, state: $0)
       },

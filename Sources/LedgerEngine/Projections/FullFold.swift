@@ -13,14 +13,12 @@ struct FullFold: ~Copyable {
   private let lastStream: Int64
 
   /// Streams in a batch, which one thread folds.
-  private static let batchSize: Int64 = 256
-  /// Batches that are queued for each thread, so that none is idle while rows are written.
+  private static let batchSize: Int64 = 128
+  /// Batches that are requested in advance for each thread, so that none is idle while rows are
+  /// written.
   private static let queueDepth = 3
-  /// Rows per SQL transaction: the more, the fewer index pages are written several times.
-  private static let rowCount = 4096
-  /// Bytes of states at which rows are written even if they are fewer: it bounds memory where
-  /// histories are long.
-  private static let rowBytes = 16 << 20
+  /// Batches per SQL transaction: the more, the fewer index pages are written several times.
+  private static let batchesPerCommit: Int64 = 32
 
   private init(_ projection: Projection, _ workers: [Worker], lastStream: Int64) {
     self.projection = projection
@@ -41,70 +39,69 @@ struct FullFold: ~Copyable {
     var workers: [Worker] = []
     defer { for worker in workers { worker.end() } }
     for number in 0..<max(1, threads) {
-      workers.append(try Worker.start(folder, through: build.through, number: number))
+      workers.append(
+        try Worker.start(
+          folder, through: build.through, number: number,
+          capacity: max(1, threads) * queueDepth))
     }
     return try FullFold(projection, workers, lastStream: try journal.lastStreamId())
       .run(from: build.nextStream, progress)
   }
 
-  /// Hands out batches to the threads in turn and collects them in the same order, so that rows are
-  /// written in the order of streams.
+  /// Hands out each batch to the thread that has the fewest left, since the threads are not equally
+  /// fast, and collects the results in the order of streams, in which rows are written.
   private func run(
     from first: Int64, _ progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> Bool {
     let size = Self.batchSize
     let count = max(0, (lastStream - first + size) / size)
-    var requested: Int64 = 0
-    var rows: [PackedStream] = []
-    var bytes = 0
-    var events: Int64 = 0
+    var batch: Int64 = 0
+    /// Who folds each batch that was requested.
+    var requested: [Worker] = []
+    var events = projection.build?.events ?? 0
+    let through = projection.build?.through ?? 0
     var shouldContinue = true
-    for batch in 0..<count where shouldContinue {
-      while requested < min(count, batch + Int64(workers.count * Self.queueDepth)) {
-        let start = first + requested * size
-        worker(requested).request(start...min(lastStream, start + size - 1))
-        requested += 1
+    while shouldContinue, batch < count {
+      let end = min(count, batch + Self.batchesPerCommit)
+      try projection.addBuilt { () throws(StoreError) in
+        guard shouldContinue, batch < end else { return nil }
+        while requested.count < min(count, batch + Int64(workers.count * Self.queueDepth)) {
+          guard let worker = workers.min(by: { $0.backlog < $1.backlog }) else { return nil }
+          let start = first + Int64(requested.count) * size
+          worker.request(start...min(lastStream, start + size - 1))
+          requested.append(worker)
+        }
+        let built = try requested[Int(batch)].nextResult()
+        batch += 1
+        events += built.events
+        shouldContinue = progress(events, through)
+        return built
       }
-      let folded = try worker(batch).nextResult()
-      rows += folded.rows
-      events += folded.events
-      if let build = projection.build {
-        shouldContinue = progress(build.events + events, build.through)
-      }
-      bytes += folded.rows.reduce(0) { $0 + $1.stream.state.count }
-      let isFull = rows.count >= Self.rowCount || bytes >= Self.rowBytes
-      guard isFull || batch == count - 1 || !shouldContinue else { continue }
-      try projection.add(built: rows, before: folded.next, events: events)
       try projection.checkpointIfNeeded()
-      rows.removeAll(keepingCapacity: true)
-      (bytes, events) = (0, 0)
     }
     return shouldContinue
   }
 
-  private func worker(_ batch: Int64) -> Worker { workers[Int(batch) % workers.count] }
 }
 
 /// One thread of a full fold, with a journal reader of its own.
 private final class Worker: Sendable {
-  struct Folded: Sendable {
-    var rows: [PackedStream] = []
-    var events: Int64 = 0
-    /// The stream after the last of the batch.
-    let next: Int64
-  }
-
-  private let requests = BoundedQueue<ClosedRange<Int64>>(capacity: 16)
-  private let results = BoundedQueue<Result<Folded, StoreError>>(capacity: 16)
+  private let requests: BoundedQueue<ClosedRange<Int64>>
+  private let results: BoundedQueue<Result<BuiltStreams, StoreError>>
   private let ended = WakeupEvent()
   private let seq: Int64
 
-  private init(through seq: Int64) { self.seq = seq }
+  private init(through seq: Int64, capacity: Int) {
+    self.seq = seq
+    requests = BoundedQueue(capacity: capacity)
+    // And the error that ends the thread.
+    results = BoundedQueue(capacity: capacity + 1)
+  }
 
   static func start(
-    _ folder: DataFolder, through seq: Int64, number: Int
+    _ folder: DataFolder, through seq: Int64, number: Int, capacity: Int
   ) throws(StoreError) -> Worker {
-    let worker = Worker(through: seq)
+    let worker = Worker(through: seq, capacity: capacity)
     do throws(PlatformError) {
       _ = try Thread.start("fold \(number)") {
         Niceness.background.apply()
@@ -117,11 +114,14 @@ private final class Worker: Sendable {
     return worker
   }
 
+  /// The number of requests that it has not begun.
+  var backlog: Int { requests.count }
+
   /// Queues a range of streams; results come in the order of requests.
   func request(_ streams: ClosedRange<Int64>) { _ = requests.enqueue(streams) }
 
   /// Waits for the next result.
-  func nextResult() throws(StoreError) -> Folded {
+  func nextResult() throws(StoreError) -> BuiltStreams {
     guard let result = results.dequeue() else { throw .sql("a thread that folds has ended") }
     return try result.get()
   }
@@ -135,7 +135,7 @@ private final class Worker: Sendable {
 
   private func serve(_ folder: DataFolder) {
     do throws(StoreError) {
-      let (journal, packer) = (try JournalReader.open(folder), StatePacker())
+      let (journal, packer) = (try JournalReader.open(folder, isPassing: true), StatePacker())
       while let streams = requests.dequeue() {
         if !results.enqueue(.success(try fold(streams, journal, packer))) { break }
       }
@@ -147,8 +147,8 @@ private final class Worker: Sendable {
 
   private func fold(
     _ streams: ClosedRange<Int64>, _ journal: JournalReader, _ packer: StatePacker
-  ) throws(StoreError) -> Folded {
-    var folded = Folded(next: streams.upperBound + 1)
+  ) throws(StoreError) -> BuiltStreams {
+    var built = BuiltStreams(before: streams.upperBound + 1)
     var done: [(stream: Int64, state: StreamState, broken: String?)] = []
     var current: (stream: Int64, state: StreamState, broken: String?)?
     try journal.forEachPayload(ofStreams: streams, through: seq) { stream, payload in
@@ -161,13 +161,13 @@ private final class Worker: Sendable {
       } else if current?.broken == nil {
         current?.broken = ProjectionFolder.unreadable(payload.seq)
       }
-      folded.events += 1
+      built.events += 1
     }
     if let current { done.append(current) }
     for (stream, state, broken) in done {
       guard let key = try journal.streamKey(stream) else { continue }
-      folded.rows.append(packer.pack(FoldedStream(key, state, broken: broken)))
+      built.rows.append(packer.pack(FoldedStream(key, state, broken: broken)))
     }
-    return folded
+    return built
   }
 }
