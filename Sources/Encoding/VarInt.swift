@@ -3,7 +3,11 @@
 public enum VarInt {
   /// Appends `value`, which must not be negative.
   public static func append(_ value: Int, to bytes: inout [UInt8]) {
-    var rest = UInt64(value)
+    append(UInt64(value), to: &bytes)
+  }
+
+  public static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+    var rest = value
     while rest >= 0x80 {
       bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
       rest >>= 7
@@ -19,6 +23,19 @@ public enum VarInt {
     for shift in [0, 7, 14, 21] {
       guard let byte = bytes.popFirst() else { return nil }
       value |= Int(byte & 0x7F) << shift
+      if byte & 0x80 == 0 { return value }
+    }
+    return nil
+  }
+
+  /// Removes a number of up to ten groups from the start of `bytes`.
+  ///
+  /// - Returns: nil if the bytes end too early.
+  public static func readNumber(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
+    var value: UInt64 = 0
+    for shift in stride(from: UInt64(0), to: 64, by: 7) {
+      guard let byte = bytes.popFirst() else { return nil }
+      value |= UInt64(byte & 0x7F) << shift
       if byte & 0x80 == 0 { return value }
     }
     return nil

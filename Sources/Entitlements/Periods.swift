@@ -2,7 +2,7 @@ import AppStore
 
 extension Array {
   /// How many elements at the start satisfy `isBefore`, which none after them does.
-  func partitionPoint(_ isBefore: (Element) -> Bool) -> Int {
+  package func partitionPoint(_ isBefore: (Element) -> Bool) -> Int {
     var low = 0
     var high = count
     while low < high {

@@ -47,11 +47,11 @@ CREATE TABLE duration (
 ) STRICT, WITHOUT ROWID;
 
 -- What does not depend on time, and the answer as it was evaluated last.
--- checksum: over the columns that follow it and all spans. answer_*: status and product from
--- answer_from_ms until answer_until_ms (null: for ever); they are derived from the spans and not in
--- the checksum. app_account_token, app_transaction_id: of the last span; others store their own if
--- they differ. lasting_*: what a configured duration applies to. state: the fold's registers,
--- compressed. broken: why a fold failed (promise 9).
+-- checksum: over the columns that follow it. answer_*: status and product from answer_from_ms until
+-- answer_until_ms (null: for ever); they are derived from the spans and not in the checksum.
+-- app_account_token, app_transaction_id: of the last span; others store their own if they differ.
+-- lasting_*: what a configured duration applies to. broken: why a fold failed (promise 9). spans:
+-- when each span begins, and its checksum. state: the fold's registers, compressed.
 CREATE TABLE entitlement (
   id INTEGER PRIMARY KEY,
   app_id INTEGER NOT NULL,
@@ -79,12 +79,13 @@ CREATE TABLE entitlement (
   app_transaction_id TEXT,
   previous_original_transaction_id TEXT,
   broken TEXT,
+  spans BLOB NOT NULL,
   state BLOB NOT NULL
 ) STRICT;
 
 -- One answer, from from_ms (the first: the least integer) until the next span begins.
--- continues: expires_at_ms is that of the next span. app_account_token, app_transaction_id: null is
--- that of the entitlement, 0 is none.
+-- starts_at_ms: null is from_ms. expiry: it expires 0 at expires_at_ms, 1 with the next span, 2 at
+-- from_ms. app_account_token, app_transaction_id: null is that of the entitlement, 0 is none.
 CREATE TABLE entitlement_span (
   entitlement_id INTEGER NOT NULL,
   from_ms INTEGER NOT NULL,
@@ -92,7 +93,7 @@ CREATE TABLE entitlement_span (
   product INTEGER NOT NULL,
   transaction_id TEXT,
   starts_at_ms INTEGER,
-  continues INTEGER NOT NULL,
+  expiry INTEGER NOT NULL,
   expires_at_ms INTEGER,
   gap INTEGER NOT NULL,
   price_milliunits INTEGER,
@@ -122,10 +123,10 @@ CREATE INDEX entitlement_previous ON entitlement (previous_original_transaction_
   WHERE previous_original_transaction_id IS NOT NULL;
 
 CREATE VIEW span AS
-SELECT s.*, coalesce(s.expires_at_ms, CASE WHEN s.continues THEN (
-    SELECT n.expires_at_ms FROM entitlement_span n
-    WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms AND NOT n.continues
-    ORDER BY n.from_ms LIMIT 1) END) AS paid_through_ms,
+SELECT s.*, CASE s.expiry WHEN 0 THEN s.expires_at_ms WHEN 2 THEN s.from_ms ELSE (
+    SELECT iif(n.expiry = 2, n.from_ms, n.expires_at_ms) FROM entitlement_span n
+    WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms AND n.expiry <> 1
+    ORDER BY n.from_ms LIMIT 1) END AS paid_through_ms,
   (SELECT min(n.from_ms) FROM entitlement_span n
     WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms) AS to_ms
 FROM entitlement_span s;
@@ -135,7 +136,8 @@ WITH clock AS MATERIALIZED (
   SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
 )
 SELECT a.environment, a.bundle_id, e.original_transaction_id, s.transaction_id, p.product_id,
-  p.product_type, p.ownership, t.name AS status, t.gives_access, s.starts_at_ms,
+  p.product_type, p.ownership, t.name AS status, t.gives_access,
+  iif(s.transaction_id IS NULL, NULL, coalesce(s.starts_at_ms, s.from_ms)) AS starts_at_ms,
   coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms,
   e.grace_period_expires_at_ms, e.revoked_at_ms, e.auto_renew,
   CASE WHEN e.auto_renew AND e.renewal_product_id IS NOT p.product_id THEN e.renewal_product_id END

@@ -150,13 +150,15 @@ public final class ProjectionReader {
   public func rows(
     withPreviousOriginalTransactionId id: String
   ) throws(StoreError) -> [ProjectedRow] {
-    // Called for every row that is read, and nearly no row has a successor: so the index is checked
-    // first.
-    let isNamed = try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
-      .bind(1, id).first { _ in true }
-    guard isNamed == true else { return [] }
-    return try rows(
-      .previousOriginalTransactionId, id, after: nil, Self.maximumSuccessors)
+    // Nearly no row has a successor: so the index is checked first.
+    guard try isPredecessor(id) else { return [] }
+    return try rows(.previousOriginalTransactionId, id, after: nil, Self.maximumSuccessors)
+  }
+
+  /// Whether a row has named this id as its predecessor.
+  func isPredecessor(_ id: String) throws(StoreError) -> Bool {
+    try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
+      .bind(1, id).first { _ in true } ?? false
   }
 
   /// The kinds of ids that rows can be found by, as the table `token` numbers them.

@@ -10,8 +10,7 @@ extension ProjectionReader {
   public func isIndexed(_ key: StreamKey) throws(StoreError) -> Bool {
     guard let (stored, stream) = try stored(key) else { return false }
     // Reads ask memory whether a row was succeeded, so that nothing else may read this page.
-    _ = try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
-      .bind(1, key.originalTransactionId).first { _ in true }
+    _ = try isPredecessor(key.originalTransactionId)
     let id = stored.id
     if let answer = stored.answer {
       try check(answer, of: stored, stream)

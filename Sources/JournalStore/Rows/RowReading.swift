@@ -32,7 +32,7 @@ struct RowReading {
     var until: Int64?
   }
 
-  /// Which spans of a row are made. All are read, for the checksum.
+  /// Which spans of a row are read.
   enum Spans {
     case all
     case none
@@ -47,7 +47,7 @@ struct RowReading {
     e.previous_original_transaction_id, e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type,
     e.last_subtype, e.last_signed_date_ms, e.auto_renew, e.renewal_product_id,
     e.grace_period_expires_at_ms, e.price_increase, e.commitment_auto_renew, e.revoked_at_ms,
-    e.app_account_token, e.app_transaction_id
+    e.app_account_token, e.app_transaction_id, e.spans
     """
 
   /// Those of `columns` that `EntitlementRow.visitColumns` adds.
@@ -65,14 +65,15 @@ struct RowReading {
     var found = Self.columns(row)
     var columns = Checksum()
     for column in Self.content { row.add(column, to: &columns) }
-    let ids = EntitlementRow.LastIds(
-      token: row.optionalText(25), appTransaction: row.optionalText(26))
-    let sums = RowSums(columns, try readSpans(of: id, spans, ids, into: &found))
+    let sums = RowSums(columns, try RowSums.spans(decoding: row.bytes(27)))
     let broken = row.optionalText(5)
     let checksum = row.withBytes(6) {
       sums.checksum(key, row.optionalInt(4), broken: broken, state: $0)
     }
     guard checksum == row.int(3) else { throw .corrupt("the checksum of a row") }
+    let ids = EntitlementRow.LastIds(
+      token: row.optionalText(25), appTransaction: row.optionalText(26))
+    try readSpans(of: id, spans, sums.spans, ids, into: &found)
     let answer = row.optionalInt(7).map {
       Answer(status: $0, product: row.int(8), from: row.int(9), until: row.optionalInt(10))
     }
@@ -104,38 +105,52 @@ struct RowReading {
 
   // MARK: Spans
 
-  /// Reads the spans of a row, the last first: each expires by those after it.
-  ///
-  /// - Returns: the sums of all spans, in ascending order.
+  /// Reads spans of a row, each against its sum: also those after the last that is wanted, until
+  /// one that says when it expires.
   private func readSpans(
-    of id: Int64, _ wanted: Spans, _ ids: EntitlementRow.LastIds, into row: inout EntitlementRow
-  ) throws(StoreError) -> [RowSums.Span] {
-    var sums: [RowSums.Span] = []
+    of id: Int64, _ wanted: Spans, _ sums: [RowSums.Span], _ ids: EntitlementRow.LastIds,
+    into row: inout EntitlementRow
+  ) throws(StoreError) {
+    var range = sums.indices
+    var isAll = false
+    switch wanted {
+    case .all: isAll = true
+    case .none: return
+    case .at(let time):
+      let end = sums.partitionPoint { $0.from <= time }
+      range = max(0, end - 1)..<end
+    }
+    guard let start = range.first else { return }
     var found: [(span: EntitlementRow.Span, purchase: Purchase?)] = []
-    var expires: Int64?
+    var index = start
     try connection.statement(
       """
-      SELECT from_ms, status, product, continues, expires_at_ms, gap, transaction_id, starts_at_ms,
+      SELECT from_ms, status, product, expiry, expires_at_ms, gap, transaction_id, starts_at_ms,
         price_milliunits, currency, offer, app_account_token, app_transaction_id,
         commitment_period, commitment_periods, commitment_ends_at_ms
-      FROM entitlement_span WHERE entitlement_id = ? ORDER BY from_ms DESC
+      FROM entitlement_span WHERE entitlement_id = ? AND from_ms >= ? ORDER BY from_ms
       """
-    ).bind(1, id).forEach { (span) throws(StoreError) in
+    ).bind(1, id).bind(2, sums[start].from).forEach { (span) throws(StoreError) in
       let product = try values.product(span.int(2))
       let offer = try span.optionalInt(10).map { (id) throws(StoreError) in try values.offer(id) }
-      sums.append(Self.sum(span, product.sum, offer?.sum))
-      if span.int(3) == 0 { expires = span.optionalInt(4) }
-      switch wanted {
-      case .none: return true
-      case .at(let time) where !found.isEmpty || span.int(0) > time: return true
-      default: break
+      guard index < sums.count, Self.sum(span, product.sum, offer?.sum) == sums[index] else {
+        throw .corrupt("a span of a row")
       }
-      let answer = try Self.span(span, product.value, expires: expires)
-      found.append((answer, Self.purchase(span, product.value, offer?.value, ids)))
-      return true
+      if index < range.upperBound {
+        found.append(
+          (try Self.span(span, product.value),
+            Self.purchase(span, product.value, offer?.value, ids)))
+      }
+      index += 1
+      let expiry = EntitlementRow.Expiry(rawValue: span.int(3))
+      guard expiry != .ofNext else { return true }
+      // It says when it expires, and those before it that expire with it.
+      let expires = expiry == .start ? span.int(0) : span.optionalInt(4)
+      for (span, purchase) in found { row.append(span, purchase, expires: expires) }
+      found.removeAll(keepingCapacity: true)
+      return isAll || index < range.upperBound
     }
-    for (span, purchase) in found.reversed() { row.append(span, purchase) }
-    return sums.reversed()
+    guard index >= range.upperBound, found.isEmpty else { throw .corrupt("a span is missing") }
   }
 
   private static func sum(_ span: Statement, _ product: Int64, _ offer: Int64?) -> RowSums.Span {
@@ -146,18 +161,18 @@ struct RowReading {
     for column in Int32(3)..<10 { span.add(column, to: &sum) }
     sum.add(offer)
     for column in Int32(11)..<16 { span.add(column, to: &sum) }
-    return RowSums.Span(from: span.int(0), sum: sum.value)
+    return RowSums.Span(from: span.int(0), sum)
   }
 
   private static func span(
-    _ span: Statement, _ product: SharedValues.Product, expires: Int64?
+    _ span: Statement, _ product: SharedValues.Product
   ) throws(StoreError) -> EntitlementRow.Span {
     guard let status = Entitlement.Status(id: span.int(1)) else {
       throw .corrupt("the status of a span")
     }
     return EntitlementRow.Span(
       from: span.int(0), status: status, purchase: nil, productId: product.productId,
-      expiresAt: expires, hasGap: span.int(5) == 1)
+      expiresAt: nil, hasGap: span.int(5) == 1)
   }
 
   /// The transaction of a span; nil if it has none.
@@ -168,7 +183,8 @@ struct RowReading {
     guard let id = span.optionalText(6) else { return nil }
     var purchase = Purchase(
       transactionId: id, productType: product.type, ownership: product.ownership,
-      subscriptionGroupId: product.subscriptionGroupId, startsAt: span.int(7))
+      subscriptionGroupId: product.subscriptionGroupId,
+      startsAt: span.optionalInt(7) ?? span.int(0))
     purchase.price = span.optionalInt(8).map {
       Purchase.Price(milliunits: $0, currency: span.optionalText(9))
     }
@@ -187,8 +203,9 @@ struct RowReading {
 
 extension EntitlementRow {
   /// Adds a span, and its purchase unless a span before has the same.
-  fileprivate mutating func append(_ span: Span, _ purchase: Purchase?) {
+  fileprivate mutating func append(_ span: Span, _ purchase: Purchase?, expires: Int64?) {
     var span = span
+    span.expiresAt = expires
     if let purchase {
       span.purchase = purchases.lastIndex { $0.isSame(as: purchase) } ?? purchases.count
       if span.purchase == purchases.count { purchases.append(purchase) }

@@ -40,11 +40,24 @@ struct ColumnBinder: ColumnSink {
 /// Checksums of what a row's columns and spans say. They are equal for equal rows, in every file
 /// and for every order of arrival (promise 6): the last event's `seq`, which depends on it, is left
 /// out, and products and offers are not taken by their ids.
+///
+/// The sum of each span is stored with the row, so that a read checks the whole row and reads only
+/// the spans that it needs.
 struct RowSums: Sendable, Equatable {
   struct Span: Sendable, Equatable {
     /// The column `from_ms`.
     let from: Int64
-    let sum: Int64
+    let sum: UInt32
+
+    init(from: Int64, _ sum: Checksum) {
+      self.from = from
+      self.sum = UInt32(truncatingIfNeeded: sum.value)
+    }
+
+    fileprivate init(from: Int64, stored sum: UInt32) {
+      self.from = from
+      self.sum = sum
+    }
   }
 
   /// Of all columns and spans.
@@ -55,7 +68,10 @@ struct RowSums: Sendable, Equatable {
   /// - Parameter columns: to which the columns of the table `entitlement` were added.
   init(_ columns: Checksum, _ spans: [Span]) {
     var columns = columns
-    for span in spans { columns.add(span.sum) }
+    for span in spans {
+      columns.add(span.from)
+      columns.add(Int64(span.sum))
+    }
     content = columns.value
     self.spans = spans
   }
@@ -70,7 +86,7 @@ struct RowSums: Sendable, Equatable {
       row.visitSpan(
         index, ids, product: row.product(of: index).sum,
         offer: purchase.flatMap { row.purchases[$0].offer?.sum }, &sum)
-      return Span(from: row.spans[index].from, sum: sum.value)
+      return Span(from: row.spans[index].from, sum)
     }
     self.init(columns, spans)
   }
@@ -93,6 +109,44 @@ struct RowSums: Sendable, Equatable {
     checksum.add(state)
     return checksum.value
   }
+}
+
+// MARK: The column `spans`
+
+extension RowSums {
+  /// For each span the time since the one before, as a variable-length count, and its sum.
+  var encodedSpans: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(10 * spans.count)
+    var last = Int64.min
+    for span in spans {
+      VarInt.append(UInt64(bitPattern: span.from &- last), to: &bytes)
+      withUnsafeBytes(of: span.sum.littleEndian) { bytes += $0 }
+      last = Self.base(span)
+    }
+    return bytes
+  }
+
+  /// - Throws: `StoreError.corrupt` if these are not encoded spans.
+  static func spans(decoding bytes: [UInt8]) throws(StoreError) -> [Span] {
+    var rest = bytes[...]
+    var spans: [Span] = []
+    var last = Int64.min
+    while !rest.isEmpty {
+      guard let distance = VarInt.readNumber(&rest), rest.count >= 4 else {
+        throw .corrupt("the column spans of a row")
+      }
+      let sum = rest.prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }
+      rest.removeFirst(4)
+      let span = Span(from: last &+ Int64(bitPattern: distance), stored: sum)
+      spans.append(span)
+      last = base(span)
+    }
+    return spans
+  }
+
+  /// The first span has no beginning: the second is counted from 1970.
+  private static func base(_ span: Span) -> Int64 { max(span.from, 0) }
 }
 
 // MARK: Columns
@@ -130,6 +184,16 @@ extension EntitlementRow {
     sink.add(ids.appTransaction)
   }
 
+  /// The column `expiry`: what says when a span expires.
+  enum Expiry: Int64 {
+    /// The column `expires_at_ms`.
+    case stored
+    /// The next span: it expires at the same time.
+    case ofNext
+    /// The span itself, which begins when what it shows has expired.
+    case start
+  }
+
   /// The columns of the table `entitlement_span` but its row: all of the span's transaction. What
   /// follows from other spans is left out, so that a renewal seldom changes the spans before it.
   ///
@@ -141,15 +205,17 @@ extension EntitlementRow {
   ) {
     let next = index + 1 < spans.count ? spans[index + 1].expiresAt : nil
     let expires = spans[index].expiresAt
-    let continues = expires != nil && expires == next
+    let expiry: EntitlementRow.Expiry =
+      expires == nil
+      ? .stored : expires == next ? .ofNext : expires == spans[index].from ? .start : .stored
     sink.add(spans[index].from)
     sink.add(spans[index].status.id)
     sink.add(product)
-    sink.add(continues ? 1 : 0)
-    sink.add(continues ? nil : expires)
+    sink.add(expiry.rawValue)
+    sink.add(expiry == .stored ? expires : nil)
     sink.add(spans[index].hasGap ? 1 : 0)
     if let purchase = spans[index].purchase {
-      purchases[purchase].visit(ids, offer, &sink)
+      purchases[purchase].visit(ids, offer, spanFrom: spans[index].from, &sink)
     } else {
       for _ in 0..<10 { sink.add(nil as Int64?) }
     }
@@ -170,10 +236,11 @@ extension EntitlementRow {
 
 extension Purchase {
   fileprivate func visit(
-    _ ids: EntitlementRow.LastIds, _ offer: Int64?, _ sink: inout some ColumnSink
+    _ ids: EntitlementRow.LastIds, _ offer: Int64?, spanFrom from: Int64,
+    _ sink: inout some ColumnSink
   ) {
     sink.add(transactionId)
-    sink.add(startsAt)
+    sink.add(startsAt == from ? nil : startsAt)
     sink.add(price?.milliunits)
     sink.add(price?.currency)
     sink.add(offer)

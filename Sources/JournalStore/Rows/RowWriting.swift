@@ -55,7 +55,8 @@ extension Projection {
       var binder = ColumnBinder(statement: statement, index: 7)
       projected.row.visitColumns(projected.row.lastIds, &binder)
       try statement.bind(23, answer?.from).bind(24, answer?.until).bind(25, packed.checksum)
-        .bind(26, projected.row.lastEvent?.seq).bind(27, packed.state).run()
+        .bind(26, projected.row.lastEvent?.seq).bind(27, packed.state)
+        .bind(28, packed.sums.encodedSpans).run()
       return connection.changes == 1
     }
     guard let reference else {
@@ -73,7 +74,7 @@ extension Projection {
     previous_original_transaction_id, lasting_from_ms, event_count, last_uuid, last_type,
     last_subtype, last_signed_date_ms, auto_renew, renewal_product_id, grace_period_expires_at_ms,
     price_increase, commitment_auto_renew, revoked_at_ms, app_account_token, app_transaction_id,
-    answer_from_ms, answer_until_ms, checksum, last_seq, state
+    answer_from_ms, answer_until_ms, checksum, last_seq, state, spans
     """.split { $0 == "," || $0.isWhitespace }
 
   private static let insert = """
@@ -153,7 +154,7 @@ extension Projection {
   private static let replaceSpan = "REPLACE " + spanValues
 
   private static let spanValues = """
-    INTO entitlement_span (entitlement_id, from_ms, status, product, continues, expires_at_ms, gap,
+    INTO entitlement_span (entitlement_id, from_ms, status, product, expiry, expires_at_ms, gap,
       transaction_id, starts_at_ms, price_milliunits, currency, offer, app_account_token,
       app_transaction_id, commitment_period, commitment_periods, commitment_ends_at_ms)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)

@@ -24,21 +24,26 @@ public final class StatePacker {
   /// it, or of the encoding, is another `ProjectionFile.schema`.
   private static let dictionary = ZstdDictionary(sample.encoded(), level: -1)
 
-  /// The length before compression, then one frame; length 0, then the bytes themselves where zstd
-  /// fails.
+  /// The length before compression, then one frame without the number that each begins with; length
+  /// 0, then the bytes themselves where zstd fails.
   private func pack(_ state: [UInt8]) -> [UInt8] {
     var packed: [UInt8] = []
     guard let frame = zstd.compress(state, with: Self.dictionary) else { return [0] + state }
     VarInt.append(state.count, to: &packed)
-    return packed + frame
+    return packed + frame.dropFirst(Self.magicNumber.count)
   }
 
   /// Returns nil if the bytes are damaged.
   func unpack(_ packed: [UInt8]) -> [UInt8]? {
     var rest = packed[...]
     guard let size = VarInt.read(&rest) else { return nil }
-    return size == 0 ? Array(rest) : zstd.decompress(rest, size: size, with: Self.dictionary)
+    guard size > 0 else { return Array(rest) }
+    let frame = Self.magicNumber + rest
+    return zstd.decompress(frame[...], size: size, with: Self.dictionary)
   }
+
+  /// RFC 8878 section 3.1.1: 0xFD2FB528, little-endian.
+  private static let magicNumber: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
 
   /// A subscription's first two transactions with Apple's usual words.
   private static let sample: StreamState = {
