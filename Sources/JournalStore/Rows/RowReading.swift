@@ -138,8 +138,10 @@ struct RowReading {
       }
       if index < range.upperBound {
         found.append(
-          (try Self.span(span, product.value),
-            Self.purchase(span, product.value, offer?.value, ids)))
+          (
+            try Self.span(span, product.value),
+            Self.purchase(span, product.value, offer?.value, ids)
+          ))
       }
       index += 1
       let expiry = EntitlementRow.Expiry(rawValue: span.int(3))

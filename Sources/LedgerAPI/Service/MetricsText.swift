@@ -131,6 +131,12 @@ extension Metrics {
     page.single(
       "subledger_projection_damaged_total", .counter,
       "How often a projection was found damaged and built again.", ledger.liveProjection.damages)
+    page.family(
+      "subledger_projection_checked_time_seconds", .gauge,
+      "When the last check of all rows that found no damage began, as Unix time; 0 before any.")
+    page.sample(
+      "subledger_projection_checked_time_seconds", [],
+      Double(ledger.liveProjection.checkedAt) / 1000)
     page.single(
       "subledger_projection_lag_events", .gauge,
       "Events in the journal that are not in the live projection.",

@@ -49,6 +49,7 @@ public final class LiveProjection: Sendable {
   private let live = Mutex(Snapshot())
   private let commitCount = Atomic<Int>(0)
   private let damageCount = Atomic<Int64>(0)
+  private let checkBegan = Atomic<Int64>(0)
   private let servedCount = Atomic<Int>(0)
   /// Signalled with every change of state, for the thread that maintains the projection.
   package let changed = WakeupEvent()
@@ -62,6 +63,12 @@ public final class LiveProjection: Sendable {
 
   /// How often a projection was found damaged since the start.
   public var damages: Int64 { damageCount.load(ordering: .relaxed) }
+
+  /// When the last complete check of all rows that found no damage began, milliseconds since 1970;
+  /// 0 before any.
+  public var checkedAt: Int64 { checkBegan.load(ordering: .relaxed) }
+
+  func recordCheck(beganAt time: Int64) { checkBegan.store(time, ordering: .relaxed) }
 
   /// The number of commits to the live projection since the start. A snapshot that was begun at
   /// this number has every event that was answered before the number changes.

@@ -8,6 +8,8 @@ import Platform
 struct ProjectionCheckUp {
   /// That of `LiveProjection` when the pass began.
   let generation: Int
+  /// When it began, milliseconds since 1970.
+  let began = Clock.now()
   /// Nanoseconds of work so far.
   var work: Int64 = 0
   private let journal: JournalReader

@@ -169,6 +169,7 @@ package final class ProjectionMaintenance {
         return Self.milliseconds((commits == checkedAtCommit ? 9 : 99) * (end - start))
       }
       failures = 0
+      if let check { ledger.liveProjection.recordCheck(beganAt: check.began) }
       nextCheck = end + max(Self.checkPause, Self.checkPauseFactor * (check?.work ?? 0))
       check = nil
       return Self.milliseconds(nextCheck - end)

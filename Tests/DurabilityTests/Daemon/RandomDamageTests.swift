@@ -52,13 +52,13 @@ import Testing
       try wait(daemon, "the projection to follow") { state(client) == "following" }
       try damage.apply(to: path, other: try live(other))
     }
+    let damaged = Date().timeIntervalSince1970
     let what = "\(damage.kind)\(isAtRest ? " at rest" : "")"
     try load(daemon, installation, round, what)
     // The next check finds what no read has found. Damage of unused bytes is no damage.
     try wait(daemon, "\(what): the check") {
-      let metrics = client.get("/metrics")?.text ?? ""
-      let isKnown = !metrics.contains("subledger_projection_damaged_total 0")
-      return isKnown || daemonAge(client) > 14
+      let isFound = metric("subledger_projection_damaged_total", client) ?? 0 > 0
+      return isFound || metric("subledger_projection_checked_time_seconds", client) ?? 0 > damaged
     }
     try wait(daemon, "\(what): the projection to follow") { state(client) == "following" }
     try checkLists(client, what)
@@ -80,11 +80,10 @@ import Testing
     client.get("/readyz", token: nil)?.json?["projection"]?.string
   }
 
-  private static func daemonAge(_ client: Client) -> Double {
+  private static func metric(_ name: String, _ client: Client) -> Double? {
     let lines = client.get("/metrics")?.text.split(separator: "\n") ?? []
-    let name = "subledger_start_time_seconds "
-    let start = lines.first { $0.hasPrefix(name) }.flatMap { Double($0.dropFirst(name.count)) }
-    return Date().timeIntervalSince1970 - (start ?? 0)
+    return lines.first { $0.hasPrefix(name + " ") }
+      .flatMap { Double($0.dropFirst(name.count + 1)) }
   }
 
   private static func wait(
