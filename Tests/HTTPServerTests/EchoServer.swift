@@ -9,6 +9,7 @@ final class EchoLog: Sendable {
   let admitted = Atomic<Int>(0)
   let refusals = Mutex<[Int]>([])
   let open = Atomic<Int>(0)
+  let cut = Atomic<Int>(0)
   let served = Atomic<Int>(0)
   /// The bodies served, in the order of service.
   let bodies = Mutex<[String]>([])
@@ -85,7 +86,11 @@ final class EchoHandler: RequestHandler {
   func recordRefusal(status: Int) { log.refusals.withLock { $0.append(status) } }
 
   func recordConnection(_ change: ConnectionChange) {
-    log.open.add(change == .opened ? 1 : -1, ordering: .relaxed)
+    switch change {
+    case .opened: log.open.add(1, ordering: .relaxed)
+    case .closed: log.open.subtract(1, ordering: .relaxed)
+    case .cut: log.cut.add(1, ordering: .relaxed)
+    }
   }
 }
 

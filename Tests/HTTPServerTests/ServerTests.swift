@@ -164,6 +164,30 @@ import Testing
     #expect(echoes.log.open.load(ordering: .relaxed) == 0)
   }
 
+  @Test func `connections that clients end inside a request are counted as cut`() throws {
+    let echoes = try EchoServer()
+    let whole = echoes.client()
+    whole.write(echo("whole"))
+    #expect(whole.response()?.body == "whole")
+    whole.reset()
+    let idle = echoes.client()
+    idle.finishSending()
+    #expect(idle.isClosed(within: 10))
+    for text in ["G", String(echo("hello").dropLast(1))] {
+      let finished = echoes.client()
+      finished.write(text)
+      finished.finishSending()
+      #expect(finished.isClosed(within: 10))
+    }
+    let waiting = echoes.client()
+    waiting.write(echo("", path: "/never"))
+    for _ in 0..<1000 where echoes.log.served.load(ordering: .relaxed) < 2 { usleep(10_000) }
+    waiting.reset()
+    for _ in 0..<1000 where echoes.log.open.load(ordering: .relaxed) > 0 { usleep(10_000) }
+    #expect(echoes.log.cut.load(ordering: .relaxed) == 3)
+    echoes.server.drain(within: 5)
+  }
+
   @Test func `a large response reaches a slow reader and delays no other client`() throws {
     let echoes = try EchoServer()
     let client = RawClient(port: echoes.server.port, receiveBuffer: 4096)

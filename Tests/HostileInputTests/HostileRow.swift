@@ -5,7 +5,7 @@ import Support
 struct HostileRow: Sendable {
   enum Expectation: Sendable {
     /// One of these statuses and the table's default: no change of the data, no part of the request
-    /// in the answer, one counter, one line in the log.
+    /// in the answer, one counter, one line in the log (or one more that the log only counts).
     case refused(Set<Int>, closes: Bool, field: String?)
     /// 422: as refused, plus one row in quarantine.
     case quarantined

@@ -10,6 +10,8 @@ public enum Admission<Context> {
 /// What happened to a connection, for counting.
 public enum ConnectionChange: Sendable {
   case opened, closed
+  /// The client ended it before it had the response to its request; `closed` follows.
+  case cut
 }
 
 /// Decides how requests are answered. Each reactor thread has one instance, made and called on that

@@ -14,7 +14,7 @@ extension Reactor {
 
   func serve(_ connection: Connection, _ event: Epoll.Event) {
     // Epoll reports this whatever the interest, and again in every iteration until it is handled.
-    if event.broken { return close(connection) }
+    if event.broken { return abandon(connection) }
     if event.writable && connection.isBlocked { return proceed(connection) }
     guard event.readable else { return }
     switch connection.stage {
@@ -33,7 +33,7 @@ extension Reactor {
       proceed(connection)
     case .wouldBlock: break
     // An incomplete request gets no response (RFC 9112 section 8).
-    case .ended, .broken: close(connection)
+    case .ended, .broken: abandon(connection)
     }
   }
 
@@ -118,7 +118,7 @@ extension Reactor {
   func proceed(_ connection: Connection) {
     while true {
       let wasBlocked = connection.isBlocked
-      guard connection.flush() else { return close(connection) }
+      guard connection.flush() else { return abandon(connection) }
       if connection.isBlocked {
         // Counted from the first byte that did not fit: a client that reads slowly does not extend
         // it.
@@ -182,6 +182,15 @@ extension Reactor {
       connection.dropped += count
       if connection.dropped > Self.lingerBytes { close(connection) }
     }
+  }
+
+  /// Closes a connection that the client has ended, and counts it unless it was between requests or
+  /// had the whole response.
+  private func abandon(_ connection: Connection) {
+    let isBetweenRequests =
+      connection.stage == .reading && connection.parser.progress == .idle && connection.unsent == 0
+    if !isBetweenRequests && connection.stage != .lingering { handler.recordConnection(.cut) }
+    close(connection)
   }
 
   /// Called when the deadline of a connection has passed.

@@ -11,17 +11,29 @@ enum Problem {
   static func response(_ refusal: Refusal) -> HTTPResponse {
     switch refusal {
     case .malformed(let code):
-      response(400, code, "The request is malformed and will never be valid.")
+      response(status(of: refusal), code, "The request is malformed and will never be valid.")
     case .untrusted(let code):
       response(
-        401, code, "No configured trust root or shared secret authenticates this notification.")
+        status(of: refusal), code,
+        "No configured trust root or shared secret authenticates this notification.")
     case .notAdmitted(let code):
       response(
-        422, code, "The notification is genuine but not admitted; it is stored in quarantine.")
+        status(of: refusal), code,
+        "The notification is genuine but not admitted; it is stored in quarantine.")
     case .unavailable(let code):
       response(
-        503, code, "The service is not available now. Send the request again later.",
+        status(of: refusal), code,
+        "The service is not available now. Send the request again later.",
         retryAfter: code == "disk_full" ? 30 : 1)
+    }
+  }
+
+  static func status(of refusal: Refusal) -> Int {
+    switch refusal {
+    case .malformed: 400
+    case .untrusted: 401
+    case .notAdmitted: 422
+    case .unavailable: 503
     }
   }
 

@@ -11,7 +11,11 @@ extension LedgerHandler {
   public func recordRefusal(status: Int) { record(Problem.transport(status)) }
 
   public func recordConnection(_ change: ConnectionChange) {
-    service.metrics.connections.add(change == .opened ? 1 : -1)
+    switch change {
+    case .opened: service.metrics.connections.add(1)
+    case .closed: service.metrics.connections.add(-1)
+    case .cut: service.metrics.cutConnections.add()
+    }
   }
 
   public func overload() -> HTTPResponse {
@@ -35,8 +39,8 @@ extension LedgerService {
     let status = refusal.status
     metrics.httpRefusals.add(status)
     guard isLogged else { return }
-    Log.write(
-      .info, "http_refused",
+    refusalLog.write(
+      "http_refused", status: status,
       [("status", .integer(Int64(status))), ("reason", .optional(refusal.code))])
   }
 }

@@ -11,6 +11,7 @@ import Synchronization
 public final class LedgerService: Sendable {
   public let ledger: Ledger
   let metrics = Metrics()
+  let refusalLog = RefusalLog()
   /// The members of `GET /version` that do not change while the daemon runs.
   let version: [(String, JSONValue)]
   private let current: Mutex<Configuration>
@@ -51,15 +52,20 @@ public final class LedgerService: Sendable {
     let service = self
     let started = try ResourceSampler.start(
       ledger, rows, durations: { service.configuration.nonRenewingDurations },
-      heartbeat: { if service.ledger.meter.stalledSeconds < Self.stalledSeconds { heartbeat() } })
+      heartbeat: {
+        service.refusalLog.writeSums()
+        if service.ledger.meter.stalledSeconds < Self.stalledSeconds { heartbeat() }
+      })
     sampler.withLock { $0 = started }
   }
 
-  /// Stops the threads that read journal and projection. Call it before the ledger stops.
+  /// Stops the threads that read journal and projection, and completes the log of refusals. Call it
+  /// after the last request and before the ledger stops.
   public func stop() {
     overview.stop()
     // Removed, because the sampler holds a reference to this service.
     sampler.withLock { $0.take() }?.stop()
+    refusalLog.finish()
   }
 
   // MARK: The configuration
@@ -117,6 +123,8 @@ public final class LedgerService: Sendable {
       guard case .string(let text) = value else { return nil }
       return (name, text)
     }
-    return metrics.text(ledger, readings, rows.last, folded: folded, versions: versions)
+    return metrics.text(
+      ledger, readings, rows.last, folded: folded, versions: versions,
+      unlogged: refusalLog.leftOut.value)
   }
 }

@@ -17,6 +17,8 @@ final class Metrics: Sendable {
   let signedAhead = Counter()
   /// Connections that are open now.
   let connections = Counter()
+  /// Connections that clients ended inside a request.
+  let cutConnections = Counter()
   /// Signatures whose certificate chain was in a prover's cache, and those whose was not.
   let chainHits = Counter()
   let chainMisses = Counter()

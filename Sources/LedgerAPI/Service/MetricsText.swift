@@ -12,9 +12,10 @@ extension Metrics {
   ///   - rows: how many rows have each status; nil if they were never counted.
   ///   - folded: the last seq in the live projection; nil if there is none.
   ///   - versions: the versions of the program and its parts, by name.
+  ///   - unlogged: how many refusals had no log line of their own.
   func text(
     _ ledger: Ledger, _ readings: ResourceReadings, _ rows: ProjectionReader.Counts?,
-    folded: Int64?, versions: [(String, String)]
+    folded: Int64?, versions: [(String, String)], unlogged: Int64
   ) -> String {
     var page = PrometheusText()
     page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
@@ -24,6 +25,9 @@ extension Metrics {
     page.sample("subledger_start_time_seconds", [], Double(startedAt) / 1000)
     writeNotifications(&page, ledger)
     writeIngest(&page)
+    page.single(
+      "subledger_refusals_left_out_total", .counter,
+      "Refusals above ten a second of their status, which the log only counts.", unlogged)
     writeJournal(&page, ledger, readings)
     writeProjection(&page, ledger, folded)
     if let rows { writeRowCounts(&page, rows) }
@@ -83,6 +87,10 @@ extension Metrics {
       "Signatures whose certificate chain had to be proven.", chainMisses.value)
     page.single(
       "subledger_connections_open", .gauge, "Open connections.", connections.value)
+    page.single(
+      "subledger_connections_cut_total", .counter,
+      "Connections that the client ended before it had the response to its request.",
+      cutConnections.value)
     page.family("subledger_reloads_total", .counter, "Reloads of the configuration, by outcome.")
     for (outcome, count) in reloads.samples {
       page.sample("subledger_reloads_total", [(name: "outcome", value: outcome)], count)

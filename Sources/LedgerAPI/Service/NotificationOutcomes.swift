@@ -69,10 +69,15 @@ extension LedgerService {
     arrivals.record(.refused(refusal), nil, at: Clock.now())
     metrics.refusals.add(refusal.code)
     let microseconds = observe(since: start)
-    Log.write(
-      .info, "notification",
-      [("outcome", .string(Disposition.refused(refusal).name)), ("reason", .string(refusal.code))]
-        + (received?.logFields ?? []) + [("took_us", .integer(microseconds))])
+    let fields: [(String, JSONValue)] = [
+      ("outcome", .string(Disposition.refused(refusal).name)), ("reason", .string(refusal.code)),
+    ]
+    let end: [(String, JSONValue)] = [("took_us", .integer(microseconds))]
+    if let received {
+      Log.write(.info, "notification", fields + received.logFields + end)
+    } else {
+      refusalLog.write("notification", status: Problem.status(of: refusal), fields + end)
+    }
   }
 
   /// Adds the time since `start` to the histogram of answer times.

@@ -110,20 +110,68 @@ import Testing
       return entry?["port"]?.integer
     }
     let port = try #require(ports.first)
-    let client = Client(port: UInt16(port))
     // A pipe holds 64 KiB, the daemon's queue 8,192 lines.
-    let request =
+    // Redeliveries, because every one has its own line.
+    let body = try installation.sign(Sample.notification(1, otid: "7001"))
+    let fields =
       "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-      + "Content-Length: 2\r\n\r\n{}"
-    let requests = Array(String(repeating: request, count: 100).utf8)
+      + "Content-Length: \(body.count)\r\n\r\n"
+    let requests = Array(repeating: Array(fields.utf8) + body, count: 10).flatMap(\.self)
+    let clients = (0..<10).map { _ in Client(port: UInt16(port)) }
     for _ in 0..<95 {
-      #expect(client.write(requests))
-      for _ in 0..<100 { #expect(try #require(client.answer()).status == 400) }
+      for client in clients { #expect(client.write(requests)) }
+      for client in clients {
+        for _ in 0..<10 { #expect(try #require(client.answer()).status == 200) }
+      }
     }
+    let client = clients[0]
     let metrics = MetricsText(try #require(client.get("/metrics")).text)
     #expect((metrics.value("subledger_log_lines_lost_total") ?? 0) > 0)
     daemon.signal(SIGTERM)
     while daemon.isRunning { usleep(5_000) }
     #expect(daemon.code == 0)
+  }
+
+  /// Anyone can send requests that are refused: they must not fill the log.
+  @Test func `at most ten refusals of a kind are logged each second, the others as a sum`() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let client = daemon.client()
+    let start = ContinuousClock.now
+    let stray = Array(String(repeating: "GET /stray HTTP/1.1\r\nHost: x\r\n\r\n", count: 100).utf8)
+    for _ in 0..<5 {
+      #expect(client.write(stray))
+      for _ in 0..<100 { #expect(try #require(client.answer()).status == 404) }
+    }
+    for _ in 0..<300 { #expect(client.post(Array("{}".utf8))?.status == 400) }
+    let seconds = Int((ContinuousClock.now - start).components.seconds)
+    let metrics = MetricsText(try #require(client.get("/metrics")).text)
+    #expect(metrics.value("subledger_http_refusals_total", ["status": "404"]) == 500)
+    #expect(metrics.sum("subledger_refusals_total") == 300)
+    #expect(try daemon.stop().code == 0)
+    let lines = entries(daemon.log)
+    for (event, status, count) in [("http_refused", 404, 500), ("notification", 400, 300)] {
+      let logged = lines.count { $0["event"]?.string == event }
+      let sums = lines.filter {
+        $0["event"]?.string == "refusals_left_out" && $0["of"]?.string == event
+          && $0["status"]?.integer == Int64(status)
+      }.compactMap { $0["count"]?.integer }
+      #expect(logged >= 10 && logged <= 10 * (seconds + 2), "\(logged) lines of \(event)")
+      #expect(Int64(logged) + sums.reduce(0, +) == count, "\(event): \(logged) + \(sums)")
+    }
+  }
+
+  @Test func `ten refusals of a kind have a line each and no sum`() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let client = daemon.client()
+    for _ in 0..<10 { #expect(client.get("/stray")?.status == 404) }
+    for _ in 0..<10 { #expect(client.post(Array("{}".utf8))?.status == 400) }
+    for _ in 0..<10 { #expect(client.get("/metrics", token: "wrong")?.status == 401) }
+    #expect(try daemon.stop().code == 0)
+    let lines = entries(daemon.log)
+    #expect(lines.count { $0["event"]?.string == "http_refused" } == 20)
+    #expect(lines.count { $0["event"]?.string == "notification" } == 10)
+    #expect(!daemon.log.contains("refusals_left_out"))
   }
 }
