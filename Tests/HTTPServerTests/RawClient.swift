@@ -6,9 +6,10 @@ final class RawClient {
   private(set) var descriptor: Int32
   private var received: [UInt8] = []
 
-  init(port: UInt16, receiveBuffer: Int32? = nil) {
+  init(port: UInt16, receiveBuffer: Int32? = nil, sendBuffer: Int32? = nil) {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     if var size = receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4) }
+    if var size = sendBuffer { setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, 4) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -39,8 +40,10 @@ final class RawClient {
 
   func write(_ text: String) { write(Array(text.utf8)) }
 
-  func write(_ bytes: [UInt8]) {
-    _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+  /// Returns whether all bytes were sent.
+  @discardableResult
+  func write(_ bytes: [UInt8]) -> Bool {
+    send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
   }
 
   func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
@@ -60,6 +63,12 @@ final class RawClient {
     let count = recv(descriptor, &buffer, buffer.count, 0)
     if count > 0 { received += buffer[..<count] }
     return count > 0
+  }
+
+  /// Whether the stream ends next, and not by a reset.
+  func endsCleanly() -> Bool {
+    var byte: UInt8 = 0
+    return received.isEmpty && recv(descriptor, &byte, 1, 0) == 0
   }
 
   /// The next response; nil if the stream ends.

@@ -8,21 +8,18 @@ import Platform
 extension Reactor {
   /// Responses to pipelined requests are collected up to this many bytes before they are sent.
   private static var maximumUnsent: Int { 64 * 1024 }
-  /// How long, in seconds, and how much, in bytes, input is dropped before a connection is closed.
-  private static var lingerSeconds: Double { 2 }
-  private static var lingerBytes: Int { 4 * 1024 * 1024 }
 
   func serve(_ connection: Connection, _ event: Epoll.Event) {
+    // Also if both directions have ended: what the client sent before may not be read yet, and
+    // closing now would reset the connection.
+    if connection.stage == .lingering { return drop(connection) }
     // Epoll reports this whatever the interest, and again in every iteration until it is handled.
     if event.broken { return abandon(connection) }
     if event.writable && connection.isBlocked { return proceed(connection) }
     guard event.readable else { return }
-    switch connection.stage {
-    case .reading: receive(connection)
-    case .lingering: drop(connection)
     // Backpressure: input stays in the kernel, and the TCP window closes.
-    case .answering, .finishing: setInterest(connection, .none)
-    }
+    guard connection.stage == .reading else { return setInterest(connection, .none) }
+    receive(connection)
   }
 
   /// Reads once; level-triggered epoll reports the rest again, after the other connections.
@@ -169,7 +166,7 @@ extension Reactor {
     connection.socket.shutdownSending()
     connection.stage = .lingering
     connection.backlog = []
-    connection.deadline = after(Self.lingerSeconds)
+    connection.deadline = after(group.limits.lingerSeconds)
     setInterest(connection, .read)
     drop(connection)
   }
@@ -180,7 +177,7 @@ extension Reactor {
     case .ended, .broken: close(connection)
     case .moved(let count):
       connection.dropped += count
-      if connection.dropped > Self.lingerBytes { close(connection) }
+      if connection.dropped > group.limits.lingerBytes { close(connection) }
     }
   }
 

@@ -26,6 +26,10 @@ public struct ServerLimits: Sendable {
   public var answerSeconds = 60.0
   /// From the first byte that did not fit into the socket to the last byte of the response.
   public var writeSeconds = 30.0
+  /// How long, and how much, input is read and dropped after the last response of a connection,
+  /// before it is closed.
+  public var lingerSeconds = 1.0
+  public var lingerBytes = 8 * 1024 * 1024
 
   /// The default limits.
   public init() {}
