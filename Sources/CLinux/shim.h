@@ -2,6 +2,7 @@
 #define SUBLEDGER_CLINUX_SHIM_H
 
 /* Headers of Linux that are not part of Swift's Glibc module. */
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>

@@ -117,7 +117,8 @@ extension ConfigurationKey {
       "Open connections. A further one is answered with 503."),
     ConfigurationKey(
       .limits, "connectionsPerAddress", "whole number", "\(defaults.connectionsPerAddress)",
-      "Open connections of one address that is not in trustedProxies."),
+      "Open connections of one address that is not in trustedProxies; IPv6 addresses of one /64 "
+        + "network count as one."),
     ConfigurationKey(
       .limits, "headerSeconds", "whole number", "\(defaults.headerSeconds)",
       "Seconds in which the header of a request must arrive."),

@@ -23,4 +23,15 @@ import Testing
   func `refuses text that is no address`(_ text: String) {
     #expect(IPAddress.canonical(text) == nil)
   }
+
+  @Test(arguments: [
+    ("192.0.2.7", "192.0.2.7"), ("::ffff:192.0.2.7", "192.0.2.7"),
+    ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+    ("2001:db8:1:3::6", "2001:db8:1:3::/64"), ("::1", "::/64"),
+  ])
+  func `clients are told apart by IPv4 address and by IPv6 network`(
+    _ text: String, _ network: String
+  ) throws {
+    #expect(IPAddress.network(of: try #require(IPAddress.canonical(text))) == network)
+  }
 }

@@ -76,9 +76,19 @@ package struct RequestParser: Sendable {
       do throws(HTTPParseError) {
         if let action = try step(input, &cursor) { return action }
       } catch {
-        state = .refused(error.status)
+        refuse(error.status)
       }
     }
+  }
+
+  /// The memory of the body that is being read, in bytes, and how much of it has arrived.
+  package var bodyMemory: Int { body.capacity }
+  package var bodyCount: Int { body.count }
+
+  /// Ends parsing: the connection closes with this status. Releases the body.
+  package mutating func refuse(_ status: Int) {
+    state = .refused(status)
+    body = []
   }
 
   /// Accepts the head just returned: its body of at most `bodyLimit` bytes is read next.
@@ -122,8 +132,7 @@ package struct RequestParser: Sendable {
     case .length(let length): remaining = length
     case .chunked: return .chunkLine
     }
-    // The length is only a claim: no more than a usual body is reserved before its bytes arrive.
-    body.reserveCapacity(min(remaining, 32 * 1024))
+    // The length is only a claim: nothing is reserved before its bytes arrive.
     return .body
   }
 

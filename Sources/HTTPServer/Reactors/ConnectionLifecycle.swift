@@ -112,6 +112,8 @@ extension Reactor {
     connections[connection.slot] = nil
     freeSlots.append(connection.slot)
     count(connection, -1)
+    group.limiter.addBodyBytes(-connection.countedBodyMemory)
+    connection.countedBodyMemory = 0
     if connection.isCounted { group.limiter.leave(connection.peer) }
   }
 

@@ -43,6 +43,8 @@ final class HTTPConnection<Context> {
   /// Whether the request being answered is a HEAD request.
   var answersHead = false
   var closesAfterAnswer = false
+  /// The memory of the unfinished body, in bytes, as it was added to the sum of all connections.
+  var countedBodyMemory = 0
   /// Bytes dropped while lingering.
   var dropped = 0
   /// What the handler found when it admitted the request; nil between requests.

@@ -47,6 +47,8 @@ final class Reactor<Handler: RequestHandler> {
   var buffer = [UInt8](repeating: 0, count: 64 * 1024)
   /// Requests that wait for their work. Their connections are at stage `answering`.
   var workQueue: AdmissionQueue<QueuedRequest>
+  /// Whether unfinished bodies took much memory that was not given back since.
+  var heldMuchMemory = false
   /// When the last batch of queued work ended and left some waiting, in monotonic nanoseconds.
   var workPausedAt: Int64?
 
@@ -102,7 +104,7 @@ final class Reactor<Handler: RequestHandler> {
   /// How long to wait for events, in milliseconds; without limit while there is no deadline.
   private func pollTimeout() -> Int32 {
     if !workQueue.isEmpty { return 0 }
-    if openCount == 0 && isListening && !isDraining { return -1 }
+    if openCount == 0 && isListening && !isDraining && !heldMuchMemory { return -1 }
     return Int32(clamping: max(0, min(nextDeadlineCheck - now, Self.deadlineInterval)))
   }
 
@@ -156,5 +158,6 @@ final class Reactor<Handler: RequestHandler> {
     for case .some(let connection) in connections where connection.deadline <= now {
       expire(connection)
     }
+    releaseMemory()
   }
 }

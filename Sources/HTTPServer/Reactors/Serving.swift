@@ -27,6 +27,7 @@ extension Reactor {
     switch connection.socket.receive(into: &buffer) {
     case .moved(let count):
       parse(connection, buffer.span.extracting(0..<count))
+      limitBodies(after: connection)
       proceed(connection)
     case .wouldBlock: break
     // An incomplete request gets no response (RFC 9112 section 8).
@@ -106,6 +107,8 @@ extension Reactor {
 
   /// Answers with an error of the transport and closes.
   func refuse(_ connection: Connection, _ status: Int) {
+    connection.parser.refuse(status)
+    countBody(connection)
     connection.enqueue(refusal(status), closing: true)
   }
 
@@ -127,6 +130,7 @@ extension Reactor {
       // Emptied first: `parse` stores again what it cannot use yet.
       connection.backlog = []
       parse(connection, backlog.span)
+      countBody(connection)
     }
     switch connection.stage {
     case .reading:

@@ -6,8 +6,12 @@ public struct ServerLimits: Sendable {
   public var headerField = 8 * 1024
   public var chunkLine = 64
   public var connections = 4096
-  /// Does not apply to trusted proxies and the unix socket.
+  /// For each IPv4 address and each /64 network of IPv6. Does not apply to trusted proxies and the
+  /// unix socket.
   public var connectionsPerAddress = 256
+  /// The memory of the unfinished bodies of all connections together; over it, the one that arrives
+  /// slowest is refused. Does not apply to the unix socket.
+  public var unfinishedBodyBytes = 64 * 1024 * 1024
   /// From the first byte of a request (or from accepting the connection) to the end of its head.
   public var headerSeconds = 5.0
   /// From the end of the head to the end of the body.

@@ -10,6 +10,18 @@ public enum IPAddress {
     return nil
   }
 
+  /// What connections of one client are counted by: an IPv4 address itself, and the /64 network of
+  /// an IPv6 address, because a single host is given at least that (RFC 6177 section 2).
+  ///
+  /// - Parameter canonical: the text of an address as `canonical` returns it.
+  public static func network(of canonical: String) -> String {
+    guard var address = v6(canonical, port: 0)?.sin6_addr else { return canonical }
+    withUnsafeMutableBytes(of: &address) { bytes in
+      for index in 8..<bytes.count { bytes[index] = 0 }
+    }
+    return text(of: address) + "/64"
+  }
+
   static func v4(_ text: String, port: UInt16) -> sockaddr_in? {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
