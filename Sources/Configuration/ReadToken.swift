@@ -22,6 +22,9 @@ extension Configuration {
       self.environments = environments
     }
 
+    /// Whether the token can read everything, what belongs to no app included.
+    public var coversEverything: Bool { covers(environment: nil, bundleId: nil) }
+
     /// Whether the token can read rows of this app and environment.
     public func covers(environment: Environment?, bundleId: String?) -> Bool {
       let coversApp = bundleIds.map { ids in bundleId.map(ids.contains) ?? false } ?? true

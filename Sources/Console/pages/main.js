@@ -101,12 +101,11 @@ async function showState() {
     health.className = answer.ok ? "green" : "red";
     health.textContent = answer.ok ? "Ready" : `Not ready: ${body.code}`;
     if (!hasToken()) return;
-    const version = await (await fetch("/version", { cache: "no-store", credentials: "omit" }))
-      .json();
+    const version = await ask("/version");
     foot.replaceChildren(
       h("span", {}, `Subledger ${version.version}`), h("span", {}, `fold ${version.fold}`),
-      h("span", { title: version.digest }, version.digest ?
-        `projection ${version.digest.slice(0, 12)}` : "no projection yet"),
+      ...(version.digest ? [h("span", { title: version.digest },
+        `projection ${version.digest.slice(0, 12)}`)] : []),
       h("span", {}, `SQLite ${version.sqlite}`), h("a", { href: "/openapi.json" },
         "openapi.json"));
   } catch {

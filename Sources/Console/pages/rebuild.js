@@ -37,7 +37,7 @@ function comparison(found) {
   return [h("div", { class: "stack" },
     h("div", {}, h("h1", {}, "The last comparison"),
       h("p", { class: "soft", title: exact(found.made_at) },
-        `Made ${ago(found.made_at, Date.now())}, access as of ${minute(found.at)} UTC, journal through ${count(found.through_seq)}`
+        `Made ${ago(found.made_at, Date.now())}, access as of ${minute(found.at)} UTC${found.through_seq === null ? "" : `, journal through ${count(found.through_seq)}`}`
         )),
     h("p", { class: `note ${tone}` }, verdict),
     h("dl", { class: "tiles" }, tile("Equal", found.equal, found.equal_but_registers ?

@@ -4,7 +4,7 @@ import Configuration
 /// so each request's route is matched once and its token is hashed once.
 public struct AdmittedRequest {
   let match: MatchedRoute
-  /// The read token that the request carries; nil if the route needs none.
+  /// The read token that the request carries; nil if it carries none and the route needs none.
   let token: Configuration.ReadToken?
 
   var route: Route { match.route }

@@ -69,11 +69,9 @@ public final class LedgerHandler: RequestHandler {
       guard JSONMediaType.isDeclared(in: head.headers) else { return refused(Problem.mediaType) }
       if service.isDraining { return refused(Problem.response(.unavailable("shutting_down"))) }
     }
-    var token: Configuration.ReadToken?
-    if case .token = route.access {
-      token = access.token(authorization: head.headers.all("Authorization"))
-      guard token != nil else { return refused(Problem.unauthorized()) }
-    }
+    // A route that is open to anyone may show more to a token, and needs none.
+    let token = access.token(authorization: head.headers.all("Authorization"))
+    if case .token = route.access, token == nil { return refused(Problem.unauthorized()) }
     return .body(limit: bodyLimit(of: route), AdmittedRequest(match: match, token: token))
   }
 
@@ -106,8 +104,8 @@ public final class LedgerHandler: RequestHandler {
     case .entitlements, .entitlement, .history: return read(admitted, request, through: sender)
     case .healthz: return .json([("status", .string("alive"))])
     case .readyz: return ready()
-    case .version: return version()
-    case .metrics: return metrics()
+    case .version: return version(admitted)
+    case .metrics: return metrics(admitted)
     case .openAPI: return service.openAPI
     case .page: return ConsolePages.response(request.path) ?? Problem.notFound
     case .controlIngest, .controlProjection, .controlAdmit, .controlDrop:

@@ -18,17 +18,20 @@ extension LedgerHandler {
     ])
   }
 
-  /// `GET /version`.
-  func version() -> HTTPResponse {
+  /// `GET /version`. The digest tells of every event, so it is only for tokens that cover all.
+  func version(_ admitted: AdmittedRequest) -> HTTPResponse {
     // The digest of the live projection, as far as it is folded; null while there is none.
-    let digest = (try? ledgerReader().digest()).flatMap { $0 }
+    let isShown = admitted.token?.coversEverything ?? false
+    let digest = isShown ? (try? ledgerReader().digest()).flatMap { $0 } : nil
     return .json(service.version + [("digest", .optional(digest))])
   }
 
   /// `GET /metrics`.
-  func metrics() -> HTTPResponse {
-    HTTPResponse(
+  func metrics(_ admitted: AdmittedRequest) -> HTTPResponse {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    let text = service.metricsText(for: token, folded: try? ledgerReader().foldedThrough())
+    return HTTPResponse(
       status: 200, headers: [(name: "Content-Type", value: "text/plain; version=0.0.4")],
-      body: Array(service.metricsText(folded: try? ledgerReader().foldedThrough()).utf8))
+      body: Array(text.utf8))
   }
 }

@@ -3,7 +3,11 @@ extension Schemas {
   static let comparison = Schema.object([
     object("comparison"), ("at", .time("The time that access is compared for.")),
     ("made_at", .time("When `rebuild --diff` ran.")),
-    ("through_seq", .integer("The last event on both sides.")), ("live_fold", fold),
+    (
+      "through_seq",
+      .optional(
+        .integer("The last event on both sides; null if the token does not cover all events."))
+    ), ("live_fold", fold),
     ("built_fold", fold), ("equal", .integer("The rows that are equal.")),
     (
       "equal_but_registers",

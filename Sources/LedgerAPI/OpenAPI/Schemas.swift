@@ -53,7 +53,10 @@ enum Schemas {
     ("zstd", .text("")), ("openssl", .text("")),
     (
       "digest",
-      .optional(.text("The digest of all rows in hexadecimal; null while there is no projection."))
+      .optional(
+        .text(
+          "The digest of all rows in hexadecimal; null while there is no projection, and without "
+            + "a read token for all apps and environments."))
     ),
   ])
 

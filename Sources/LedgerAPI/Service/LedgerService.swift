@@ -116,15 +116,17 @@ public final class LedgerService: Sendable {
 
   /// The body of `GET /metrics`.
   ///
-  /// - Parameter folded: the last seq in the live projection; nil if there is none.
-  func metricsText(folded: Int64?) -> String {
+  /// - Parameters:
+  ///   - token: the token that reads it.
+  ///   - folded: the last seq in the live projection; nil if there is none.
+  func metricsText(for token: Configuration.ReadToken, folded: Int64?) -> String {
     sampler.withLock { $0 }?.requestRowCount()
     let versions = version.compactMap { name, value -> (String, String)? in
       guard case .string(let text) = value else { return nil }
       return (name, text)
     }
     return metrics.text(
-      ledger, readings, rows.last, folded: folded, versions: versions,
+      for: token, ledger, readings, rows.last, folded: folded, versions: versions,
       unlogged: refusalLog.leftOut.value)
   }
 }

@@ -1,4 +1,5 @@
 import AppStore
+import Configuration
 import Entitlements
 import JournalStore
 import LedgerEngine
@@ -8,42 +9,52 @@ import Platform
 /// The text of `GET /metrics`. Names, labels and label values are part of the contract.
 extension Metrics {
   /// - Parameters:
+  ///   - token: what is shown: only counts of its apps and environments if it is narrowed to some.
   ///   - readings: sizes, as sampled last.
   ///   - rows: how many rows have each status; nil if they were never counted.
   ///   - folded: the last seq in the live projection; nil if there is none.
   ///   - versions: the versions of the program and its parts, by name.
   ///   - unlogged: how many refusals had no log line of their own.
   func text(
-    _ ledger: Ledger, _ readings: ResourceReadings, _ rows: ProjectionReader.Counts?,
-    folded: Int64?, versions: [(String, String)], unlogged: Int64
+    for token: Configuration.ReadToken, _ ledger: Ledger, _ readings: ResourceReadings,
+    _ rows: ProjectionReader.Counts?, folded: Int64?, versions: [(String, String)], unlogged: Int64
   ) -> String {
     var page = PrometheusText()
     page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
     page.sample(
       "subledger_build_info", versions.map { (name: $0.0, value: $0.1) }, Int64(1))
-    page.family("subledger_start_time_seconds", .gauge, "When the daemon started, as Unix time.")
-    page.sample("subledger_start_time_seconds", [], Double(startedAt) / 1000)
-    writeNotifications(&page, ledger)
-    writeIngest(&page)
-    page.single(
-      "subledger_refusals_left_out_total", .counter,
-      "Refusals above ten a second of their status, which the log only counts.", unlogged)
-    writeJournal(&page, ledger, readings)
-    writeProjection(&page, ledger, folded)
-    if let rows { writeRowCounts(&page, rows) }
+    writeNotifications(&page, token)
+    // What is counted over all apps would tell of those that the token does not cover.
+    if token.coversEverything {
+      page.family("subledger_start_time_seconds", .gauge, "When the daemon started, as Unix time.")
+      page.sample("subledger_start_time_seconds", [], Double(startedAt) / 1000)
+      writeEvents(&page, ledger)
+      writeIngest(&page)
+      page.single(
+        "subledger_refusals_left_out_total", .counter,
+        "Refusals above ten a second of their status, which the log only counts.", unlogged)
+      writeJournal(&page, ledger, readings)
+      writeProjection(&page, ledger, folded)
+    }
+    if let rows { writeRowCounts(&page, rows, token) }
     return page.text
   }
 
-  private func writeNotifications(_ page: inout PrometheusText, _ ledger: Ledger) {
+  private func writeNotifications(_ page: inout PrometheusText, _ token: Configuration.ReadToken) {
     let name = "subledger_notifications_total"
+    let samples = notifications.samples(for: token)
     page.family(
       name, .counter,
       "Notifications that were proven genuine, by app, environment, version of Apple's format, "
         + "type and outcome.")
-    for sample in notifications.samples() { page.sample(name, sample.labels, sample.count) }
+    for sample in samples { page.sample(name, sample.labels, sample.count) }
+    let duplicates = samples.filter { $0.labels.contains { $0 == ("outcome", "duplicate") } }
     page.single(
       "subledger_duplicates_total", .counter, "Notifications that were already in the journal.",
-      notifications.duplicates)
+      duplicates.reduce(0) { $0 + $1.count })
+  }
+
+  private func writeEvents(_ page: inout PrometheusText, _ ledger: Ledger) {
     page.single(
       "subledger_late_events_total", .counter,
       "Events signed before an event of their stream that was already folded.",
@@ -151,9 +162,15 @@ extension Metrics {
       max(0, ledger.seq - (folded ?? 0)))
   }
 
-  private func writeRowCounts(_ page: inout PrometheusText, _ counts: ProjectionReader.Counts) {
+  private func writeRowCounts(
+    _ page: inout PrometheusText, _ counts: ProjectionReader.Counts,
+    _ token: Configuration.ReadToken
+  ) {
+    func isShown(_ app: ProjectionReader.Counts.App) -> Bool {
+      token.covers(environment: app.environment, bundleId: app.bundleId)
+    }
     var numbers: [[String]: Int64] = [:]
-    for (app, statuses) in counts.byStatus {
+    for (app, statuses) in counts.byStatus where isShown(app) {
       for (status, number) in statuses {
         numbers[[app.environment.rawValue, status.rawValue], default: 0] += number
       }
@@ -170,7 +187,7 @@ extension Metrics {
     page.single(
       "subledger_rows_broken", .gauge,
       "Rows of the live projection whose fold failed, as of the same count.",
-      counts.broken.values.reduce(0, +))
+      counts.broken.filter { isShown($0.key) }.values.reduce(0, +))
     page.family("subledger_rows_age_seconds", .gauge, "How long ago the rows were counted.")
     page.sample("subledger_rows_age_seconds", [], Double(Clock.now() - counts.at) / 1000)
   }

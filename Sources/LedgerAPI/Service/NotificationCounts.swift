@@ -1,4 +1,5 @@
 import AppStore
+import Configuration
 import JournalStore
 public import LedgerEngine
 import Synchronization
@@ -73,11 +74,20 @@ public final class NotificationCounts: Sendable {
     }
   }
 
-  /// Every combination of labels that has a count, sorted by its values, with the count.
-  public func samples() -> [(labels: [(name: String, value: String)], count: Int64)] {
+  /// Every combination of labels that has a count and that a token covers, sorted by its values,
+  /// with the count.
+  func samples(
+    for token: Configuration.ReadToken
+  ) -> [(labels: [(name: String, value: String)], count: Int64)] {
     let samples = state.withLock { state in
       let names = Dictionary(uniqueKeysWithValues: state.apps.map { ($0.value, $0.key) })
-      return state.counts.map { key, count in
+      let shown = state.counts.filter { key, _ in
+        token.covers(
+          environment: key.environment == 0
+            ? nil : Environment(rawValue: Self.environments[Int(key.environment)]),
+          bundleId: names[key.app])
+      }
+      return shown.map { key, count in
         (
           labels: [
             (name: "app", value: names[key.app] ?? Self.other),
@@ -91,15 +101,6 @@ public final class NotificationCounts: Sendable {
     }
     return samples.sorted { one, two in
       one.labels.map(\.value).lexicographicallyPrecedes(two.labels.map(\.value))
-    }
-  }
-
-  /// The number of duplicates of all apps.
-  public var duplicates: Int64 {
-    state.withLock { state in
-      state.counts.reduce(0) {
-        Self.outcomes[Int($1.key.outcome)] == "duplicate" ? $0 + $1.value : $0
-      }
     }
   }
 }

@@ -79,7 +79,9 @@ public struct StoredDiff {
     let apps = (root["apps"]?.elements ?? []).filter(isShown)
     var members: [(String, JSONValue)] = [("object", .string("comparison"))]
     for name in ["at", "made_at", "through_seq", "live_fold", "built_fold"] {
-      members.append((name, root[name]?.value ?? .null))
+      // The seq counts the events of all apps.
+      let isShown = name != "through_seq" || token.coversEverything
+      members.append((name, isShown ? root[name]?.value ?? .null : .null))
     }
     for name in ProjectionDiff.Summary.countNames {
       members.append((name, .integer(apps.reduce(0) { $0 &+ ($1[name]?.integer ?? 0) })))

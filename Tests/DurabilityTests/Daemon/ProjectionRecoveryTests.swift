@@ -21,7 +21,7 @@ import Testing
       #expect(row?.json?["event_count"]?.integer == events, sourceLocation: location)
       let state = client.get("/readyz", token: nil)?.json?["projection"]?.string
       guard state == "following", try self.isAside(installation) || !isAside else { return false }
-      return client.get("/version", token: nil)?.json?["digest"]?.string == digest
+      return client.get("/version")?.json?["digest"]?.string == digest
     }
     #expect(try daemon.stop().code == 0, sourceLocation: location)
     let verified = try installation.run("verify")

@@ -204,6 +204,8 @@ import Testing
     #expect(samples.map { $0["original_transaction_id"]?.string } == ["70002"])
     let other = again.client().get("/v1/rebuild", token: Installation.sandboxToken)?.json
     #expect(other?["equal"]?.integer == 0 && other?["samples"]?.elements.isEmpty == true)
+    // The seq counts the events of all apps.
+    #expect(stored["through_seq"]?.integer != nil && other?["through_seq"]?.kind == .null)
     // A damaged file is treated as missing.
     try Data("{".utf8).write(to: installation.data.appending(path: "comparison.json"))
     #expect(again.client().get("/v1/rebuild")?.status == 404)

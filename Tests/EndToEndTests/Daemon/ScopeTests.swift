@@ -143,4 +143,59 @@ import Testing
     }
     #expect(try daemon.stop().code == 0)
   }
+
+  /// The metrics of a narrowed token: two apps in both environments, one of them not configured.
+  @Test func `a narrowed token sees only its own counts in the metrics`() throws {
+    let (installation, daemon) = try served()
+    let client = daemon.client()
+    let other = Sample.notification(7, otid: "7200", bundleId: "com.example.other")
+      .setting("data.appAppleId", .integer(987_654_321))
+    let body = try installation.sign(other)
+    for _ in 1...2 { #expect(client.post(body)?.status == 200) }
+    let sandbox = Sample.notification(8, otid: "7300", environment: "Sandbox")
+    #expect(client.post(try installation.sign(sandbox))?.status == 200)
+    func read(_ token: String) throws -> MetricsText {
+      let metrics = MetricsText(try #require(client.get("/metrics", token: token)).text)
+      #expect(metrics.faults.isEmpty, "\(metrics.faults)")
+      return metrics
+    }
+    let end = Date(timeIntervalSinceNow: 20)
+    while try read(Installation.token).sum("subledger_rows") < 3, Date() < end { usleep(50_000) }
+    let name = "subledger_notifications_total"
+    let all = try read(Installation.token)
+    #expect(all.sum(name) == 6 && all.sum("subledger_rows") == 3)
+    #expect(all.value("subledger_duplicates_total") == 1)
+    for (token, count, rows, duplicates) in [
+      (Installation.otherAppsToken, 2.0, 1.0, 1.0), (Installation.sandboxToken, 1, 1, 0),
+      (Self.narrow, 0, 0, 0),
+    ] {
+      let metrics = try read(token)
+      #expect(metrics.sum(name) == count, "\(token)")
+      #expect(metrics.sum("subledger_rows") == rows, "\(token)")
+      #expect(metrics.value("subledger_duplicates_total") == duplicates, "\(token)")
+      let families: Set = [
+        name, "subledger_duplicates_total", "subledger_build_info", "subledger_rows",
+        "subledger_rows_broken", "subledger_rows_age_seconds",
+      ]
+      #expect(Set(metrics.families.keys).isSubset(of: families), "\(metrics.families.keys)")
+    }
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `only a token for everything sees the digest of all rows`() throws {
+    let (installation, daemon) = try served()
+    let client = daemon.client()
+    #expect(client.get("/version")?.json?["digest"]?.string != nil)
+    let strange = try #require(client.get("/version", token: nil))
+    #expect(strange.status == 200 && strange.json?["version"]?.string != nil)
+    #expect(strange.json?["digest"]?.kind == .null)
+    for token in Self.tokens + ["unknown"] {
+      let answer = try #require(client.get("/version", token: token))
+      #expect(answer.head == strange.head && answer.body == strange.body)
+    }
+    let more = Sample.notification(9, otid: "7400")
+    #expect(client.post(try installation.sign(more))?.status == 200)
+    #expect(client.get("/version", token: nil)?.body == strange.body, "it moves")
+    #expect(try daemon.stop().code == 0)
+  }
 }

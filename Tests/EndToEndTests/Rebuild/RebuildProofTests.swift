@@ -30,7 +30,7 @@ import Testing
     #expect(try one.run("ingest", try one.file("all", lines)).code == 0)
     let digest = try #require(try one.verify().report["digest"]?.string)
     let daemon = try one.start()
-    let version = try #require(daemon.client().get("/version", token: nil)?.json)
+    let version = try #require(daemon.client().get("/version")?.json)
     #expect(version["digest"]?.string == digest)
     #expect(try daemon.stop().code == 0)
     let environments: [[String: String]] = [

@@ -103,7 +103,7 @@ import Testing
     let running = try begin(installation, "--apply")
     running.signal(SIGINT)
     #expect(try running.finish(within: 20).code == 3)
-    let version = daemon.client().get("/version", token: nil)?.json
+    let version = daemon.client().get("/version")?.json
     #expect(version?["digest"]?.string == digest)
     #expect(try installation.roles() == ["live", "building"])
     #expect(try installation.run("rebuild", "--apply").code == 0)

@@ -71,7 +71,7 @@ import Testing
       #expect(back.code == 0, "\(back)")
       #expect(try back.lines().first?["digest"]?.string == digest)
       if let daemon {
-        let version = daemon.client().get("/version", token: nil)?.json
+        let version = daemon.client().get("/version")?.json
         #expect(version?["digest"]?.string == digest)
       }
       #expect(try installation.verify().report["digest"]?.string == digest)
@@ -82,7 +82,7 @@ import Testing
     // A daemon that starts does not undo a rollback.
     let again = try installation.start()
     #expect(
-      again.client().get("/version", token: nil)?.json?["digest"]?.string == wrong)
+      again.client().get("/version")?.json?["digest"]?.string == wrong)
     #expect(try again.stop().code == 0)
   }
 

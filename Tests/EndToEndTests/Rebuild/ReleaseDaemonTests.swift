@@ -22,7 +22,7 @@ struct ReleaseDaemonTests {
   }
 
   private func digest(_ client: Client) -> String? {
-    client.get("/version", token: nil)?.json?["digest"]?.string
+    client.get("/version")?.json?["digest"]?.string
   }
 
   /// A customer who loses access, and one who gains it.
