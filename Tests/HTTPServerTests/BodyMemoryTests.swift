@@ -95,4 +95,15 @@ import Testing
     limiter.leave(.address("2001:db8:1::2"))
     #expect(enters("2001:db8:1::3"), "a place was given back")
   }
+
+  @Test func `commands reach the unix socket while clients use all places`() {
+    var limits = ServerLimits()
+    limits.connections = 2
+    let limiter = ConnectionLimiter(limits: limits, trusted: [])
+    #expect(limiter.enter(.address("192.0.2.1")) && limiter.enter(.address("192.0.2.2")))
+    #expect(!limiter.enter(.address("192.0.2.3")))
+    #expect(limiter.enter(.local) && limiter.enter(.local))
+    // As many as the descriptors suffice for.
+    #expect((0..<100).contains { _ in !limiter.enter(.local) })
+  }
 }

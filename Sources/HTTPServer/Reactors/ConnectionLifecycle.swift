@@ -4,7 +4,8 @@ import Synchronization
 /// How a reactor accepts, assigns, rejects and closes connections.
 extension Reactor {
   /// Connections that may wait for their 503 at the same time; further ones are rejected at once.
-  private static var maximumRejected: Int { 64 }
+  /// Part of what `DescriptorBudget` reserves.
+  private static var maximumRejected: Int { 16 }
 
   /// - Throws: `PlatformError` when the user may watch no more descriptors.
   func listen() throws(PlatformError) {

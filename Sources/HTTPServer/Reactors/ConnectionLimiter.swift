@@ -12,6 +12,10 @@ package final class ConnectionLimiter: Sendable {
   }
 
   private let counts = Mutex(Counts())
+  /// How many connections of the unix socket are accepted over the limit: commands must reach the
+  /// daemon while clients use all places.
+  private static let reservedForCommands = 8
+
   private let limit: Int
   private let limitPerAddress: Int
   private let trusted: Set<String>
@@ -31,7 +35,8 @@ package final class ConnectionLimiter: Sendable {
   /// - Returns: false if it would exceed a limit; it is then not counted.
   package func enter(_ peer: Peer) -> Bool {
     counts.withLock { counts in
-      guard counts.total < limit else { return false }
+      let reserved = peer == .local ? Self.reservedForCommands : 0
+      guard counts.total < limit + reserved else { return false }
       if let network = limitedNetwork(peer) {
         let known = counts.byNetwork[network, default: 0]
         guard known < limitPerAddress else { return false }

@@ -20,16 +20,14 @@ public final class HTTPServer: Sendable {
   /// Listens, starts the reactors, and returns when each of them has its handler.
   ///
   /// - Parameter handler: called once on each reactor thread.
-  /// - Throws: `HTTPServerError` when an address is malformed, in use or refused, when the kernel
-  ///   refuses a thread or a descriptor, or when `handler` throws.
+  /// - Throws: `HTTPServerError` when the limit on open files is too low, when an address is
+  ///   malformed, in use or refused, when the kernel refuses a thread or a descriptor, or when
+  ///   `handler` throws.
   public static func start<Handler: RequestHandler>(
     _ configuration: ServerConfiguration, handler: @escaping @Sendable () throws -> Handler
   ) throws(HTTPServerError) -> HTTPServer {
-    let limits = configuration.limits
-    // In addition to connections: listeners, epoll instances, and files of the rest of the process.
-    Descriptors.allow(limits.connections + 512)
-    // More threads than processors gain nothing: a reactor blocks only in epoll_wait.
-    let count = configuration.reactors > 0 ? configuration.reactors : processors()
+    let limits = try configuration.fittedToDescriptors().limits
+    let count = configuration.reactorCount
     let group = ReactorGroup(
       listeners: try listeners(configuration), queues: (0..<count).map { _ in ReactorQueue() },
       limiter: ConnectionLimiter(limits: limits, trusted: try trusted(configuration)),
@@ -86,11 +84,6 @@ public final class HTTPServer: Sendable {
       for case .some(let error) in batch { failure = error }
     }
     return failure
-  }
-
-  /// The number of processors that are online; at least 1.
-  private static func processors() -> Int {
-    max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
   }
 
   /// The addresses of the trusted proxies in the canonical form that `Peer` has.

@@ -12,6 +12,8 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
   case socketRefused(String, PlatformError)
   /// A trusted proxy is not an IP address.
   case trustedProxy(String)
+  /// The hard limit on open files is below `least`; with `all`, every connection has its place.
+  case fewDescriptors(limit: Int, least: Int, all: Int)
   /// The kernel has no thread or descriptor left.
   case resources(PlatformError)
   /// The closure that makes handlers threw.
@@ -34,6 +36,9 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
         + "that this user may write to"
     case .trustedProxy(let text):
       "trusted proxy \"\(text)\" is not an IP address: write one such as 10.0.0.7 or ::1"
+    case .fewDescriptors(let limit, let least, let all):
+      "cannot start: this process may open \(limit) files, and needs at least \(least), or \(all) "
+        + "for all connections; raise the limit (`ulimit -n \(all)`, or LimitNOFILE= in the unit)"
     case .resources(let error):
       "cannot start: \(error); raise the limits of this user (`ulimit -a`)"
     case .handler(let error): "cannot start: \(error)"

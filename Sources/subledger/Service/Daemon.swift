@@ -21,11 +21,13 @@ struct Daemon {
   ///
   /// - Parameter manager: is told about once a second that the writer makes progress.
   /// - Throws: `CommandError.store` if the folder is locked or its journal is refused,
-  ///   `CommandError.unavailable` if a thread cannot start or the address cannot be used.
+  ///   `CommandError.unavailable` if the limit on open files is too low, a thread cannot start or
+  ///   the address cannot be used.
   static func start(
     _ configuration: Configuration, _ manager: ServiceNotice = ServiceNotice(variables: [:])
   ) throws(CommandError) -> Daemon {
     let folder = DataFolder(path: configuration.data)
+    let settings = try settings(configuration, folder)
     let ledger = try mapError(
       CommandError.store,
       try Ledger.start(
@@ -40,7 +42,7 @@ struct Daemon {
     let anchoring = try anchoring(ledger, configuration)
     try startSampler(service, manager)
     do throws(HTTPServerError) {
-      let server = try HTTPServer.start(settings(configuration, folder)) {
+      let server = try HTTPServer.start(settings) {
         try LedgerHandler(service)
       }
       return Daemon(server: server, service: service, anchoring: anchoring)
@@ -75,9 +77,10 @@ struct Daemon {
     }
   }
 
+  /// The settings of the server, with as many connections as the limit on open files allows.
   private static func settings(
     _ configuration: Configuration, _ folder: DataFolder
-  ) -> ServerConfiguration {
+  ) throws(CommandError) -> ServerConfiguration {
     var settings = ServerConfiguration(
       listen: configuration.listen, socketPath: folder.controlSocket)
     settings.trustedProxies = configuration.trustedProxies
@@ -86,7 +89,20 @@ struct Daemon {
     settings.limits.headerSeconds = Double(configuration.limits.headerSeconds)
     settings.limits.bodySeconds = Double(configuration.limits.bodySeconds)
     settings.limits.idleSeconds = Double(configuration.limits.idleSeconds)
-    return settings
+    let fitted: ServerConfiguration
+    do throws(HTTPServerError) { fitted = try settings.fittedToDescriptors() } catch {
+      throw .unavailable(error.description)
+    }
+    if fitted.limits.connections < settings.limits.connections {
+      Log.write(
+        .warning, "few_descriptors",
+        [
+          ("connections", .integer(Int64(fitted.limits.connections))),
+          ("configured", .integer(Int64(settings.limits.connections))),
+          ("next", .string("raise the limit on open files, LimitNOFILE= in the unit")),
+        ])
+    }
+    return fitted
   }
 
   /// Finishes the requests in flight and closes the files.
