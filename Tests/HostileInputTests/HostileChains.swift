@@ -169,7 +169,6 @@ extension HostileTable {
         hostile,
         [
           { $0.leaf.replace(constraints, by: .basicConstraints(ca: true)) },
-          { $0.leaf.replace(usage, by: nil) },
           { $0.leaf.replace(usage, by: .keyUsage([.keyCertSign])) },
           { $0.leaf.extensions.append(CertificateExtension(oid: "2.5.29.37", der: purpose)) },
         ])

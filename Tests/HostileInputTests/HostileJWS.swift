@@ -225,10 +225,16 @@ extension HostileTable {
     .refused("J17", 401) { hostile in
       let members = [
         #""jwk":{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, #""jku":"http://127.0.0.1:1/k""#,
-        #""x5u":"http://127.0.0.1:1/x.pem""#, #""kid":"../../key""#, #""kid":null"#,
+        #""x5u":"http://127.0.0.1:1/x.pem""#,
       ]
       return try headers(hostile, members.map { header(hostile, extra: "," + $0) })
         + headers(hostile, members.map { "{\"alg\":\"ES256\",\($0)}" })
+    },
+    .accepted("J17b") { hostile in
+      try headers(hostile, HeaderMembers.unknown.map { header(hostile, extra: "," + $0) })
+    },
+    .accepted("J17c") { hostile in
+      [.jws("no key usage", try hostile.forged { $0.leaf.replace("2.5.29.15", by: nil) })]
     },
   ]
 

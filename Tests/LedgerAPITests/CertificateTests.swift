@@ -37,7 +37,6 @@ import Testing
     try refuses("X12 CA", ["leaf_authority"]) {
       $0.leaf.replace(constraints, by: .basicConstraints(ca: true))
     }
-    try refuses("X12 usage", ["leaf_key_usage"]) { $0.leaf.replace(usage, by: nil) }
     try refuses("X12 usage", ["leaf_key_usage"]) {
       $0.leaf.replace(usage, by: .keyUsage([.keyCertSign]))
     }
@@ -47,6 +46,35 @@ import Testing
       try refuses("X12 purpose", ["leaf_purpose"]) {
         $0.leaf.extensions.append(CertificateExtension(oid: "2.5.29.37", der: der))
       }
+    }
+  }
+
+  /// Apple's libraries accept each of these, and Apple may issue it any day.
+  @Test func `J17c: a chain that differs from Apple's of today where no forgery follows is proven`()
+    throws
+  {
+    let usage = "2.5.29.15"
+    let purpose = { (oid: String) -> CertificateExtension in
+      CertificateExtension(oid: "2.5.29.37", der: DERWriter.sequence(DERWriter.oid(oid)))
+    }
+    let changes: [(inout ChainForgery) throws -> Void] = [
+      { $0.leaf.replace(usage, by: nil) },
+      { $0.leaf.replace(usage, by: .keyUsage([.digitalSignature, .keyCertSign])) },
+      { $0.leaf.extensions.append(purpose("2.5.29.37.0")) },
+      { $0.leaf.extensions.append(purpose("1.2.840.113635.100.4.99")) },
+      { $0.leaf.replace("2.5.29.19", by: nil) },
+      { $0.leaf.replace("2.5.29.35", by: nil) },
+      { $0.leaf.extensions.append(CertificateExtension(oid: "1.3.6.1.4.1.99999.7", der: [5, 0])) },
+      {
+        $0.intermediateKey = try .generate(.ed25519)
+        $0.leaf.replace("2.5.29.35", by: nil)
+      },
+      { $0.leaf.subject[0].text = "Another name" },
+    ]
+    for (index, change) in changes.enumerated() {
+      var forgery = try ChainForgery(under: authority)
+      try change(&forgery)
+      try server.accepts(signedPayload: try forgery.notification(authority), "J17c \(index)")
     }
   }
 

@@ -140,7 +140,10 @@ import Testing
     (#"{"alg":"ES256","x5c":X,"b64":false}"#, "jws_b64"),
     (#"{"alg":"ES256","x5c":X,"jwk":{}}"#, "jws_jwk"),
     (#"{"alg":"ES256","x5c":X,"jku":"http://127.0.0.1/"}"#, "jws_jku"),
-    (#"{"alg":"ES256","x5c":X,"kid":"../../key"}"#, "jws_kid"),
+    (#"{"alg":"ES256","x5c":X,"x5u":"http://127.0.0.1/"}"#, "jws_x5u"),
+    (#"{"alg":"ES256","x5c":X,"zip":"DEF"}"#, "jws_zip"),
+    (#"{"alg":"ES256","x5c":X,"enc":"A256GCM"}"#, "jws_enc"),
+    (#"{"alg":"ES256","x5c":X,"epk":{}}"#, "jws_epk"),
     (#"{"alg":"ES256","alg":"ES256","x5c":X}"#, "jws_header"),
   ])
   func `refuses an unacceptable header by code`(_ header: String, _ code: String) throws {

@@ -44,10 +44,13 @@ public struct CompactJWS: Sendable {
 
 /// The header of a JWS: the certificates for its signature.
 struct JWSHeader {
-  /// Members that would change what is verified or which key verifies it. Apple sends none of them,
-  /// and RFC 7515 section 4.1.11 requires that `crit` is refused unless its extensions are
-  /// implemented.
-  private static let unwanted = ["crit", "b64", "zip", "enc", "epk", "jwk", "jku", "x5u", "kid"]
+  /// Members that would change what the signature covers (RFC 7797, RFC 7516) or offer another key
+  /// for it. Apple's libraries do not read them. RFC 7515 section 4.1.11 requires that `crit` is
+  /// refused unless its extensions are implemented.
+  ///
+  /// All other members are ignored (RFC 7515 section 4), also `kid` and `typ`: no key is looked up
+  /// by them, and a member that Apple adds must not end in the refusal of every notification.
+  private static let unwanted = ["crit", "b64", "zip", "enc", "epk", "jwk", "jku", "x5u"]
 
   /// DER of leaf, intermediate and root.
   let certificates: [[UInt8]]

@@ -67,12 +67,12 @@ package final class Certificate {
     return ASN1_STRING_type(serial) == V_ASN1_INTEGER && ASN1_STRING_length(serial) <= 20
   }
 
-  /// Whether the signature over this certificate uses SHA-256, SHA-384 or SHA-512.
+  /// Whether the signature algorithm over this certificate is as strong as SHA-256: a collision
+  /// takes 2^128 operations (X509_get_signature_info(3)).
   var hasStrongSignature: Bool {
-    [
-      NID_ecdsa_with_SHA256, NID_ecdsa_with_SHA384, NID_ecdsa_with_SHA512,
-      NID_sha256WithRSAEncryption, NID_sha384WithRSAEncryption, NID_sha512WithRSAEncryption,
-    ].contains(X509_get_signature_nid(handle))
+    var securityBits: Int32 = 0
+    let isKnown = X509_get_signature_info(handle, nil, nil, &securityBits, nil) == 1
+    return isKnown && securityBits >= 128
   }
 
   /// Whether every extension occurs at most once (RFC 5280 section 4.2).
@@ -109,12 +109,22 @@ package final class Certificate {
 
   /// Whether the key usage extension is present and has this bit (`KU_…`).
   func hasKeyUsage(_ bit: Int32) -> Bool {
-    has(flag: EXFLAG_KUSAGE) && X509_get_key_usage(handle) & UInt32(bit) != 0
+    has(flag: EXFLAG_KUSAGE) && allowsKeyUsage(bit)
   }
 
-  /// Whether there is no extended key usage, or one that allows any purpose.
-  var isOpenToAnyPurpose: Bool {
-    !has(flag: EXFLAG_XKUSAGE) || X509_get_extended_key_usage(handle) & UInt32(XKU_ANYEKU) != 0
+  /// Whether the key usage extension is absent or has this bit (`KU_…`). Without the extension a
+  /// key may be used for everything (RFC 5280 section 4.2.1.3).
+  func allowsKeyUsage(_ bit: Int32) -> Bool {
+    !has(flag: EXFLAG_KUSAGE) || X509_get_key_usage(handle) & UInt32(bit) != 0
+  }
+
+  /// Whether the extended key usage names purposes of the standards, as TLS, mail or code signing,
+  /// and does not allow any purpose. False without the extension, and if it only names purposes
+  /// that OpenSSL does not know.
+  var isForOtherPurposes: Bool {
+    guard has(flag: EXFLAG_XKUSAGE) else { return false }
+    let purposes = X509_get_extended_key_usage(handle)
+    return purposes != 0 && purposes & UInt32(XKU_ANYEKU) == 0
   }
 
   func has(flag: Int32) -> Bool { X509_get_extension_flags(handle) & UInt32(flag) != 0 }

@@ -5,7 +5,14 @@ import COpenSSL
 /// OpenSSL checks signatures, names, dates, path lengths, name constraints and unknown critical
 /// extensions (RFC 5280 section 6). The rest is checked here, one property at a time, because
 /// OpenSSL by itself accepts missing Apple markers, a certificate authority as leaf, other key
-/// usages, other keys, and chains of two. Key identifiers are not required: they are optional.
+/// usages, other keys, and chains of two.
+///
+/// Apple may issue new certificates at any time, and a requirement that they do not meet refuses
+/// every notification. So each requirement names what it prevents, or which of Apple's App Store
+/// Server Libraries has it too. The strict ones are that for Swift (with swift-certificates) and
+/// that for Python (with OpenSSL's `X509_STRICT`). Not required, because no forgery follows: key
+/// identifiers, a key usage of the leaf, certain names, lifetimes, and algorithms of the
+/// certificates above the leaf.
 enum ChainPolicy {
   private static let leafMarker = "1.2.840.113635.100.6.11.1"
   private static let intermediateMarker = "1.2.840.113635.100.6.2.1"
@@ -40,29 +47,56 @@ enum ChainPolicy {
   }
 
   private static func require(_ certificate: Certificate) throws(ProofFailure) {
+    // Only version 3 has extensions (RFC 5280 section 4.1.2.9), and Apple's markers are extensions.
     guard certificate.version == 3 else { throw .untrusted("certificate_version") }
+    // RFC 5280 section 4.1.2.2. Every public authority keeps to it, because the programs that read
+    // certificates reject or misread other numbers.
     guard certificate.hasSoundSerialNumber else { throw .untrusted("certificate_serial") }
+    // Against forgery by collisions, as with MD5 and SHA-1. No list of algorithms: the authorities
+    // may change to any that OpenSSL verifies.
     guard certificate.hasStrongSignature else { throw .untrusted("certificate_signature") }
+    // RFC 5280 section 4.2. Of two equal extensions, two programs may read different ones. The
+    // Swift library refuses them too.
     guard certificate.hasDistinctExtensions else { throw .untrusted("certificate_extensions") }
+    // OpenSSL could not read an extension that it knows, so that no check below is reliable. Its
+    // own path validation fails as well, and with it the Python library.
     guard !certificate.has(flag: EXFLAG_INVALID) else { throw .untrusted("certificate_invalid") }
+    // All of Apple's libraries compare the dates.
     guard certificate.validity != nil else { throw .untrusted("certificate_dates") }
   }
 
   private static func requireLeaf(_ leaf: Certificate) throws(ProofFailure) {
+    // All of Apple's libraries require the marker: Apple's authorities also sign certificates of
+    // developers. Marked critical, it is an unknown critical extension to the Swift and Python
+    // libraries.
     guard leaf.carriesMarker(leafMarker) else { throw .untrusted("leaf_marker") }
+    // An authority's key signs certificates. Its signature under something else was not made by
+    // the App Store. No library of Apple checks this; an authority with the leaf's marker would be
+    // a mistake.
     guard leaf.basicConstraints?.isAuthority != true else { throw .untrusted("leaf_authority") }
-    guard leaf.hasKeyUsage(KU_DIGITAL_SIGNATURE) else { throw .untrusted("leaf_key_usage") }
-    guard leaf.isOpenToAnyPurpose else { throw .untrusted("leaf_purpose") }
+    // If Apple says what the key is for, then signing must be among it. Apple's libraries do not
+    // ask, so an absent extension is accepted.
+    guard leaf.allowsKeyUsage(KU_DIGITAL_SIGNATURE) else { throw .untrusted("leaf_key_usage") }
+    // The same for purposes: a key for TLS or for code does not sign for the App Store. Apple's
+    // libraries do not ask, so a purpose of Apple's own, which no standard names, is accepted.
+    guard !leaf.isForOtherPurposes else { throw .untrusted("leaf_purpose") }
+    // ES256 is defined for P-256 alone (RFC 7518 section 3.4). The Swift library reads the same
+    // form alone: a named curve and an uncompressed point. Parameters of the attacker's choice
+    // would let him forge a known key (CVE-2020-0601).
     guard leaf.hasPlainP256Key else { throw .untrusted("leaf_key") }
   }
 
   private static func requireIntermediate(_ certificate: Certificate) throws(ProofFailure) {
+    // As for the leaf: all of Apple's libraries require the marker.
     guard certificate.carriesMarker(intermediateMarker) else {
       throw .untrusted("intermediate_marker")
     }
+    // Else a leaf could sign another leaf. `X509_STRICT` of the Python library also requires that
+    // the extension is critical.
     guard let constraints = certificate.basicConstraints, constraints.isAuthority,
       constraints.isCritical
     else { throw .untrusted("intermediate_authority") }
+    // Here the extension must be present: `X509_STRICT` requires it of authorities.
     guard certificate.hasKeyUsage(KU_KEY_CERT_SIGN) else {
       throw .untrusted("intermediate_key_usage")
     }
@@ -78,7 +112,8 @@ enum ChainPolicy {
   }
 
   /// OpenSSL's own verification, with one trusted and one untrusted certificate and security level
-  /// 2 (no SHA-1, no RSA under 2,048 bits). Nothing is fetched: no lookup method is set.
+  /// 2 (no SHA-1, no RSA under 2,048 bits: such signatures can be forged). All of Apple's libraries
+  /// require signatures, names and a chain of three. Nothing is fetched: no lookup method is set.
   private static func isPath(
     _ leaf: Certificate, _ intermediate: Certificate, _ root: Certificate, _ seconds: Int64
   ) -> Bool {
