@@ -113,7 +113,7 @@ let package = Package(
     tests("Platform", ["Support", "Platform"]),
     tests("Observability", ["Observability", "StrictJSON"]),
     tests("StrictJSON", ["StrictJSON"]),
-    tests("SignedData", ["SignedData", "Simulator", "StrictJSON", "Encoding"]),
+    tests("SignedData", ["Support", "SignedData", "Simulator", "StrictJSON", "Encoding"]),
     tests("AppStore", ["AppStore", "StrictJSON"]),
     tests("Entitlements", ["Support", "Entitlements", "AppStore"]),
     tests(

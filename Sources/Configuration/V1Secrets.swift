@@ -13,6 +13,9 @@ package struct V1Secrets: Sendable {
     }
   }
 
+  /// Whether no app has a secret, so that no V1 notification is authentic.
+  package var isEmpty: Bool { digests.isEmpty }
+
   /// The bundle ids of the apps whose secret a body contains; empty unless `password` is a string
   /// that is not empty.
   ///

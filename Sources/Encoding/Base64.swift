@@ -14,21 +14,19 @@ public enum Base64 {
     return text + [UInt8](repeating: UInt8(ascii: "="), count: (3 - bytes.count % 3) % 3)
   }
 
+  /// The bytes of a text with the standard alphabet and exact padding; nil for any other text. As
+  /// with `Base64URL`, every byte string has exactly one text.
+  public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8)[...]) }
+
   /// The bytes of a text with the standard alphabet and exact padding; nil for any other text.
-  public static func decode(_ text: String) -> [UInt8]? {
-    var text = ArraySlice(text.utf8)
+  public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    var text = text
     guard text.count % 4 == 0 else { return nil }
     for _ in 0..<2 where text.last == UInt8(ascii: "=") { text.removeLast() }
-    var translated: [UInt8] = []
-    translated.reserveCapacity(text.count)
-    for byte in text {
-      switch byte {
-      case UInt8(ascii: "+"): translated.append(UInt8(ascii: "-"))
-      case UInt8(ascii: "/"): translated.append(UInt8(ascii: "_"))
-      case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
-      default: translated.append(byte)
-      }
-    }
-    return Base64URL.decode(translated[...])
+    var bytes: [UInt8] = []
+    return Base64URL.append(decoding: text, with: values, to: &bytes) ? bytes : nil
   }
+
+  private static let values = Base64URL.values(
+    of: Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8))
 }

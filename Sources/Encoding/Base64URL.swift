@@ -26,6 +26,13 @@ public enum Base64URL {
   ///
   /// - Returns: false, with `bytes` unchanged, if `text` is not strict base64url.
   public static func append(decoding text: ArraySlice<UInt8>, to bytes: inout [UInt8]) -> Bool {
+    append(decoding: text, with: values, to: &bytes)
+  }
+
+  /// Decodes a text in the alphabet that `values` was made of.
+  static func append(
+    decoding text: ArraySlice<UInt8>, with values: [UInt32], to bytes: inout [UInt8]
+  ) -> Bool {
     let (whole, rest) = text.count.quotientAndRemainder(dividingBy: 4)
     guard rest != 1 else { return false }
     let size = whole * 3 + (rest == 0 ? 0 : rest - 1)
@@ -64,9 +71,11 @@ public enum Base64URL {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-  /// Four tables of 256 entries: the value of each byte, shifted for the first to the fourth
-  /// character of a group.
-  private static let values: [UInt32] = {
+  private static let values = values(of: alphabet)
+
+  /// Four tables of 256 entries: the value of each byte in an alphabet of 64 characters, shifted
+  /// for the first to the fourth character of a group.
+  static func values(of alphabet: [UInt8]) -> [UInt32] {
     var values = [UInt32](repeating: stray, count: 1024)
     for (value, character) in alphabet.enumerated() {
       for position in 0..<4 {
@@ -74,7 +83,7 @@ public enum Base64URL {
       }
     }
     return values
-  }()
+  }
 
   /// Decodes whole groups of four characters and then the rest, whose unused bits must be zero.
   /// Bytes outside the alphabet are not looked for in the loop: their bit is collected in `found`

@@ -16,11 +16,11 @@ public final class JSONDocument: Sendable {
 
   /// Parses a whole text.
   ///
-  /// - Throws: `JSONError` with the byte offset of the first error.
-  public init(parsing bytes: [UInt8]) throws(JSONError) {
+  /// - Throws: `JSONError` with the byte offset of the first error, or of what exceeds `limits`.
+  public init(parsing bytes: [UInt8], within limits: JSONLimits = .none) throws(JSONError) {
     self.bytes = bytes
     let outcome = bytes.withUnsafeBufferPointer { buffer -> Result<[Node], JSONError> in
-      var parser = JSONParser(bytes: buffer)
+      var parser = JSONParser(bytes: buffer, limits)
       do throws(JSONError) {
         return .success(try parser.document())
       } catch {
@@ -32,6 +32,22 @@ public final class JSONDocument: Sendable {
 
   /// The outermost value.
   public var root: JSONElement { JSONElement(document: self, index: 0) }
+}
+
+/// How much a text may hold. Parsing takes time for each member and each value, many times as long
+/// as for each byte of a string.
+public struct JSONLimits: Sendable {
+  /// Members of one object at most.
+  public let members: Int
+  /// Values and member names of the document at most.
+  public let values: Int
+
+  public init(members: Int, values: Int) { (self.members, self.values) = (members, values) }
+
+  public static let none = JSONLimits(members: .max, values: .max)
+  /// For a text that anyone may have written. Apple's have at most 40 members in an object, and 100
+  /// values.
+  public static let unproven = JSONLimits(members: 128, values: 2048)
 }
 
 /// One value, or one member name, of a document.
@@ -59,6 +75,7 @@ public struct JSONError: Error, Sendable, Equatable {
     case depth = "nested too deeply"
     case number = "a number out of bounds"
     case size = "too large"
+    case members = "too many members or values"
   }
 
   public let reason: Reason

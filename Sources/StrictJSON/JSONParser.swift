@@ -3,9 +3,11 @@ struct JSONParser {
   private let bytes: UnsafeBufferPointer<UInt8>
   private var at = 0
   private var nodes: [Node] = []
+  private let limits: JSONLimits
 
-  init(bytes: UnsafeBufferPointer<UInt8>) {
+  init(bytes: UnsafeBufferPointer<UInt8>, _ limits: JSONLimits = .none) {
     self.bytes = bytes
+    self.limits = limits
     // Enough for Apple's objects, and below the 1 KB that malloc caches for each thread.
     nodes.reserveCapacity(60)
   }
@@ -47,6 +49,7 @@ struct JSONParser {
 
   private mutating func value(depth: Int) throws(JSONError) {
     guard let byte = current else { throw failure(.syntax) }
+    guard nodes.count < limits.values else { throw failure(.members) }
     switch byte {
     case UInt8(ascii: "\""): try string()
     case UInt8(ascii: "{"): try object(depth: depth + 1)
@@ -155,6 +158,7 @@ struct JSONParser {
   /// Compares a name with the earlier ones, unless its hash is new.
   private func refuseDuplicate(_ name: Int, _ names: inout Names) throws(JSONError) {
     names.count += 1
+    guard names.count <= limits.members else { throw failure(.members) }
     let node = nodes[name]
     if node.kind == .escapedString { names.hasEscapes = true }
     guard !names.hasEscapes, names.count <= Self.maximumPairs else { return }
@@ -174,7 +178,11 @@ struct JSONParser {
     var seen = Set<[UInt8]>(minimumCapacity: names.count)
     var index = names.object + 1
     for _ in 0..<names.count {
-      let text = Array(JSONText.string(nodes[index], in: bytes).utf8)
+      let node = nodes[index]
+      let text =
+        node.kind == .string
+        ? Array(bytes[Int(node.start)..<Int(node.end)])
+        : Array(JSONText.string(node, in: bytes).utf8)
       guard seen.insert(text).inserted else { throw failure(.duplicate) }
       index = Int(nodes[index + 1].next)
     }

@@ -130,6 +130,16 @@ import Testing
       Array("{\"signedPayload\":\"\(string)\"}".utf8), 400, ["jws_segments"], "N11")
   }
 
+  @Test func `N11: more members or values than any body needs are refused`() throws {
+    let (server, authority) = try start()
+    let rest = String(decoding: ForgedJWS.body(try authority.fresh()).dropFirst(), as: UTF8.self)
+    let keys = { (count: Int) in (0..<count).map { "\"k\($0)\":1," }.joined() }
+    try server.accepts(Array("{\(keys(127))\(rest)".utf8), "N11 members")
+    try server.refuses(Array("{\(keys(128))\(rest)".utf8), 400, ["json"], "N11 members")
+    let values = "\"a\":[" + String(repeating: "{},", count: 2050) + "1],"
+    try server.refuses(Array("{\(values)\(rest)".utf8), 400, ["json"], "N11 values")
+  }
+
   /// Names that are all different, and names that collide under a hash without a seed: anagrams of
   /// pairs with equal sums. Eight times as many keys would be 64 times the work if it were
   /// quadratic.
@@ -141,7 +151,7 @@ import Testing
         let keys = names.prefix(count).map { "\"\($0)\":1" }.joined(separator: ",")
         return try (0..<3).map { _ in
           try ContinuousClock().measure {
-            try server.refuses(Array("{\(keys)}".utf8), 400, ["envelope"], "N11")
+            try server.refuses(Array("{\(keys)}".utf8), 400, ["json"], "N11")
           }
         }.min() ?? .zero
       }

@@ -137,6 +137,20 @@ import Testing
     }
   }
 
+  /// Limits hold until a payload is proven (promise 2).
+  @Test func `a genuine payload with more values than an unproven text may have is accepted`()
+    throws
+  {
+    let many = JSONValue.array((0..<3000).map { .integer($0) })
+    let wide = JSONValue.object((0..<200).map { ("n\($0)", .integer($0)) })
+    for member in ["extra", "data.extra", "data.transaction.extra", "data.renewalInfo.extra"] {
+      for value in [many, wide] {
+        let notification = Sample.notification().with(member, value)
+        try server.accepts(signedPayload: try authority.signed(notification), member)
+      }
+    }
+  }
+
   @Test func `J18: base64url is read strictly`() throws {
     let good = try authority.fresh()
     let parts = ForgedJWS.parts(good)

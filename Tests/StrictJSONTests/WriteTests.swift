@@ -89,6 +89,24 @@ import Testing
     #expect(document?.root["k99999"]?.integer == 99_999)
   }
 
+  @Test func `members and values beyond a limit are refused where it is reached`() throws {
+    let limits = JSONLimits(members: 3, values: 8)
+    func reason(_ text: String) -> JSONError.Reason? {
+      do throws(JSONError) {
+        _ = try JSONDocument(parsing: Array(text.utf8), within: limits)
+        return nil
+      } catch {
+        return error.reason
+      }
+    }
+    #expect(reason(#"{"a":1,"b":2,"c":3}"#) == nil)
+    #expect(reason(#"{"a":1,"b":2,"c":3,"d":4}"#) == .members)
+    #expect(reason(#"[{"a":1,"b":2},{"a":1}]"#) == .members)
+    #expect(reason("[1,2,3,4,5,6,7]") == nil)
+    #expect(reason("[1,2,3,4,5,6,7,8]") == .members)
+    #expect(reason("[1,2,3,4,5,6,7,8") == .members, "not read to its end")
+  }
+
   @Test func `long strings and arrays are parsed in linear time`() throws {
     let long = "\"" + String(repeating: "\\u00e9x", count: 40_000) + "\""
     let wide = "[" + String(repeating: "1,", count: 100_000) + "1]"

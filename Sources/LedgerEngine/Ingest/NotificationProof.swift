@@ -43,11 +43,12 @@ public final class NotificationProof {
   public func prove(_ signedPayload: ArraySlice<UInt8>, at now: Int64) throws(Refusal) -> ProvenJWS
   {
     let jws = try mapError(Self.malformed, try CompactJWS(parsing: signedPayload))
-    let document = try? JSONDocument(parsing: jws.payload)
+    let document = try? JSONDocument(parsing: jws.payload, within: .unproven)
     do throws(ProofFailure) {
       let date = document?.root["signedDate"]?.integer ?? now
+      let bodySHA256 = try prover.proveHashing(jws, at: date)
       return ProvenJWS(
-        jws: jws, document: document, bodySHA256: try prover.proveHashing(jws, at: date))
+        jws: jws, document: document ?? Self.document(of: jws), bodySHA256: bodySHA256)
     } catch {
       switch error {
       case .malformed(let code): throw .malformed(code)
@@ -56,6 +57,11 @@ public final class NotificationProof {
       case .untrusted(let code): throw .untrusted(code)
       }
     }
+  }
+
+  /// The payload of a proven JWS, however large; nil if it is not JSON.
+  private static func document(of jws: CompactJWS) -> JSONDocument? {
+    try? JSONDocument(parsing: jws.payload)
   }
 
   private static func malformed(_ failure: ProofFailure) -> Refusal { .malformed(failure.code) }
@@ -92,8 +98,9 @@ public final class NotificationProof {
     let document: JSONDocument?
     do throws(ProofFailure) {
       let jws = try CompactJWS(parsing: text)
-      document = try? JSONDocument(parsing: jws.payload)
-      try prover.prove(jws, at: document?.root[dateMember]?.integer ?? now)
+      let unproven = try? JSONDocument(parsing: jws.payload, within: .unproven)
+      try prover.prove(jws, at: unproven?.root[dateMember]?.integer ?? now)
+      document = unproven ?? Self.document(of: jws)
     } catch {
       throw .untrusted("nested_\(error.code)")
     }

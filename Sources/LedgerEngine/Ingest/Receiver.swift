@@ -41,7 +41,9 @@ public final class Receiver {
   public func receive(
     body: [UInt8], at now: Int64, preservesReceivedAt: Bool = false
   ) throws(Refusal) -> Received {
-    guard let document = try? JSONDocument(parsing: body) else { throw .malformed("json") }
+    guard let document = try? JSONDocument(parsing: body, within: limits(of: body)) else {
+      throw .malformed("json")
+    }
     switch NotificationEnvelope(document) {
     case .v2(let signedPayload):
       return try receive(
@@ -49,6 +51,14 @@ public final class Receiver {
     case .v1(let root): return try receive(v1: root, at: now, preservesReceivedAt)
     case nil: throw .malformed("envelope")
     }
+  }
+
+  /// How much an unproven body may hold. A V1 body is JSON with all transactions of a receipt,
+  /// where a value takes eight bytes or more.
+  private func limits(of body: [UInt8]) -> JSONLimits {
+    let limits = JSONLimits.unproven
+    guard !secrets.isEmpty else { return limits }
+    return JSONLimits(members: limits.members, values: limits.values + body.count / 8)
   }
 
   /// Receives the body of a quarantined notification again.

@@ -52,8 +52,8 @@ struct JWSHeader {
   /// by them, and a member that Apple adds must not end in the refusal of every notification.
   private static let unwanted = ["crit", "b64", "zip", "enc", "epk", "jwk", "jku", "x5u"]
 
-  /// DER of leaf, intermediate and root.
-  let certificates: [[UInt8]]
+  /// The three entries of `x5c`, for leaf, intermediate and root: base64, not decoded.
+  let certificates: [ArraySlice<UInt8>]
 
   init(parsing segment: ArraySlice<UInt8>) throws(ProofFailure) {
     guard let text = Base64URL.decode(segment) else { throw .malformed("jws_base64url") }
@@ -64,7 +64,9 @@ struct JWSHeader {
   }
 
   private static func object(_ text: [UInt8]) throws(ProofFailure) -> JSONElement {
-    guard let root = try? JSONDocument(parsing: text).root, root.kind == .object else {
+    guard let root = try? JSONDocument(parsing: text, within: .unproven).root,
+      root.kind == .object
+    else {
       throw .malformed("jws_header")
     }
     return root
@@ -76,19 +78,14 @@ struct JWSHeader {
     guard name == "ES256" else { throw .untrusted("jws_alg") }
   }
 
-  private static func chain(_ member: JSONElement?) throws(ProofFailure) -> [[UInt8]] {
+  private static func chain(
+    _ member: JSONElement?
+  ) throws(ProofFailure) -> [ArraySlice<UInt8>] {
     guard let member else { throw .untrusted("x5c_missing") }
     guard member.kind == .array else { throw .malformed("x5c_type") }
     let entries = member.elements
     for entry in entries where entry.kind != .string { throw .malformed("x5c_type") }
     guard entries.count == 3 else { throw .untrusted("x5c_length") }
-    var certificates: [[UInt8]] = []
-    for entry in entries {
-      guard let text = entry.string, let der = Base64.decode(text) else {
-        throw .untrusted("x5c_base64")
-      }
-      certificates.append(der)
-    }
-    return certificates
+    return entries.map { $0.plainBytes ?? Array(($0.string ?? "").utf8)[...] }
   }
 }

@@ -6,43 +6,28 @@ import Encoding
 /// that the operator configured, had certified at that time. No mode skips the proof, and no URL in
 /// a certificate is ever fetched.
 ///
-/// One for each thread: OpenSSL's contexts and the cache of proven chains are not shared.
+/// Anyone can send a JWS, so the work before a refusal is bounded: one public-key operation of an
+/// authority at most, and none for a chain that was judged before.
+///
+/// One for each thread: OpenSSL's contexts and the known chains are not shared.
 public final class Prover {
-  /// A proven chain.
-  private final class ProvenChain {
-    /// The header segment that held the chain.
-    let header: [UInt8]
-    /// The leaf's key.
-    let key: VerifyingKey
-    /// The seconds since 1970 at which every certificate of the chain is valid.
-    let window: ClosedRange<Int64>
-    /// The hash state after the header, which is a third of the bytes of a notification.
-    let start: SHA256
-
-    init(header: ArraySlice<UInt8>, key: VerifyingKey, window: ClosedRange<Int64>) {
-      self.header = Array(header)
-      self.key = key
-      self.window = window
-      var start = SHA256()
-      start.update(header)
-      self.start = start
-    }
-  }
-
-  /// Apple signs with one leaf at a time. A chain takes about 10 KB, and 150 KB more with a key
-  /// table.
-  private static let maximumChains = 32
+  /// Apple uses one header for each leaf.
+  private static let maximumHeaders = 32
 
   private let pinned: [[UInt8]]
   private let roots: [Certificate]
-  /// The most recently used first. A chain is added only after its leaf has signed a JWS, so that
-  /// without such a key a client can neither fill the cache nor evict a chain.
-  private var chains: [ProvenChain] = []
+  private var policy = ChainPolicy()
+  private var known = ChainMemory()
+  /// The most recently used first. A header is added only after the leaf of its chain has signed
+  /// it, so that without such a key a client can neither add nor evict one.
+  private var headers: [ProvenHeader] = []
 
-  /// How often a chain was found in the cache.
+  /// How often a chain was known to be proven.
   public private(set) var chainHits = 0
-  /// How often a chain had to be proven.
+  /// How often a chain was not known and had to be judged.
   public private(set) var chainMisses = 0
+  /// How many paths of certificates OpenSSL has validated, the slowest part of a proof.
+  package var pathChecks: Int { policy.pathChecks }
 
   /// - Throws: `ProofFailure.untrusted` when a configured root is no certificate in strict DER.
   public init(roots: TrustRoots) throws(ProofFailure) {
@@ -76,52 +61,90 @@ public final class Prover {
     _ jws: CompactJWS, at milliseconds: Int64
   ) throws(ProofFailure) -> SHA256 {
     let seconds = Self.floorSeconds(milliseconds)
-    if let chain = recall(jws.header) {
+    if let header = recall(jws.header) {
       chainHits += 1
-      guard chain.window.contains(seconds) else { throw .untrusted("chain_dates") }
-      return try require(chain, jws)
+      guard header.chain.window.contains(seconds) else { throw .untrusted("chain_dates") }
+      return try require(header, jws)
     }
-    chainMisses += 1
-    let chain = try proveChain(jws.header, at: seconds)
-    let hash = try require(chain, jws)
-    chains.insert(chain, at: 0)
-    if chains.count > Self.maximumChains { chains.removeLast() }
+    let header = ProvenHeader(jws.header, try chain(of: jws.header, at: seconds))
+    let hash = try require(header, jws)
+    headers.insert(header, at: 0)
+    if headers.count > Self.maximumHeaders { headers.removeLast() }
+    known.moveToFront(header.chain)
     return hash
   }
 
   /// Verifies the signature and returns the hash state after the signing input.
   private func require(
-    _ chain: ProvenChain, _ jws: CompactJWS
+    _ header: ProvenHeader, _ jws: CompactJWS
   ) throws(ProofFailure) -> SHA256 {
-    var hash = chain.start.fork()
+    var hash = header.start.fork()
     hash.update(jws.signingInput[jws.header.endIndex...])
     var digest = hash.fork()
-    guard chain.key.verifies(jws.signature, over: digest.finish()) else {
+    guard header.chain.key.verifies(jws.signature, over: digest.finish()) else {
       throw .untrusted("signature")
     }
     return hash
   }
 
-  /// The cached chain of a header segment, moved to the front.
-  private func recall(_ header: ArraySlice<UInt8>) -> ProvenChain? {
-    let index = chains.firstIndex { ByteSearch.areEqual($0.header[...], header) }
+  /// The proven header with this text, moved to the front.
+  private func recall(_ text: ArraySlice<UInt8>) -> ProvenHeader? {
+    let index = headers.firstIndex { ByteSearch.areEqual($0.text[...], text) }
     guard let index else { return nil }
-    if index > 0 { chains.insert(chains.remove(at: index), at: 0) }
-    return chains[0]
+    if index > 0 { headers.insert(headers.remove(at: index), at: 0) }
+    return headers[0]
   }
 
-  private func proveChain(
-    _ segment: ArraySlice<UInt8>, at seconds: Int64
+  // MARK: Chains
+
+  /// The proven chain in a header that was not seen before.
+  private func chain(
+    of segment: ArraySlice<UInt8>, at seconds: Int64
   ) throws(ProofFailure) -> ProvenChain {
-    let header = try JWSHeader(parsing: segment)
-    let leaf = try Certificate(der: header.certificates[0])
-    let intermediate = try Certificate(der: header.certificates[1])
-    let third = header.certificates[2]
+    var entries = try JWSHeader(parsing: segment).certificates
+    guard max(entries[0].count, entries[1].count) <= Certificate.maximumTextBytes else {
+      throw .untrusted("certificate_der")
+    }
+    // Too long for a root: any such text is the same.
+    if entries[2].count > Certificate.maximumTextBytes { entries[2] = [] }
+    if let chain = known.chain(of: entries) {
+      chainHits += 1
+      guard chain.window.contains(seconds) else { throw .untrusted("chain_dates") }
+      return chain
+    }
+    let digest = ChainMemory.digest(of: entries)
+    if let failure = known.failure(of: digest) { throw failure }
+    chainMisses += 1
+    do throws(ProofFailure) {
+      let chain = try prove(entries, at: seconds)
+      known.insert(chain)
+      return chain
+    } catch {
+      // All other reasons are the same at any date, and with any header.
+      if error != .untrusted("chain_dates") { known.insert(error, of: digest) }
+      throw error
+    }
+  }
+
+  private func prove(
+    _ entries: [ArraySlice<UInt8>], at seconds: Int64
+  ) throws(ProofFailure) -> ProvenChain {
+    let leaf = try Certificate(text: entries[0])
+    let provenIntermediate = known.intermediate(entries[1])
+    let intermediate =
+      if let provenIntermediate { provenIntermediate } else { try Certificate(text: entries[1]) }
     var candidates = roots
-    if pinned.contains(SHA256.hash(third)) { candidates.insert(try Certificate(der: third), at: 0) }
-    let window = try ChainPolicy.prove(
-      leaf: leaf, intermediate: intermediate, roots: candidates, at: seconds)
-    return ProvenChain(header: segment, key: try VerifyingKey(of: leaf), window: window)
+    // A third entry that is not a pinned root may be anything, as in Apple's libraries.
+    let third = Base64.decode(entries[2])
+    if let third, pinned.contains(SHA256.hash(third)) {
+      candidates.insert(try Certificate(der: third), at: 0)
+    }
+    let path = try policy.prove(
+      leaf: leaf, intermediate: intermediate, isIntermediateProven: provenIntermediate != nil,
+      roots: candidates, at: seconds)
+    return ProvenChain(
+      entries, needsThird: !roots.contains { $0 === path.root }, intermediate: intermediate,
+      key: try VerifyingKey(of: leaf), window: path.window)
   }
 
   /// Rounds down, for any number: the date is not proven yet and may be anything.

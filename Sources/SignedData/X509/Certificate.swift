@@ -1,21 +1,30 @@
 import COpenSSL
+import Encoding
 
 /// An X.509 certificate (RFC 5280), parsed by OpenSSL. For one thread only.
 package final class Certificate {
   /// The longest certificate that is accepted, in bytes; Apple's have about 1,100.
   static let maximumBytes = 8192
+  /// The longest base64 of a certificate.
+  static let maximumTextBytes = (maximumBytes + 2) / 3 * 4
+  /// The most DER values in a certificate; Apple's have about 130. OpenSSL takes long for each.
+  private static let maximumValues = 512
 
   let handle: OpaquePointer
   let der: [UInt8]
+  let publicKey: PublicKeyInfo
 
   /// Parses one certificate in strict DER.
   ///
-  /// - Throws: `ProofFailure.untrusted` when the bytes are too many, are not strict DER, or are no
-  ///   certificate.
+  /// - Throws: `ProofFailure.untrusted` when the bytes or values are too many, are not strict DER,
+  ///   or are no certificate, or when its key is on a curve without a name.
   package init(der: [UInt8]) throws(ProofFailure) {
-    guard der.count <= Self.maximumBytes, DERShape.isStrict(der[...]) else {
-      throw .untrusted("certificate_der")
-    }
+    guard der.count <= Self.maximumBytes,
+      DERShape.isStrict(der[...], maximumValues: Self.maximumValues),
+      let publicKey = PublicKeyInfo(of: der)
+    else { throw .untrusted("certificate_der") }
+    guard publicKey.isPlain else { throw .untrusted("certificate_key") }
+    self.publicKey = publicKey
     let parsed = der.withUnsafeBufferPointer { buffer in
       var cursor = buffer.baseAddress
       return d2i_X509(nil, &cursor, buffer.count)
@@ -26,6 +35,13 @@ package final class Certificate {
     }
     handle = parsed
     self.der = der
+  }
+
+  /// Parses an entry of `x5c`: base64 of DER (RFC 7515 section 4.1.6). Throws
+  /// `ProofFailure.untrusted` for any other text.
+  convenience init(text: ArraySlice<UInt8>) throws(ProofFailure) {
+    guard let der = Base64.decode(text) else { throw .untrusted("x5c_base64") }
+    try self.init(der: der)
   }
 
   /// Parses a file that holds one certificate in PEM or DER. Throws `ProofFailure.malformed` for
@@ -129,21 +145,12 @@ package final class Certificate {
 
   func has(flag: Int32) -> Bool { X509_get_extension_flags(handle) & UInt32(flag) != 0 }
 
-  /// Whether the key is on P-256, with a named curve and an uncompressed point: exactly then the
-  /// SubjectPublicKeyInfo (RFC 5480) is these 26 bytes, 0x04, and 64 bytes of the point.
-  var hasPlainP256Key: Bool {
-    let prefix: [UInt8] = [
-      0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08,
-      0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00, 0x04,
-    ]
-    let key = X509_get_X509_PUBKEY(handle)
-    guard i2d_X509_PUBKEY(key, nil) == 91 else { return false }
-    var bytes = [UInt8](repeating: 0, count: 91)
-    bytes.withUnsafeMutableBufferPointer { buffer in
-      var cursor = buffer.baseAddress
-      i2d_X509_PUBKEY(key, &cursor)
-    }
-    return bytes.starts(with: prefix)
+  /// Whether the signature of this certificate was made with the key of `issuer`. One public-key
+  /// operation.
+  func isSigned(by issuer: Certificate) -> Bool {
+    let result = X509_verify(handle, X509_get0_pubkey(issuer.handle))
+    if result != 1 { ERR_clear_error() }
+    return result == 1
   }
 
   /// From notBefore to notAfter in seconds since 1970, both included (RFC 5280 section 4.1.2.5);

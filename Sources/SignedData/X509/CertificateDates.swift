@@ -1,3 +1,5 @@
+import Encoding
+
 /// The validity of certificates, for reports. Proves nothing.
 public enum CertificateDates {
   /// The validity of a certificate in milliseconds since 1970; nil if it cannot be parsed.
@@ -13,8 +15,10 @@ public enum CertificateDates {
       let header = try? JWSHeader(parsing: jws[..<dot])
     else { return nil }
     var window = Int64.min...Int64.max
-    for der in header.certificates {
-      guard let validity = validity(der: der), validity.overlaps(window) else { return nil }
+    for text in header.certificates {
+      guard let der = Base64.decode(text), let validity = validity(der: der),
+        validity.overlaps(window)
+      else { return nil }
       window = validity.clamped(to: window)
     }
     return window

@@ -13,35 +13,54 @@ import COpenSSL
 /// that for Python (with OpenSSL's `X509_STRICT`). Not required, because no forgery follows: key
 /// identifiers, a key usage of the leaf, certain names, lifetimes, and algorithms of the
 /// certificates above the leaf.
-enum ChainPolicy {
+struct ChainPolicy {
+  /// How many paths OpenSSL has validated. Each takes up to two public-key operations of an
+  /// authority.
+  private(set) var pathChecks = 0
+
   private static let leafMarker = "1.2.840.113635.100.6.11.1"
   private static let intermediateMarker = "1.2.840.113635.100.6.2.1"
 
+  /// A path that was proven.
+  struct Path {
+    let root: Certificate
+    /// The seconds since 1970 at which every certificate of the path is valid.
+    let window: ClosedRange<Int64>
+  }
+
   /// Proves the path leaf → intermediate → one of `roots`, all valid at `seconds` since 1970.
   ///
-  /// - Returns: the seconds since 1970 at which every certificate of the chain is valid.
-  /// - Throws: `ProofFailure.untrusted` with the code of the first requirement that is not met.
-  static func prove(
-    leaf: Certificate, intermediate: Certificate, roots: [Certificate], at seconds: Int64
-  ) throws(ProofFailure) -> ClosedRange<Int64> {
-    try require(leaf)
-    try require(intermediate)
-    try requireLeaf(leaf)
-    try requireIntermediate(intermediate)
+  /// - Parameter isIntermediateProven: the intermediate was in a path that is proven. Then a leaf
+  ///   that it did not sign costs one public-key operation instead of two.
+  /// - Throws: `ProofFailure.untrusted` with the code of the first requirement that is not met;
+  ///   `chain_dates` if the path may be proven at another date.
+  mutating func prove(
+    leaf: Certificate, intermediate: Certificate, isIntermediateProven: Bool,
+    roots: [Certificate], at seconds: Int64
+  ) throws(ProofFailure) -> Path {
+    try Self.require(leaf)
+    try Self.require(intermediate)
+    try Self.requireLeaf(leaf)
+    try Self.requireIntermediate(intermediate)
     var failure = ProofFailure.untrusted("chain_root")
     for root in roots {
-      guard let window = window(of: [leaf, intermediate, root]) else {
-        throw .untrusted("certificate_dates")
+      guard let window = Self.window(of: [leaf, intermediate, root]) else {
+        if failure != .untrusted("chain_dates") { failure = .untrusted("certificate_dates") }
+        continue
       }
       guard window.contains(seconds) else {
         failure = .untrusted("chain_dates")
         continue
       }
       // For OpenSSL the last second is no longer valid (X509_cmp_time(3)). By RFC 5280 it is, and
-      // the prover's cache, which uses the window alone, must give the same result.
+      // the prover, which uses the window alone for a known chain, must give the same result.
       let moment = min(seconds, window.upperBound - 1)
-      if isPath(leaf, intermediate, root, moment) { return window }
-      failure = .untrusted("chain_path")
+      if !isIntermediateProven || leaf.isSigned(by: intermediate),
+        isPath(leaf, intermediate, root, moment)
+      {
+        return Path(root: root, window: window)
+      }
+      if failure != .untrusted("chain_dates") { failure = .untrusted("chain_path") }
     }
     throw failure
   }
@@ -83,7 +102,7 @@ enum ChainPolicy {
     // ES256 is defined for P-256 alone (RFC 7518 section 3.4). The Swift library reads the same
     // form alone: a named curve and an uncompressed point. Parameters of the attacker's choice
     // would let him forge a known key (CVE-2020-0601).
-    guard leaf.hasPlainP256Key else { throw .untrusted("leaf_key") }
+    guard leaf.publicKey.isPlainP256 else { throw .untrusted("leaf_key") }
   }
 
   private static func requireIntermediate(_ certificate: Certificate) throws(ProofFailure) {
@@ -114,9 +133,10 @@ enum ChainPolicy {
   /// OpenSSL's own verification, with one trusted and one untrusted certificate and security level
   /// 2 (no SHA-1, no RSA under 2,048 bits: such signatures can be forged). All of Apple's libraries
   /// require signatures, names and a chain of three. Nothing is fetched: no lookup method is set.
-  private static func isPath(
+  private mutating func isPath(
     _ leaf: Certificate, _ intermediate: Certificate, _ root: Certificate, _ seconds: Int64
   ) -> Bool {
+    pathChecks += 1
     guard let store = X509_STORE_new(), let context = X509_STORE_CTX_new(),
       let untrusted = subledger_certificates_new()
     else { return false }

@@ -14,7 +14,7 @@ struct Posts: Requests {
 
   var count: Int { lines.count }
 
-  private static let head = Array(
+  static let head = Array(
     """
     POST /v1/notifications HTTP/1.1\r
     Host: 127.0.0.1\r

@@ -12,6 +12,8 @@ struct Session {
   let options: Options
   let input: Input
   var cost = VerificationCost()
+  /// Processor seconds of the daemon for one notification.
+  private var genuine = 0.0
   var report: Report
 
   /// Reads of rows over HTTP; they take some seconds.
@@ -112,6 +114,7 @@ struct Session {
   private mutating func add(accepted: LoadReport, processorSeconds: Double) {
     let three = cost.threeSeconds
     let each = processorSeconds / Double(max(1, accepted.good))
+    genuine = each
     report.add(
       "processor_time", "processor time of the daemon per notification", each * 1e6, "µs",
       ratio: (each / three, "× three verifications"), target: (.atMost(1.35), .ratio))
@@ -174,6 +177,8 @@ struct Session {
       "duplicates", "duplicates", duplicates.rate, "/s",
       ratio: (duplicates.rate / newRate, "× new ones"), target: (.atLeast(1), .ratio))
     try report.addReads(input.streams.keys.sorted(), daemon.port, options)
+    try RefusalCost(try Input.authority(in: Input.authority(of: input.file.path)))
+      .measure(daemon.usage, daemon.port, genuine: genuine, &report)
     try daemon.stop()
   }
 
