@@ -79,6 +79,7 @@ public final class Journal {
   private func markOpen() throws(StoreError) {
     try live.atomically { () throws(StoreError) in
       try Meta(connection: live).set(.open, 1)
+      try RunningDigest.start(live, head: head.seq)
       try writeGeneration(live)
     }
     try live.checkpointPassive()

@@ -32,8 +32,10 @@ extension Journal {
       .bind(10, item.bodySHA256).bind(11, stored.dictionary).bind(12, stored.bytes)
       .bind(13, item.originalTransactionId)
     try statement.run()
+    let id = connection.lastRowId
+    try RunningDigest.quarantine.add(id, connection)
     if item.isForeign { foreignCount += 1 }
-    return .quarantined(id: connection.lastRowId)
+    return .quarantined(id: id)
   }
 
   /// A notification is stored once per UUID, or once per body if it has no UUID.
@@ -72,6 +74,7 @@ extension Journal {
   private func remove(
     _ id: Int64, isForeign: Bool, _ connection: SQLiteConnection
   ) throws(StoreError) {
+    try RunningDigest.quarantine.remove(id, connection)
     try connection.statement("DELETE FROM quarantine WHERE id = ?").bind(1, id).run()
     if isForeign { foreignCount -= 1 }
   }

@@ -26,3 +26,21 @@ extension Journal {
     }
   }
 }
+
+extension JournalReader {
+  /// The original transaction ids of quarantined notifications, by id, as far as they were read
+  /// from the bodies. An id with a body that names none is there with nil.
+  ///
+  /// - Throws: what SQLite reports.
+  public func originalTransactionIds(
+    of ids: ClosedRange<Int64>
+  ) throws(StoreError) -> [Int64: String?] {
+    guard try hasHistory() else { return [:] }
+    let unnamed = try Meta(connection: connection).int(.unnamedThrough) ?? 0
+    let found = try connection.statement(
+      "SELECT id, original_transaction_id FROM quarantine WHERE id > ? AND id BETWEEN ? AND ?"
+    ).bind(1, unnamed).bind(2, ids.lowerBound).bind(3, ids.upperBound)
+      .all { ($0.int(0), $0.optionalText(1)) }
+    return Dictionary(found, uniquingKeysWith: { $1 })
+  }
+}

@@ -51,6 +51,13 @@ public struct SetDigest: Sendable, Equatable {
   /// Adds an element that is given as bytes, for sets of other things than rows.
   package mutating func add(element bytes: [UInt8]) { add(Self.limbs(SHA256.hash(bytes))) }
 
+  /// Removes an element that was added as bytes.
+  mutating func remove(element bytes: [UInt8]) {
+    var share = SetDigest()
+    share.add(element: bytes)
+    remove(share)
+  }
+
   mutating func add(_ share: SetDigest) { add(share.limbs) }
 
   mutating func remove(_ share: SetDigest) {

@@ -6,6 +6,11 @@ struct Meta {
     case generation
     case foreignOverflow = "foreign_overflow"
     case unnamedThrough = "unnamed_through"
+    case quarantineCount = "quarantine_count"
+    case quarantineDigest = "quarantine_digest"
+    case v1From = "v1_from"
+    case v1Count = "v1_count"
+    case v1Digest = "v1_digest"
     case foldVersion = "fold_version"
     case fingerprint
     case foldedThrough = "folded_through"

@@ -143,7 +143,7 @@ public enum BackupCheck {
     if try journal.quarantineCounts().stored != manifest.quarantined {
       findings.add(2, nil, "the quarantine is not the one of \(BackupManifest.name)")
     }
-    for fault in try journal.schemaFaults() + journal.pageFaults() {
+    for fault in try journal.schemaFaults() + journal.rowFaults() + journal.pageFaults() {
       findings.add(5, nil, "the file: \(fault)")
     }
   }

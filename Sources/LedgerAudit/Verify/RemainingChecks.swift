@@ -30,6 +30,10 @@ final class RemainingChecks: Sendable {
       try QuarantineCheck.run(journal, configuration, findings)
     }
     try Verify.step(findings) { () throws(StoreError) in
+      for fault in try journal.rowFaults() { findings.add(5, nil, "the file: \(fault)") }
+    }
+    guard !isStopped() else { return }
+    try Verify.step(findings) { () throws(StoreError) in
       for fault in try journal.pageFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
   }

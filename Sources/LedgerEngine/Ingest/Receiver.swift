@@ -124,19 +124,13 @@ public final class Receiver {
   private func quarantine(
     _ refusal: Refusal, _ proven: NotificationProof.ProvenJWS, at now: Int64
   ) -> Received {
-    let root = proven.document?.root
-    let content = ["data", "appData", "summary", "externalPurchaseToken"]
-      .compactMap { root?[$0] }.first
-    let bundleId = content?["bundleId"]?.string
-    let uuid = root?["notificationUUID"]?.string.flatMap { NotificationUUID($0) }
+    let columns = QuarantineColumns(v2: proven.document?.root)
     let item = NewQuarantine(
-      reason: refusal.code, isForeign: bundleId.map { apps[$0] == nil } ?? true, source: .v2,
-      notificationUUID: uuid,
-      environment: content?["environment"]?.string.map(Environment.init(rawValue:)),
-      bundleId: bundleId, notificationType: root?["notificationType"]?.string,
-      originalTransactionId: QuarantinedStream.v2(root),
-      signedDate: root?["signedDate"]?.integer, receivedAt: now, body: Array(proven.jws.text),
-      bodySHA256: proven.bodySHA256)
+      reason: refusal.code, isForeign: columns.bundleId.map { apps[$0] == nil } ?? true,
+      source: .v2, notificationUUID: columns.notificationUUID, environment: columns.environment,
+      bundleId: columns.bundleId, notificationType: columns.notificationType,
+      originalTransactionId: columns.originalTransactionId, signedDate: columns.signedDate,
+      receivedAt: now, body: Array(proven.jws.text), bodySHA256: proven.bodySHA256)
     return Received(item, refusal: refusal)
   }
 }

@@ -66,17 +66,15 @@ extension Receiver {
   private func quarantine(
     _ refusal: Refusal, _ root: JSONElement, _ body: V1Body, _ owners: Set<String>, at now: Int64
   ) -> Received {
+    let columns = QuarantineColumns(v1: root, body)
     // If the body names no app, the secret did, and it is gone afterwards: so record the app now.
-    let bundleId = root["bid"]?.string ?? (owners.count == 1 ? owners.first : nil)
+    let bundleId = columns.bundleId ?? (owners.count == 1 ? owners.first : nil)
     let item = NewQuarantine(
       reason: refusal.code, isForeign: false, source: .v1,
-      notificationUUID: body.uuid,
-      environment: root["environment"]?.string.map {
-        V1Notification.environments[$0] ?? Environment(rawValue: $0)
-      },
-      bundleId: bundleId, notificationType: root["notification_type"]?.string,
-      originalTransactionId: QuarantinedStream.v1(root), signedDate: nil, receivedAt: now,
-      body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
+      notificationUUID: columns.notificationUUID, environment: columns.environment,
+      bundleId: bundleId, notificationType: columns.notificationType,
+      originalTransactionId: columns.originalTransactionId, signedDate: columns.signedDate,
+      receivedAt: now, body: body.bytes, bodySHA256: SHA256.hash(body.bytes))
     return Received(item, refusal: refusal)
   }
 }

@@ -1,0 +1,103 @@
+/// The count and the digest of rows that the hash chain does not cover. Both are in `meta`, and are
+/// changed in the SQL transaction that changes the rows, so that `verify` notices rows that were
+/// added, changed or removed in another way (promises 2 and 5).
+///
+/// A journal of an older program gets them when it is opened.
+struct RunningDigest {
+  let count: Meta.Key
+  let digest: Meta.Key
+  /// Selects one text for each row.
+  private let select: String
+  /// The column that a row is found by.
+  private let key: String
+
+  /// All columns that do not change while a notification is in quarantine. The body is covered by
+  /// its hash.
+  static let quarantine = RunningDigest(
+    count: .quarantineCount, digest: .quarantineDigest,
+    select: select(
+      [
+        "id", "reason", "is_foreign", "source", "notification_uuid", "environment", "bundle_id",
+        "notification_type", "signed_date_ms", "received_at_ms", "body_sha256",
+      ], from: "quarantine"), key: "id")
+
+  /// The apps of V1 events from `v1_from` on. A V1 body need not name its app: the secret did, and
+  /// it is not stored.
+  static let v1Apps = RunningDigest(
+    count: .v1Count, digest: .v1Digest,
+    select: select(
+      ["event.seq", "app.environment", "app.bundle_id"],
+      from: "event JOIN stream ON stream.id = event.stream_id JOIN app ON app.id = stream.app_id"),
+    key: "event.seq")
+
+  /// Type and bytes of each column: no two rows have the same text.
+  private static func select(_ columns: [String], from tables: String) -> String {
+    let text = columns.map { "typeof(\($0)) || hex(\($0))" }.joined(separator: " || ',' || ")
+    return "SELECT \(text) FROM \(tables)"
+  }
+
+  typealias Value = (count: Int64, digest: SetDigest)
+
+  /// Computes both from the rows.
+  ///
+  /// - Parameter condition: which rows, in SQL.
+  func compute(
+    over condition: String = "TRUE", _ connection: SQLiteConnection
+  ) throws(StoreError) -> Value {
+    var value: Value = (0, SetDigest())
+    _ = try connection.statement("\(select) WHERE \(condition)").all { row in
+      value.count += 1
+      value.digest.add(element: Array(row.text(0).utf8))
+    }
+    return value
+  }
+
+  /// What `meta` has; nil if it has one of them at most, or not in their form.
+  func stored(_ connection: SQLiteConnection) throws(StoreError) -> Value? {
+    let meta = Meta(connection: connection)
+    guard let count = try meta.int(count),
+      let digest = try meta.bytes(digest).flatMap({ SetDigest($0) })
+    else { return nil }
+    return (count, digest)
+  }
+
+  func store(_ value: Value, _ connection: SQLiteConnection) throws(StoreError) {
+    let meta = Meta(connection: connection)
+    try meta.set(count, value.count)
+    try meta.set(digest, value.digest.bytes)
+  }
+
+  /// Adds a row that was inserted.
+  func add(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+    guard var value = try stored(connection), let row = try row(id, connection) else { return }
+    value.count += 1
+    value.digest.add(element: row)
+    try store(value, connection)
+  }
+
+  /// Removes a row that is to be deleted.
+  func remove(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+    guard var value = try stored(connection), let row = try row(id, connection) else { return }
+    value.count -= 1
+    value.digest.remove(element: row)
+    try store(value, connection)
+  }
+
+  private func row(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) -> [UInt8]? {
+    try connection.statement("\(select) WHERE \(key) = ?").bind(1, id)
+      .first { Array($0.text(0).utf8) }
+  }
+
+  /// Stores what a journal does not have yet.
+  static func start(_ connection: SQLiteConnection, head: Int64) throws(StoreError) {
+    let meta = Meta(connection: connection)
+    if try meta.bytes(.quarantineDigest) == nil {
+      try quarantine.store(try quarantine.compute(connection), connection)
+    }
+    // Not of the events before: finding them takes as long as reading the whole journal.
+    if try meta.bytes(.v1Digest) == nil {
+      try meta.set(.v1From, head + 1)
+      try v1Apps.store((0, SetDigest()), connection)
+    }
+  }
+}

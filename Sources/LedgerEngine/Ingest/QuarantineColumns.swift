@@ -1,0 +1,139 @@
+import AppStore
+public import JournalStore
+import SignedData
+import StrictJSON
+
+/// What a notification in quarantine says of itself: the columns of its row. A property is nil if
+/// it could not be read.
+public struct QuarantineColumns {
+  var notificationUUID: NotificationUUID?
+  var environment: Environment?
+  var bundleId: String?
+  var notificationType: String?
+  var originalTransactionId: String?
+  var signedDate: Int64?
+
+  /// Reads the payload of a V2 notification; nil for one that is not JSON.
+  init(v2 root: JSONElement?) {
+    let content = ["data", "appData", "summary", "externalPurchaseToken"]
+      .compactMap { root?[$0] }.first
+    notificationUUID = root?["notificationUUID"]?.string.flatMap { NotificationUUID($0) }
+    environment = content?["environment"]?.string.map(Environment.init(rawValue:))
+    bundleId = content?["bundleId"]?.string
+    notificationType = root?["notificationType"]?.string
+    originalTransactionId = QuarantinedStream.v2(root)
+    signedDate = root?["signedDate"]?.integer
+  }
+
+  /// Reads a V1 body, which has no date of its own.
+  init(v1 root: JSONElement, _ body: V1Body) {
+    notificationUUID = body.uuid
+    environment = root["environment"]?.string.map {
+      V1Notification.environments[$0] ?? Environment(rawValue: $0)
+    }
+    bundleId = root["bid"]?.string
+    notificationType = root["notification_type"]?.string
+    originalTransactionId = QuarantinedStream.v1(root)
+  }
+
+  /// Reads a decoded notification, as it is for one whose UUID was journaled with other content.
+  private init(_ notification: DecodedNotification) {
+    notificationUUID = notification.notificationUUID
+    environment = notification.environment
+    bundleId = notification.bundleId
+    notificationType = notification.notificationType
+    originalTransactionId = notification.originalTransactionId
+    signedDate = notification.signedDate
+  }
+
+  /// Reads the body of a row; nil if it is not a body of the row's source.
+  private init?(_ item: StoredQuarantine) {
+    if item.source == .v1 {
+      guard let root = try? JSONDocument(parsing: item.body).root, root.kind == .object else {
+        return nil
+      }
+      self.init(v1: root, V1Body(root))
+    } else if item.reason == "conflict" {
+      guard let decoded = try? JournaledNotification.decode(signedPayload: item.body[...]) else {
+        return nil
+      }
+      self.init(decoded)
+    } else {
+      guard let jws = try? CompactJWS(parsing: item.body[...]) else { return nil }
+      self.init(v2: try? JSONDocument(parsing: jws.payload).root)
+    }
+  }
+
+  /// The names of the columns of a row that differ from its body.
+  ///
+  /// - Parameter isNamed: whether the row's original transaction id was read from the body already.
+  public static func differences(
+    from item: StoredQuarantine, originalTransactionId: String?, isNamed: Bool
+  ) -> [String] {
+    guard let read = Self(item) else { return ["source"] }
+    let isV1 = item.source == .v1
+    let columns: [(String, Bool)] = [
+      ("source", item.source == .v2 || item.source == .v1),
+      ("notification_uuid", item.notificationUUID == read.notificationUUID?.description),
+      ("environment", item.environment == read.environment),
+      // The secret named the app of a V1 body that does not.
+      ("bundle_id", isV1 && read.bundleId == nil || item.bundleId == read.bundleId),
+      ("notification_type", item.notificationType == read.notificationType),
+      ("signed_date_ms", isV1 && item.reason == "conflict" || item.signedDate == read.signedDate),
+      (
+        "original_transaction_id",
+        !isNamed || originalTransactionId == read.originalTransactionId
+      ),
+    ]
+    return columns.filter { !$0.1 }.map(\.0)
+  }
+}
+
+/// Finds the original transaction id of a quarantined notification, so that operators can search
+/// quarantine by customer. Nothing else depends on it: admission reads the body again.
+enum QuarantinedStream {
+  /// Longest id in bytes; Apple's have 16 digits.
+  private static let maximumIdentifier = 128
+
+  /// Reads the payload of a V2 notification. Nested JWS are not proven again: the outer signature
+  /// covers them.
+  static func v2(_ root: JSONElement?) -> String? {
+    for name in ["signedTransactionInfo", "signedRenewalInfo"] {
+      guard let bytes = root?["data"]?[name]?.plainBytes,
+        let jws = try? CompactJWS(parsing: bytes),
+        let document = try? JSONDocument(parsing: jws.payload),
+        let id = identifier(document.root["originalTransactionId"])
+      else { continue }
+      return id
+    }
+    return nil
+  }
+
+  /// Reads a V1 body: the id at the top, else that of the newest transaction, else of the first.
+  static func v1(_ root: JSONElement) -> String? {
+    if let id = identifier(root["original_transaction_id"]) { return id }
+    if let known = try? V1Notification(root).originalTransactionId,
+      (1...maximumIdentifier).contains(known.utf8.count)
+    {
+      return known
+    }
+    let entries = root["unified_receipt"]?["latest_receipt_info"]?.elements ?? []
+    return entries.lazy.compactMap { identifier($0["original_transaction_id"]) }.first
+  }
+
+  /// Reads a body from quarantine.
+  static func of(_ item: StoredQuarantine) -> String? {
+    guard item.source != .v1 else {
+      return (try? JSONDocument(parsing: item.body)).flatMap { v1($0.root) }
+    }
+    guard let jws = try? CompactJWS(parsing: item.body[...]) else { return nil }
+    return (try? JSONDocument(parsing: jws.payload)).flatMap { v2($0.root) }
+  }
+
+  private static func identifier(_ element: JSONElement?) -> String? {
+    guard let text = element?.string ?? element?.number,
+      (1...maximumIdentifier).contains(text.utf8.count), !text.utf8.contains(0)
+    else { return nil }
+    return text
+  }
+}
