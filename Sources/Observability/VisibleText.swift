@@ -9,6 +9,14 @@ public enum VisibleText {
     return shown
   }
 
+  /// As `of`, but line feeds stay: for text of several lines.
+  public static func ofLines(_ text: String) -> String {
+    if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x0A }) { return text }
+    var shown = ""
+    for scalar in text.unicodeScalars { shown += scalar == "\n" ? "\n" : of(scalar) }
+    return shown
+  }
+
   /// A scalar as it is, or its number.
   static func of(_ scalar: Unicode.Scalar) -> String {
     switch scalar.properties.generalCategory {

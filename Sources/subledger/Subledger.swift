@@ -17,12 +17,9 @@ enum Subledger {
       Terminal.error(CommandTable.help)
       return .usage
     }
-    if ["--help", "-h"].contains(name) {
-      Terminal.print(CommandTable.help)
-      return .good
-    }
-    if name == "--version" { return VersionCommand.run(Arguments()) }
-    guard let command = CommandTable.commands.first(where: { $0.name == name }) else {
+    // Flags in place of a command are other names of two commands.
+    let named = ["--help": "help", "-h": "help", "--version": "version"][name] ?? name
+    guard let command = CommandTable.commands.first(where: { $0.name == named }) else {
       Terminal.error("subledger: unknown command '\(name)'; see: subledger --help")
       return .usage
     }

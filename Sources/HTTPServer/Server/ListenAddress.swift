@@ -1,14 +1,14 @@
 import Platform
 
 /// A parsed `HOST:PORT`.
-struct ListenAddress {
+public struct ListenAddress {
   let host: String
   let port: UInt16
 
   /// Takes an IPv4 address, `[IPv6]` or `localhost`, and a port from 0 to 65535; returns nil for
   /// anything else. Names are not looked up, because where a daemon listens should not depend on a
   /// resolver.
-  init?(_ text: String) {
+  public init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
     else { return nil }
     var host = String(text[..<colon])

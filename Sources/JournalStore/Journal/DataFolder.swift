@@ -62,6 +62,12 @@ public struct DataFolder: Sendable, Hashable {
     return true
   }
 
+  /// - Throws: `StoreError.noJournal` when the folder or its journal is missing, otherwise as
+  ///   `hasJournal`.
+  public func requireJournal() throws(StoreError) {
+    guard try hasJournal() else { throw .noJournal(folder: path) }
+  }
+
   /// Locks the folder for this process for as long as the returned value exists (promise 10).
   ///
   /// - Throws: `StoreError.locked` when another process holds the folder, `StoreError.foreign` for

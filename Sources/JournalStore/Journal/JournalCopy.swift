@@ -30,9 +30,7 @@ public struct JournalCopy: Sendable {
   public static func make(
     of folder: DataFolder, at path: String, progress: (Int64, Int64) -> Bool
   ) throws(StoreError) -> JournalCopy? {
-    guard try folder.hasJournal() else {
-      throw .foreign("there is no journal.sqlite in \(folder.path)")
-    }
+    try folder.requireJournal()
     for _ in 0..<3 {
       if try folder.isLocked() { return try copy(folder, .read, path, progress) }
       let identity = try identity(folder)

@@ -22,9 +22,7 @@ public final class QueryReader {
   /// - Throws: `StoreError.foreign` when there is no journal, `.newer` when a schema is newer,
   ///   otherwise what SQLite or the file system reports.
   public static func open(_ folder: DataFolder) throws(StoreError) -> QueryReader {
-    guard try folder.hasJournal() else {
-      throw .foreign("there is no journal.sqlite in \(folder.path)")
-    }
+    try folder.requireJournal()
     var files = QueryFiles(folder, try SQLiteConnection.open(":memory:", .read))
     try files.attachJournal()
     try files.attachProjection()

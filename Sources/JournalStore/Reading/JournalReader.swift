@@ -12,14 +12,12 @@ public final class JournalReader {
   /// holds the folder and there is no -wal.
   ///
   /// - Parameter isPassing: for a reader that goes through the file once, and needs little memory.
-  /// - Throws: `StoreError.foreign` when there is no journal, `.newer` when its schema is newer,
+  /// - Throws: `StoreError.noJournal` when there is none, `.newer` when its schema is newer,
   ///   otherwise what SQLite or the file system reports.
   public static func open(
     _ folder: DataFolder, isPassing: Bool = false
   ) throws(StoreError) -> JournalReader {
-    guard try folder.hasJournal() else {
-      throw .foreign("there is no journal.sqlite in \(folder.path)")
-    }
+    try folder.requireJournal()
     let mode = try folder.readingMode(folder.journal)
     let connection = try SQLiteConnection.open(folder.journal, mode)
     _ = try connection.requireOurs(

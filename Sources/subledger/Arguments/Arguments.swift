@@ -95,6 +95,11 @@ struct Arguments {
     return environment
   }
 
+  /// The path of the configuration file; nil if none is given.
+  var configurationFile: String? {
+    values["--config"] ?? ProcessEnvironment.variables["SUBLEDGER_CONFIG"]
+  }
+
   /// The configuration of flags, `SUBLEDGER_*` variables and file, in this precedence.
   ///
   /// - Throws: `CommandError.configuration` if the file or a value in it is refused.
@@ -110,5 +115,14 @@ struct Arguments {
   /// The data folder of a configuration; a relative path starts at the working directory.
   func folder(_ configuration: Configuration) -> DataFolder {
     DataFolder(path: configuration.data)
+  }
+
+  /// The configured data folder, for a command that must not make one.
+  ///
+  /// - Throws: `CommandError.configuration`; `CommandError.store` if it holds no journal.
+  func journalFolder() throws(CommandError) -> DataFolder {
+    let folder = folder(try configuration())
+    try mapError(CommandError.store, try folder.requireJournal())
+    return folder
   }
 }

@@ -30,8 +30,8 @@ enum ExitCode: Int32, CaseIterable {
     case .usage:
       "Usage: an argument or the SQL of a query is wrong, or the configuration is refused."
     case .unavailable:
-      "Unavailable: the data is locked, the disk or the network failed, or a query reached its "
-        + "time limit. The same command may succeed later."
+      "Unavailable: the data is locked or missing, the disk or the network failed, or a query "
+        + "reached its time limit. The same command may succeed later."
     case .newer: "The data is from a newer version of subledger. Nothing was changed."
     case .interrupted: "Stopped: ^C ended a query, or a second ^C any other command."
     }
@@ -41,7 +41,7 @@ enum ExitCode: Int32, CaseIterable {
     switch error {
     case .newer: self = .newer
     case .brokenTail, .corrupt, .foreign, .missingWAL, .frozenMigration: self = .findings
-    case .locked, .full, .io, .busy, .sql, .platform: self = .unavailable
+    case .locked, .noJournal, .full, .io, .busy, .sql, .platform: self = .unavailable
     }
   }
 

@@ -20,12 +20,14 @@ struct Daemon {
   /// Starts the ledger, the anchor service and the HTTP server.
   ///
   /// - Parameter manager: is told about once a second that the writer makes progress.
-  /// - Throws: `CommandError.store` if the folder is locked or its journal is refused,
+  /// - Throws: `CommandError.usage` if the address to listen on is malformed; no file was changed
+  ///   then. `CommandError.store` if the folder is locked or its journal is refused,
   ///   `CommandError.unavailable` if the limit on open files is too low, a thread cannot start or
   ///   the address cannot be used.
   static func start(
     _ configuration: Configuration, _ manager: ServiceNotice = ServiceNotice(variables: [:])
   ) throws(CommandError) -> Daemon {
+    try requireAddress(configuration.listen)
     let folder = DataFolder(path: configuration.data)
     let settings = try settings(configuration, folder)
     let ledger = try mapError(
@@ -52,6 +54,12 @@ struct Daemon {
       anchoring?.stop()
       throw .unavailable(error.description)
     }
+  }
+
+  /// - Throws: `CommandError.usage` unless the text is an address to listen on.
+  static func requireAddress(_ listen: String) throws(CommandError) {
+    guard ListenAddress(listen) == nil else { return }
+    throw .usage(HTTPServerError.listenAddress(listen).description)
   }
 
   private static func startSampler(

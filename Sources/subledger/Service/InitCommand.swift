@@ -27,7 +27,7 @@ enum InitCommand {
       guard let text = plan.text(of: what) else {
         throw .usage("--print takes unit, nginx, caddy or config")
       }
-      Terminal.write(Array(text.utf8), to: STDOUT_FILENO)
+      Terminal.write(Array(text.utf8))
       return .good
     }
     let secret = try arguments["--v1-secret-file"].map { (path) throws(CommandError) in
@@ -102,12 +102,12 @@ enum InitCommand {
   private static func show(_ plan: InitPlan, _ token: String, asJSON: Bool) {
     if asJSON {
       return Terminal.print(
-        JSONValue.object([
+        .object([
           ("object", .string("installation")), ("config", .string(plan.config)),
           ("data", .string(plan.data)), ("read_token", .string(token)),
           ("unit", .string(plan.path(of: "unit"))), ("nginx", .string(plan.path(of: "nginx"))),
           ("caddy", .string(plan.path(of: "caddy"))), ("url", .string(plan.url)),
-        ]).text)
+        ]))
     }
     Terminal.print(plan.steps(token))
   }

@@ -38,6 +38,7 @@ struct InitPlan {
     guard bundleId != nil || !takesV1 else {
       throw .usage("--v1-secret-file belongs to an app: give --bundle-id and --app-apple-id too")
     }
+    try Daemon.requireAddress(listen)
     for (name, path) in [("--config", config), ("--data", data)] where !path.hasPrefix("/") {
       throw .usage("\(name) takes an absolute path, because the systemd unit names it")
     }

@@ -1,5 +1,6 @@
 import Configuration
 import HTTPServer
+import JournalStore
 import LedgerAPI
 import LedgerEngine
 import Observability
@@ -20,7 +21,7 @@ enum ServeCommand {
     Log.setLevel(configuration.logLevel)
     Log.startThread()
     defer { Log.finish() }
-    warn(configuration)
+    warn(configuration, arguments)
     let manager = ServiceNotice(variables: ProcessEnvironment.variables)
     let daemon = try Daemon.start(configuration, manager)
     Log.write(
@@ -42,7 +43,8 @@ enum ServeCommand {
     return code
   }
 
-  private static func warn(_ configuration: Configuration) {
+  private static func warn(_ configuration: Configuration, _ arguments: Arguments) {
+    warnAboutReaders(arguments.folder(configuration), arguments.configurationFile)
     if configuration.apps.isEmpty {
       Log.write(.warning, "no_apps", [("hint", .string("every notification is quarantined"))])
     }
@@ -59,6 +61,21 @@ enum ServeCommand {
               "anchors prove nothing if the journal's owner can rewrite them; use another volume")
           )
         ])
+    }
+  }
+
+  /// Warns about what others can read. A V1 secret that others can read refuses the configuration.
+  /// The configuration's group may read it, as that of a daemon which does not own the file.
+  private static func warnAboutReaders(_ folder: DataFolder, _ configuration: String?) {
+    let permissions: [(String?, UInt32, String)] = [
+      (folder.path, 0o077, "chmod 700"), (folder.anchorKey, 0o077, "chmod 600"),
+      (configuration, 0o007, "chmod 640"),
+    ]
+    for case (let path?, let bits, let next) in permissions {
+      guard let mode = (try? FileMode.of(path)) ?? nil, mode.bits & bits != 0 else { continue }
+      Log.write(
+        .warning, "open_to_others",
+        [("path", .string(path)), ("mode", .string(mode.text)), ("next", .string(next + " it"))])
     }
   }
 
@@ -80,7 +97,7 @@ enum ServeCommand {
         fields.append(("needs_restart", .array(reload.needsRestart.map(JSONValue.string))))
       }
       Log.write(reload.needsRestart.isEmpty ? .info : .warning, "reloaded", fields)
-      warn(reload.configuration)
+      warn(reload.configuration, arguments)
     } catch {
       daemon.service.recordReload(isAccepted: false)
       Log.write(

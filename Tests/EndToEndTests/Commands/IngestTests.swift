@@ -9,7 +9,7 @@ import Testing
 @Suite struct IngestTests {
   /// A bad line, by its name, and the code it is refused with.
   enum Bad: String, CaseIterable, Sendable {
-    case tampered, foreign, windows, long, binary, empty, unsigned, stranger
+    case tampered, foreign, windows, long, binary, unsigned, stranger
 
     func line(_ installation: Installation) throws -> [UInt8] {
       let good = try installation.sign(Sample.notification(50))
@@ -22,7 +22,6 @@ import Testing
         return Array("{\"x\":\"".utf8) + [UInt8](repeating: 0x61, count: 700_000)
           + Array("\",".utf8) + good.dropFirst()
       case .binary: return [0xFF, 0x00, 0xC0, 0x80, 0x1B]
-      case .empty: return []
       case .unsigned: return Sample.notification(52).bytes
       case .stranger: return try Installation().sign(Sample.notification(53))
       }
@@ -64,6 +63,24 @@ import Testing
     #expect(try listed.lines().count == (bad == .foreign ? 1 : 0), "\(listed)")
     if let daemon { #expect(try daemon.stop().code == 0) }
     #expect(try installation.verify().code == 0)
+  }
+
+  @Test(arguments: [false, true])
+  func `blank lines are skipped, and lines keep their number in the file`(
+    besideDaemon: Bool
+  ) throws {
+    let installation = try Installation()
+    let daemon = besideDaemon ? try installation.start() : nil
+    let blank = [[], Array("  \t".utf8), [0x0D]]
+    let whole = try installation.file("whole", blank + good(1...2, installation) + blank)
+    try expect(try installation.run("ingest", whole, "--json"), lines: 2, accepted: 2, refused: 0)
+    let lines = try blank + good(3...3, installation) + blank + [Array("{}".utf8)]
+    let broken = try installation.run("ingest", try installation.file("lines", lines), "--json")
+    try expect(broken, lines: 2, accepted: 1, refused: 1)
+    #expect(broken.errors.contains("line 8 was refused"), "\(broken)")
+    let empty = try installation.run("ingest", try installation.file("blank", blank), "--json")
+    try expect(empty, lines: 0, accepted: 0, refused: 0)
+    if let daemon { #expect(try daemon.stop().code == 0) }
   }
 
   @Test(arguments: [false, true])

@@ -50,6 +50,29 @@ import Testing
     try content.write(to: file)
   }
 
+  // MARK: Permissions
+
+  @Test func `files that others can use are a warning each, and private ones none`() throws {
+    let installation = try filled()
+    #expect(try installation.run("anchor").code == 0)
+    let key = installation.data.appending(path: "anchor.key").path
+    func warnings() throws -> [String] {
+      let daemon = try installation.start()
+      try daemon.stop()
+      return daemon.log.split(separator: "\n").filter { $0.contains("open_to_others") }
+        .map(String.init)
+    }
+    #expect(try warnings() == [])
+    for (path, mode) in [
+      (installation.data.path, 0o750), (key, 0o640), (installation.config.path, 0o644),
+    ] { #expect(chmod(path, mode_t(mode)) == 0) }
+    let found = try warnings()
+    #expect(found.count == 3, "\(found)")
+    for (line, next) in zip(found, ["0750", "0640", "0644"]) {
+      #expect(line.contains("\"mode\":\"\(next)\"") && line.contains("warning"), "\(line)")
+    }
+  }
+
   // MARK: Data
 
   @Test func `a newer schema exits with 4`() throws {

@@ -34,7 +34,8 @@ package final class Installation {
     try Data(self.authority.root).write(to: root)
     try configure()
     guard !files.isEmpty else { return }
-    try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: data, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     for (name, bytes) in files { try bytes.write(to: data.appending(path: name)) }
   }
 
@@ -71,6 +72,7 @@ package final class Installation {
     let replaced = Set(more.map(\.0))
     try Data(JSONValue.object(members.filter { !replaced.contains($0.0) } + more).bytes)
       .write(to: config)
+    chmod(config.path, 0o600)
   }
 
   package static func app(_ bundleId: String = "com.example.app", id: Int64 = 123_456_789)

@@ -17,7 +17,7 @@ enum EntitlementCommand {
     guard let document else {
       throw .findings("no entitlement with this id in \(environment); see: subledger events")
     }
-    Terminal.print(arguments.has("--json") ? document.json.text : QueryOptions.table(document.json))
+    Terminal.print(document.json, or: QueryOptions.table(document.json), arguments)
     return .good
   }
 }

@@ -3,6 +3,7 @@ import Encoding
 import Glibc
 import JournalStore
 import LedgerEngine
+import Observability
 import Platform
 import StrictJSON
 
@@ -37,7 +38,7 @@ enum EventsCommand {
           matching: filter, after: last, limit: Int(min(remaining, pageSize)))
       }
       for event in page {
-        Terminal.print(arguments.has("--json") ? json(event).text : text(event))
+        Terminal.print(json(event), or: VisibleText.of(text(event)), arguments)
         last = event.seq
       }
       remaining -= Int64(page.count)

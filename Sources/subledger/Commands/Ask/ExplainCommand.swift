@@ -18,7 +18,7 @@ enum ExplainCommand {
     guard let explanation else {
       throw .findings("no entitlement with this id in \(environment); see: subledger events")
     }
-    Terminal.print(arguments.has("--json") ? explanation.json.text : text(explanation))
+    Terminal.print(explanation.json, or: text(explanation), arguments)
     return .good
   }
 

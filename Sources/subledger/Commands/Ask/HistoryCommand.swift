@@ -19,7 +19,7 @@ enum HistoryCommand {
       throw .findings("no events with this id in \(environment); see: subledger events")
     }
     if arguments.has("--json") {
-      for item in history.items { Terminal.print(item.json.text) }
+      for item in history.items { Terminal.print(item.json) }
     } else {
       print(history)
     }

@@ -3,6 +3,7 @@ import Configuration
 import Encoding
 import JournalStore
 import LedgerEngine
+import Observability
 import Platform
 import StrictJSON
 
@@ -27,7 +28,7 @@ enum QuarantineCommand {
       let journal = try JournalReader.open(folder)
       return (try journal.quarantined(limit: limit), try journal.quarantineCounts())
     }
-    for item in items { Terminal.print(arguments.has("--json") ? json(item).text : text(item)) }
+    for item in items { Terminal.print(json(item), or: VisibleText.of(text(item)), arguments) }
     if !arguments.has("--json") {
       Terminal.print(
         "\(counts.stored) in quarantine; \(counts.overflow) of other apps were counted, not stored")
@@ -58,7 +59,7 @@ enum QuarantineCommand {
 
   private static func admit(_ id: Int64, _ arguments: Arguments) throws(CommandError) -> ExitCode {
     let configuration = try arguments.configuration()
-    let folder = arguments.folder(configuration)
+    let folder = try arguments.journalFolder()
     if let daemon = ControlClient(folder) {
       return try report(daemon.post("/control/quarantine/\(id)/admit"), id)
     }
@@ -87,7 +88,7 @@ enum QuarantineCommand {
 
   private static func drop(_ id: Int64, _ arguments: Arguments) throws(CommandError) -> ExitCode {
     let configuration = try arguments.configuration()
-    let folder = arguments.folder(configuration)
+    let folder = try arguments.journalFolder()
     if let daemon = ControlClient(folder) {
       return try report(daemon.post("/control/quarantine/\(id)/drop"), id)
     }

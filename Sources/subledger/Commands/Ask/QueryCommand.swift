@@ -25,20 +25,11 @@ enum QueryCommand {
     interruption.start()
     let sql = try sql(try arguments.operand("SQL in quotes, or - for standard input"))
     let folder = arguments.folder(try arguments.configuration())
-    try requireJournal(folder)
     let limit = QueryLimit(seconds: seconds) { interruption.isRequested }
     let reader = try mapError(CommandError.store, try QueryReader.open(folder))
     let query = try mapError(CommandError.query, try reader.prepare(sql))
     try print(query, limit, arguments)
     return .good
-  }
-
-  /// A folder without a journal is unavailable, as on a volume that is not mounted.
-  private static func requireJournal(_ folder: DataFolder) throws(CommandError) {
-    guard try mapError(CommandError.store, try folder.hasJournal()) else {
-      throw .unavailable(
-        "there is no journal.sqlite in \(folder.path); give the right --data or --config")
-    }
   }
 
   private static func sql(_ operand: String) throws(CommandError) -> String {

@@ -1,4 +1,3 @@
-import Glibc
 import JournalStore
 import StrictJSON
 
@@ -32,7 +31,7 @@ struct QueryLines {
 
   /// Writes what was added.
   mutating func flush() {
-    Terminal.write(buffer, to: STDOUT_FILENO)
+    Terminal.write(buffer)
     buffer.removeAll(keepingCapacity: true)
   }
 

@@ -2,6 +2,7 @@ import Configuration
 import Encoding
 import JournalStore
 import LedgerQueries
+import Observability
 import Platform
 import StrictJSON
 
@@ -39,7 +40,7 @@ enum QueryOptions {
   static func plain(_ name: String, _ value: JSONValue) -> String {
     switch value {
     case .null: return "–"
-    case .string(let text): return text
+    case .string(let text): return VisibleText.of(text)
     case .boolean(let isTrue): return isTrue ? "yes" : "no"
     case .integer(let time) where name.hasSuffix("_at") || name == "as_of":
       return Timestamp.text(time)

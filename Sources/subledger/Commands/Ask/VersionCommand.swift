@@ -8,9 +8,10 @@ enum VersionCommand {
     [("version", .string(Subledger.version))] + ComponentVersions.all.map { ($0, .string($1)) }
   }
 
-  static func run(_ arguments: Arguments) -> ExitCode {
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
     if arguments.has("--json") {
-      Terminal.print(JSONValue.object(members).text)
+      Terminal.print(.object(members))
     } else {
       Terminal.print("subledger \(Subledger.version)")
       for (name, version) in ComponentVersions.all { Terminal.print("\(name) \(version)") }

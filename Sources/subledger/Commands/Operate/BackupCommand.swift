@@ -49,7 +49,7 @@ enum BackupCommand {
     }
     observer.finish(report.events)
     if arguments.has("--json") {
-      Terminal.print(json(report, path).text)
+      Terminal.print(json(report, path))
     } else if let manifest = report.manifest, report.findingCount == 0 {
       show(manifest, path, arguments)
     } else {
@@ -64,7 +64,7 @@ enum BackupCommand {
   ) {
     guard !arguments.has("--json") else {
       guard case .object(let members) = manifest.json else { return }
-      return Terminal.print(JSONValue.object(members + [("path", .string(path))]).text)
+      return Terminal.print(.object(members + [("path", .string(path))]))
     }
     let size = manifest.files.reduce(0) { $0 + $1.bytes } >> 10
     Terminal.print("\(path): \(extent(manifest)), \(size) KiB, checked")

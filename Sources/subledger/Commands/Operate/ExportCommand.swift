@@ -54,8 +54,7 @@ enum ExportCommand {
   private static func report(_ count: Int64, _ path: String, _ arguments: Arguments) {
     guard path != "-" else { return Terminal.error("\(count) events written") }
     if arguments.has("--json") {
-      Terminal.print(
-        JSONValue.object([("events", .integer(count)), ("output", .string(path))]).text)
+      Terminal.print(.object([("events", .integer(count)), ("output", .string(path))]))
     } else {
       Terminal.print("\(count) events written to \(path)")
     }

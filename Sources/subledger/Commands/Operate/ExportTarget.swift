@@ -34,7 +34,7 @@ final class ExportTarget {
 
   /// - Throws: the error of the file as a `StoreError`.
   func write(_ bytes: [UInt8]) throws(StoreError) {
-    guard let file else { return Terminal.write(bytes, to: STDOUT_FILENO) }
+    guard let file else { return Terminal.write(bytes) }
     try mapError(StoreError.init, try file.write(bytes))
   }
 

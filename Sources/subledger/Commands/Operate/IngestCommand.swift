@@ -7,11 +7,12 @@ import StrictJSON
 /// `ingest`: proves and journals lines in batches, in this process or in the daemon.
 enum IngestCommand {
   private struct Counts {
+    /// Lines that were submitted: blank ones are not counted.
     var lines = 0
     var accepted = 0
     var duplicates = 0
     var refused = 0
-    /// The first line that was refused, and its code.
+    /// The number in the file of the first line that was refused, and its code.
     var firstRefused: (line: Int, code: String)?
   }
 
@@ -77,26 +78,33 @@ enum IngestCommand {
     _ submit: ([[UInt8]]) throws(CommandError) -> [Disposition]
   ) throws(CommandError) -> Counts {
     var counts = Counts()
+    var number = 0
     let progress = ProgressReporter("ingest")
     while !interruption.isRequested {
-      let lines = try batch(reader)
+      let lines = try batch(reader, &number)
       guard !lines.isEmpty else { break }
-      let outcomes = try submit(lines)
+      let outcomes = try submit(lines.map(\.bytes))
       guard outcomes.count == lines.count else {
         throw .unavailable("the daemon has another version; restart it")
       }
-      let shouldContinue = try count(outcomes, into: &counts, skipsBad)
+      let shouldContinue = try count(outcomes, of: lines.map(\.number), into: &counts, skipsBad)
       progress.show(Int64(counts.lines), of: nil)
       guard shouldContinue else { break }
     }
     return counts
   }
 
-  private static func batch(_ reader: LineReader) throws(CommandError) -> [[UInt8]] {
-    var lines: [[UInt8]] = []
+  /// The next lines with something in them, each with its number in the file.
+  ///
+  /// - Parameter number: of the line that was read last.
+  private static func batch(
+    _ reader: LineReader, _ number: inout Int
+  ) throws(CommandError) -> [(number: Int, bytes: [UInt8])] {
+    var lines: [(number: Int, bytes: [UInt8])] = []
     do throws(PlatformError) {
       while lines.count < BatchReceive.maximumLines, let line = try reader.next() {
-        lines.append(line)
+        number += 1
+        if !line.allSatisfy(isBlank) { lines.append((number, line)) }
       }
     } catch {
       throw .unavailable("\(error)")
@@ -104,21 +112,24 @@ enum IngestCommand {
     return lines
   }
 
+  /// Space, tab, and the carriage return of a blank line that ends in CR LF.
+  private static func isBlank(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0D].contains(byte) }
+
   private static func count(
-    _ outcomes: [Disposition], into counts: inout Counts, _ skipsBad: Bool
+    _ outcomes: [Disposition], of numbers: [Int], into counts: inout Counts, _ skipsBad: Bool
   ) throws(CommandError) -> Bool {
-    for outcome in outcomes {
+    for (outcome, number) in zip(outcomes, numbers) {
       counts.lines += 1
       switch outcome {
       case .accepted: counts.accepted += 1
       case .duplicate, .conflict: counts.duplicates += 1
       case .refused(let refusal):
         counts.refused += 1
-        counts.firstRefused = counts.firstRefused ?? (counts.lines, refusal.code)
+        counts.firstRefused = counts.firstRefused ?? (number, refusal.code)
         if !skipsBad { return false }
       case .unavailable(let code):
         throw .unavailable(
-          "line \(counts.lines): \(code); \(counts.accepted) events are journaled, run this again")
+          "line \(number): \(code); \(counts.accepted) events are journaled, run this again")
       case .skipped, .quarantined, .quarantineFull, .receiveTimeBehind: return false
       }
     }
@@ -155,11 +166,11 @@ enum IngestCommand {
     if isStopped { Terminal.error("subledger ingest: stopped; run it again to continue") }
     if arguments.has("--json") {
       Terminal.print(
-        JSONValue.object([
+        .object([
           ("lines", .integer(Int64(counts.lines))), ("accepted", .integer(Int64(counts.accepted))),
           ("duplicates", .integer(Int64(counts.duplicates))),
           ("refused", .integer(Int64(counts.refused))),
-        ]).text)
+        ]))
     } else {
       Terminal.print(
         "\(counts.lines) lines: \(counts.accepted) accepted, \(counts.duplicates) duplicates, "

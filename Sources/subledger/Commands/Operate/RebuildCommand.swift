@@ -68,7 +68,7 @@ enum RebuildCommand {
   // MARK: Building
 
   private static func build(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.journalFolder()
     show(try build(folder, try plan(arguments)), arguments)
     if !arguments.has("--json") {
       Terminal.print("not live yet; to compare and switch: subledger rebuild --diff, then --apply")
@@ -91,10 +91,10 @@ enum RebuildCommand {
     let digest = Hexadecimal.encode(report.digest.bytes)
     if arguments.has("--json") {
       Terminal.print(
-        JSONValue.object([
+        .object([
           ("events", .integer(report.events)), ("rows", .integer(report.rows)),
           ("digest", .string(digest)),
-        ]).text)
+        ]))
     } else {
       Terminal.print("\(report.events) events, \(report.rows) rows, digest \(digest)")
     }
@@ -103,7 +103,7 @@ enum RebuildCommand {
   // MARK: Switch: by the daemon if one runs, else by this process
 
   private static func apply(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.journalFolder()
     let retained = try retained(arguments, default: Rebuild.retainedByDefault)
     var plan = try plan(arguments)
     plan.isFromScratch = false
@@ -127,7 +127,7 @@ enum RebuildCommand {
   }
 
   private static func rollBack(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.journalFolder()
     let found: Rebuild.Return
     if let daemon = ControlClient(folder) {
       let answer = try daemon.post("/control/rows/rollback")
@@ -158,7 +158,7 @@ enum RebuildCommand {
   }
 
   private static func prune(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.journalFolder()
     let retained = try retained(arguments, default: 0)
     try mapError(CommandError.building, try Rebuild.discard(folder))
     if let daemon = ControlClient(folder) {
@@ -176,7 +176,7 @@ enum RebuildCommand {
   private static func refold(
     _ id: String, _ arguments: Arguments
   ) throws(CommandError) -> ExitCode {
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.journalFolder()
     let counts: (streams: Int64, changed: Int64)?
     if let daemon = ControlClient(folder) {
       guard id.utf8.allSatisfy({ 0x30...0x39 ~= $0 || 0x41...0x5A ~= $0 || 0x61...0x7A ~= $0 })
@@ -198,9 +198,9 @@ enum RebuildCommand {
     }
     if arguments.has("--json") {
       Terminal.print(
-        JSONValue.object([
+        .object([
           ("streams", .integer(counts.streams)), ("changed", .integer(counts.changed)),
-        ]).text)
+        ]))
     } else {
       Terminal.print("\(counts.streams) folded again, \(counts.changed) changed")
     }
@@ -225,11 +225,9 @@ enum RebuildCommand {
   // MARK: List
 
   private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.journalFolder()
     let all = try mapError(CommandError.store, try Rebuild.projections(folder))
-    for item in all {
-      Terminal.print(arguments.has("--json") ? item.json.text : text(item))
-    }
+    for item in all { Terminal.print(item.json, or: text(item), arguments) }
     if all.isEmpty { Terminal.error("there is no projection; build one with: subledger rebuild") }
     return .good
   }

@@ -4,6 +4,7 @@ import Encoding
 import JournalStore
 import LedgerEngine
 import LedgerQueries
+import Observability
 import Platform
 import StrictJSON
 
@@ -14,6 +15,7 @@ enum RebuildDifference {
 
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let configuration = try arguments.configuration()
+    let folder = try arguments.journalFolder()
     let failure = try Failure(arguments["--fail-on"])
     let output = try arguments["--output"].map { (path) throws(CommandError) in try Output(path) }
     var plan = try RebuildCommand.plan(arguments)
@@ -24,7 +26,7 @@ enum RebuildDifference {
     let summary = try mapError(
       CommandError.building,
       try ProjectionDiff.run(
-        arguments.folder(configuration), plan, at: at,
+        folder, plan, at: at,
         durations: configuration.nonRenewingDurations,
         progress: observer.shouldContinue
       ) { (difference) throws(StoreError) in
@@ -37,7 +39,7 @@ enum RebuildDifference {
       StoredDiff(summary, at: at, madeAt: Clock.now(), samples: shown), configuration, arguments)
     try mapError(CommandError.store, try output?.finish())
     if arguments.has("--json") {
-      Terminal.print(summary.json(at: at).text)
+      Terminal.print(summary.json(at: at))
     } else {
       Terminal.print(text(summary, shown, at: at))
     }
@@ -112,14 +114,16 @@ enum RebuildDifference {
         < ($0.value, $1.key.reason, $1.key.productId ?? "")
     }
     return sorted.map { group, count in
-      "\(verb): \(count)".padded(to: 14) + group.reason.padded(to: 32) + (group.productId ?? "–")
+      "\(verb): \(count)".padded(to: 14) + group.reason.padded(to: 32)
+        + VisibleText.of(group.productId ?? "–")
     } + shown.map(sample)
   }
 
   private static func sample(_ difference: RowDifference) -> String {
     let fields =
       difference.fields.isEmpty ? "" : "  (\(difference.fields.joined(separator: ", ")))"
-    return "  \(difference.key.originalTransactionId)  \(difference.key.environment)  "
+    let id = VisibleText.of(difference.key.originalTransactionId)
+    return "  \(id)  \(difference.key.environment)  "
       + "\(difference.kind.rawValue)  \(difference.reason)\(fields)"
   }
 

@@ -21,7 +21,7 @@ enum RestoreCommand {
     }
     observer.finish(manifest.head.seq)
     if arguments.has("--json") {
-      Terminal.print(json(manifest, folder).text)
+      Terminal.print(json(manifest, folder))
     } else {
       Terminal.print("\(folder.path): \(BackupCommand.extent(manifest))")
       Terminal.print(nextSteps(manifest))

@@ -1,4 +1,3 @@
-import Glibc
 import JournalStore
 import LedgerAudit
 import Platform
@@ -21,13 +20,11 @@ enum AnchorCommand {
       // The key can be needed before the first start of the daemon.
       try mapError(CommandError.store, try folder.create())
       let key = try mapError(CommandError.anchor, try AnchorKey.readOrMake(folder))
-      Terminal.write(key.publicPEM, to: STDOUT_FILENO)
+      Terminal.write(key.publicPEM)
       return .good
     }
-    // Without this check a mistyped folder would get a key.
-    guard try mapError(CommandError.store, try folder.hasJournal()) else {
-      throw .store(.foreign("there is no journal.sqlite in \(folder.path)"))
-    }
+    // A mistyped folder gets no key.
+    try mapError(CommandError.store, try folder.requireJournal())
     let anchor = try mapError(
       CommandError.anchor,
       try Anchor.make(of: folder, at: Clock.now(), by: try AnchorKey.readOrMake(folder)))
@@ -38,7 +35,7 @@ enum AnchorCommand {
         throw .unavailable("\(error); no anchor was written, give another --append")
       }
     }
-    Terminal.write(anchor.line + [0x0A], to: STDOUT_FILENO)
+    Terminal.write(anchor.line + [0x0A])
     return .good
   }
 }

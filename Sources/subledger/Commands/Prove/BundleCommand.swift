@@ -86,10 +86,10 @@ enum BundleCommand {
       Terminal.error(text)
     } else if arguments.has("--json") {
       Terminal.print(
-        JSONValue.object([
+        .object([
           ("events", .integer(summary.events)), ("links", .integer(summary.links)),
           ("anchors", .integer(summary.anchors)), ("output", .string(path)),
-        ]).text)
+        ]))
     } else {
       Terminal.print(text)
     }
@@ -109,7 +109,7 @@ enum BundleCommand {
     } catch {
       throw CommandError(error)
     }
-    Terminal.print(arguments.has("--json") ? json(report).text : text(report))
+    Terminal.print(json(report), or: text(report), arguments)
     return report.findings.isEmpty ? .good : .findings
   }
 

@@ -9,11 +9,10 @@ import StrictJSON
 enum DoctorCommand {
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     try arguments.requireNoOperand()
-    let file = arguments["--config"] ?? ProcessEnvironment.variables["SUBLEDGER_CONFIG"]
     var checks: [DoctorCheck] = []
     do throws(CommandError) {
       let configuration = try arguments.configuration()
-      checks = Doctor.examine(configuration, file: file, at: Clock.now())
+      checks = Doctor.examine(configuration, file: arguments.configurationFile, at: Clock.now())
       checks += daemon(arguments.folder(configuration).controlSocket, configuration, arguments)
     } catch {
       guard case .configuration(let mistake) = error else { throw error }
@@ -48,11 +47,9 @@ enum DoctorCommand {
   private static func show(_ checks: [DoctorCheck], asJSON: Bool) {
     let count = checks.count(where: \.isFinding)
     if asJSON {
-      for check in checks { Terminal.print(check.json.text) }
-      let end = JSONValue.object([
-        ("object", .string("diagnosis")), ("findings", .integer(Int64(count))),
-      ])
-      return Terminal.print(end.text)
+      for check in checks { Terminal.print(check.json) }
+      return Terminal.print(
+        .object([("object", .string("diagnosis")), ("findings", .integer(Int64(count)))]))
     }
     for check in checks {
       Terminal.print((check.isFinding ? "✗ " : "  ") + check.topic.padded(to: 15) + check.what)

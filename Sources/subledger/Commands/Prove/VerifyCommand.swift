@@ -64,7 +64,7 @@ enum VerifyCommand {
     }
     guard !report.isStopped else { throw .unavailable("stopped after \(report.events) events") }
     reporter.finish(report.events)
-    Terminal.print(arguments.has("--json") ? json(report, only).text : text(report, only))
+    Terminal.print(json(report, only), or: text(report, only), arguments)
     return report.findingCount == 0 ? .good : .findings
   }
 
