@@ -129,6 +129,20 @@ import Testing
     #expect(fresh.code == 0 && !fresh.output.contains(token))
   }
 
+  @Test func `the proxy files publish notifications alone, with limits`() throws {
+    let work = try WorkFolder()
+    let nginx = try work.run(["init", "--print", "nginx"]).output
+    #expect(nginx.matches(of: /location/).count == 2 && nginx.matches(of: /proxy_pass/).count == 1)
+    #expect(nginx.contains("location = /v1/notifications {\n") && nginx.contains("return 404;"))
+    for name in ["limit_req zone=", "limit_conn subledger", "# allow 17.0.0.0/8;"] {
+      #expect(nginx.contains("    \(name)"), "\(name)")
+    }
+    let caddy = try work.run(["init", "--print", "caddy"]).output
+    #expect(caddy.matches(of: /reverse_proxy/).count == 1 && caddy.contains("respond 404"))
+    #expect(caddy.contains("    path /v1/notifications\n"))
+    #expect(caddy.contains("    # remote_ip 17.0.0.0/8\n"))
+  }
+
   @Test(arguments: ["-", "file"])
   func `init reads a secret from a file or standard input`(_ way: String) throws {
     let work = try WorkFolder()

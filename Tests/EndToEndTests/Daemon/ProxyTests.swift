@@ -60,16 +60,21 @@ import Testing
       ).finish()
     }
     let post = ["--data-binary", "@\(body)", "-H", "Content-Type: application/json"]
-    try nginx.wait(20, "nginx to answer") { try curl("/healthz", []).output.hasSuffix("200") }
+    try nginx.wait(20, "nginx to answer") { try curl("/", []).output.hasSuffix("404") }
     for outcome in ["accepted", "duplicate"] {
       let answer = try curl("/v1/notifications", post)
       #expect(answer.output.hasSuffix("200") && answer.output.contains(outcome), "\(answer)")
     }
     let token = ["-H", "Authorization: Bearer \(Installation.token)"]
-    #expect(try curl("/v1/entitlements/7000", token).output.hasSuffix("200"))
-    #expect(try curl("/v1/entitlements/7000", []).output.hasSuffix("401"))
+    for path in [
+      "/v1/entitlements/7000", "/healthz", "/metrics", "/console", "/v1/notifications/",
+      "/v1/notifications/../entitlements/7000", "/v1/notifications%2f..%2fentitlements/7000",
+    ] {
+      let answer = try curl(path, token + ["--path-as-is"])
+      #expect(answer.output.hasSuffix("404"), "\(path): \(answer)")
+    }
     // TLS 1.1 and older are refused.
-    #expect(try curl("/healthz", ["--tls-max", "1.1"]).code != 0)
+    #expect(try curl("/", ["--tls-max", "1.1"]).code != 0)
   }
 
   private func run(_ work: InitTests.WorkFolder, _ program: String, _ arguments: [String]) throws {
