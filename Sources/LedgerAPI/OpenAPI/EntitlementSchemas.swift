@@ -39,7 +39,11 @@ extension Schemas {
     ("as_of", .time("The time that this answer is for.")),
     (
       "known_at",
-      .optional(.time("Only what had been received by then is used; null if everything is."))
+      .optional(
+        .time(
+          "Only what had been received by then is used; null if everything is. It rests on the "
+            + "journal's receive times: this machine's clock, except that they never decrease. "
+            + "After a clock that was ahead, events keep the time of the last one before them."))
     ),
     ("event_count", .integer("The number of events of this customer.")),
     ("last_event", .optional(lastEvent)),

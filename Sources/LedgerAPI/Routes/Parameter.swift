@@ -63,7 +63,9 @@ struct Parameter: Sendable {
     "as_of", .time,
     "Answers for this time, from what Apple had signed by then; RFC 3339 or milliseconds.")
   static let knownAt = Parameter(
-    "known_at", .time, "Answers from what had been received by this time; RFC 3339 or milliseconds."
+    "known_at", .time,
+    "Answers from what had been received by this time, by the receive times in the journal; RFC "
+      + "3339 or milliseconds."
   )
   static func limit(_ maximum: Int64, default usual: Int64) -> Parameter {
     Parameter("limit", .integer(1...maximum, default: usual), "The maximum number of items.")

@@ -115,6 +115,12 @@ extension Metrics {
     _ page: inout PrometheusText, _ ledger: Ledger, _ readings: ResourceReadings
   ) {
     page.single("subledger_journal_seq", .gauge, "The seq of the newest event.", ledger.seq)
+    page.family(
+      "subledger_received_ahead_seconds", .gauge,
+      "How far the newest receive time is ahead of this machine's clock; 0 if less than five "
+        + "minutes.")
+    page.sample(
+      "subledger_received_ahead_seconds", [], Double(ledger.receivedAhead(of: Clock.now())) / 1000)
     page.single(
       "subledger_journal_bytes", .gauge, "Size of journal.sqlite.", readings.journalBytes)
     page.single(

@@ -1,5 +1,6 @@
 import Configuration
 import JournalStore
+import LedgerEngine
 import Platform
 
 /// The key of the anchors, and the file that the daemon appends them to.
@@ -54,7 +55,7 @@ extension Doctor {
         "anchors", text + ", and the journal ends at \(head)",
         next: "events were lost: subledger verify, then restore a backup")
     } else if try folder.isLocked(), head > last.seq,
-      now - last.at > 2 * settings.minutes * 60_000 + Self.clockTolerance
+      now - last.at > 2 * settings.minutes * 60_000 + Ledger.clockTolerance
     {
       reportFinding(
         "anchors", text + ", and the head moved on",

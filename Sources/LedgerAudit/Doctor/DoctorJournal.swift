@@ -1,5 +1,7 @@
 import Encoding
+import Entitlements
 import JournalStore
+import LedgerEngine
 import Platform
 
 /// The journal: receive times, quarantine, and the write-ahead log.
@@ -30,17 +32,17 @@ extension Doctor {
     }
   }
 
-  /// How far two clocks may differ without a finding, in milliseconds.
-  static let clockTolerance: Int64 = 300_000
-
   private mutating func examineClock(_ events: [StoredEvent]) {
-    if let last = events.last, last.receivedAt > now + Self.clockTolerance {
+    if let last = events.last, last.receivedAt > now.advanced(orBoundBy: Ledger.clockTolerance) {
       reportFinding(
         "clock", "the newest event was received at \(Timestamp.text(last.receivedAt))",
         next: "the clock was ahead then, or is behind now: set it; receive times never decrease, "
-          + "so until then every new event gets that time")
+          + "so until then every new event gets that time, and known_at counts it as received then"
+      )
     }
-    let ahead = events.count { $0.signedDate > $0.receivedAt + Self.clockTolerance }
+    let ahead = events.count {
+      $0.signedDate > $0.receivedAt.advanced(orBoundBy: Ledger.clockTolerance)
+    }
     if ahead > 0 {
       reportFinding(
         "clock", "\(ahead) of the newest \(events.count) events were signed ahead of this clock",

@@ -44,9 +44,6 @@ public enum BatchReceive {
     return dispositions
   }
 
-  /// Milliseconds that a given receive time may be ahead of our clock: clocks differ.
-  private static let clockTolerance: Int64 = 300_000
-
   private static let behindHead = Refusal.malformed("received_at_ms_behind_head")
 
   /// The most lines of one batch.
@@ -116,7 +113,7 @@ public enum BatchReceive {
       throw .malformed("received_at_ms")
     }
     // Receive times never decrease: one ahead of our clock would raise that of all later events.
-    guard receivedAt <= now.advanced(orBoundBy: clockTolerance) else {
+    guard receivedAt <= now.advanced(orBoundBy: Ledger.clockTolerance) else {
       throw .malformed("received_at_ms_ahead_of_clock")
     }
     let received = try receiver.receive(

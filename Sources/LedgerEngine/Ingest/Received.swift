@@ -22,9 +22,6 @@ extension Receiver {
     /// like any other.
     public let isUnknownType: Bool
 
-    /// Milliseconds ahead of our clock that are not counted: clocks differ.
-    private static let clockTolerance: Int64 = 300_000
-
     init(_ event: NewEvent, _ notification: ProvenNotification, at now: Int64) {
       submission = .event(event)
       self.notification = notification
@@ -35,7 +32,7 @@ extension Receiver {
       refusal = nil
       let known = event.source == .v1 ? NotificationTypes.v1 : NotificationTypes.v2
       isUnknownType = !known.contains(event.notificationType)
-      isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Self.clockTolerance)
+      isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Ledger.clockTolerance)
     }
 
     init(_ item: NewQuarantine, refusal: Refusal) {

@@ -23,7 +23,7 @@ public final class Ledger: Sendable {
   private let projectionReady = WakeupEvent()
 
   private struct State {
-    var seq: Int64 = 0
+    var head = Head.empty
     var failure: StoreError?
     /// Signalled when the writer thread has ended; nil before the start and after `stop`.
     var writerEnded: WakeupEvent?
@@ -162,7 +162,20 @@ public final class Ledger: Sendable {
   }
 
   /// The journal's last seq, as of the last commit.
-  public var seq: Int64 { state.withLock { $0.seq } }
+  public var seq: Int64 { state.withLock { $0.head.seq } }
+
+  /// How far two clocks may differ without a warning, in milliseconds.
+  public static let clockTolerance: Int64 = 300_000
+
+  /// How far the newest event's receive time is ahead of a clock, in milliseconds; 0 within
+  /// `clockTolerance`. Receive times never decrease: until the clock reaches it, every new event
+  /// gets that time.
+  public func receivedAhead(of now: Int64) -> Int64 {
+    guard let received = state.withLock({ $0.head.receivedAt }),
+      received > now.advanced(orBoundBy: Self.clockTolerance)
+    else { return 0 }
+    return received.advanced(orBoundBy: -now)
+  }
 
   /// Why the journal can no longer be written; nil while it can.
   public var failure: StoreError? { state.withLock { $0.failure } }
@@ -182,7 +195,7 @@ public final class Ledger: Sendable {
     writer?.wait()
   }
 
-  func setHead(seq: Int64) { state.withLock { $0.seq = seq } }
+  func setHead(_ head: Head) { state.withLock { $0.head = head } }
   func setFailure(_ failure: StoreError) { state.withLock { $0.failure = failure } }
 
   /// Catches up or builds the projection on a thread of its own, which then maintains it. Waits up

@@ -71,7 +71,7 @@ package final class LedgerWriter {
     self.projection = projection
     self.housekeeping = housekeeping
     self.onFailure = onFailure
-    ledger.setHead(seq: journal.head.seq)
+    ledger.setHead(journal.head)
   }
 
   /// Milliseconds after which `serve` should be called even if no job came; negative: never.
@@ -146,7 +146,7 @@ package final class LedgerWriter {
     }
     // Only a new event shows that the disk has space: a duplicate needs none.
     if journal.head.seq > ledger.seq { ledger.meter.recordDiskSpace() }
-    ledger.setHead(seq: journal.head.seq)
+    ledger.setHead(journal.head)
     let dispositions = outcomes.map { Disposition($0) }
     projection.fold(batch.map(\.received), dispositions)
     for (item, disposition) in zip(batch, dispositions) { item.completion(disposition) }

@@ -51,6 +51,46 @@ import Testing
     #expect(try disk.installation.verify().code == 0)
   }
 
+  @Test func `a start after events of the future warns once, in the log and in numbers`() throws {
+    let disk = try InterceptedDisk()
+    let bodies = try disk.sign(0..<3)
+    disk.intercept(tracing: false)
+    try disk.clock.set(aheadBy: 73 * Self.year)
+    var daemon = try disk.installation.start()
+    try disk.post([bodies[0]], to: daemon)
+    #expect(try ahead(daemon) == 0 && warnings(daemon).isEmpty)
+    #expect(try daemon.stop().code == 0)
+    try disk.clock.set(aheadBy: 0)
+    daemon = try disk.installation.start()
+    try disk.post([bodies[1]], to: daemon)
+    let seconds = Double(73 * Self.year / 1000)
+    #expect(abs(try ahead(daemon) - seconds) < 600)
+    let warning = try #require(warnings(daemon).first)
+    #expect(warnings(daemon).count == 1 && warning.contains("\"level\":\"warning\""))
+    let doctor = try disk.installation.run("doctor")
+    #expect(doctor.output.contains("✗ clock"), "\(doctor)")
+    // What known_at rests on: the second event has the receive time of the first.
+    let now = "\(Int64(Date().timeIntervalSince1970 * 1000))"
+    let client = daemon.client()
+    #expect(client.get("/v1/entitlements/901?known_at=\(now)")?.status == 404)
+    #expect(client.get("/v1/entitlements/901")?.status == 200)
+    #expect(try daemon.stop().code == 0)
+    try disk.clock.set(aheadBy: 74 * Self.year)
+    daemon = try disk.installation.start()
+    try disk.post([bodies[2]], to: daemon)
+    #expect(try ahead(daemon) == 0 && warnings(daemon).isEmpty)
+    #expect(try daemon.stop().code == 0)
+  }
+
+  private func ahead(_ daemon: RunningDaemon) throws -> Double {
+    let page = MetricsText(try #require(daemon.client().get("/metrics")).text)
+    return try #require(page.value("subledger_received_ahead_seconds"))
+  }
+
+  private func warnings(_ daemon: RunningDaemon) -> [Substring] {
+    daemon.log.split(separator: "\n").filter { $0.contains("received_ahead") }
+  }
+
   private final class Answers: Sendable {
     private let state = Mutex((accepted: Set<Int64>(), others: 0))
     var accepted: Set<Int64> { state.withLock { $0.accepted } }
