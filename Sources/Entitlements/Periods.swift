@@ -20,6 +20,12 @@ extension Int64 {
     let (sum, hasOverflow) = addingReportingOverflow(distance)
     return hasOverflow ? (distance > 0 ? .max : .min) : sum
   }
+
+  /// The difference, or the maximum or minimum of Int64 if it overflows.
+  package func subtracting(orBoundBy other: Int64) -> Int64 {
+    let (difference, hasOverflow) = subtractingReportingOverflow(other)
+    return hasOverflow ? (other > 0 ? .min : .max) : difference
+  }
 }
 
 /// What follows from a stream's registers alone, without a time: when each transaction's paid time

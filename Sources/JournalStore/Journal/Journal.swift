@@ -90,7 +90,12 @@ public final class Journal {
   /// -wal of this journal can be recognized.
   private func writeGeneration(_ connection: SQLiteConnection) throws(StoreError) {
     let meta = Meta(connection: connection)
-    try meta.set(.generation, (try meta.int(.generation) ?? 0) + 1)
+    let generation = try meta.int(.generation) ?? 0
+    // It counts from 0, so only a damaged file has another one. Below, the sum cannot overflow.
+    guard (0..<1 << 60).contains(generation) else {
+      throw .corrupt("the generation of the journal is impossible")
+    }
+    try meta.set(.generation, generation + 1)
   }
 
   /// Publishes the trained dictionary. Only called after it was committed.

@@ -71,7 +71,9 @@ extension Journal {
       try connection.statement(
         """
         INSERT INTO redelivery (seq, count, first_at_ms, last_at_ms) VALUES (?, ?, ?, ?)
-        ON CONFLICT (seq) DO UPDATE SET count = count + excluded.count,
+        ON CONFLICT (seq) DO UPDATE SET
+          -- A damaged count does not overflow: that would fail this SQL transaction for ever.
+          count = max(1, min(count, 9223372036854775807 - excluded.count)) + excluded.count,
           first_at_ms = min(first_at_ms, excluded.first_at_ms),
           last_at_ms = max(last_at_ms, excluded.last_at_ms)
         """

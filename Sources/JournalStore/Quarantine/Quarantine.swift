@@ -12,8 +12,12 @@ extension Journal {
   ) throws(StoreError) -> AppendOutcome {
     if try isQuarantined(item, connection) { return .alreadyQuarantined }
     if item.isForeign && foreignCount >= Self.foreignLimit {
-      try connection.statement("UPDATE meta SET value = value + 1 WHERE key = 'foreign_overflow'")
-        .run()
+      try connection.statement(
+        """
+        UPDATE meta SET value = value + 1
+        WHERE key = 'foreign_overflow' AND value < 9223372036854775807
+        """
+      ).run()
       return .quarantineFull
     }
     let stored = try codec.encode(item.body, trainsDictionary: false)

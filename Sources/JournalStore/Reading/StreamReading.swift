@@ -136,9 +136,12 @@ extension JournalReader {
 
   /// The greatest id of a stream, or 0 if there is none. Ids count from 1.
   ///
-  /// - Throws: what SQLite reports.
+  /// - Throws: `StoreError.corrupt` when the id is impossible, otherwise what SQLite reports.
   public func lastStreamId() throws(StoreError) -> Int64 {
-    try connection.statement("SELECT max(id) FROM stream").first { $0.int(0) } ?? 0
+    let id = try connection.statement("SELECT max(id) FROM stream").first { $0.int(0) } ?? 0
+    // Ids are dense, and no disk has so many streams: below, sums of ids cannot overflow.
+    guard id < 1 << 40 else { throw .corrupt("the last stream's id is impossibly large") }
+    return id
   }
 
   /// The number of streams with an event up to a seq, which is the number of rows of a projection

@@ -1,5 +1,6 @@
 import AppStore
 import Configuration
+import Entitlements
 import JournalStore
 
 /// When notifications of each app arrived.
@@ -28,8 +29,8 @@ extension Doctor {
   /// - Parameter times: receive times, the newest first.
   private mutating func examineSilence(_ name: String, _ times: [Int64], _ isProduction: Bool) {
     guard let last = times.first else { return report("arrivals", "\(name): none yet") }
-    let silence = max(0, now - last)
-    let pauses = zip(times, times.dropFirst()).map { $0 - $1 }
+    let silence = max(0, now.subtracting(orBoundBy: last))
+    let pauses = zip(times, times.dropFirst()).map { $0.subtracting(orBoundBy: $1) }
     let longest = pauses.max() ?? 0
     let elapsed = ReadableUnits.duration(milliseconds: silence)
     var text = "\(name): the last one \(elapsed) ago"
@@ -38,7 +39,7 @@ extension Doctor {
     text +=
       "; the longest pause among the last \(times.count) was "
       + ReadableUnits.duration(milliseconds: longest)
-    guard isProduction, silence > 2 * longest, silence > 3_600_000 else {
+    guard isProduction, silence / 2 > longest, silence > 3_600_000 else {
       return report("arrivals", text)
     }
     reportFinding(

@@ -174,7 +174,7 @@ public final class Ledger: Sendable {
     guard let received = state.withLock({ $0.head.receivedAt }),
       received > now.advanced(orBoundBy: Self.clockTolerance)
     else { return 0 }
-    return received.advanced(orBoundBy: -now)
+    return received.subtracting(orBoundBy: now)
   }
 
   /// Why the journal can no longer be written; nil while it can.
