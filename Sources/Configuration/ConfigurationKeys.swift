@@ -60,7 +60,7 @@ extension ConfigurationKey {
       .file, "limits", "object", "see its keys", "Limits on connections, requests and disk space."),
     ConfigurationKey(
       .file, "anchors", "object", "none",
-      "Makes the daemon append anchors to a file: signed lines that fix the head of the journal."),
+      "Makes the daemon append anchors to a second file: signed lines that fix the journal."),
     ConfigurationKey(
       .file, "logLevel", "text", "info",
       "info, warning or error: less important log lines are left out."),
@@ -141,7 +141,7 @@ extension ConfigurationKey {
       "The file to append to. Choose a volume where the owner of the journal cannot change it."),
     ConfigurationKey(
       .anchors, "events", "whole number", "\(schedule.events)",
-      "Appends an anchor when the journal has grown by this number of events."),
+      "Appends an anchor after each of this number of events."),
     ConfigurationKey(
       .anchors, "minutes", "whole number", "\(schedule.minutes)",
       "Appends an anchor when the journal has grown at all and this number of minutes has passed."

@@ -18,6 +18,8 @@ public struct DataFolder: Sendable, Hashable {
   public var controlSocket: String { path + "/control.sock" }
   /// The private key that signs anchors.
   public var anchorKey: String { path + "/anchor.key" }
+  /// The anchors that the daemon makes by default.
+  public var anchors: String { path + "/anchors.ndjson" }
   /// Describes a backup. A data folder has no such file.
   public var backupManifest: String { path + "/" + Self.backupManifestName }
   public static let backupManifestName = "backup.json"

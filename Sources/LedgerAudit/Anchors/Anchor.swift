@@ -63,6 +63,32 @@ public struct Anchor: Sendable, Equatable {
     return try mapError(AnchorError.signing, try make(of: head, journalId: id, at: time, by: key))
   }
 
+  /// Signs events of a folder's journal as readers see it, each as the head that it was.
+  ///
+  /// - Parameters:
+  ///   - seqs: of committed events.
+  ///   - time: our clock, in milliseconds since 1970 UTC.
+  /// - Throws: `AnchorError.store` if the journal cannot be read or lacks an event;
+  ///   `AnchorError.signing`.
+  static func make(
+    of seqs: [Int64], in folder: DataFolder, at time: Int64, by key: AnchorKey
+  ) throws(AnchorError) -> [Anchor] {
+    let (heads, id) = try mapError(AnchorError.store) { () throws(StoreError) in
+      let journal = try JournalReader.open(folder)
+      defer { journal.close() }
+      let heads = try seqs.map { (seq) throws(StoreError) in
+        guard let hash = try journal.hash(at: seq) else { throw .corrupt("an event is missing") }
+        return Head(seq: seq, hash: hash, receivedAt: nil)
+      }
+      return (heads, try journal.journalId())
+    }
+    return try mapError(AnchorError.signing) { () throws(SigningError) in
+      try heads.map { (head) throws(SigningError) in
+        try make(of: head, journalId: id, at: time, by: key)
+      }
+    }
+  }
+
   /// The id of a folder's journal as anchors have it.
   static func journalId(of folder: DataFolder) throws(StoreError) -> String {
     Hexadecimal.encode(try JournalReader.open(folder).journalId())

@@ -15,6 +15,7 @@ public final class BundleExport {
 
   private let journal: JournalReader
   private let signing: AnchorKey
+  private let maximumLinks: Int64
   private let write: ([UInt8]) throws(StoreError) -> Void
   private var hashing = SHA256()
   private var links: Int64 = 0
@@ -22,9 +23,10 @@ public final class BundleExport {
   /// Writes a bundle.
   ///
   /// - Parameters:
-  ///   - anchors: stored anchors. Each event is covered by the first one at or after it; events
-  ///     past the last one get an anchor that is made now. Anchors of another journal or key are
-  ///     ignored.
+  ///   - anchors: stored anchors. Each event is covered by the first one at or after it. Anchors of
+  ///     another journal or key are ignored.
+  ///   - maximumLinks: how many events later an anchor may be. Where there is none, one is made
+  ///     now: of the journal's head, or of the event itself if the head is further away.
   ///   - asOf: the time that the answer is for; nil for now, with all events.
   ///   - now: our clock. All times are in milliseconds since 1970 UTC.
   ///   - durations: how long non-renewing products last, by product id, in milliseconds.
@@ -34,22 +36,23 @@ public final class BundleExport {
   /// - Throws: `AnchorError.store` if the journal cannot be read, and for what `write` throws;
   ///   `AnchorError.signing` if an anchor or the seal cannot be signed.
   public static func run(
-    _ folder: DataFolder, _ key: StreamKey, signing: AnchorKey, anchors: [Anchor], asOf: Int64?,
-    now: Int64, durations: [String: Int64],
+    _ folder: DataFolder, _ key: StreamKey, signing: AnchorKey, anchors: [Anchor],
+    maximumLinks: Int64, asOf: Int64?, now: Int64, durations: [String: Int64],
     write: @escaping ([UInt8]) throws(StoreError) -> Void, progress: (Int64, Int64) -> Bool
   ) throws(AnchorError) -> BundleSummary? {
     let journal = try mapError(AnchorError.store, try JournalReader.open(folder))
-    let export = BundleExport(journal, signing, write)
+    let export = BundleExport(journal, signing, maximumLinks, write)
     let question = BundleQuestion(asOf: asOf, time: asOf ?? now, durations: durations)
-    return try export.run(key, try export.usable(anchors), question, now, progress)
+    return try export.run(key, anchors, question, now, progress)
   }
 
   private init(
-    _ journal: JournalReader, _ signing: AnchorKey,
+    _ journal: JournalReader, _ signing: AnchorKey, _ maximumLinks: Int64,
     _ write: @escaping ([UInt8]) throws(StoreError) -> Void
   ) {
     self.journal = journal
     self.signing = signing
+    self.maximumLinks = maximumLinks
     self.write = write
   }
 
@@ -77,35 +80,58 @@ public final class BundleExport {
       events: Int64(events.count), links: links, anchors: Int64(segments.count))
   }
 
-  /// The anchors that match this journal and key, in the order of seq, one for each seq.
-  private func usable(_ anchors: [Anchor]) throws(AnchorError) -> [Anchor] {
-    try mapError(AnchorError.store) { () throws(StoreError) in
-      let id = Hexadecimal.encode(try journal.journalId())
-      var usable: [Int64: Anchor] = [:]
-      for anchor in anchors where anchor.journalId == id && anchor.isSigned(by: signing.publicKey) {
-        if try journal.hash(at: anchor.seq) == anchor.hash { usable[anchor.seq] = anchor }
-      }
-      return usable.values.sorted { $0.seq < $1.seq }
-    }
+  /// The anchors that claim to be of this journal and key, in the order of seq.
+  private func candidates(_ anchors: [Anchor]) throws(AnchorError) -> [Anchor] {
+    let id = Hexadecimal.encode(try mapError(AnchorError.store, try journal.journalId()))
+    return anchors.filter { $0.journalId == id && $0.publicKey == signing.publicKey }
+      .sorted { $0.seq < $1.seq }
   }
 
   private func segments(
     of events: [StoredEvent], _ anchors: [Anchor], _ now: Int64
   ) throws(AnchorError) -> [Segment] {
     var segments: [Segment] = []
-    var fresh: Anchor?
-    var rest = anchors[...]
+    var head: Anchor?
+    var rest = try candidates(anchors)[...]
     for event in events {
-      rest = rest.drop { $0.seq < event.seq }
-      if rest.isEmpty && fresh == nil { fresh = try anchorHead(now) }
-      guard let anchor = rest.first ?? fresh else { continue }
-      if segments.last?.anchor == anchor {
+      if let last = segments.last, event.seq <= last.anchor.seq {
         segments[segments.count - 1].events.append(event)
-      } else {
+      } else if let anchor = try nearest(to: event, &rest) {
         segments.append(Segment(anchor: anchor, events: [event]))
+      } else {
+        if head == nil { head = try anchorHead(now) }
+        guard let anchor = head else { continue }
+        let isNear = anchor.seq - event.seq <= maximumLinks
+        segments.append(
+          Segment(anchor: isNear ? anchor : try self.anchor(event, now), events: [event]))
       }
     }
     return segments
+  }
+
+  /// The first anchor at or after an event that is signed and of this journal's chain.
+  ///
+  /// - Parameter rest: loses the anchors that no later event needs.
+  private func nearest(
+    to event: StoredEvent, _ rest: inout ArraySlice<Anchor>
+  ) throws(AnchorError) -> Anchor? {
+    while let anchor = rest.first {
+      if anchor.seq >= event.seq {
+        guard anchor.seq - event.seq <= maximumLinks else { return nil }
+        let hash = try mapError(AnchorError.store, try journal.hash(at: anchor.seq))
+        if hash == anchor.hash, anchor.isSigned(by: signing.publicKey) { return anchor }
+      }
+      rest.removeFirst()
+    }
+    return nil
+  }
+
+  /// An anchor of an event as the head that it was.
+  private func anchor(_ event: StoredEvent, _ now: Int64) throws(AnchorError) -> Anchor {
+    let id = try mapError(AnchorError.store, try journal.journalId())
+    let head = Head(seq: event.seq, hash: event.hash, receivedAt: event.receivedAt)
+    return try mapError(
+      AnchorError.signing, try Anchor.make(of: head, journalId: id, at: now, by: signing))
   }
 
   private func anchorHead(_ now: Int64) throws(AnchorError) -> Anchor {

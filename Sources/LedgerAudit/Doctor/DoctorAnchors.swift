@@ -16,15 +16,20 @@ extension Doctor {
       let pem = String(decoding: key.publicPEM, as: UTF8.self).split(separator: "\n")
       report("anchors", "public key " + (pem.count > 2 ? pem[1..<pem.count - 1].joined() : ""))
     }
+    let own = Configuration.Anchors(file: folder.anchors)
+    attempt("anchors") { (doctor) throws(StoreError) in try doctor.examineAnchors(in: own, key) }
     guard let settings = configuration.anchors else {
       return report(
-        "anchors", "none configured: the owner of the files can rewrite all of them unnoticed")
+        "anchors",
+        "none elsewhere: the owner of the files can rewrite all of them unnoticed; a copy "
+          + "elsewhere is what gives anchors force")
     }
     if settings.file.hasPrefix(folder.path + "/") {
       reportFinding(
         "anchors", "\(settings.file) is stored beside the journal",
         next: "name a file on another volume: anyone who can rewrite one can rewrite both")
     }
+    guard settings.file != own.file else { return }
     attempt("anchors") { (doctor) throws(StoreError) in
       try doctor.examineAnchors(in: settings, key)
     }
@@ -43,13 +48,15 @@ extension Doctor {
         anchor.journalId == id && key.map { anchor.isSigned(by: $0.publicKey) } ?? true
       }
     guard let last else {
-      guard head > 0 else { return report("anchors", "none yet") }
+      guard head > 0, settings.file != folder.anchors else {
+        return report("anchors", "none yet in \(settings.file)")
+      }
       return reportFinding(
         "anchors", "\(settings.file) has no anchor of this journal",
         next: "check whether the daemon can write there; its log then says anchors_failed")
     }
     let age = ReadableUnits.duration(milliseconds: max(0, now - last.at))
-    let text = "the last is of seq \(last.seq), \(age) ago"
+    let text = "the last in \(settings.file) is of seq \(last.seq), \(age) ago"
     if last.seq > head {
       reportFinding(
         "anchors", text + ", and the journal ends at \(head)",

@@ -12,7 +12,7 @@ import StrictJSON
 struct Daemon {
   let server: HTTPServer
   let service: LedgerService
-  private let anchoring: AnchorService?
+  private let anchoring: AnchorService
 
   /// Seconds in which requests in flight can finish when the daemon is asked to end.
   private static let drainSeconds = 10.0
@@ -51,7 +51,7 @@ struct Daemon {
     } catch {
       service.stop()
       ledger.stop()
-      anchoring?.stop()
+      anchoring.stop()
       throw .unavailable(error.description)
     }
   }
@@ -75,10 +75,9 @@ struct Daemon {
 
   private static func anchoring(
     _ ledger: Ledger, _ configuration: Configuration
-  ) throws(CommandError) -> AnchorService? {
-    guard let settings = configuration.anchors else { return nil }
+  ) throws(CommandError) -> AnchorService {
     do throws(PlatformError) {
-      return try AnchorService.start(ledger, settings)
+      return try AnchorService.start(ledger, configuration.anchors)
     } catch {
       ledger.stop()
       throw .unavailable("\(error)")
@@ -120,7 +119,7 @@ struct Daemon {
     service.stop()
     service.ledger.stop()
     // After the ledger, so that the last anchor covers the final head.
-    anchoring?.stop()
+    anchoring.stop()
     return service.ledger.failure == nil ? .good : .unavailable
   }
 }

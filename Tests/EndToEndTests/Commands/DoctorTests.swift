@@ -186,7 +186,7 @@ import Testing
     #expect(try installation.run("anchor", "--append", file).code == 0)
     let good = try examine(installation, 0).filter { $0.topic == "anchors" }
     #expect(good.contains { $0.what == "public key " + (key.dropFirst().first ?? "none") })
-    #expect(good.contains { $0.what.hasPrefix("the last is of seq 1, ") })
+    #expect(good.contains { $0.what.hasPrefix("the last in \(file) is of seq 1, ") })
     try anchored(inside)
     #expect(
       try findings(installation).contains { $0.what.hasSuffix("is stored beside the journal") })

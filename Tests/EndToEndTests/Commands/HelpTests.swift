@@ -102,7 +102,7 @@ import Testing
     #expect(usual("logLevel") == configuration.logLevel.rawValue)
     #expect(usual("limits.bodyBytes") == "262144" && usual("limits.diskBytes") == "67108864")
     #expect(usual("limits.connections") == "\(configuration.limits.connections)")
-    #expect(usual("anchors.events") == "1000" && usual("anchors.minutes") == "60")
+    #expect(usual("anchors.events") == "256" && usual("anchors.minutes") == "60")
   }
 
   // MARK: HTTP

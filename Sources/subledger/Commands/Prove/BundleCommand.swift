@@ -30,8 +30,10 @@ enum BundleCommand {
     let summary = try mapError(
       CommandError.anchor,
       try BundleExport.run(
-        folder, key, signing: signing, anchors: anchors, asOf: asOf, now: Clock.now(),
-        durations: configuration.nonRenewingDurations
+        folder, key, signing: signing, anchors: anchors,
+        // Given ones are what the reader knows, however far they are.
+        maximumLinks: arguments["--anchors"] == nil ? Configuration.Anchors.usualEvents : .max,
+        asOf: asOf, now: Clock.now(), durations: configuration.nonRenewingDurations
       ) { (line) throws(StoreError) in
         try target.write(line)
       } progress: { done, count in
@@ -58,13 +60,23 @@ enum BundleCommand {
     return key
   }
 
-  /// The anchors of the given file; else those of the configured one, which need not exist yet.
+  /// The anchors of the given file; else those of the folder and of the configured file, which need
+  /// not exist.
   private static func anchors(
-    _ given: String?, _ configuration: Configuration?
+    _ given: String?, _ configuration: Configuration
   ) throws(CommandError) -> [Anchor] {
+    if let given { return try anchors(of: given) }
+    let own = DataFolder(path: configuration.data).anchors
+    var anchors: [Anchor] = []
+    for path in [own, configuration.anchors?.file].compactMap({ $0 }) {
+      let size = try? DurableFile.size(path)
+      if size ?? nil != nil { anchors += try self.anchors(of: path) }
+    }
+    return anchors
+  }
+
+  private static func anchors(of path: String) throws(CommandError) -> [Anchor] {
     do throws(PlatformError) {
-      guard let path = given ?? configuration?.anchors?.file else { return [] }
-      if given == nil, try DurableFile.size(path) == nil { return [] }
       let lines = try LineReader(path: path, maximum: Anchor.maximumLine, isPlain: true)
       var anchors: [Anchor] = []
       while let line = try lines.next() {
@@ -100,7 +112,7 @@ enum BundleCommand {
   static func check(_ arguments: Arguments, _ path: String) throws(CommandError) -> ExitCode {
     let roots = try arguments.configuration().trustRoots
     let given = try arguments["--anchors"].map { (path) throws(CommandError) in
-      try anchors(path, nil)
+      try anchors(of: path)
     }
     let report: BundleReport
     do throws(VerifyError) {
