@@ -252,7 +252,7 @@ import Testing
     }
     // Without a journal no backup is made, and no files are left.
     let new = installation.folder.appending(path: "new")
-    #expect(try installation.run("backup", new.path).code == 1)
+    #expect(try installation.run("backup", new.path).code == 3)
     #expect(!exists(new) && !exists(URL(filePath: new.path + ".partial")))
     #expect(try installation.run("backup", "--check", new.path).code == 3)
     #expect(try installation.run("restore", new.path).code == 3)

@@ -68,8 +68,8 @@ enum RebuildCommand {
   // MARK: Building
 
   private static func build(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = try arguments.journalFolder()
-    show(try build(folder, try plan(arguments)), arguments)
+    let plan = try plan(arguments)
+    show(try build(try arguments.journalFolder(), plan), arguments)
     if !arguments.has("--json") {
       Terminal.print("not live yet; to compare and switch: subledger rebuild --diff, then --apply")
     }
@@ -103,9 +103,9 @@ enum RebuildCommand {
   // MARK: Switch: by the daemon if one runs, else by this process
 
   private static func apply(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = try arguments.journalFolder()
     let retained = try retained(arguments, default: Rebuild.retainedByDefault)
     var plan = try plan(arguments)
+    let folder = try arguments.journalFolder()
     plan.isFromScratch = false
     let report = try build(folder, plan)
     if let daemon = ControlClient(folder) {
@@ -158,8 +158,8 @@ enum RebuildCommand {
   }
 
   private static func prune(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = try arguments.journalFolder()
     let retained = try retained(arguments, default: 0)
+    let folder = try arguments.journalFolder()
     try mapError(CommandError.building, try Rebuild.discard(folder))
     if let daemon = ControlClient(folder) {
       try require(try daemon.post("/control/rows/prune?keep=\(retained)").status)

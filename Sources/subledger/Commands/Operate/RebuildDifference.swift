@@ -15,12 +15,12 @@ enum RebuildDifference {
 
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let configuration = try arguments.configuration()
-    let folder = try arguments.journalFolder()
     let failure = try Failure(arguments["--fail-on"])
     let output = try arguments["--output"].map { (path) throws(CommandError) in try Output(path) }
     var plan = try RebuildCommand.plan(arguments)
     plan.isFromScratch = false
     let at = try arguments.time("--at") ?? Clock.now()
+    let folder = try arguments.journalFolder()
     let observer = RebuildObserver()
     var shown: [RowDifference] = []
     let summary = try mapError(
