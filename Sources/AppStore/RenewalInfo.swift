@@ -1,3 +1,4 @@
+import Encoding
 public import StrictJSON
 
 /// Apple's JWSRenewalInfoDecodedPayload, as far as the fold and the row read it.
@@ -70,5 +71,28 @@ public struct RenewalInfo: Sendable, Equatable {
     case .appAccountToken: appAccountToken = value.string
     case .appTransactionId: appTransactionId = value.string
     }
+  }
+}
+
+extension RenewalInfo {
+  /// Whether both say the same, whenever they were signed. Compares bytes: `String` calls two
+  /// encodings of one accented letter equal.
+  public func saysTheSame(as other: RenewalInfo) -> Bool {
+    numbers == other.numbers && isInBillingRetryPeriod == other.isInBillingRetryPeriod
+      && texts.elementsEqual(other.texts) { one, other in
+        guard let one, let other else { return one == nil && other == nil }
+        return ByteSearch.areEqual(one, other)
+      }
+  }
+
+  private var numbers: [Int64?] {
+    [
+      autoRenewStatus, renewalDate, expirationIntent, gracePeriodExpiresDate, priceIncreaseStatus,
+      commitmentAutoRenewStatus,
+    ]
+  }
+
+  private var texts: [String?] {
+    [originalTransactionId, productId, autoRenewProductId, appAccountToken, appTransactionId]
   }
 }

@@ -13,12 +13,16 @@ public struct Entitlement: Sendable, Equatable {
     case expired
     case revoked
 
+    /// Whether products other than consumables can be used.
     public var givesAccess: Bool { self == .active || self == .gracePeriod }
   }
 
   /// The time that the answer is about.
   public let asOf: Int64
   public let status: Status
+  /// A consumable is delivered and not kept: its row says what was bought and whether it was
+  /// revoked, and never gives access.
+  public let givesAccess: Bool
   /// Of the transaction whose period covers the time, else of the newest one; nil if only a renewal
   /// is known.
   public let purchase: Purchase?
@@ -36,7 +40,8 @@ public struct Entitlement: Sendable, Equatable {
   /// Whether a commitment to monthly payments is renewed at its end.
   public let commitmentAutoRenew: Bool?
 
-  public var givesAccess: Bool { status.givesAccess }
+  /// A transaction of the customer has a date, a price or a quantity that no purchase has.
+  public internal(set) var hasAnomaly: Bool
 }
 
 extension Entitlement {

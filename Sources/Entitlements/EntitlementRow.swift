@@ -14,6 +14,8 @@ public struct EntitlementRow: Sendable, Equatable {
     /// Milliseconds since 1970; `Int64.min` for the first span.
     public var from: Int64
     public var status: Entitlement.Status
+    /// Whether the customer may use the product.
+    public var givesAccess: Bool
     /// Index in `purchases` of the transaction that covers the span, else of the newest.
     public var purchase: Int?
     public var productId: String?
@@ -22,11 +24,12 @@ public struct EntitlementRow: Sendable, Equatable {
     public var hasGap: Bool
 
     public init(
-      from: Int64, status: Entitlement.Status, purchase: Int?, productId: String?,
-      expiresAt: Int64?, hasGap: Bool
+      from: Int64, status: Entitlement.Status, givesAccess: Bool, purchase: Int?,
+      productId: String?, expiresAt: Int64?, hasGap: Bool
     ) {
       self.from = from
       self.status = status
+      self.givesAccess = givesAccess
       self.purchase = purchase
       self.productId = productId
       self.expiresAt = expiresAt
@@ -64,6 +67,9 @@ public struct EntitlementRow: Sendable, Equatable {
   /// From when the newest transaction is revoked, milliseconds since 1970.
   public var revokedAt: Int64?
   public var lasting: Lasting?
+  /// A transaction has a date, a price or a quantity that no purchase has. It gives no access by
+  /// that.
+  public var hasAnomaly = false
   /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction
   /// that names one.
   public var previousOriginalTransactionId: String?
@@ -91,9 +97,10 @@ public struct EntitlementRow: Sendable, Equatable {
     commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
     previousOriginalTransactionId = state.previousOriginalTransactionId
     revokedAt = periods.revokedAt
+    hasAnomaly = periods.registers.contains(where: \.isAnomalous)
     lasting = periods.head.flatMap { Lasting(periods.registers[$0].held) }
     guard !state.isEmpty else { return }
-    var evaluator = StatusEvaluator(periods, renewal, code: state.status?.status)
+    var evaluator = StatusEvaluator(periods, renewal, code: state.statusInForce)
     var known = [Int?](repeating: nil, count: periods.registers.count)
     for time in time.map({ [$0] }) ?? StatusEvaluator.breakpoints(periods, renewal) {
       evaluator.move(to: time)
@@ -121,19 +128,23 @@ public struct EntitlementRow: Sendable, Equatable {
     guard let index = spanIndex(at: time) else { return nil }
     let span = spans[index]
     let end = lastingEnd(durations)
+    let status = status(of: span, at: time, end)
     return Entitlement(
-      asOf: time, status: status(of: span, at: time, end),
+      asOf: time, status: status, givesAccess: span.givesAccess && status.givesAccess,
       purchase: span.purchase.map { purchases[$0] }, productId: span.productId,
       expiresAt: end ?? span.expiresAt, gracePeriodExpiresAt: gracePeriodExpiresAt,
       revokedAt: revokedAt, autoRenew: autoRenew, pendingProductId: pendingProductId(in: span),
-      hasGap: span.hasGap, priceIncrease: priceIncrease, commitmentAutoRenew: commitmentAutoRenew)
+      hasGap: span.hasGap, priceIncrease: priceIncrease, commitmentAutoRenew: commitmentAutoRenew,
+      hasAnomaly: hasAnomaly)
   }
 
   /// The status and the span that answer at a time, and the time in which they do: from the first,
   /// until the second, exclusive; nil: for ever.
   public func current(
     at time: Int64, durations: [String: Int64]
-  ) -> (status: Entitlement.Status, span: Int, from: Int64, until: Int64?)? {
+  ) -> (
+    status: Entitlement.Status, givesAccess: Bool, span: Int, from: Int64, until: Int64?
+  )? {
     guard let index = spanIndex(at: time) else { return nil }
     let span = spans[index]
     var from = span.from
@@ -142,7 +153,8 @@ public struct EntitlementRow: Sendable, Equatable {
     if let end, span.status == .active {
       if end <= time { from = max(from, end) } else { until = min(until ?? end, end) }
     }
-    return (status(of: span, at: time, end), index, from, until)
+    let status = status(of: span, at: time, end)
+    return (status, span.givesAccess && status.givesAccess, index, from, until)
   }
 
   private func status(of span: Span, at time: Int64, _ end: Int64?) -> Entitlement.Status {
@@ -184,8 +196,8 @@ extension EntitlementRow.Lasting {
 
 extension EntitlementRow.Span {
   func isSameAnswer(as other: Self) -> Bool {
-    status == other.status && purchase == other.purchase && expiresAt == other.expiresAt
-      && hasGap == other.hasGap && hasSameProduct(as: other)
+    status == other.status && givesAccess == other.givesAccess && purchase == other.purchase
+      && expiresAt == other.expiresAt && hasGap == other.hasGap && hasSameProduct(as: other)
   }
 
   /// Compares bytes: `String` calls two encodings of one accented letter equal.

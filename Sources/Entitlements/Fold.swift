@@ -52,7 +52,7 @@ extension FoldEvent {
 /// Identifies the rules that made a projection.
 public enum Fold {
   /// A change of any rule is a new version.
-  public static let version: Int64 = 1
+  public static let version: Int64 = 2
 }
 
 extension StreamState {
@@ -97,8 +97,13 @@ extension StreamState {
   }
 
   private mutating func fold(status code: Int64, of event: FoldEvent) {
-    if let status, (status.signed, status.uuid) >= (event.signedDate, event.uuid) { return }
-    status = StatusRegister(signed: event.signedDate, uuid: event.uuid, status: code)
+    if let signed = status?.signed, let uuid = status?.uuid,
+      (signed, uuid) >= (event.signedDate, event.uuid)
+    {
+      return
+    }
+    status = StatusRegister(
+      signed: event.signedDate, uuid: event.uuid, status: code, renewal: event.renewal)
   }
 }
 

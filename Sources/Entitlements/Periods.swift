@@ -39,7 +39,7 @@ struct Periods {
   /// The paid time of one transaction. Times are milliseconds since 1970.
   struct Period {
     let start: Int64
-    /// The expiry date that its transaction carries; nil if it does not expire.
+    /// When its transaction expires; nil if it does not.
     let expires: Int64?
     /// From when it is revoked; nil if it is not.
     let revocation: Int64?
@@ -76,7 +76,7 @@ struct Periods {
     let all = registers.indices.map { index in
       Period(
         start: registers[index].held.transaction.purchaseDate,
-        expires: registers[index].held.transaction.expiresDate, revocation: revocations[index],
+        expires: registers[index].expires, revocation: revocations[index],
         end: Self.end(of: registers[index], at: index, revocations[index], among: purchases))
     }
     self.registers = registers
@@ -146,7 +146,7 @@ struct Periods {
     of register: Register, at index: Int, _ revocation: Int64?, among purchases: Purchases
   ) -> Int64 {
     guard !register.held.transaction.isUpgraded else { return .min }
-    let end = min(register.held.transaction.expiresDate ?? .max, revocation ?? .max)
+    let end = min(register.expires ?? .max, revocation ?? .max)
     return min(end, purchases.firstToSupersede(register, at: index) ?? .max)
   }
 }
@@ -186,7 +186,7 @@ private struct Purchases {
     if next < indices.count, indices[next] == index { next += 1 }
     let other = next < starts.count ? starts[next] : nil
     let early = Periods.begun(startsWithoutReason, by: begins)
-    let limit = register.held.transaction.expiresDate?.advanced(orBoundBy: -Periods.day) ?? .max
+    let limit = register.expires?.advanced(orBoundBy: -Periods.day) ?? .max
     guard early < startsWithoutReason.count, startsWithoutReason[early] < limit else {
       return other
     }
@@ -195,6 +195,30 @@ private struct Purchases {
 }
 
 extension StreamState.TransactionRegister {
+  /// The first time that no subscription expires at: the year 2501.
+  private static let neverExpires: Int64 = 16_756_761_600_000
+
+  /// When the transaction expires; nil for a product that does not. An auto-renewable subscription
+  /// without an expiry, or with an absurd one, covers nothing by itself: it expires when it was
+  /// bought (promise 8).
+  var expires: Int64? {
+    isEndlessSubscription ? held.transaction.purchaseDate : held.transaction.expiresDate
+  }
+
+  private var isEndlessSubscription: Bool {
+    held.transaction.type == "Auto-Renewable Subscription"
+      && held.transaction.expiresDate ?? Self.neverExpires >= Self.neverExpires
+  }
+
+  /// Whether it has a date, a price or a quantity that no purchase has.
+  var isAnomalous: Bool {
+    isEndlessSubscription
+      || held.transaction.expiresDate.map { $0 < held.transaction.purchaseDate } ?? false
+      || held.transaction.price ?? 0 < 0 || held.transaction.quantity ?? 1 < 1
+      || held.transaction.originalTransactionId == nil
+        && held.transaction.type == "Auto-Renewable Subscription"
+  }
+
   /// The order of a row's periods: purchase date, register key, transaction id.
   package static func beginsEarlier(_ one: Self, _ other: Self) -> Bool {
     let (begins, otherBegins) = (

@@ -60,13 +60,14 @@ extension StreamState {
       try last.visit(&coder)
     }
     let last = lastEvent?.signedDate ?? 0
-    try coder.part(&status, StatusRegister()) { (status, coder) throws(StateDamage) in
-      try status.visit(&coder, from: last)
-    }
     try coder.part(&renewal, RenewalRegister(key: Key(), renewal: RenewalInfo())) {
       (register, coder) throws(StateDamage) in
       try register.renewal.visit(&coder)
       try register.key.visit(&coder, from: register.renewal.signedDate)
+    }
+    let info = renewal?.renewal
+    try coder.part(&status, StatusRegister()) { (status, coder) throws(StateDamage) in
+      try status.visit(&coder, from: last, info)
     }
     try coder.list(&previousOriginalTransactionIds, "") { (id, coder) throws(StateDamage) in
       try coder.text(&id)
@@ -124,12 +125,26 @@ extension StreamState.StatusRegister {
     self.init(signed: 0, uuid: NotificationUUID(high: 0, low: 0), status: 0)
   }
 
+  /// - Parameter info: the renewal information in force, which is mostly that of the same event.
   fileprivate mutating func visit(
-    _ coder: inout some StateCoder, from base: Int64
+    _ coder: inout some StateCoder, from base: Int64, _ info: RenewalInfo?
   ) throws(StateDamage) {
     try coder.integer(&signed, from: base)
     try coder.uuid(&uuid)
     try coder.integer(&status)
+    var isInForce = false
+    if let info, let renewal {
+      isInForce = renewal.signedDate == info.signedDate && renewal.saysTheSame(as: info)
+    }
+    try coder.flag(&isInForce)
+    guard !isInForce else {
+      guard let info else { throw StateDamage() }
+      renewal = info
+      return
+    }
+    try coder.part(&renewal, RenewalInfo()) { (renewal, coder) throws(StateDamage) in
+      try renewal.visit(&coder)
+    }
   }
 }
 

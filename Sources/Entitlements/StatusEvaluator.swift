@@ -58,8 +58,11 @@ struct StatusEvaluator {
 
   /// The answer from this time on; its `purchase` is an index in the registers.
   var span: EntitlementRow.Span {
-    EntitlementRow.Span(
-      from: time, status: rule.status, purchase: coveringPeriod ?? periods.head,
+    let (status, shown) = (rule.status, coveringPeriod ?? periods.head)
+    let isConsumable =
+      shown.map { periods.registers[$0].held.transaction.type == "Consumable" } ?? false
+    return EntitlementRow.Span(
+      from: time, status: status, givesAccess: status.givesAccess && !isConsumable, purchase: shown,
       productId: productId, expiresAt: expiresAt, hasGap: hasGap)
   }
 

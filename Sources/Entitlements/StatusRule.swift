@@ -33,7 +33,7 @@ extension StatusRule {
   /// products is not considered.
   public init(_ state: StreamState, at time: Int64) {
     var evaluator = StatusEvaluator(
-      Periods(state), state.renewal?.renewal, code: state.status?.status)
+      Periods(state), state.renewal?.renewal, code: state.statusInForce)
     evaluator.move(to: time)
     self = evaluator.rule
   }

@@ -33,6 +33,8 @@ public struct StreamProgress {
   /// A transaction without an expiry date exists. The refund of any one-time product counts, so all
   /// transactions are evaluated then.
   private var hasEndless = false
+  /// Ids of the transactions that have values that no purchase has.
+  private var anomalous: Set<String> = []
   /// The latest time asked about, milliseconds since 1970.
   private var clock = Int64.min
 
@@ -50,7 +52,7 @@ public struct StreamProgress {
     init(_ register: StreamState.TransactionRegister) {
       let transaction = register.transaction
       start = transaction.purchaseDate
-      expires = transaction.expiresDate
+      expires = register.expires
       revocation = Periods.revocation(of: register)
       first = register.first
       isUpgraded = transaction.isUpgraded
@@ -71,6 +73,7 @@ public struct StreamProgress {
     state.evolve(event)
     for (id, old) in before {
       guard let register = state.transactions[id] else { continue }
+      if register.isAnomalous { anomalous.insert(id) } else { anomalous.remove(id) }
       let new = Bounds(register)
       guard old != new else { continue }
       updateSelection(id, old, new)
@@ -137,7 +140,9 @@ public struct StreamProgress {
     part.renewal = state.renewal
     part.status = state.status
     for id in selected { part.transactions[id] = state.transactions[id] }
-    return Entitlement(part, at: time, durations: durations)
+    var answer = Entitlement(part, at: time, durations: durations)
+    answer?.hasAnomaly = !anomalous.isEmpty
+    return answer
   }
 
   /// The usual renewal: a transaction that alone began last, and that ends last, makes all others
@@ -164,8 +169,8 @@ public struct StreamProgress {
     var bound = Int64.max
     for (id, register) in state.transactions {
       let transaction = register.transaction
-      latestEnd = max(latestEnd, transaction.expiresDate ?? .max)
-      guard transaction.expiresDate.map({ $0 > clock }) ?? true else { continue }
+      latestEnd = max(latestEnd, register.expires ?? .max)
+      guard register.expires.map({ $0 > clock }) ?? true else { continue }
       selected.insert(id)
       bound = min(bound, transaction.purchaseDate, register.first ?? .max)
     }

@@ -82,6 +82,8 @@ public struct StreamState: Sendable, Equatable {
     public var uuid: NotificationUUID
     /// Apple's data.status, 1 to 5.
     public var status: Int64
+    /// The renewal information of the same event, which says what the status was about.
+    public var renewal: RenewalInfo?
   }
 
   /// The event with the greatest (signedDate, uuid).
@@ -130,6 +132,19 @@ public struct StreamState: Sendable, Equatable {
   /// Every app transaction id in the stream's registers, sorted by bytes.
   public var appTransactionIds: [String] {
     distinct(and: renewal?.renewal.appTransactionId) { $0.transaction.appTransactionId }
+  }
+
+  /// Apple's newest data.status, while the renewal information in force says what that of the same
+  /// event said. Newer information that says something else speaks for itself: the status is then
+  /// as if it had never been sent. A status that came without any counts while it is not older than
+  /// the event of the information in force. V1 has no status that could be out of date.
+  var statusInForce: Int64? {
+    guard let status else { return nil }
+    guard let renewal, renewal.key.version == 1 else { return status.status }
+    let isInForce =
+      status.renewal.map { $0.saysTheSame(as: renewal.renewal) }
+      ?? (status.signed >= renewal.key.notification)
+    return isInForce ? status.status : nil
   }
 
   /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction

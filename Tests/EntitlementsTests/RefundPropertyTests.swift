@@ -32,14 +32,16 @@ import Testing
       guard !registers.isEmpty else { return nil }
       let transaction = chance.pick(registers).transaction
       let last = events.map(\.signedDate).max() ?? 0
+      // Apple's status, while it counts: the refund and its reversal come without renewal info.
+      let status = PlainRow(events: events, t: 0).st
       var refund = FoldEvent(
         seq: 100, uuid: NotificationUUID(high: chance.next(), low: 100),
         notificationType: "REFUND", subtype: nil, signedDate: last + chance.below(9) * TestDate.day,
-        status: state.status == nil ? nil : 5, transactions: [transaction])
+        status: status == nil ? nil : 5, transactions: [transaction])
       let signed = refund.signedDate
       refund.transaction?.signedDate = signed
       refund.transaction?.revocationDate = signed - chance.below(2) * TestDate.day
-      let reversal = Self.reversal(of: transaction, after: refund, status: state.status?.status)
+      let reversal = Self.reversal(of: transaction, after: refund, status: status)
       for time in RandomHistory.clocks(events + [refund, reversal], &chance, count: 8) {
         let (before, after) = (hasAccess(events, time), hasAccess(events + [refund], time))
         if time < refund.transaction?.revocationDate ?? 0, before != after {

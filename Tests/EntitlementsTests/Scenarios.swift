@@ -534,5 +534,66 @@ enum Scenarios {
       = revoked lifetime rev=25-04-01
     at 25-03-02 = active lifetime
     at 25-04-02 = revoked lifetime rev=25-04-01
+
+    scenario F01 Newer renewal info says something else than that of the status
+    25-01-01 SUBSCRIBED/INITIAL_BUY status=1
+      1000 basic.m 25-01-01>25-02-01 P
+      | ars=1 arp=basic.m rd=25-02-01
+      = active basic.m exp=25-02-01 ar=1
+    25-02-01T10:10 DID_FAIL_TO_RENEW status=3
+      1000 basic.m 25-01-01>25-02-01 P
+      | ars=1 arp=basic.m birp=true ei=2 rd=25-02-01
+      = billing_retry basic.m exp=25-02-01 ar=1
+    25-02-03 METADATA_UPDATE
+      1000 basic.m 25-01-01>25-02-01 P
+      | ars=1 arp=basic.m birp=true gpe=25-02-17 ei=2 rd=25-02-01
+      = grace_period basic.m exp=25-02-01 ar=1 grace=25-02-17
+    at 25-02-02 = billing_retry basic.m exp=25-02-01 ar=1
+    at 25-02-16 = grace_period basic.m exp=25-02-01 ar=1 grace=25-02-17
+    at 25-02-17 = billing_retry basic.m exp=25-02-01 ar=1 grace=25-02-17
+
+    scenario F02 Newer renewal info says the same: the status still counts
+    25-01-01 SUBSCRIBED/INITIAL_BUY status=1
+      1000 basic.m 25-01-01>25-02-01 P
+      | ars=1 arp=basic.m rd=25-02-01
+      = active basic.m exp=25-02-01 ar=1
+    25-02-05 GRACE_PERIOD_EXPIRED status=3
+      1000 basic.m 25-01-01>25-02-01 P
+      | ars=1 arp=basic.m birp=true gpe=25-02-17 ei=2 rd=25-02-01
+      = billing_retry basic.m exp=25-02-01 ar=1 grace=25-02-17
+    25-02-06 METADATA_UPDATE
+      1000 basic.m 25-01-01>25-02-01 P
+      | ars=1 arp=basic.m birp=true gpe=25-02-17 ei=2 rd=25-02-01
+      = billing_retry basic.m exp=25-02-01 ar=1 grace=25-02-17
+    at 25-02-16 = billing_retry basic.m exp=25-02-01 ar=1 grace=25-02-17
+
+    scenario F03 A status without renewal info is older than the renewal info
+    25-01-01 SUBSCRIBED/INITIAL_BUY status=1
+      1000 basic.m 25-01-01>25-02-01 P
+      = active basic.m exp=25-02-01
+    25-02-02 METADATA_UPDATE
+      1000 basic.m 25-01-01>25-02-01 P
+      | ars=1 arp=basic.m rd=25-03-01
+      = expired basic.m exp=25-02-01 ar=1
+    at 25-01-31 = active basic.m exp=25-02-01
+    at 25-02-20 = expired basic.m exp=25-02-01 ar=1
+
+    scenario F04 A subscription without an expiry covers nothing
+    25-01-01 SUBSCRIBED/INITIAL_BUY status=1
+      1000 basic.m 25-01-01>- P
+      | ars=1 arp=basic.m
+      = expired basic.m exp=25-01-01 ar=1
+    at 35-01-01 = expired basic.m exp=25-01-01 ar=1
+
+    scenario F05 A subscription that expires in the year 2999 covers nothing
+    25-01-01 SUBSCRIBED/INITIAL_BUY status=1
+      1000 basic.m 25-01-01>999-01-01 P
+      | ars=1 arp=basic.m
+      = expired basic.m exp=25-01-01 ar=1
+    25-02-01 DID_RENEW status=1
+      1001 basic.m 25-02-01>25-03-01 R
+      | ars=1 arp=basic.m rd=25-03-01
+      = active basic.m exp=25-03-01 ar=1
+    at 25-04-01 = expired basic.m exp=25-03-01 ar=1
     """
 }

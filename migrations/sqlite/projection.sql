@@ -50,7 +50,8 @@ CREATE TABLE duration (
 -- checksum: over the columns that follow it. answer_*: status and product from answer_from_ms until
 -- answer_until_ms (null: for ever); they are derived from the spans and not in the checksum.
 -- app_account_token, app_transaction_id: of the last span; others store their own if they differ.
--- lasting_*: what a configured duration applies to. broken: why a fold failed (promise 9). spans:
+-- lasting_*: what a configured duration applies to. anomaly: 1 if a transaction has values that no
+-- purchase has. broken: why a fold failed (promise 9). spans:
 -- when each span begins, and its checksum. state: the fold's registers, compressed.
 CREATE TABLE entitlement (
   id INTEGER PRIMARY KEY,
@@ -79,6 +80,7 @@ CREATE TABLE entitlement (
   app_transaction_id TEXT,
   previous_original_transaction_id TEXT,
   broken TEXT,
+  anomaly INTEGER NOT NULL,
   spans BLOB NOT NULL,
   state BLOB NOT NULL
 ) STRICT;
@@ -117,6 +119,7 @@ CREATE TABLE token (
 
 CREATE UNIQUE INDEX entitlement_key ON entitlement (original_transaction_id, app_id);
 CREATE INDEX entitlement_broken ON entitlement (app_id) WHERE broken IS NOT NULL;
+CREATE INDEX entitlement_anomaly ON entitlement (id) WHERE anomaly;
 CREATE INDEX entitlement_lasting ON entitlement (lasting_product_id)
   WHERE lasting_product_id IS NOT NULL;
 CREATE INDEX entitlement_previous ON entitlement (previous_original_transaction_id)
@@ -152,6 +155,7 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id, s.transaction_id, 
   CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END AS price_increase,
   s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
   iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew) AS commitment_auto_renew,
+  e.anomaly,
   (SELECT n.original_transaction_id FROM entitlement n INDEXED BY entitlement_previous
     WHERE n.previous_original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
     ORDER BY n.last_signed_date_ms DESC, n.original_transaction_id DESC LIMIT 1) AS succeeded_by,

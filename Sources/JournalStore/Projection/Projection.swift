@@ -67,9 +67,10 @@ public final class Projection {
     try connection.atomically { () throws(StoreError) in
       try connection.execute(String(decoding: Migrations.projection, as: UTF8.self))
       try connection.execute("PRAGMA user_version=\(ProjectionFile.schema)")
-      for status in Entitlement.Status.allCases {
+      for stored in StoredStatus.all {
         try connection.statement("INSERT INTO status (id, name, gives_access) VALUES (?, ?, ?)")
-          .bind(1, status.id).bind(2, status.rawValue).bind(3, status.givesAccess ? 1 : 0).run()
+          .bind(1, stored.id).bind(2, stored.status.rawValue)
+          .bind(3, stored.givesAccess ? 1 : 0).run()
       }
       // A build makes them at its end.
       if build == nil { try connection.execute(ProjectionFile.answerIndexes) }

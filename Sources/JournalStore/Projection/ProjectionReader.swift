@@ -119,6 +119,15 @@ public final class ProjectionReader {
       .bind(1, Int64(limit)).all(row(only: nil))
   }
 
+  /// Up to `limit` rows with a transaction that has values that no purchase has.
+  ///
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func anomalous(limit: Int) throws(StoreError) -> [ProjectedRow] {
+    try connection.statement(
+      Self.select + "INDEXED BY entitlement_anomaly WHERE e.anomaly LIMIT ?"
+    ).bind(1, Int64(limit)).all(row(only: nil))
+  }
+
   /// The row of a stream, or nil if there is none.
   ///
   /// - Parameter time: makes the row valid at this time alone, at less cost; nil for all times.

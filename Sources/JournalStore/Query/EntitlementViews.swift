@@ -90,6 +90,9 @@ extension SQLView {
     Column(
       "commitment_auto_renew", .integer, "1 if another commitment follows, 0 if not, or null."),
     Column(
+      "anomaly", .integer,
+      "1 if a transaction has a date, price or quantity that no purchase has, else 0."),
+    Column(
       "succeeded_by", .text, "The original transaction id that replaced this one, or null."),
   ]
 

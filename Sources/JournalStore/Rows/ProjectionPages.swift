@@ -97,8 +97,8 @@ extension ProjectionReader {
     }.map { Candidate($0.projected.key, $0.id) }
     for (app, id) in try apps() where filter.covers(app.environment, app.bundleId) {
       for product in try products(filter.productId, of: id) {
-        for status in filter.status.map({ [$0] }) ?? Entitlement.Status.allCases {
-          found += try candidates(product, status, app, after: key, limit + due.count)
+        for stored in StoredStatus.all where filter.status ?? stored.status == stored.status {
+          found += try candidates(product, stored.id, app, after: key, limit + due.count)
             .filter { !dueIds.contains($0.id) }
         }
       }
@@ -115,7 +115,7 @@ extension ProjectionReader {
 
   /// Read from the index alone: there may be as many for each product as are wanted in all.
   private func candidates(
-    _ product: Int64, _ status: Entitlement.Status, _ app: AppKey, after key: StreamKey?,
+    _ product: Int64, _ status: Int64, _ app: AppKey, after key: StreamKey?,
     _ limit: Int
   ) throws(StoreError) -> [Candidate] {
     // Of two rows with one original transaction id the app decides which comes first.
@@ -127,7 +127,7 @@ extension ProjectionReader {
       AND original_transaction_id \(isAfter ? ">=" : ">") ?
       ORDER BY original_transaction_id LIMIT ?
       """
-    ).bind(1, product).bind(2, status.id).bind(3, key?.originalTransactionId ?? "")
+    ).bind(1, product).bind(2, status).bind(3, key?.originalTransactionId ?? "")
       .bind(4, Int64(limit)).all { (StreamKey(app, $0.text(0)), $0.int(1)) }
   }
 
@@ -198,12 +198,12 @@ extension ProjectionReader {
     if !isEvaluated { statement.bind(1, now) }
     try statement.forEach { (row) throws(StoreError) in
       let app = try reading.values.app(row.int(0))
-      counts.add(StreamKey(app, ""), Entitlement.Status(id: row.int(1)), row.int(2))
+      counts.add(StreamKey(app, ""), StoredStatus.with(id: row.int(1))?.status, row.int(2))
       return true
     }
     for row in isEvaluated ? try due(at: now) : [] {
       let key = row.projected.key
-      counts.add(key, row.answer.flatMap { Entitlement.Status(id: $0.status) }, -1)
+      counts.add(key, row.answer.flatMap { StoredStatus.with(id: $0.status)?.status }, -1)
       let answer = row.projected.row.current(at: now, durations: durations)
       counts.add(key, answer?.status, 1)
     }

@@ -40,7 +40,8 @@ extension ProjectionReader {
     guard answer.until.map({ $0 > answer.from }) ?? true else { return }
     let durations = try Durations.read(connection)
     guard let current = stream.row.current(at: answer.from, durations: durations),
-      current.status.id == answer.status, current.until == answer.until
+      StoredStatus.id(of: current.status, givesAccess: current.givesAccess) == answer.status,
+      current.until == answer.until
     else { throw .corrupt("the present answer of a row") }
   }
 

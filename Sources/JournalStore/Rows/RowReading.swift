@@ -47,11 +47,11 @@ struct RowReading {
     e.previous_original_transaction_id, e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type,
     e.last_subtype, e.last_signed_date_ms, e.auto_renew, e.renewal_product_id,
     e.grace_period_expires_at_ms, e.price_increase, e.commitment_auto_renew, e.revoked_at_ms,
-    e.app_account_token, e.app_transaction_id, e.spans
+    e.app_account_token, e.app_transaction_id, e.anomaly, e.spans
     """
 
   /// Those of `columns` that `EntitlementRow.visitColumns` adds.
-  private static let content: Range<Int32> = 11..<27
+  private static let content: Range<Int32> = 11..<28
 
   /// The row that a statement stands at.
   ///
@@ -65,7 +65,7 @@ struct RowReading {
     var found = Self.columns(row)
     var columns = Checksum()
     for column in Self.content { row.add(column, to: &columns) }
-    let sums = RowSums(columns, try RowSums.spans(decoding: row.bytes(27)))
+    let sums = RowSums(columns, try RowSums.spans(decoding: row.bytes(28)))
     let broken = row.optionalText(5)
     let checksum = row.withBytes(6) {
       sums.checksum(key, row.optionalInt(4), broken: broken, state: $0)
@@ -100,6 +100,7 @@ struct RowReading {
     found.priceIncrease = row.optionalInt(22).flatMap(EntitlementRow.PriceIncrease.init)
     found.commitmentAutoRenew = row.optionalInt(23).map { $0 == 1 }
     found.revokedAt = row.optionalInt(24)
+    found.hasAnomaly = row.int(27) == 1
     return found
   }
 
@@ -169,12 +170,12 @@ struct RowReading {
   private static func span(
     _ span: Statement, _ product: SharedValues.Product
   ) throws(StoreError) -> EntitlementRow.Span {
-    guard let status = Entitlement.Status(id: span.int(1)) else {
+    guard let stored = StoredStatus.with(id: span.int(1)) else {
       throw .corrupt("the status of a span")
     }
     return EntitlementRow.Span(
-      from: span.int(0), status: status, purchase: nil, productId: product.productId,
-      expiresAt: nil, hasGap: span.int(5) == 1)
+      from: span.int(0), status: stored.status, givesAccess: stored.givesAccess, purchase: nil,
+      productId: product.productId, expiresAt: nil, hasGap: span.int(5) == 1)
   }
 
   /// The transaction of a span; nil if it has none.

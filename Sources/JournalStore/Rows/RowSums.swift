@@ -182,6 +182,7 @@ extension EntitlementRow {
     sink.add(revokedAt)
     sink.add(ids.token)
     sink.add(ids.appTransaction)
+    sink.add(hasAnomaly ? 1 : 0)
   }
 
   /// The column `expiry`: what says when a span expires.
@@ -209,7 +210,7 @@ extension EntitlementRow {
       expires == nil
       ? .stored : expires == next ? .ofNext : expires == spans[index].from ? .start : .stored
     sink.add(spans[index].from)
-    sink.add(spans[index].status.id)
+    sink.add(StoredStatus.id(of: spans[index].status, givesAccess: spans[index].givesAccess))
     sink.add(product)
     sink.add(expiry.rawValue)
     sink.add(expiry == .stored ? expires : nil)
@@ -281,10 +282,25 @@ extension Purchase.Offer {
   }
 }
 
-extension Entitlement.Status {
-  /// The ids of the table `status`.
-  var id: Int64 {
-    switch self {
+/// A status as a row stores it.
+struct StoredStatus {
+  /// The id in the table `status`.
+  let id: Int64
+  let status: Entitlement.Status
+  let givesAccess: Bool
+
+  /// A status that gives access has a second id, for products that never give any.
+  static let all: [StoredStatus] = Entitlement.Status.allCases.flatMap { status in
+    let id = id(of: status)
+    let plain = StoredStatus(id: id, status: status, givesAccess: status.givesAccess)
+    guard status.givesAccess else { return [plain] }
+    return [plain, StoredStatus(id: id + withoutAccess, status: status, givesAccess: false)]
+  }
+
+  private static let withoutAccess: Int64 = 5
+
+  private static func id(of status: Entitlement.Status) -> Int64 {
+    switch status {
     case .active: 0
     case .gracePeriod: 1
     case .billingRetry: 2
@@ -293,8 +309,9 @@ extension Entitlement.Status {
     }
   }
 
-  init?(id: Int64) {
-    guard let status = Self.allCases.first(where: { $0.id == id }) else { return nil }
-    self = status
+  static func id(of status: Entitlement.Status, givesAccess: Bool) -> Int64 {
+    id(of: status) + (status.givesAccess && !givesAccess ? withoutAccess : 0)
   }
+
+  static func with(id: Int64) -> StoredStatus? { all.first { $0.id == id } }
 }

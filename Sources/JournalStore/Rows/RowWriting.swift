@@ -39,7 +39,7 @@ extension Projection {
   ) throws(StoreError) -> RowReading.Answer? {
     guard let current = row.current(at: time, durations: durations) else { return nil }
     return RowReading.Answer(
-      status: current.status.id,
+      status: StoredStatus.id(of: current.status, givesAccess: current.givesAccess),
       product: try reading.values.id(of: row.product(of: current.span), app: app),
       from: current.from, until: current.until)
   }
@@ -54,9 +54,9 @@ extension Projection {
         .bind(4, answer?.status).bind(5, answer?.product).bind(6, projected.broken)
       var binder = ColumnBinder(statement: statement, index: 7)
       projected.row.visitColumns(projected.row.lastIds, &binder)
-      try statement.bind(23, answer?.from).bind(24, answer?.until).bind(25, packed.checksum)
-        .bind(26, projected.row.lastEvent?.seq).bind(27, packed.state)
-        .bind(28, packed.sums.encodedSpans).run()
+      try statement.bind(24, answer?.from).bind(25, answer?.until).bind(26, packed.checksum)
+        .bind(27, projected.row.lastEvent?.seq).bind(28, packed.state)
+        .bind(29, packed.sums.encodedSpans).run()
       return connection.changes == 1
     }
     guard let reference else {
@@ -74,7 +74,7 @@ extension Projection {
     previous_original_transaction_id, lasting_from_ms, event_count, last_uuid, last_type,
     last_subtype, last_signed_date_ms, auto_renew, renewal_product_id, grace_period_expires_at_ms,
     price_increase, commitment_auto_renew, revoked_at_ms, app_account_token, app_transaction_id,
-    answer_from_ms, answer_until_ms, checksum, last_seq, state, spans
+    anomaly, answer_from_ms, answer_until_ms, checksum, last_seq, state, spans
     """.split { $0 == "," || $0.isWhitespace }
 
   private static let insert = """

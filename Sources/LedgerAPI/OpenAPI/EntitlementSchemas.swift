@@ -1,53 +1,64 @@
 /// The row of one customer, as every route returns it.
 extension Schemas {
-  static let entitlement = Schema.object([
-    object("entitlement"), ("environment", environment), ("bundle_id", bundleId),
-    ("original_transaction_id", .text("The original transaction id of the customer.")),
-    (
-      "transaction_id",
-      .optional(.text("The transaction of the period that covers the time, else the newest one."))
-    ),
-    ("product_id", .optional(.text("The product that the customer has or had."))),
-    ("product_type", .optional(.text("The type of the product, as Apple names it."))),
-    ("ownership", .optional(.text("PURCHASED or FAMILY_SHARED."))), ("status", status),
-    ("gives_access", .boolean("Whether the customer may use the product at `as_of`.")),
-    ("starts_at", .optional(.time("The start of that period."))),
-    ("expires_at", .optional(.time("The end of that period, which it excludes."))),
-    (
-      "grace_period_expires_at",
-      .optional(.time("The end of the last grace period that Apple reported."))
-    ),
-    ("revoked_at", .optional(.time("When a refund or the family organizer revoked it."))),
-    ("auto_renew", .optional(.boolean("Whether it will renew."))),
-    (
-      "pending_product_id",
-      .optional(.text("The product that it renews to, if that is another product."))
-    ),
-    ("gap", .boolean("Whether Apple says it runs longer than the paid periods that it reported.")),
-    (
-      "app_account_token",
-      .optional(.text("The appAccountToken that your app set at the purchase."))
-    ),
-    ("app_transaction_id", .optional(.text("The id of the app download."))),
-    ("subscription_group_id", .optional(.text(""))), ("offer", .optional(offer)),
-    ("price", .optional(price)),
-    (
-      "price_increase",
-      .optional(.oneOf(["pending", "accepted"], "Whether the customer agreed to a higher price."))
-    ), ("commitment", .optional(commitment)),
-    ("succeeded_by", .optional(.text("The id that replaced this one (MIGRATION)."))),
-    ("as_of", .time("The time that this answer is for.")),
-    (
-      "known_at",
-      .optional(
-        .time(
-          "Only what had been received by then is used; null if everything is. It rests on the "
-            + "journal's receive times: this machine's clock, except that they never decrease. "
-            + "After a clock that was ahead, events keep the time of the last one before them."))
-    ),
-    ("event_count", .integer("The number of events of this customer.")),
-    ("last_event", .optional(lastEvent)),
-  ])
+  static let entitlement = Schema.object(
+    [
+      object("entitlement"), ("environment", environment), ("bundle_id", bundleId),
+      ("original_transaction_id", .text("The original transaction id of the customer.")),
+      (
+        "transaction_id",
+        .optional(.text("The transaction of the period that covers the time, else the newest one."))
+      ),
+      ("product_id", .optional(.text("The product that the customer has or had."))),
+      ("product_type", .optional(.text("The type of the product, as Apple names it."))),
+      ("ownership", .optional(.text("PURCHASED or FAMILY_SHARED."))), ("status", status),
+      ("gives_access", .boolean("Whether the customer may use the product at `as_of`.")),
+      ("starts_at", .optional(.time("The start of that period."))),
+      ("expires_at", .optional(.time("The end of that period, which it excludes."))),
+      (
+        "grace_period_expires_at",
+        .optional(.time("The end of the last grace period that Apple reported."))
+      ),
+      ("revoked_at", .optional(.time("When a refund or the family organizer revoked it."))),
+      ("auto_renew", .optional(.boolean("Whether it will renew."))),
+      (
+        "pending_product_id",
+        .optional(.text("The product that it renews to, if that is another product."))
+      ),
+      (
+        "gap", .boolean("Whether Apple says it runs longer than the paid periods that it reported.")
+      ),
+      (
+        "app_account_token",
+        .optional(.text("The appAccountToken that your app set at the purchase."))
+      ),
+      ("app_transaction_id", .optional(.text("The id of the app download."))),
+      ("subscription_group_id", .optional(.text(""))), ("offer", .optional(offer)),
+      ("price", .optional(price)),
+      (
+        "price_increase",
+        .optional(
+          .oneOf(["pending", "accepted"], "Whether the customer agreed to a higher price."))
+      ), ("commitment", .optional(commitment)),
+      ("succeeded_by", .optional(.text("The id that replaced this one (MIGRATION)."))),
+      ("as_of", .time("The time that this answer is for.")),
+      (
+        "known_at",
+        .optional(
+          .time(
+            "Only what had been received by then is used; null if everything is. It rests on the "
+              + "journal's receive times: this machine's clock, except that they never decrease. "
+              + "After a clock that was ahead, events keep the time of the last one before them."))
+      ),
+      ("event_count", .integer("The number of events of this customer.")),
+      ("last_event", .optional(lastEvent)),
+    ],
+    optional: [
+      (
+        "anomaly",
+        .boolean(
+          "A transaction has a date, price or quantity that no purchase has. True or absent.")
+      )
+    ])
 
   private static let offer = Schema.object([
     ("type", .integer("Apple's offerType.")), ("identifier", .optional(.text(""))),

@@ -1,3 +1,4 @@
+import AppStore
 import JournalStore
 import LedgerEngine
 import Observability
@@ -27,6 +28,14 @@ extension Doctor {
         "rows", "the live projection is of another fold than this program's",
         next: "start the daemon with this program, or run subledger rebuild --diff to see what "
           + "would change")
+    }
+    if let odd = try projection.anomalous(limit: 1).first {
+      let id = VisibleText.of(odd.key.originalTransactionId)
+      reportFinding(
+        "rows",
+        "at least one customer has a transaction with an impossible date, price or quantity, such "
+          + "as a subscription without an end, which gives no access: \(id)",
+        next: "run subledger explain \(id); the column anomaly of entitlement_v1 finds all")
     }
     if let broken = try projection.broken(limit: 1).first?.broken {
       reportFinding(

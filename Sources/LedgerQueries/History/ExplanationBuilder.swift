@@ -77,6 +77,8 @@ struct ExplanationBuilder {
         + "that paid for it was never delivered"
     case .paidWithoutTransactionOver(let end):
       "the renewal date that Apple gave, \(date(end)), has passed, and no event came since"
+    case .oneTime where !entitlement.givesAccess:
+      "it is a consumable, which is delivered and not kept"
     case .oneTime: "it is a one-time product, and it was not revoked" + configuredEndText
     case .revoked(let since): "the purchase was revoked as of \(date(since))"
     case .grace(let end):

@@ -63,18 +63,29 @@ package struct PlainRow {
     sources[id].flatMap { carried($0, id) } ?? Transaction()
   }
 
-  package var ri: RenewalInfo? {
+  package var ri: RenewalInfo? { renewalEvent?.renewal }
+
+  private var renewalEvent: FoldEvent? {
     let carriers = events.filter { $0.renewal != nil }
     return carriers.max { a, b in
       let one = rank(a, signed: a.renewal?.signedDate ?? 0, isRevoked: false)
       let other = rank(b, signed: b.renewal?.signedDate ?? 0, isRevoked: false)
       return one == other ? a.uuid < b.uuid : one.lexicographicallyPrecedes(other)
-    }?.renewal
+    }
   }
 
-  var st: Int64? {
+  /// The newest status, unless newer renewal information says something else than that which came
+  /// with the status, or is newer than a status that came without any.
+  package var st: Int64? {
     let carriers = events.filter { $0.status.map { $0 >= 1 && $0 <= 5 } ?? false }
-    return carriers.max { ($0.signedDate, $0.uuid) < ($1.signedDate, $1.uuid) }?.status
+    let newest = carriers.max { ($0.signedDate, $0.uuid) < ($1.signedDate, $1.uuid) }
+    guard let newest, let said = renewalEvent, said.version == 1 else { return newest?.status }
+    var (one, other) = (newest.renewal, said.renewal)
+    one?.signedDate = 0
+    other?.signedDate = 0
+    let counts =
+      one == nil ? newest.signedDate >= said.signedDate : "\(one as Any)" == "\(other as Any)"
+    return counts ? newest.status : nil
   }
 
   private func first(_ id: Id) -> Int64? {
@@ -93,6 +104,30 @@ package struct PlainRow {
 
   // MARK: Derived
 
+  /// The start of the year 2501.
+  private static let year2501: Int64 = 16_756_761_600_000
+
+  /// A subscription never lasts for ever: without a sensible expiry it ends when it begins.
+  private func isEndless(_ id: Id) -> Bool {
+    tx(id).type == "Auto-Renewable Subscription"
+      && (tx(id).expiresDate == nil || tx(id).expiresDate ?? 0 >= Self.year2501)
+  }
+
+  private func expiry(_ id: Id) -> Int64? {
+    isEndless(id) ? tx(id).purchaseDate : tx(id).expiresDate
+  }
+
+  var isAnomalous: Bool {
+    ids.contains { id in
+      let one = tx(id)
+      let hasOddDate = one.expiresDate.map { $0 < one.purchaseDate } ?? false
+      let hasNoStream =
+        one.type == "Auto-Renewable Subscription" && one.originalTransactionId == nil
+      return isEndless(id) || hasOddDate || hasNoStream || (one.price ?? 0) < 0
+        || (one.quantity ?? 1) <= 0
+    }
+  }
+
   func rev(_ id: Id) -> Int64? {
     let isV2 = sources[id]?.version == 1
     guard let date = isV2 ? tx(id).revocationDate : cancel(id) else { return nil }
@@ -107,14 +142,14 @@ package struct PlainRow {
   private func computedEnd(_ id: Id) -> Int64 {
     let one = tx(id)
     if one.isUpgraded { return .min }
-    var ends = [one.expiresDate ?? Self.never]
+    var ends = [expiry(id) ?? Self.never]
     if let rev = rev(id) { ends.append(rev) }
     for other in ids where other != id && !isVoid(other) {
       let bought = tx(other).purchaseDate
       switch tx(other).transactionReason {
       case "RENEWAL": continue
       case nil:
-        let limit = one.expiresDate.map { $0 - Self.hours24 } ?? Self.never
+        let limit = expiry(id).map { $0 - Self.hours24 } ?? Self.never
         if one.purchaseDate < bought && bought < limit { ends.append(bought) }
       default:
         let charged = first(id) ?? Self.never
@@ -159,7 +194,7 @@ package struct PlainRow {
   }
 
   var gap: Bool {
-    guard let head, let expires = tx(head).expiresDate, st == 1, let date = ri?.renewalDate
+    guard let head, let expires = expiry(head), st == 1, let date = ri?.renewalDate
     else { return false }
     return date > (covering.map(paidThrough) ?? expires)
   }
@@ -184,13 +219,13 @@ package struct PlainRow {
   var expiresAt: Int64? {
     if let lasting { return lasting }
     if gap { return ri?.renewalDate }
-    guard let covering else { return head.flatMap { tx($0).expiresDate } }
+    guard let covering else { return head.flatMap { expiry($0) } }
     return paidThrough(covering) == Self.never ? nil : paidThrough(covering)
   }
 
   var revokedAt: Int64? {
     guard let head else { return nil }
-    return tx(head).expiresDate == nil ? ids.compactMap(rev).min() : rev(head)
+    return expiry(head) == nil ? ids.compactMap(rev).min() : rev(head)
   }
 
   var autoRenew: Bool? { ri?.autoRenewStatus.map { $0 == 1 } }
@@ -202,7 +237,7 @@ package struct PlainRow {
 
   package var status: String {
     guard let head else { return "expired" }
-    guard let expires = tx(head).expiresDate else {
+    guard let expires = expiry(head) else {
       if ids.contains(where: { rev($0).map { $0 <= t } ?? false }) { return "revoked" }
       return lasting.map { t < $0 } ?? true ? "active" : "expired"
     }
@@ -227,8 +262,12 @@ package struct PlainRow {
     guard !ids.isEmpty || ri != nil else { return nil }
     return PlainRow.summary([
       status, shown, product, expiresAt, ri?.gracePeriodExpiresDate, revokedAt, autoRenew, pending,
-      gap,
+      gap, givesAccess, isAnomalous,
     ])
+  }
+
+  private var givesAccess: Bool {
+    ["active", "grace_period"].contains(status) && shown.map { tx($0).type } != "Consumable"
   }
 
   package static func summary(_ values: [(any Sendable)?]) -> String {
@@ -241,7 +280,7 @@ extension Entitlement {
   package var summary: String {
     PlainRow.summary([
       status.rawValue, purchase?.transactionId, productId, expiresAt, gracePeriodExpiresAt,
-      revokedAt, autoRenew, pendingProductId, hasGap,
+      revokedAt, autoRenew, pendingProductId, hasGap, givesAccess, hasAnomaly,
     ])
   }
 }
