@@ -53,5 +53,25 @@ struct RegressionSchedule: Sendable, CustomStringConvertible {
           FaultSchedule.Step(action: .work),
           FaultSchedule.Step(action: .deleteProjection(listToo: false)),
         ])),
+    RegressionSchedule(
+      name: "a projection damaged twice in a row was not built again before its pause",
+      schedule: FaultSchedule(
+        posts: [
+          FaultSchedule.Post(item: 12, sentAt: 12, fates: []),
+          FaultSchedule.Post(item: 28, sentAt: 30, fates: []),
+        ],
+        steps: [
+          FaultSchedule.Step(action: .pass(hours: 24)),
+          FaultSchedule.Step(action: .work),
+          FaultSchedule.Step(
+            action: .build(isFromScratch: false, isInterrupted: false, meanwhile: true)),
+          FaultSchedule.Step(
+            action: .prepareProjection(isInterrupted: true),
+            fault: FaultSchedule.Fault(kind: .syncFails, file: .projection, number: 1)),
+          FaultSchedule.Step(action: .pass(hours: 24)),
+          FaultSchedule.Step(
+            action: .work,
+            fault: FaultSchedule.Fault(kind: .writeFails, file: .projection, number: 0)),
+        ])),
   ]
 }

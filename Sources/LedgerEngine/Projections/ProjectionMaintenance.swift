@@ -12,21 +12,26 @@ import StrictJSON
 /// `LiveProjection.changed`.
 package final class ProjectionMaintenance {
   private let ledger: Ledger
+  private let clock: () -> Int64
   /// The order that was given to the writer: how many it had served, and in which state.
   private var ordered: (served: Int, state: ProjectionState, generation: Int)?
   private var check: ProjectionCheckUp?
   /// `LiveProjection.commits` when some rows were checked last.
   private var checkedAtCommit = 0
-  /// When the next check begins, nanoseconds of the monotonic clock.
+  /// When the next check begins, nanoseconds of `clock`.
   private var nextCheck: Int64 = 0
   /// How often in turn a file was built and found damaged again, or could not be built; a check
   /// that finds nothing ends the turn.
   private var failures = 0
-  /// When the next build may begin, nanoseconds of the monotonic clock: a disk that damages every
+  /// When the next build may begin, nanoseconds of `clock`: a disk that damages every
   /// file must not keep a processor busy.
   private var nextBuild: Int64 = 0
 
-  package init(_ ledger: Ledger) { self.ledger = ledger }
+  /// - Parameter clock: nanoseconds of a clock that never steps.
+  package init(_ ledger: Ledger, clock: @escaping () -> Int64 = Clock.monotonicNanoseconds) {
+    self.ledger = ledger
+    self.clock = clock
+  }
 
   /// Runs until the ledger stops.
   func run() {
@@ -75,7 +80,7 @@ package final class ProjectionMaintenance {
   private func build(_ live: LiveProjection.Snapshot) -> Int32 {
     // Lists can be answered from another fold's rows: then nobody waits for the build.
     if live.state == .otherFold { ledger.markProjectionReady() }
-    let wait = nextBuild - Clock.monotonicNanoseconds()
+    let wait = nextBuild - clock()
     guard wait <= 0 else { return Self.milliseconds(wait) }
     ledger.liveProjection.apply(.buildBegan)
     var plan = Rebuild.Plan()
@@ -105,7 +110,7 @@ package final class ProjectionMaintenance {
   /// The next build begins one second after the first failure, later up to a minute.
   private func delayBuild() {
     let delay = Int64(min(60_000, 500 << min(failures, 10))) * 1_000_000
-    nextBuild = Clock.monotonicNanoseconds() + delay
+    nextBuild = clock() + delay
   }
 
   // MARK: Catching up
@@ -152,7 +157,7 @@ package final class ProjectionMaintenance {
   /// Checks some rows, and pauses nine times as long as that took; 99 times while notifications
   /// come, which the processor is for.
   private func examine(_ live: LiveProjection.Snapshot) -> Int32 {
-    let start = Clock.monotonicNanoseconds()
+    let start = clock()
     if check?.generation != live.generation { check = nil }
     guard check != nil || start >= nextCheck else { return Self.milliseconds(nextCheck - start) }
     do throws(StoreError) {
@@ -161,7 +166,7 @@ package final class ProjectionMaintenance {
         check = try ProjectionCheckUp(ledger.folder, readable, generation: live.generation)
       }
       let isComplete = try check?.advance() ?? true
-      let end = Clock.monotonicNanoseconds()
+      let end = clock()
       check?.work += end - start
       let commits = ledger.liveProjection.commits
       defer { checkedAtCommit = commits }
@@ -175,7 +180,7 @@ package final class ProjectionMaintenance {
       return Self.milliseconds(nextCheck - end)
     } catch {
       check = nil
-      nextCheck = Clock.monotonicNanoseconds() + Self.checkPause
+      nextCheck = clock() + Self.checkPause
       // Here a file that cannot be opened is damage too: readers that are open hide it.
       if case .io = error { ledger.liveProjection.reportDamage(live.generation, error) }
       if error.isDamage { ledger.liveProjection.reportDamage(live.generation, error) }

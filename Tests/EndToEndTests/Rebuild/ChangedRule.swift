@@ -53,15 +53,17 @@ enum ChangedRule {
       let after = spans.map { span in
         var other = span
         other.status = status(span.status)
+        if other.status != span.status { other.givesAccess = other.status.givesAccess }
         return other
       }
       guard after != spans else { return true }
       forecast.changed.insert(id)
       forecast.spans[id] = after
       guard let index = spans.lastIndex(where: { $0.from <= time }) else { return true }
-      let (one, two) = (spans[index].status, after[index].status)
+      let (one, two) = (spans[index], after[index])
       let change = Forecast.Change(
-        reason: "\(one.rawValue) → \(two.rawValue)", productId: spans[index].productId ?? "")
+        reason: "\(one.status.rawValue) → \(two.status.rawValue)",
+        productId: one.productId ?? "")
       if one.givesAccess && !two.givesAccess { forecast.lost[id] = change }
       if !one.givesAccess && two.givesAccess { forecast.gained[id] = change }
       return true

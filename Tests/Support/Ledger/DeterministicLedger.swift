@@ -10,6 +10,7 @@ package final class DeterministicLedger {
   package let ledger: Ledger
   private let writer: LedgerWriter
   private let maintenance: ProjectionMaintenance
+  private let waiting: Waiting
   /// Whether the projection has followed the journal since the start.
   package private(set) var wasPrepared = false
 
@@ -18,10 +19,15 @@ package final class DeterministicLedger {
   /// takes one more, in which nothing is done.
   private static let turns = 8
 
-  private init(_ ledger: Ledger, _ writer: LedgerWriter) {
+  /// What the projection's thread would have waited so far, nanoseconds.
+  private final class Waiting { var total: Int64 = 0 }
+
+  private init(_ ledger: Ledger, _ writer: LedgerWriter, clock: @escaping () -> Int64) {
+    let waiting = Waiting()
     self.ledger = ledger
     self.writer = writer
-    maintenance = ProjectionMaintenance(ledger)
+    self.waiting = waiting
+    maintenance = ProjectionMaintenance(ledger) { clock() + waiting.total }
   }
 
   /// Opens a folder as a start of the daemon does.
@@ -34,7 +40,7 @@ package final class DeterministicLedger {
   ) throws(StoreError) -> DeterministicLedger {
     let ledger = Ledger(folder: folder)
     let writer = try LedgerWriter.open(ledger, now: now, clock: clock, onFailure: { _ in })
-    return DeterministicLedger(ledger, writer)
+    return DeterministicLedger(ledger, writer, clock: clock)
   }
 
   /// One step of the writer: commits, folds and answers everything that is queued.
@@ -79,10 +85,12 @@ package final class DeterministicLedger {
     }
   }
 
-  /// One step of the projection's thread, then one of the writer.
+  /// One step of the projection's thread, then one of the writer, then the pause that the thread
+  /// asks for.
   private func turn() {
-    _ = maintenance.advance()
+    let pause = maintenance.advance()
     work()
+    waiting.total += Int64(max(0, pause)) * 1_000_000
   }
 
   /// Processes everything that is queued and closes, as `Ledger.stop` does.
