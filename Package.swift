@@ -89,7 +89,7 @@ let package = Package(
       "JournalStore",
       [
         "CSQLite", "CZstd", "Migrations", "Entitlements", "AppStore", "SignedData", "Platform",
-        "Encoding",
+        "StrictJSON", "Encoding",
       ]),
     module("Entitlements", ["AppStore"]),
     module("AppStore", ["StrictJSON", "Encoding"]),

@@ -7,6 +7,7 @@ public enum Migrations {
   public static let journal: [(number: Int, name: String, sql: [UInt8])] = [
     (1, "journal", PackageResources._001_journal_sql),
     (2, "history", PackageResources._002_history_sql),
+    (3, "quarantine", PackageResources._003_quarantine_sql),
   ]
 
   /// The schema of a projection. Projections are never migrated, because they can be built again.

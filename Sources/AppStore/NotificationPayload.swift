@@ -29,25 +29,25 @@ public struct NotificationPayload: Sendable {
 
   /// Reads a proven payload.
   ///
-  /// - Throws: `PayloadFault.shape` if a required member is missing or of another kind, or if there
-  ///   is not exactly one content object; `.forbiddenCharacter` for NUL in an identifier.
+  /// - Throws: `PayloadFault` if a required member is missing or of another kind, if there is not
+  ///   exactly one content object, or for NUL in an identifier.
   public init(_ root: JSONElement) throws(PayloadFault) {
-    guard root.kind == .object else { throw .shape("payload_object") }
+    guard root.kind == .object else { throw PayloadFault("payload_object") }
     let members = Members(root)
     guard let type = try members.notificationType?.identifier() else {
-      throw .shape("notification_type")
+      throw PayloadFault("notification_type")
     }
     notificationType = type
     subtype = members.subtype?.string.flatMap { $0.isEmpty ? nil : $0 }
     version = members.version?.string
     guard let identifier = try members.notificationUUID?.identifier(),
       let uuid = NotificationUUID(identifier)
-    else { throw .shape("notification_uuid") }
+    else { throw PayloadFault("notification_uuid") }
     notificationUUID = uuid
-    guard let date = members.signedDate?.integer else { throw .shape("signed_date") }
+    guard let date = members.signedDate?.integer else { throw PayloadFault("signed_date") }
     signedDate = date
     guard let (name, object) = members.content, object.kind == .object, members.contents == 1 else {
-      throw .shape("payload_content")
+      throw PayloadFault("payload_content")
     }
     bundleId = try object.text("bundleId", required: "bundle_id")
     appAppleId = object["appAppleId"]?.integer
@@ -81,6 +81,7 @@ public struct NotificationPayload: Sendable {
         case 3: notificationUUID = value
         case 4: signedDate = value
         default:
+          guard value.kind != .null else { return }
           content = (Self.texts[index], value)
           contents += 1
         }
@@ -114,48 +115,51 @@ public struct NotificationPayload: Sendable {
   }
 }
 
-/// Why a proven payload cannot be recorded as an event.
-public enum PayloadFault: Error, Sendable, Equatable {
-  /// A required member is missing or of another kind; the string is the code that names it. The
-  /// notification goes into quarantine (promise 2).
-  case shape(String)
+/// Why a proven payload cannot be recorded as an event. The notification goes into quarantine
+/// (promise 2).
+public struct PayloadFault: Error, Sendable, Equatable {
+  /// Names what is missing, of another kind, or cannot be read.
+  public let code: String
+
+  public init(_ code: String) { self.code = code }
+
   /// An identifier contains NUL, which stores and logs may cut a text at.
-  case forbiddenCharacter
+  public static let nul = PayloadFault("nul_in_identifier")
 }
 
 extension JSONElement {
   /// A member that must be a string, not empty and without NUL.
   ///
-  /// - Throws: `PayloadFault.shape(code)` if it is absent, empty or of another kind;
-  ///   `.forbiddenCharacter` if it contains NUL.
+  /// - Throws: `PayloadFault(code)` if it is absent, empty or of another kind; `PayloadFault.nul`
+  ///   if it contains NUL.
   func text(_ name: String, required code: String) throws(PayloadFault) -> String {
-    guard let text = try identifier(name) else { throw .shape(code) }
+    guard let text = try identifier(name) else { throw PayloadFault(code) }
     return text
   }
 
   /// A string member; nil if it is absent, empty or of another kind.
   ///
-  /// - Throws: `PayloadFault.forbiddenCharacter` if it contains NUL.
+  /// - Throws: `PayloadFault.nul` if it contains NUL.
   func identifier(_ name: String) throws(PayloadFault) -> String? {
     try self[name]?.identifier()
   }
 
   /// The string; nil if it is empty or the element is of another kind.
   ///
-  /// - Throws: `PayloadFault.forbiddenCharacter` if it contains NUL.
+  /// - Throws: `PayloadFault.nul` if it contains NUL.
   func identifier() throws(PayloadFault) -> String? {
     guard let text = string, !text.isEmpty else { return nil }
-    guard !hasEscapes || !text.utf8.contains(0) else { throw .forbiddenCharacter }
+    guard !hasEscapes || !text.utf8.contains(0) else { throw PayloadFault.nul }
     return text
   }
 
-  /// A nested JWS; nil if it is absent.
+  /// A nested JWS; nil if it is absent or null.
   ///
-  /// - Throws: `PayloadFault.shape` if it is not a string, or has escapes, which base64url needs
+  /// - Throws: `PayloadFault` if it is not a string, or has escapes, which base64url needs
   ///   none of.
   func nested(_ name: String) throws(PayloadFault) -> ArraySlice<UInt8>? {
-    guard let member = self[name] else { return nil }
-    guard let bytes = member.plainBytes else { throw .shape("nested_jws") }
+    guard let member = self[name], member.kind != .null else { return nil }
+    guard let bytes = member.plainBytes else { throw PayloadFault("nested_jws") }
     return bytes
   }
 }

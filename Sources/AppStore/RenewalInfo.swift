@@ -29,7 +29,7 @@ public struct RenewalInfo: Sendable, Equatable {
   /// Reads a proven payload.
   ///
   /// - Parameter outerSignedDate: used if there is no signedDate.
-  /// - Throws: `PayloadFault.forbiddenCharacter` for NUL in an identifier.
+  /// - Throws: `PayloadFault.nul` for NUL in an identifier.
   public init(_ object: JSONElement, outerSignedDate: Int64) throws(PayloadFault) {
     var original: JSONElement?
     var signed: Int64?

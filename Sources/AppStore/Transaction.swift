@@ -57,7 +57,7 @@ public struct Transaction: Sendable, Equatable {
   /// fold cannot use it then.
   ///
   /// - Parameter outerSignedDate: used if there is no signedDate.
-  /// - Throws: `PayloadFault.forbiddenCharacter` for NUL in an identifier.
+  /// - Throws: `PayloadFault.nul` for NUL in an identifier.
   public init?(_ object: JSONElement, outerSignedDate: Int64) throws(PayloadFault) {
     var (identifier, original): (JSONElement?, JSONElement?)
     var (purchased, signed): (Int64?, Int64?)

@@ -23,12 +23,11 @@ public struct V1Notification: Sendable {
 
   /// Reads an authentic body.
   ///
-  /// - Throws: `PayloadFault.shape` if the type or the environment is missing, if two environments
-  ///   contradict each other, or if a date cannot be read; `.forbiddenCharacter` for NUL in an
-  ///   identifier.
+  /// - Throws: `PayloadFault` if the type or the environment is missing, if two environments
+  ///   contradict each other, if a date cannot be read, or for NUL in an identifier.
   public init(_ root: JSONElement) throws(PayloadFault) {
     guard root.kind == .object, let type = try root.scalar("notification_type") else {
-      throw .shape("notification_type")
+      throw PayloadFault("notification_type")
     }
     notificationType = type
     environment = try Self.environment(root)
@@ -62,7 +61,7 @@ public struct V1Notification: Sendable {
     guard let named = top ?? inner, let environment = names[named],
       // If both the top and the receipt name one, they must agree.
       names[inner ?? named] == environment
-    else { throw .shape("environment") }
+    else { throw PayloadFault("environment") }
     return environment
   }
 
@@ -174,8 +173,7 @@ extension Transaction {
   /// `revocationDate` is V1's cancellation date. V1 does not give the product type; an entry with
   /// an expiry date is an auto-renewable subscription, because non-renewing ones have none in V1.
   ///
-  /// - Throws: `PayloadFault.shape` if a date cannot be read; `.forbiddenCharacter` for NUL in an
-  ///   identifier.
+  /// - Throws: `PayloadFault` if a date cannot be read, or for NUL in an identifier.
   init?(v1 entry: JSONElement) throws(PayloadFault) {
     guard let identifier = try entry.scalar("transaction_id"),
       let purchased = try entry.date("purchase_date")
@@ -215,7 +213,7 @@ extension JSONElement {
   /// A string member, or a number exactly as written; nil if it is absent, empty or of another
   /// kind.
   ///
-  /// - Throws: `PayloadFault.forbiddenCharacter` if it contains NUL.
+  /// - Throws: `PayloadFault.nul` if it contains NUL.
   func scalar(_ name: String) throws(PayloadFault) -> String? {
     guard let number = self[name]?.number else { return try identifier(name) }
     return number
@@ -239,13 +237,13 @@ extension JSONElement {
   /// A date in milliseconds since 1970, read from `name_ms` or, in objects from before 2021, from
   /// `name` itself. Bodies from before 2018 have the readable form alone.
   ///
-  /// - Throws: `PayloadFault.shape("date")` if a date is there and cannot be read. A subscription
+  /// - Throws: `PayloadFault("date")` if a date is there and cannot be read. A subscription
   ///   whose end was ignored would count as a product without an end, and give access for ever
   ///   (promise 8).
   func date(_ name: String) throws(PayloadFault) -> Int64? {
     let readable = try scalar(name)
     guard let text = try scalar(name + "_ms") ?? readable else { return nil }
-    guard let date = Int64(text) ?? V1Date.milliseconds(text) else { throw .shape("date") }
+    guard let date = Int64(text) ?? V1Date.milliseconds(text) else { throw PayloadFault("date") }
     return date
   }
 }

@@ -23,6 +23,21 @@ public enum JSONValue: Sendable {
     return members.first { $0.0.utf8.elementsEqual(name.utf8) }?.1
   }
 
+  /// The value with the members of all objects in the order of their names' UTF-8 bytes.
+  ///
+  /// - Parameter names: members that are left out of the value itself, not of what is in it.
+  public func sorted(without names: Set<String> = []) -> JSONValue {
+    switch self {
+    case .array(let values): .array(values.map { $0.sorted() })
+    case .object(let members):
+      .object(
+        members.filter { !names.contains($0.0) }
+          .sorted { $0.0.utf8.lexicographicallyPrecedes($1.0.utf8) }
+          .map { ($0.0, $0.1.sorted()) })
+    default: self
+    }
+  }
+
   /// The text in UTF-8, without white space.
   public var bytes: [UInt8] {
     var bytes: [UInt8] = []

@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test func `NUL in the original transaction id is refused`() {
-    #expect(throws: PayloadFault.forbiddenCharacter) {
+    #expect(throws: PayloadFault.nul) {
       try decode(Self.members.with("originalTransactionId", .string("1\0")))
     }
   }

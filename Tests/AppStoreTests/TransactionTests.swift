@@ -88,7 +88,7 @@ import Testing
 
   @Test(arguments: ["transactionId", "originalTransactionId"])
   func `NUL in an identifier is refused`(_ name: String) {
-    #expect(throws: PayloadFault.forbiddenCharacter) {
+    #expect(throws: PayloadFault.nul) {
       try decode(Self.members.with(name, .string("1\0")))
     }
   }

@@ -110,7 +110,7 @@ import Testing
 
   @Test func `NUL in an identifier is refused`() {
     for name in ["notification_type", "bid", "original_transaction_id"] {
-      #expect(throws: PayloadFault.forbiddenCharacter) {
+      #expect(throws: PayloadFault.nul) {
         try decode(Self.modern.with(name, .string("A\0")))
       }
     }

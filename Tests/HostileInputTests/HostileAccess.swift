@@ -62,7 +62,7 @@ extension HostileTable {
       let paths = [
         "/v1/entitlements", "/v1/entitlements/7000", "/v1/entitlements/7000/history", "/metrics",
         "/healthz", "/version", "/", "/v1", "/v1/journal", "/v1/quarantine/1", "/v2/notifications",
-        "/admin", "/control/ingest", "/control/rows/prune", "/control/quarantine/1/admit",
+        "/admin", "/control/ingest", "/control/rows/prune", "/control/quarantine/admit",
       ]
       return paths.flatMap { path in
         ["POST", "PUT", "DELETE", "PATCH"].flatMap { method in

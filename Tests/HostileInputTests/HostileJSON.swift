@@ -98,20 +98,30 @@ extension HostileTable {
     .accepted("N9") { hostile in try around(hostile, [{ "{\"a\":-0,\"signedPayload\":\"\($0)\"}" }])
     },
     .refused("N10", 400) { hostile in
-      let raw = try around(
+      try around(
         hostile,
         ["\n", "\t", "\u{0}", "\u{1F}"].map { control in
           { "{\"a\":\"\(control)\",\"signedPayload\":\"\($0)\"}" }
         })
+    },
+    .quarantined("N10b") { hostile in
       let nul = JSONValue.string("1\u{0}2")
       let signed = [
         hostile.notification().setting("notificationUUID", nul),
         hostile.notification().setting("data.bundleId", nul),
         hostile.notification().setting("data.transaction.originalTransactionId", nul)
           .setting("data.renewalInfo.originalTransactionId", nul),
+        hostile.notification().setting("data.environment", nul),
         hostile.notification().setting("notificationType", nul),
       ]
-      return try raw + signed.map { .jws("NUL", try hostile.authority.signed($0)) }
+      let text = hostile.notification().text.dropFirst()
+      let raw = [
+        #"{"notificationType":"TEST","#, "{\"a\":\"\n\",", "{\"a\":\"\u{0}\",", #"{"a":"\ud800","#,
+        "{\"a\":\(String(repeating: "[", count: 33) + String(repeating: "]", count: 33)),",
+        #"{"a":01,"#, #"{"a":NaN,"#, #"{"a":1e999999,"#, "\u{FEFF}{",
+      ].map { Array(($0 + text).utf8) }
+      return try signed.map { .jws("NUL", try hostile.authority.signed($0)) }
+        + raw.map { .jws("payload", try hostile.sign(payload: $0)) }
     },
     .refused("N11", 400, 413) { hostile in
       let keys = { (count: Int) in

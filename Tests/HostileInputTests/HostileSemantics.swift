@@ -21,6 +21,7 @@ extension HostileTable {
 
   static let semantics: [HostileRow] = [
     .coveredBy("S1", "SemanticsTests"), .coveredBy("S2", "SemanticsTests"),
+    .coveredBy("S2b", "SignedAgainTests"),
     .coveredBy("S3", "SemanticsTests"), .coveredBy("S4", "SemanticsTests"),
     .quarantined("S5") { hostile in
       try ["com.example.other", "COM.EXAMPLE.APP", "com.example.app ", "com.example.", "*"].map {

@@ -76,7 +76,7 @@ import Testing
     let scratch = try Scratch()
     let opened = try scratch.open()
     let items = (0..<30).map { number in
-      var item = Sample.quarantine(number, isForeign: false)
+      var item = Sample.quarantine(number, owner: .ours)
       item.receivedAt = Int64(number) * 1_000_000
       item.reason = number % 3 == 0 ? "conflict" : "other_app"
       if number == 29 { item.bundleId = nil }

@@ -8,7 +8,7 @@ import Testing
   @Test func `a notification is stored once per UUID or once per body`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
-    var withoutUUID = Sample.quarantine(2, isForeign: false)
+    var withoutUUID = Sample.quarantine(2, owner: .ours)
     withoutUUID.notificationUUID = nil
     let outcomes = try opened.journal.append([
       .quarantine(Sample.quarantine(1)), .quarantine(Sample.quarantine(1)),
@@ -20,8 +20,8 @@ import Testing
       ])
     let reader = try JournalReader.open(scratch.folder)
     #expect(try reader.quarantined(id: 2)?.body == withoutUUID.body)
-    #expect(try opened.journal.removeQuarantined(1))
-    #expect(try !opened.journal.removeQuarantined(1))
+    #expect(try opened.journal.removeQuarantined([1, 7]) == 1)
+    #expect(try opened.journal.removeQuarantined([1]) == 0)
     #expect(try reader.quarantined(limit: 10).map { $0.id } == [2])
     let again = try opened.journal.append([.quarantine(Sample.quarantine(1))])
     #expect(again == [.quarantined(id: 3)])
@@ -69,32 +69,40 @@ import Testing
   @Test func `other content with a journaled UUID stays in quarantine`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
-    var item = Sample.quarantine(1, isForeign: false)
+    var item = Sample.quarantine(1, owner: .ours)
     item.body = Sample.body(2)
     item.bodySHA256 = SHA256.hash(item.body)
     _ = try opened.journal.append([.quarantine(item), .event(Sample.event(1))])
-    // The conflict is not stored a second time under this UUID.
-    _ = try opened.journal.append([.event(Sample.event(1, body: Sample.body(3)))])
+    // Each content is kept, once.
+    for _ in 0..<2 {
+      let conflicts = try opened.journal.append([
+        .event(Sample.event(1, body: Sample.body(3))),
+        .event(Sample.event(1, body: Sample.body(2))),
+      ])
+      #expect(conflicts == [.conflict(seq: 1), .conflict(seq: 1)])
+    }
     let left = try JournalReader.open(scratch.folder).quarantined(limit: 10)
-    #expect(left.map(\.body) == [item.body])
+    #expect(left.map(\.body) == [item.body, Sample.body(3)])
   }
 
   @Test func `other apps' notifications are capped and then counted`() throws {
     let scratch = try Scratch()
     let opened = try scratch.open()
-    for start in stride(from: 0, to: Journal.foreignLimit, by: 1_000) {
+    for start in stride(from: 0, to: Journal.quarantineLimit, by: 1_000) {
       let batch = (start..<(start + 1_000)).map { Submission.quarantine(Sample.quarantine($0)) }
       _ = try opened.journal.append(batch)
     }
     let more = try opened.journal.append([
       .quarantine(Sample.quarantine(20_000)), .quarantine(Sample.quarantine(20_001)),
-      .quarantine(Sample.quarantine(20_002, isForeign: false)),
+      .quarantine(Sample.quarantine(20_002, owner: .ours)),
       .quarantine(Sample.quarantine(5)),
     ])
     #expect(more[0] == .quarantineFull && more[1] == .quarantineFull)
     #expect(more[2] == .quarantined(id: 10_001) && more[3] == .alreadyQuarantined)
-    #expect(try opened.journal.foreignOverflow() == 2)
-    #expect(try opened.journal.removeQuarantined(1))
+    #expect(try opened.journal.quarantineOverflow() == 0)
+    try opened.journal.writeCounts()
+    #expect(try opened.journal.quarantineOverflow() == 2)
+    #expect(try opened.journal.removeQuarantined([1]) == 1)
     let last = try opened.journal.append([.quarantine(Sample.quarantine(20_000))])
     #expect(last == [.quarantined(id: 10_002)])
   }

@@ -29,14 +29,14 @@ import Testing
     _ = try opened.journal.append([again(1, at: 700)])
     // No byte was written, so nothing was synced.
     #expect(try scratch.files()["journal.sqlite-wal"] == wal && wal?.isEmpty == false)
-    #expect(opened.journal.waitingRedeliveries == 1)
+    #expect(opened.journal.waitingCounts == 1)
     #expect(try counts(scratch).isEmpty)
     _ = try opened.journal.append([again(2, at: 900), .event(Sample.event(3))])
     #expect(try counts(scratch) == [1: Redeliveries(count: 3, firstAt: 300, lastAt: 700)])
-    try opened.journal.writeRedeliveries()
+    try opened.journal.writeCounts()
     _ = try opened.journal.append([again(2, at: 100)])
-    try opened.journal.writeRedeliveries()
-    #expect(opened.journal.waitingRedeliveries == 0)
+    try opened.journal.writeCounts()
+    #expect(opened.journal.waitingCounts == 0)
     #expect(try counts(scratch)[2] == Redeliveries(count: 2, firstAt: 100, lastAt: 900))
     #expect(opened.journal.head.seq == 3)
   }

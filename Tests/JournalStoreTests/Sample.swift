@@ -113,7 +113,11 @@ enum Sample {
     let connection = try SQLiteConnection.open(folder.journal, .write)
     try connection.execute(
       """
-      DROP TABLE redelivery; DROP INDEX quarantine_stream;
+      DROP TABLE redelivery; DROP INDEX quarantine_stream; DROP INDEX quarantine_app;
+      DROP INDEX quarantine_uuid;
+      CREATE UNIQUE INDEX quarantine_uuid ON quarantine (notification_uuid)
+      WHERE notification_uuid IS NOT NULL;
+      CREATE INDEX quarantine_foreign ON quarantine (is_foreign) WHERE is_foreign = 1;
       ALTER TABLE quarantine DROP COLUMN original_transaction_id;
       DELETE FROM migration WHERE number > 1; PRAGMA user_version = 1
       """)
@@ -143,10 +147,12 @@ enum Sample {
       body: .bytes(body), bodySHA256: SHA256.hash(body))
   }
 
-  static func quarantine(_ number: Int, isForeign: Bool = true) -> NewQuarantine {
+  static func quarantine(
+    _ number: Int, owner: NewQuarantine.Owner = .foreign
+  ) -> NewQuarantine {
     let body = Array("body \(number)".utf8)
     return NewQuarantine(
-      reason: "other_app", isForeign: isForeign, source: "v2", notificationUUID: uuid(number),
+      reason: "other_app", owner: owner, source: "v2", notificationUUID: uuid(number),
       environment: "Production", bundleId: "com.other", notificationType: "TEST", signedDate: 1,
       receivedAt: 2, body: body, bodySHA256: SHA256.hash(body))
   }

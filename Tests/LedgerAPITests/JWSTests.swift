@@ -290,11 +290,63 @@ import Testing
       let changed = base.with("notificationUUID", .string(Sample.uuid())).with(path, value)
       try server.refuses(signedPayload: try authority.signed(changed), 422, [], "J26 \(path)")
     }
-    for wrong in [JSONValue.null, .integer(1), .object([]), .string("\u{1}")] {
+    for wrong in [JSONValue.integer(1), .object([]), .string("\u{1}")] {
       let changed = Sample.notification().with("data.transaction", nil)
         .with("data.signedTransactionInfo", wrong)
       try server.refuses(signedPayload: try authority.signed(changed), 422, ["nested_jws"], "J26")
     }
+  }
+
+  @Test func `a nested JWS or content object that is null is absent`() throws {
+    for name in ["signedTransactionInfo", "signedRenewalInfo"] {
+      let part = name == "signedRenewalInfo" ? "renewalInfo" : "transaction"
+      let changed = Sample.notification().with("data.\(part)", nil).with("data.\(name)", .null)
+      try server.accepts(signedPayload: try authority.signed(changed), name)
+    }
+    let changed = Sample.notification().with("summary", .null)
+    try server.accepts(signedPayload: try authority.signed(changed), "summary")
+  }
+
+  @Test func `an app transaction of another app is not admitted in production`() throws {
+    let notification = { (appAppleId: Int64) in
+      Sample.notification().with("notificationType", .string("RESCIND_CONSENT")).with("data", nil)
+        .with(
+          "appData",
+          .object([
+            ("appAppleId", .integer(123_456_789)), ("bundleId", .string("com.example.app")),
+            ("environment", .string("Production")),
+            (
+              "appTransaction",
+              .object([
+                ("receiptType", .string("Production")), ("bundleId", .string("com.example.app")),
+                ("appAppleId", .integer(appAppleId)),
+                ("receiptCreationDate", .integer(Sample.purchase)),
+              ])
+            ),
+          ]))
+    }
+    try server.accepts(signedPayload: try authority.signed(notification(123_456_789)), "same")
+    try server.refuses(
+      signedPayload: try authority.signed(notification(987)), 422, ["nested_app_apple_id"], "other")
+  }
+
+  @Test func `a payload with many members is judged as of its own date`() throws {
+    let many = { (date: Int64) in
+      (0..<200).reduce(Sample.notification(signed: date)) { $0.with("k\($1)", .integer(1)) }
+    }
+    try server.accepts(signedPayload: try authority.signed(many(Sample.purchase)), "many")
+    try server.refuses(
+      signedPayload: try authority.simulated.sign(payload: many(1).bytes), 401, ["chain_dates"],
+      "long ago")
+    // A certificate that has expired since.
+    var forgery = try ChainForgery(under: authority)
+    (forgery.leaf.notBefore, forgery.leaf.notAfter) = (
+      Sample.purchase - 1_000_000, Sample.purchase + 1_000_000
+    )
+    let payload = try CompactJWS(parsing: try authority.signed(many(Sample.purchase))[...]).payload
+    let jws = try ForgedJWS.jws(
+      header: ForgedJWS.header(try forgery.chain()), payload: payload, key: forgery.leafKey)
+    try server.accepts(signedPayload: jws, "expired since")
   }
 
   @Test func `J27: other signed payloads are not admitted as notifications`() throws {

@@ -61,7 +61,7 @@ import Testing
     let head = try server.state().head
     let other = Sample.notification(uuid: uuid).with("subtype", .string("RESUBSCRIBE"))
     let response = try #require(server.post(signedPayload: try authority.signed(other)))
-    #expect(response.status == 200 && response.text.contains("duplicate"), "S2")
+    #expect(response.status == 200 && response.text.contains("conflict"), "S2")
     #expect(try server.state() == InProcessServer.LedgerState(head: head, quarantined: 1), "S2")
     let metrics = try #require(server.get("/metrics")?.text)
     let counted = metrics.split(separator: "\n").filter { $0.contains("outcome=\"conflict\"") }

@@ -40,7 +40,7 @@ import Testing
     }
     #expect(full.load(ordering: .relaxed) == 10)
     let answers = Answers()
-    ledger.ledger.dropQuarantined(7) { answers.add("drop \($0)") }
+    ledger.ledger.dropQuarantined([7]) { answers.add("drop \($0 ?? -1)") }
     ledger.ledger.refold(only: "7000") { answers.add("refold \($0)") }
     ledger.ledger.prune(retaining: 1) { answers.add("prune \($0)") }
     ledger.ledger.makeLive(retaining: 1) { answers.add("live \($0)") }
@@ -50,7 +50,7 @@ import Testing
     #expect(accepted.load(ordering: .relaxed) == Ledger.queueLength)
     #expect(
       answers.all.withLock { $0 } == [
-        "drop false", "refold done(streams: 1, changed: 0)", "prune done", "live nothing",
+        "drop 0", "refold done(streams: 1, changed: 0)", "prune done", "live nothing",
         "back nothing",
       ])
     ledger.stop()

@@ -23,12 +23,12 @@ extension Journal {
         }
       }
       // This SQL transaction is synced anyway, so waiting counts cost no sync of their own.
-      if Self.isWriting(outcomes) { try write(redeliveries, connection) }
+      if Self.isWriting(outcomes) { try waiting.write(connection) }
       return outcomes
     }
-    if Self.isWriting(outcomes) { redeliveries.removeAll() }
+    if Self.isWriting(outcomes) { waiting = WaitingCounts() }
     shareDictionary()
-    count(batch, outcomes)
+    waiting.count(batch, outcomes)
     return outcomes
   }
 
@@ -54,7 +54,7 @@ extension Journal {
     let next = Head(seq: head.seq + 1, hash: hash, receivedAt: receivedAt)
     try insert(event, uuid, next, receivedAt, connection)
     if event.source == .v1 { try RunningDigest.v1Apps.add(next.seq, connection) }
-    try release(event, connection)
+    try release(ComparedContent(event), connection)
     head = next
     return .journaled(seq: next.seq, receivedAt: receivedAt)
   }
@@ -78,7 +78,7 @@ extension Journal {
   }
 
   /// Promise 4: compares the event with the one already journaled under its UUID, which never
-  /// changes. An event with other content goes to quarantine.
+  /// changes. An event with other content goes to quarantine; one with the same content leaves it.
   ///
   /// - Returns: nil if the journal has no event with this UUID.
   private func existingEvent(
@@ -88,9 +88,32 @@ extension Journal {
       "SELECT body_sha256, source, body, dictionary_id, seq FROM event WHERE notification_uuid = ?"
     ).bind(1, uuid).first { (seq: $0.int(4), stored: StoredContent($0)) }
     guard let found else { return nil }
-    if try isSameNotification(found.stored, as: event) { return .duplicate(seq: found.seq) }
+    let compared = ComparedContent(event)
+    if try isSame(found.stored, as: compared) {
+      try release(compared, connection)
+      return .duplicate(seq: found.seq)
+    }
     _ = try quarantine(NewQuarantine(conflict: event), connection)
     return .conflict(seq: found.seq)
+  }
+
+  /// What stored notifications are compared with.
+  struct ComparedContent {
+    let notificationUUID: NotificationUUID?
+    let source: EventSource
+    let bodySHA256: [UInt8]
+    /// Only made for a body with another hash.
+    let body: () -> [UInt8]
+
+    init(_ event: NewEvent) {
+      (notificationUUID, source) = (event.notificationUUID, event.source)
+      (bodySHA256, body) = (event.bodySHA256, { event.body })
+    }
+
+    init(_ item: NewQuarantine) {
+      (notificationUUID, source) = (item.notificationUUID, item.source)
+      (bodySHA256, body) = (item.bodySHA256, { item.body })
+    }
   }
 
   /// What is compared of a stored notification, of the journal or of the quarantine.
@@ -109,23 +132,18 @@ extension Journal {
     }
   }
 
-  /// Whether a stored notification with the event's UUID has the event's content.
-  func isSameNotification(
-    _ stored: StoredContent, as event: NewEvent
+  /// Whether a stored notification with the same UUID has this content.
+  func isSame(
+    _ stored: StoredContent, as other: ComparedContent
   ) throws(StoreError) -> Bool {
-    if stored.bodySHA256 == event.bodySHA256 { return true }
-    guard stored.source == event.source else { return false }
+    if stored.bodySHA256 == other.bodySHA256 { return true }
+    guard stored.source == other.source else { return false }
     // A V1 UUID is derived from the content without the receipt, so only the receipt differs.
-    if event.source == .v1 { return true }
-    // ECDSA signatures are not unique: the same input signed again is the same notification.
+    if other.source == .v1 { return true }
     guard let body = try codec.decode(stored.body, dictionary: stored.dictionary) else {
       return false
     }
-    return Self.signingInput(body) == Self.signingInput(event.body)
-  }
-
-  private static func signingInput(_ body: [UInt8]) -> ArraySlice<UInt8> {
-    body[..<(body.lastIndex(of: UInt8(ascii: ".")) ?? body.count)]
+    return SignedContent.isSame(body, other.body())
   }
 
   private func appId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError) -> Int64

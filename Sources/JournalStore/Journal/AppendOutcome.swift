@@ -15,6 +15,6 @@ public enum AppendOutcome: Sendable, Equatable {
   case quarantined(id: Int64)
   /// The notification was already in quarantine.
   case alreadyQuarantined
-  /// The quarantine has reached `Journal.foreignLimit`; the notification was only counted.
+  /// The quarantine has reached `Journal.quarantineLimit`; the notification was only counted.
   case quarantineFull
 }

@@ -25,9 +25,10 @@ public final class Journal {
     let subtype: String?
   }
 
-  var foreignCount = 0
-  /// Redeliveries by seq that are counted but not written yet.
-  var redeliveries: [Int64: Redeliveries] = [:]
+  /// The stored notifications in quarantine of each owner that is capped.
+  var capped: [NewQuarantine.Owner: Int] = [:]
+  /// Counted but not written yet.
+  var waiting = WaitingCounts()
   private let live: SQLiteConnection
   /// Set once a failure or `close` has ended this journal.
   private var closingError: StoreError?
@@ -71,7 +72,7 @@ public final class Journal {
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []
     codec = BodyCodec(dictionaries: DictionaryStore(connection))
     head = try Self.readHead(connection)
-    foreignCount = try Self.readForeignCount(connection)
+    capped = try Self.countCapped(connection)
   }
 
   /// Sets the open flag. From then on a file without its -wal is recognized as an incomplete copy:
@@ -136,7 +137,7 @@ public final class Journal {
     guard closingError == nil else { return }
     do throws(StoreError) {
       head = try Self.readHead(live)
-      foreignCount = try Self.readForeignCount(live)
+      capped = try Self.countCapped(live)
     } catch {
       closingError = error
     }
@@ -165,7 +166,7 @@ public final class Journal {
     let connection = try connection()
     closingError = .sql("the journal is closed")
     try connection.atomically { () throws(StoreError) in
-      try write(redeliveries, connection)
+      try waiting.write(connection)
       try Meta(connection: connection).set(.open, 0)
     }
     do throws(StoreError) {
@@ -193,10 +194,5 @@ public final class Journal {
     // seq is dense from 1, so only a damaged file has this one. Below, seq + 1 cannot overflow.
     guard head.seq < 1 << 60 else { throw .corrupt("the last event's seq is impossibly large") }
     return head
-  }
-
-  private static func readForeignCount(_ connection: SQLiteConnection) throws(StoreError) -> Int {
-    try connection.statement("SELECT count(*) FROM quarantine WHERE is_foreign = 1")
-      .first { Int($0.int(0)) } ?? 0
   }
 }

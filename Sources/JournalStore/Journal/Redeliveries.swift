@@ -20,53 +20,48 @@ public struct Redeliveries: Sendable, Equatable {
   }
 }
 
-/// Duplicates are not journaled (promise 4) but counted, outside the hash chain because a count
-/// says nothing about a customer.
+/// Counts that are not written yet. Duplicates are not journaled (promise 4) but counted, outside
+/// the hash chain because a count says nothing about a customer; so is what the quarantine had no
+/// place for.
 ///
-/// A duplicate is answered without a sync of its own. Its count waits in memory for the next append
-/// that is synced anyway, for `writeRedeliveries` or for `close`. A crash loses the waiting counts.
-extension Journal {
+/// Both are answered without a sync of their own. Their counts wait in memory for the next append
+/// that is synced anyway, for `writeCounts` or for `close`. A crash loses the waiting counts.
+struct WaitingCounts {
   /// The largest number of notifications with a waiting count. While nothing can be written,
   /// further notifications are not counted.
-  static let redeliveryLimit = 10_000
+  static let limit = 10_000
 
-  /// The number of notifications with a count that is not written yet.
-  public var waitingRedeliveries: Int { redeliveries.count }
+  /// Redeliveries by seq.
+  private var redeliveries: [Int64: Redeliveries] = [:]
+  /// Notifications that were not stored in quarantine.
+  private var overflow: Int64 = 0
 
-  /// Writes the waiting counts in an SQL transaction of their own.
-  ///
-  /// - Throws: what SQLite reports, as `append` does. Counts that were not written continue to
-  ///   wait.
-  public func writeRedeliveries() throws(StoreError) {
-    guard !redeliveries.isEmpty else { return }
-    try write { (connection) throws(StoreError) in try write(redeliveries, connection) }
-    redeliveries.removeAll()
-  }
+  var count: Int { redeliveries.count + (overflow > 0 ? 1 : 0) }
 
-  /// Counts the duplicates of a batch after it was written.
-  func count(_ batch: [Submission], _ outcomes: [AppendOutcome]) {
+  /// Counts the duplicates of a batch after it was written, and what was too much for quarantine.
+  mutating func count(_ batch: [Submission], _ outcomes: [AppendOutcome]) {
     for (submission, outcome) in zip(batch, outcomes) {
-      guard case .duplicate(let seq) = outcome, case .event(let event) = submission,
-        redeliveries[seq] != nil || redeliveries.count < Self.redeliveryLimit
-      else { continue }
-      let time = event.receivedAt
-      redeliveries[seq, default: Redeliveries(count: 0, firstAt: time, lastAt: time)].add(at: time)
-    }
-  }
-
-  /// Whether a batch with these outcomes wrote events or quarantine, so that it was synced.
-  static func isWriting(_ outcomes: [AppendOutcome]) -> Bool {
-    outcomes.contains { outcome in
-      switch outcome {
-      case .journaled, .quarantined: true
-      default: false
+      switch (outcome, submission) {
+      case (.quarantineFull, _): overflow += 1
+      case (.duplicate(let seq), .event(let event))
+      where redeliveries[seq] != nil || redeliveries.count < Self.limit:
+        let time = event.receivedAt
+        redeliveries[seq, default: Redeliveries(count: 0, firstAt: time, lastAt: time)]
+          .add(at: time)
+      default: break
       }
     }
   }
 
-  func write(
-    _ redeliveries: [Int64: Redeliveries], _ connection: SQLiteConnection
-  ) throws(StoreError) {
+  func write(_ connection: SQLiteConnection) throws(StoreError) {
+    if overflow > 0 {
+      try connection.statement(
+        """
+        UPDATE meta SET value = value + ?1
+        WHERE key = 'foreign_overflow' AND value <= 9223372036854775807 - ?1
+        """
+      ).bind(1, overflow).run()
+    }
     for (seq, found) in redeliveries {
       try connection.statement(
         """
@@ -78,6 +73,31 @@ extension Journal {
           last_at_ms = max(last_at_ms, excluded.last_at_ms)
         """
       ).bind(1, seq).bind(2, found.count).bind(3, found.firstAt).bind(4, found.lastAt).run()
+    }
+  }
+}
+
+extension Journal {
+  /// The number of counts that are not written yet.
+  public var waitingCounts: Int { waiting.count }
+
+  /// Writes the waiting counts in an SQL transaction of their own.
+  ///
+  /// - Throws: what SQLite reports, as `append` does. Counts that were not written continue to
+  ///   wait.
+  public func writeCounts() throws(StoreError) {
+    guard waiting.count > 0 else { return }
+    try write { (connection) throws(StoreError) in try waiting.write(connection) }
+    waiting = WaitingCounts()
+  }
+
+  /// Whether a batch with these outcomes wrote events or quarantine, so that it was synced.
+  static func isWriting(_ outcomes: [AppendOutcome]) -> Bool {
+    outcomes.contains { outcome in
+      switch outcome {
+      case .journaled, .quarantined: true
+      default: false
+      }
     }
   }
 }

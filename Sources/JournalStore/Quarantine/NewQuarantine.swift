@@ -5,9 +5,7 @@ public import AppStore
 public struct NewQuarantine: Sendable {
   /// The reason code: `other_app`, `payload`, and so on.
   public var reason: String
-  /// Whether it belongs to an app that is not configured. Their number is capped, because any
-  /// developer can send them.
-  public var isForeign: Bool
+  public var owner: Owner
   public var source: EventSource
   public var notificationUUID: NotificationUUID?
   public var environment: Environment?
@@ -23,14 +21,23 @@ public struct NewQuarantine: Sendable {
   /// SHA-256 of `body`.
   public var bodySHA256: [UInt8]
 
+  /// Whose notification it is, as far as it says.
+  public enum Owner: Sendable {
+    case ours
+    /// Of an app that is not configured. Any developer can send these, so their number is capped.
+    case foreign
+    /// It names no app that can be read. Capped separately.
+    case unnamed
+  }
+
   public init(
-    reason: String, isForeign: Bool, source: EventSource, notificationUUID: NotificationUUID?,
+    reason: String, owner: Owner, source: EventSource, notificationUUID: NotificationUUID?,
     environment: Environment?, bundleId: String?, notificationType: String?,
     originalTransactionId: String? = nil, signedDate: Int64?, receivedAt: Int64, body: [UInt8],
     bodySHA256: [UInt8]
   ) {
     self.reason = reason
-    self.isForeign = isForeign
+    self.owner = owner
     self.source = source
     self.notificationUUID = notificationUUID
     self.environment = environment

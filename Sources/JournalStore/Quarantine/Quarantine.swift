@@ -2,24 +2,19 @@ import AppStore
 
 /// Writes the quarantine: genuine notifications that are not admitted (promise 2).
 extension Journal {
-  /// The largest number of stored notifications of apps that are not configured. Further ones are
-  /// only counted, because any developer can send genuine notifications of their own apps.
-  public static let foreignLimit = 10_000
+  /// The largest number of stored notifications of apps that are not configured, and of those that
+  /// name no app. Further ones are only counted, because any developer can send genuine
+  /// notifications of their own apps.
+  public static let quarantineLimit = 10_000
 
   /// Stores a notification unless it is there or the limit is reached. Called within `write`.
   func quarantine(
     _ item: NewQuarantine, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome {
-    if try isQuarantined(item, connection) { return .alreadyQuarantined }
-    if item.isForeign && foreignCount >= Self.foreignLimit {
-      try connection.statement(
-        """
-        UPDATE meta SET value = value + 1
-        WHERE key = 'foreign_overflow' AND value < 9223372036854775807
-        """
-      ).run()
-      return .quarantineFull
+    guard try quarantined(ComparedContent(item), connection).isEmpty else {
+      return .alreadyQuarantined
     }
+    if capped[item.owner, default: 0] >= Self.quarantineLimit { return .quarantineFull }
     let stored = try codec.encode(item.body, trainsDictionary: false)
     let statement = try connection.statement(
       """
@@ -28,79 +23,101 @@ extension Journal {
         original_transaction_id)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """)
-    statement.bind(1, item.reason).bind(2, item.isForeign ? 1 : 0).bind(3, item.source.rawValue)
-      .bind(4, item.notificationUUID?.description).bind(5, item.environment?.rawValue).bind(
-        6, item.bundleId
-      )
+    statement.bind(1, item.reason).bind(2, item.owner == .foreign ? 1 : 0)
+      .bind(3, item.source.rawValue)
+      .bind(4, item.notificationUUID?.description).bind(5, item.environment?.rawValue)
+      .bind(6, item.bundleId)
       .bind(7, item.notificationType).bind(8, item.signedDate).bind(9, item.receivedAt)
       .bind(10, item.bodySHA256).bind(11, stored.dictionary).bind(12, stored.bytes)
       .bind(13, item.originalTransactionId)
     try statement.run()
     let id = connection.lastRowId
     try RunningDigest.quarantine.add(id, connection)
-    if item.isForeign { foreignCount += 1 }
+    if item.owner != .ours { capped[item.owner, default: 0] += 1 }
     return .quarantined(id: id)
   }
 
-  /// A notification is stored once per UUID, or once per body if it has no UUID.
-  private func isQuarantined(
-    _ item: NewQuarantine, _ connection: SQLiteConnection
-  ) throws(StoreError) -> Bool {
-    let found: Bool?
-    if let uuid = item.notificationUUID {
-      found = try connection.statement("SELECT 1 FROM quarantine WHERE notification_uuid = ?")
-        .bind(1, uuid.description).first { _ in true }
-    } else {
-      found = try connection.statement(
-        "SELECT 1 FROM quarantine WHERE notification_uuid IS NULL AND body_sha256 = ?"
-      ).bind(1, item.bodySHA256).first { _ in true }
-    }
-    return found ?? false
-  }
+  /// The notifications that are compared at most: of one UUID, Apple has one content.
+  private static let comparedLimit = 16
 
-  /// Removes a notification from quarantine when it is journaled, also if Apple has signed it again
-  /// since.
-  func release(_ event: NewEvent, _ connection: SQLiteConnection) throws(StoreError) {
-    // Two searches of unique indexes; a notification without a UUID is recognized by its body.
+  /// The ids of stored notifications with this content: those of its UUID, and without a UUID those
+  /// with its body.
+  private func quarantined(
+    _ content: ComparedContent, _ connection: SQLiteConnection
+  ) throws(StoreError) -> [Int64] {
+    // Two searches of indexes.
     let found = try connection.statement(
       """
-      SELECT body_sha256, source, body, dictionary_id, id, is_foreign FROM quarantine
+      SELECT body_sha256, source, body, dictionary_id, id FROM quarantine
       WHERE notification_uuid = ?1 OR (notification_uuid IS NULL AND body_sha256 = ?2)
+      ORDER BY id DESC LIMIT \(Self.comparedLimit)
       """
-    ).bind(1, event.notificationUUID.description).bind(2, event.bodySHA256).all { row in
-      (id: row.int(4), isForeign: row.int(5) == 1, stored: StoredContent(row))
+    ).bind(1, content.notificationUUID?.description).bind(2, content.bodySHA256).all { row in
+      (id: row.int(4), stored: StoredContent(row))
     }
-    for item in found where try isSameNotification(item.stored, as: event) {
-      try remove(item.id, isForeign: item.isForeign, connection)
-    }
+    var ids: [Int64] = []
+    for item in found where try isSame(item.stored, as: content) { ids.append(item.id) }
+    return ids
   }
 
-  private func remove(
-    _ id: Int64, isForeign: Bool, _ connection: SQLiteConnection
+  /// Removes a notification from quarantine that is journaled.
+  func release(
+    _ content: ComparedContent, _ connection: SQLiteConnection
   ) throws(StoreError) {
-    try RunningDigest.quarantine.remove(id, connection)
-    try connection.statement("DELETE FROM quarantine WHERE id = ?").bind(1, id).run()
-    if isForeign { foreignCount -= 1 }
+    for id in try quarantined(content, connection) { try remove(id, connection) }
   }
 
-  /// Removes one notification.
-  ///
-  /// - Returns: whether there was one with this id.
-  /// - Throws: what SQLite reports. A fatal error ends the journal.
-  public func removeQuarantined(_ id: Int64) throws(StoreError) -> Bool {
-    try write { (connection) throws(StoreError) in
-      let isForeign = try connection.statement("SELECT is_foreign FROM quarantine WHERE id = ?")
-        .bind(1, id).first { $0.int(0) == 1 }
-      guard let isForeign else { return false }
-      try remove(id, isForeign: isForeign, connection)
-      return true
+  /// Returns whether there was one with this id.
+  @discardableResult
+  private func remove(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) -> Bool {
+    try RunningDigest.quarantine.remove(id, connection)
+    let owner = try connection.statement(
+      "DELETE FROM quarantine WHERE id = ? RETURNING \(Self.ownerColumn)"
+    ).bind(1, id).first { Self.owner($0.int(0)) }
+    if let owner, owner != .ours { capped[owner, default: 0] -= 1 }
+    return owner != nil
+  }
+
+  /// The owner as a number. A program without this distinction stored those without a name as
+  /// foreign.
+  private static let ownerColumn = """
+    CASE WHEN bundle_id IS NULL AND source <> 'v1' THEN 2 ELSE is_foreign END
+    """
+
+  private static func owner(_ number: Int64) -> NewQuarantine.Owner {
+    switch number {
+    case 1: .foreign
+    case 2: .unnamed
+    default: .ours
     }
   }
 
-  /// The number of other apps' notifications that were only counted.
+  /// How many are stored of each owner that is capped.
+  static func countCapped(
+    _ connection: SQLiteConnection
+  ) throws(StoreError) -> [NewQuarantine.Owner: Int] {
+    let counts = try connection.statement(
+      "SELECT \(ownerColumn) AS owner, count(*) FROM quarantine WHERE owner > 0 GROUP BY owner"
+    ).all { (owner($0.int(0)), Int($0.int(1))) }
+    return Dictionary(counts, uniquingKeysWith: +)
+  }
+
+  /// Removes notifications, in one SQL transaction.
+  ///
+  /// - Returns: how many of them were there.
+  /// - Throws: what SQLite reports. A fatal error ends the journal.
+  public func removeQuarantined(_ ids: [Int64]) throws(StoreError) -> Int {
+    try write { (connection) throws(StoreError) in
+      var count = 0
+      for id in ids where try remove(id, connection) { count += 1 }
+      return count
+    }
+  }
+
+  /// The number of notifications that were only counted.
   ///
   /// - Throws: the error that has ended the journal, or what SQLite reports.
-  public func foreignOverflow() throws(StoreError) -> Int64 {
+  public func quarantineOverflow() throws(StoreError) -> Int64 {
     try Meta(connection: connection()).int(.foreignOverflow) ?? 0
   }
 }
@@ -109,7 +126,7 @@ extension NewQuarantine {
   /// A genuine notification whose UUID was journaled first with other content.
   init(conflict event: NewEvent) {
     self.init(
-      reason: "conflict", isForeign: false, source: event.source,
+      reason: "conflict", owner: .ours, source: event.source,
       notificationUUID: event.notificationUUID, environment: event.environment,
       bundleId: event.bundleId, notificationType: event.notificationType,
       originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,

@@ -2,8 +2,8 @@ public import AppStore
 
 /// Counts notifications in quarantine.
 extension JournalReader {
-  /// The number of notifications in quarantine, and the number of other apps' notifications that
-  /// were only counted because the quarantine had reached `Journal.foreignLimit`.
+  /// The number of notifications in quarantine, and the number of those that were only counted
+  /// because the quarantine had reached `Journal.quarantineLimit`.
   ///
   /// - Throws: what SQLite reports.
   public func quarantineCounts() throws(StoreError) -> (stored: Int64, overflow: Int64) {

@@ -1,15 +1,46 @@
 public import AppStore
 
+/// Which notifications of the quarantine: nil stands for all.
+public struct QuarantineFilter: Sendable {
+  public var reason: String?
+  /// Of one app.
+  public var bundleId: String?
+
+  public init(reason: String? = nil, bundleId: String? = nil) {
+    (self.reason, self.bundleId) = (reason, bundleId)
+  }
+
+  fileprivate static let condition =
+    "(?3 IS NULL OR reason = ?3) AND (?4 IS NULL OR bundle_id = ?4)"
+}
+
 /// Reads notifications in quarantine.
 extension JournalReader {
   /// Up to `limit` notifications with a greater id, in order of id.
   ///
   /// - Throws: `StoreError.corrupt` when the file returns rows out of order, otherwise what SQLite
   ///   reports.
-  public func quarantined(after id: Int64 = 0, limit: Int) throws(StoreError) -> [StoredQuarantine]
-  {
-    try connection.statement(Self.quarantineSelect + "WHERE id > ? ORDER BY id LIMIT ?")
-      .bind(1, id).bind(2, Int64(limit)).all(quarantineRow).ascending(after: id) { $0.id }
+  public func quarantined(
+    after id: Int64 = 0, limit: Int, _ filter: QuarantineFilter = QuarantineFilter()
+  ) throws(StoreError) -> [StoredQuarantine] {
+    try connection.statement(
+      Self.quarantineSelect + "WHERE id > ?1 AND \(QuarantineFilter.condition) ORDER BY id LIMIT ?2"
+    ).bind(1, id).bind(2, Int64(limit)).bind(3, filter.reason).bind(4, filter.bundleId)
+      .all(quarantineRow).ascending(after: id) { $0.id }
+  }
+
+  /// The ids of up to `limit` notifications, as `quarantined(after:limit:_:)`.
+  ///
+  /// - Throws: as that function.
+  public func quarantinedIds(
+    after id: Int64, limit: Int, _ filter: QuarantineFilter
+  ) throws(StoreError) -> [Int64] {
+    try connection.statement(
+      """
+      SELECT id FROM quarantine WHERE id > ?1 AND \(QuarantineFilter.condition) ORDER BY id LIMIT ?2
+      """
+    ).bind(1, id).bind(2, Int64(limit)).bind(3, filter.reason).bind(4, filter.bundleId)
+      .all { $0.int(0) }.ascending(after: id) { $0 }
   }
 
   /// The notification with this id, or nil if there is none.

@@ -1,4 +1,5 @@
 import HTTPServer
+import JournalStore
 import LedgerEngine
 import Platform
 import StrictJSON
@@ -13,9 +14,9 @@ extension LedgerHandler {
     case .controlIngest: ingest(request, through: sender)
     case .controlProjection(let order): return manage(order, request, through: sender)
     case .controlAdmit, .controlDrop:
-      guard let id = Int64(admitted.id) else { return Problem.notFound }
+      guard let ids = Self.ids(request.body) else { return Problem.response(.malformed("ids")) }
       let isAdmission = admitted.route.name == .controlAdmit
-      if isAdmission { admitQuarantined(id, through: sender) } else { drop(id, through: sender) }
+      if isAdmission { admitQuarantined(ids, through: sender) } else { drop(ids, through: sender) }
     default: return Problem.notFound
     }
     return nil
@@ -98,26 +99,35 @@ extension LedgerHandler {
       ], status: 409)
   }
 
-  /// Ingests a quarantined notification again, under the current configuration.
-  private func admitQuarantined(_ id: Int64, through sender: ResponseSender) {
+  /// The ids in a body, one a line; nil if there are too many or one is no number.
+  private static func ids(_ body: [UInt8]) -> [Int64]? {
+    let lines = body.split(separator: 0x0A)
+    let ids = lines.compactMap { Int64(String(decoding: $0, as: UTF8.self)) }
+    return ids.count == lines.count && ids.count <= Quarantine.batchLimit ? ids : nil
+  }
+
+  /// Ingests quarantined notifications again, under the current configuration.
+  private func admitQuarantined(_ ids: [Int64], through sender: ResponseSender) {
     let (service, start) = (service, Clock.monotonicNanoseconds())
-    let admission = Quarantine.admit(
-      id, receiver: receiver, ledger: service.ledger, at: Clock.now()
-    ) { received, disposition in
-      sender.send(service.response(to: received, disposition, since: start))
-    }
-    switch admission {
-    case .submitted: break
-    case .absent: sender.send(Problem.notFound)
-    case .refused(let refusal): sender.send(Problem.response(refusal))
-    case .unreadable: sender.send(Problem.response(.unavailable("journal")))
+    do throws(StoreError) {
+      try Quarantine.admit(
+        ids, receiver: receiver, ledger: service.ledger, at: Clock.now(),
+        onDisposition: { service.record($0, $1) }
+      ) { dispositions in
+        service.record(batch: dispositions, since: start)
+        sender.send(.json([("outcomes", BatchReceive.json(dispositions))]))
+      }
+    } catch {
+      sender.send(Problem.response(.unavailable("journal")))
     }
   }
 
-  /// Deletes a quarantined notification.
-  private func drop(_ id: Int64, through sender: ResponseSender) {
-    service.ledger.dropQuarantined(id) { found in
-      sender.send(found ? .json([("outcome", .string("dropped"))]) : Problem.notFound)
+  /// Deletes quarantined notifications.
+  private func drop(_ ids: [Int64], through sender: ResponseSender) {
+    service.ledger.dropQuarantined(ids) { count in
+      sender.send(
+        count.map { .json([("dropped", .integer(Int64($0)))]) }
+          ?? Problem.response(.unavailable("journal")))
     }
   }
 }

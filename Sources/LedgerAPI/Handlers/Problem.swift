@@ -28,6 +28,13 @@ enum Problem {
     }
   }
 
+  /// The answer to a genuine notification that is not admitted, when quarantine is full.
+  static func notKept(_ code: String) -> HTTPResponse {
+    response(
+      422, code,
+      "The notification is genuine but not admitted. It is not stored: quarantine is full.")
+  }
+
   static func status(of refusal: Refusal) -> Int {
     switch refusal {
     case .malformed: 400

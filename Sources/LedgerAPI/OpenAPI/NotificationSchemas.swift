@@ -3,9 +3,12 @@ extension Schemas {
   static let journaled = Schema.object([
     (
       "outcome",
-      .oneOf(["accepted", "duplicate"], "The event is in the journal and synced to disk.")
+      .oneOf(
+        ["accepted", "duplicate", "conflict"],
+        "The event is in the journal and synced to disk. A conflict has the UUID of an event with "
+          + "other content; it is in quarantine.")
     ),
-    ("seq", .integer("Its position in the journal.")),
+    ("seq", .integer("The event's position in the journal.")),
   ])
 
   static let notificationV2 = Schema.open(

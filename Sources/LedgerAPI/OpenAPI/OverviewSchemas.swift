@@ -28,7 +28,7 @@ extension Schemas {
     ("count", .integer("The notifications that are stored in quarantine.")),
     (
       "only_counted",
-      .optional(.integer("The notifications of other apps past the cap, which are not stored."))
+      .optional(.integer("The notifications that are not stored, because quarantine was full."))
     ),
     (
       "by_reason",

@@ -36,7 +36,8 @@ extension Route {
           content: .problem),
         Reply(
           status: 422,
-          meaning: "The notification is genuine but not admitted; it is stored in quarantine.",
+          meaning: "The notification is genuine but not admitted; it is stored in quarantine "
+            + "unless that is full of other apps' notifications.",
           content: .problem), unavailable,
       ])
   ]
@@ -132,11 +133,11 @@ extension Route {
         .controlIngest, "POST", "/control/ingest", .local,
         "Journals the lines of an `ingest` command."),
       Route(
-        .controlAdmit, "POST", "/control/quarantine/{id}/admit", .local,
-        "Admits a quarantined notification."),
+        .controlAdmit, "POST", "/control/quarantine/admit", .local,
+        "Admits quarantined notifications."),
       Route(
-        .controlDrop, "POST", "/control/quarantine/{id}/drop", .local,
-        "Drops a quarantined notification."),
+        .controlDrop, "POST", "/control/quarantine/drop", .local,
+        "Drops quarantined notifications."),
     ]
     + ProjectionOrder.allCases.map { order in
       Route(

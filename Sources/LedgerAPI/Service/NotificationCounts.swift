@@ -26,7 +26,9 @@ public final class NotificationCounts: Sendable {
 
   private static let maximumApps = 1000
   private static let other = "other"
-  private static let outcomes = ["accepted", "duplicate", "conflict", "quarantined"]
+  private static let outcomes = [
+    "accepted", "duplicate", "conflict", "quarantined", "not_kept",
+  ]
   private static let environments = [other, "Production", "Sandbox"]
   private static let types = [other] + NotificationTypes.v2.union(NotificationTypes.v1).sorted()
   private static let typeNumbers = Dictionary(

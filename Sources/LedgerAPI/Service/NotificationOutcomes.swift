@@ -15,17 +15,15 @@ extension LedgerService {
     to received: Receiver.Received, _ disposition: Disposition, since start: Int64
   ) -> HTTPResponse {
     switch disposition {
-    case .accepted(let seq):
+    case .accepted(let seq), .duplicate(let seq), .conflict(let seq):
       record(received, disposition, seq: seq, since: start)
-      return Self.journaled("accepted", seq)
-    case .duplicate(let seq), .conflict(let seq):
-      record(received, disposition, seq: seq, since: start)
-      return Self.journaled("duplicate", seq)
+      return .json([("outcome", .string(disposition.name)), ("seq", .integer(seq))])
     case .quarantined, .quarantineFull:
       let refusal = received.refusal ?? .notAdmitted("quarantined")
       metrics.notifications.add(received, disposition)
-      record(refusal: refusal, received, since: start)
-      return Problem.response(refusal)
+      record(refusal: refusal, received, disposition, since: start)
+      return disposition == .quarantined
+        ? Problem.response(refusal) : Problem.notKept(refusal.code)
     // Neither happens to a request from the network, because it has no receive time of its own and
     // belongs to no run.
     case .receiveTimeBehind, .skipped: return Problem.response(.malformed("received_at_ms"))
@@ -36,10 +34,6 @@ extension LedgerService {
       record(refusal: .unavailable(code), received, since: start)
       return Problem.response(.unavailable(code))
     }
-  }
-
-  private static func journaled(_ outcome: String, _ seq: Int64) -> HTTPResponse {
-    .json([("outcome", .string(outcome)), ("seq", .integer(seq))])
   }
 
   private func record(
@@ -64,13 +58,19 @@ extension LedgerService {
 
   /// Counts and logs a notification that was refused.
   ///
-  /// - Parameter received: nil if it was not proven, because its content is then not reliable.
-  func record(refusal: Refusal, _ received: Receiver.Received?, since start: Int64) {
+  /// - Parameters:
+  ///   - received: nil if it was not proven, because its content is then not reliable.
+  ///   - disposition: what became of it, if that is more than being refused.
+  func record(
+    refusal: Refusal, _ received: Receiver.Received?, _ disposition: Disposition? = nil,
+    since start: Int64
+  ) {
     arrivals.record(.refused(refusal), nil, at: Clock.now())
     metrics.refusals.add(refusal.code)
     let microseconds = observe(since: start)
     let fields: [(String, JSONValue)] = [
-      ("outcome", .string(Disposition.refused(refusal).name)), ("reason", .string(refusal.code)),
+      ("outcome", .string((disposition ?? .refused(refusal)).name)),
+      ("reason", .string(refusal.code)),
     ]
     let end: [(String, JSONValue)] = [("took_us", .integer(microseconds))]
     if let received {

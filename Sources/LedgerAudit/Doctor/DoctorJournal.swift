@@ -59,7 +59,7 @@ extension Doctor {
     let sorted = sums.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
     let reasons = sorted.map { "\($0.value) \($0.key)" }
     let more =
-      counts.overflow > 0 ? ", and \(counts.overflow) of other apps that were only counted" : ""
+      counts.overflow > 0 ? ", and \(counts.overflow) that were only counted: it was full" : ""
     reportFinding(
       "quarantine", "\(counts.stored) stored: \(reasons.joined(separator: ", "))\(more)",
       next: "subledger quarantine list; correct the configuration and admit them, or drop them")

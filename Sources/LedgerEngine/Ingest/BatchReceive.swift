@@ -15,7 +15,8 @@ public enum BatchReceive {
       dispositions.map { disposition in
         switch disposition {
         case .accepted(let seq): .object([("accepted", .integer(seq))])
-        case .duplicate(let seq), .conflict(let seq): .object([("duplicate", .integer(seq))])
+        case .duplicate(let seq): .object([("duplicate", .integer(seq))])
+        case .conflict(let seq): .object([("conflict", .integer(seq))])
         case .refused(let refusal): .object([("refused", .string(refusal.code))])
         case .quarantined, .quarantineFull: .object([("refused", .string("quarantined"))])
         case .receiveTimeBehind: .object([("refused", .string(behindHead.code))])
@@ -34,6 +35,7 @@ public enum BatchReceive {
       case (.null, _): dispositions.append(.skipped)
       case (_, ("accepted", let value)?): dispositions.append(.accepted(seq: value.integer ?? 0))
       case (_, ("duplicate", let value)?): dispositions.append(.duplicate(seq: value.integer ?? 0))
+      case (_, ("conflict", let value)?): dispositions.append(.conflict(seq: value.integer ?? 0))
       case (_, ("refused", let value)?):
         dispositions.append(.refused(.malformed(value.string ?? "")))
       case (_, ("unavailable", let value)?):
@@ -80,6 +82,21 @@ public enum BatchReceive {
         if !skipsRefused { break }
       }
     }
+    submit(
+      submissions, of: dispositions, to: ledger, onDisposition: onDisposition,
+      completion: completion)
+  }
+
+  /// Submits those notifications of a batch that were received.
+  ///
+  /// - Parameter dispositions: what became of the whole batch so far.
+  static func submit(
+    _ submissions: [(index: Int, received: Receiver.Received)], of dispositions: [Disposition],
+    to ledger: Ledger,
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void,
+    completion: @escaping @Sendable ([Disposition]) -> Void
+  ) {
+    guard !submissions.isEmpty else { return completion(dispositions) }
     let collector = DispositionCollector(dispositions, waiting: submissions.count, completion)
     ledger.submit(
       submissions.map { index, received in
@@ -91,7 +108,6 @@ public enum BatchReceive {
           }
         )
       })
-    if submissions.isEmpty { completion(dispositions) }
   }
 
   /// Proves one line, without its line end.

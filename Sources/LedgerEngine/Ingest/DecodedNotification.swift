@@ -29,8 +29,8 @@ public struct DecodedNotification: Sendable {
   /// is signed on its own.
   ///
   /// - Parameter nested: the payloads of the JWS that `payload` nests.
-  /// - Throws: `Refusal.notAdmitted` if a part has another shape or is about another app,
-  ///   environment or customer, `Refusal.malformed` if an identifier contains NUL.
+  /// - Throws: `Refusal.notAdmitted` if a part has another shape, is about another app, environment
+  ///   or customer, or has an identifier with NUL.
   init(_ payload: NotificationPayload, _ nested: NestedPayloads) throws(Refusal) {
     try Self.requireAgreement(payload, nested)
     source = .v2
@@ -106,7 +106,7 @@ public struct DecodedNotification: Sendable {
     guard let identifier = original(nested.transaction) ?? original(nested.renewal) else {
       return nil
     }
-    guard !identifier.utf8.contains(0) else { throw .malformed("nul_in_identifier") }
+    guard !identifier.utf8.contains(0) else { throw Refusal(.nul) }
     // Apple's have 16 digits. A longer one fits no route and no page: a person has to look at it.
     guard identifier.utf8.count <= maximumIdentifier else {
       throw .notAdmitted("original_transaction_id")
@@ -145,6 +145,11 @@ public struct DecodedNotification: Sendable {
     }
     if let appTransaction = nested.appTransaction {
       try require(appTransaction, payload, environment: "receiptType")
+      // As of the notification itself: in the sandbox, the App Store names no app.
+      guard
+        payload.environment != .production
+          || appTransaction["appAppleId"]?.integer == payload.appAppleId
+      else { throw .notAdmitted("nested_app_apple_id") }
     }
   }
 

@@ -10,7 +10,7 @@ public enum Disposition: Sendable, Equatable {
   case conflict(seq: Int64)
   /// Genuine and not admitted: it is in quarantine (promise 2).
   case quarantined
-  /// Genuine and not admitted, and quarantine is full of other apps' notifications: this one was
+  /// Genuine and not admitted, and quarantine is full of what any developer can send: this one was
   /// only counted.
   case quarantineFull
   /// Its given receive time is before the head's; nothing was written.
@@ -28,7 +28,8 @@ public enum Disposition: Sendable, Equatable {
     case .accepted: "accepted"
     case .duplicate: "duplicate"
     case .conflict: "conflict"
-    case .quarantined, .quarantineFull, .refused(.notAdmitted): "quarantined"
+    case .quarantined, .refused(.notAdmitted): "quarantined"
+    case .quarantineFull: "not_kept"
     case .skipped: "skipped"
     case .receiveTimeBehind, .refused(.malformed), .refused(.untrusted): "refused"
     case .unavailable, .refused(.unavailable): "unavailable"

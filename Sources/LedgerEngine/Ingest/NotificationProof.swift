@@ -43,12 +43,10 @@ public final class NotificationProof {
   public func prove(_ signedPayload: ArraySlice<UInt8>, at now: Int64) throws(Refusal) -> ProvenJWS
   {
     let jws = try mapError(Self.malformed, try CompactJWS(parsing: signedPayload))
-    let document = try? JSONDocument(parsing: jws.payload, within: .unproven)
     do throws(ProofFailure) {
-      let date = document?.root["signedDate"]?.integer ?? now
-      let bodySHA256 = try prover.proveHashing(jws, at: date)
-      return ProvenJWS(
-        jws: jws, document: document ?? Self.document(of: jws), bodySHA256: bodySHA256)
+      var document: JSONDocument?
+      let proof = try prove(jws, dateMember: "signedDate", at: now, &document)
+      return ProvenJWS(jws: jws, document: document, bodySHA256: proof.bodySHA256())
     } catch {
       switch error {
       case .malformed(let code): throw .malformed(code)
@@ -59,9 +57,24 @@ public final class NotificationProof {
     }
   }
 
-  /// The payload of a proven JWS, however large; nil if it is not JSON.
-  private static func document(of jws: CompactJWS) -> JSONDocument? {
-    try? JSONDocument(parsing: jws.payload)
+  /// Proves a JWS as of the date that its payload claims.
+  ///
+  /// A payload that holds more than any of Apple's is only parsed once its signature is proven:
+  /// until then anyone may have written it.
+  ///
+  /// - Parameter document: becomes the payload; nil if it is not JSON.
+  @discardableResult
+  private func prove(
+    _ jws: CompactJWS, dateMember: String, at now: Int64, _ document: inout JSONDocument?
+  ) throws(ProofFailure) -> Prover.Proof {
+    document = try? JSONDocument(parsing: jws.payload, within: .unproven)
+    if let document {
+      return try prover.prove(jws, at: document.root[dateMember]?.integer ?? now)
+    }
+    let proof = try prover.prove(jws, at: nil)
+    document = try? JSONDocument(parsing: jws.payload)
+    try proof.requireValid(at: document?.root[dateMember]?.integer ?? now)
+    return proof
   }
 
   private static func malformed(_ failure: ProofFailure) -> Refusal { .malformed(failure.code) }
@@ -69,9 +82,8 @@ public final class NotificationProof {
   /// Decodes a proven payload, proves and decodes what is nested in it.
   ///
   /// - Parameter now: milliseconds since 1970, for nested JWS that claim no usable date.
-  /// - Throws: `Refusal.notAdmitted` if the payload has another shape, or its parts do not belong
-  ///   together; `Refusal.malformed` if an identifier contains NUL; `Refusal.untrusted` if a nested
-  ///   JWS is not proven.
+  /// - Throws: `Refusal.notAdmitted` if the payload has another shape, its parts do not belong
+  ///   together, or an identifier contains NUL; `Refusal.untrusted` if a nested JWS is not proven.
   public func notification(
     in proven: ProvenJWS, at now: Int64
   ) throws(Refusal) -> ProvenNotification {
@@ -95,12 +107,9 @@ public final class NotificationProof {
     _ text: ArraySlice<UInt8>?, dateMember: String, at now: Int64
   ) throws(Refusal) -> JSONElement? {
     guard let text else { return nil }
-    let document: JSONDocument?
+    var document: JSONDocument?
     do throws(ProofFailure) {
-      let jws = try CompactJWS(parsing: text)
-      let unproven = try? JSONDocument(parsing: jws.payload, within: .unproven)
-      try prover.prove(jws, at: unproven?.root[dateMember]?.integer ?? now)
-      document = unproven ?? Self.document(of: jws)
+      try prove(try CompactJWS(parsing: text), dateMember: dateMember, at: now, &document)
     } catch {
       throw .untrusted("nested_\(error.code)")
     }

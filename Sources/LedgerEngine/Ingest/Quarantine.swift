@@ -2,41 +2,38 @@ public import JournalStore
 
 /// Admits quarantined notifications after the configuration was corrected.
 public enum Quarantine {
-  /// What `admit` did with an item.
-  public enum Admission: Sendable {
-    /// Handed to the writer; `completion` will be called.
-    case submitted
-    /// Quarantine has no item of this id.
-    case absent
-    /// Refused again; it stays in quarantine.
-    case refused(Refusal)
-    /// The journal cannot be read.
-    case unreadable(StoreError)
-  }
+  /// The most notifications that are admitted or dropped at a time.
+  public static let batchLimit = 256
 
-  /// Receives a quarantined notification again. It leaves quarantine when it is journaled.
+  /// Receives quarantined notifications again. One leaves quarantine when the journal has it.
   ///
   /// - Parameters:
+  ///   - ids: at most `batchLimit`.
   ///   - now: our clock, milliseconds since 1970; becomes the receive time.
-  ///   - completion: called on the writer's thread once it is synced.
+  ///   - onDisposition: called for each that was received, on the writer's thread.
+  ///   - completion: called once, with what became of each id once that is synced: `skipped` for
+  ///     one that is not in quarantine, `refused` for one that stays there.
+  /// - Throws: what SQLite reports about the journal; nothing was submitted then.
   public static func admit(
-    _ id: Int64, receiver: Receiver, ledger: Ledger, at now: Int64,
-    completion: @escaping @Sendable (Receiver.Received, Disposition) -> Void
-  ) -> Admission {
-    let item: StoredQuarantine?
-    do throws(StoreError) {
-      item = try JournalReader.open(ledger.folder).quarantined(id: id)
-    } catch {
-      return .unreadable(error)
+    _ ids: [Int64], receiver: Receiver, ledger: Ledger, at now: Int64,
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in },
+    completion: @escaping @Sendable ([Disposition]) -> Void
+  ) throws(StoreError) {
+    let reader = try JournalReader.open(ledger.folder)
+    var dispositions = [Disposition](repeating: .skipped, count: ids.count)
+    var submissions: [(index: Int, received: Receiver.Received)] = []
+    for (index, id) in ids.enumerated() {
+      guard let item = try reader.quarantined(id: id) else { continue }
+      do throws(Refusal) {
+        let received = try receiver.readmit(item, at: now)
+        if let refusal = received.refusal { throw refusal }
+        submissions.append((index, received))
+      } catch {
+        dispositions[index] = .refused(error)
+      }
     }
-    guard let item else { return .absent }
-    do throws(Refusal) {
-      let received = try receiver.readmit(item, at: now)
-      if let refusal = received.refusal { return .refused(refusal) }
-      ledger.submit(received) { completion(received, $0) }
-      return .submitted
-    } catch {
-      return .refused(error)
-    }
+    BatchReceive.submit(
+      submissions, of: dispositions, to: ledger, onDisposition: onDisposition,
+      completion: completion)
   }
 }

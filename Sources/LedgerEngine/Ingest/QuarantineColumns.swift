@@ -18,9 +18,9 @@ public struct QuarantineColumns {
     let content = ["data", "appData", "summary", "externalPurchaseToken"]
       .compactMap { root?[$0] }.first
     notificationUUID = root?["notificationUUID"]?.string.flatMap { NotificationUUID($0) }
-    environment = content?["environment"]?.string.map(Environment.init(rawValue:))
-    bundleId = content?["bundleId"]?.string
-    notificationType = root?["notificationType"]?.string
+    environment = Self.text(content?["environment"]).map(Environment.init(rawValue:))
+    bundleId = Self.text(content?["bundleId"])
+    notificationType = Self.text(root?["notificationType"])
     originalTransactionId = QuarantinedStream.v2(root)
     signedDate = root?["signedDate"]?.integer
   }
@@ -28,11 +28,11 @@ public struct QuarantineColumns {
   /// Reads a V1 body, which has no date of its own.
   init(v1 root: JSONElement, _ body: V1Body) {
     notificationUUID = body.uuid
-    environment = root["environment"]?.string.map {
+    environment = Self.text(root["environment"]).map {
       V1Notification.environments[$0] ?? Environment(rawValue: $0)
     }
-    bundleId = root["bid"]?.string
-    notificationType = root["notification_type"]?.string
+    bundleId = Self.text(root["bid"])
+    notificationType = Self.text(root["notification_type"])
     originalTransactionId = QuarantinedStream.v1(root)
   }
 
@@ -62,6 +62,11 @@ public struct QuarantineColumns {
       guard let jws = try? CompactJWS(parsing: item.body[...]) else { return nil }
       self.init(v2: try? JSONDocument(parsing: jws.payload).root)
     }
+  }
+
+  /// A text without NUL, which SQL functions and tools may cut a text at.
+  private static func text(_ element: JSONElement?) -> String? {
+    element?.string.flatMap { $0.utf8.contains(0) ? nil : $0 }
   }
 
   /// The names of the columns of a row that differ from its body.

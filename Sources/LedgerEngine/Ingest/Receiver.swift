@@ -126,11 +126,16 @@ public final class Receiver {
   ) -> Received {
     let columns = QuarantineColumns(v2: proven.document?.root)
     let item = NewQuarantine(
-      reason: refusal.code, isForeign: columns.bundleId.map { apps[$0] == nil } ?? true,
+      reason: refusal.code, owner: owner(columns.bundleId),
       source: .v2, notificationUUID: columns.notificationUUID, environment: columns.environment,
       bundleId: columns.bundleId, notificationType: columns.notificationType,
       originalTransactionId: columns.originalTransactionId, signedDate: columns.signedDate,
       receivedAt: now, body: Array(proven.jws.text), bodySHA256: proven.bodySHA256)
     return Received(item, refusal: refusal)
+  }
+
+  private func owner(_ bundleId: String?) -> NewQuarantine.Owner {
+    guard let bundleId else { return .unnamed }
+    return apps[bundleId] == nil ? .foreign : .ours
   }
 }

@@ -70,7 +70,7 @@ extension Receiver {
     // If the body names no app, the secret did, and it is gone afterwards: so record the app now.
     let bundleId = columns.bundleId ?? (owners.count == 1 ? owners.first : nil)
     let item = NewQuarantine(
-      reason: refusal.code, isForeign: false, source: .v1,
+      reason: refusal.code, owner: .ours, source: .v1,
       notificationUUID: columns.notificationUUID, environment: columns.environment,
       bundleId: bundleId, notificationType: columns.notificationType,
       originalTransactionId: columns.originalTransactionId, signedDate: columns.signedDate,

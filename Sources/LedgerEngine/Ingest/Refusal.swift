@@ -23,10 +23,5 @@ public enum Refusal: Error, Sendable, Equatable {
   }
 
   /// Why a genuine payload cannot become an event.
-  init(_ fault: PayloadFault) {
-    switch fault {
-    case .shape(let code): self = .notAdmitted(code)
-    case .forbiddenCharacter: self = .malformed("nul_in_identifier")
-    }
-  }
+  init(_ fault: PayloadFault) { self = .notAdmitted(fault.code) }
 }

@@ -13,7 +13,7 @@ public struct V1Body {
 
   /// Makes the canonical form of a body whose secret was compared. The secret is not copied.
   public init(_ root: JSONElement) {
-    self.init(sorted: Self.sorted(root.value, without: ["password"]))
+    self.init(sorted: root.value.sorted(without: ["password"]))
   }
 
   private init(sorted: JSONValue) {
@@ -40,17 +40,5 @@ public struct V1Body {
   private static func without(_ names: Set<String>, _ value: JSONValue) -> JSONValue {
     guard case .object(let members) = value else { return value }
     return .object(members.filter { !names.contains($0.0) })
-  }
-
-  private static func sorted(_ value: JSONValue, without names: Set<String> = []) -> JSONValue {
-    switch value {
-    case .array(let values): .array(values.map { sorted($0) })
-    case .object(let members):
-      .object(
-        members.filter { !names.contains($0.0) }
-          .sorted { $0.0.utf8.lexicographicallyPrecedes($1.0.utf8) }
-          .map { ($0.0, sorted($0.1)) })
-    default: value
-    }
   }
 }

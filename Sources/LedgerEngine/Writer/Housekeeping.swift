@@ -1,9 +1,8 @@
 import JournalStore
 import Platform
 
-/// Work that the writer does after it has answered: it writes the counts of redeliveries, and fills
-/// in the original transaction id of notifications that were quarantined before the schema had that
-/// column.
+/// Work that the writer does after it has answered: it writes waiting counts, and fills in the
+/// original transaction id of notifications that are older than that column of quarantine.
 struct Housekeeping {
   /// Nanoseconds after which counts are written, if no append has written them along with events.
   private static let countDelay: Int64 = 1_000_000_000
@@ -38,18 +37,18 @@ struct Housekeeping {
   /// - Throws: what SQLite reports.
   mutating func perform(_ journal: Journal, _ reader: JournalReader) throws(StoreError) {
     if unnamedThrough > 0 { try nameQuarantined(journal, reader) }
-    guard journal.waitingRedeliveries > 0 else {
+    guard journal.waitingCounts > 0 else {
       oldestCountAt = nil
       return
     }
     let now = clock()
     let oldest = oldestCountAt ?? now
     oldestCountAt = oldest
-    guard journal.waitingRedeliveries >= Self.countLimit || now - oldest >= Self.countDelay
+    guard journal.waitingCounts >= Self.countLimit || now - oldest >= Self.countDelay
     else { return }
     // If the write fails, the next attempt waits for the whole delay.
     oldestCountAt = now
-    try journal.writeRedeliveries()
+    try journal.writeCounts()
     oldestCountAt = nil
   }
 

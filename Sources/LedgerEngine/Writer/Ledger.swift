@@ -91,11 +91,13 @@ public final class Ledger: Sendable {
     submit([(received, completion)])
   }
 
-  /// Removes a notification from quarantine.
+  /// Removes notifications from quarantine, in one SQL transaction.
   ///
-  /// - Parameter completion: gets whether there was one with this id.
-  public func dropQuarantined(_ id: Int64, completion: @escaping @Sendable (Bool) -> Void) {
-    if !jobs.enqueueBeyondCapacity(.drop(id, completion)) { completion(false) }
+  /// - Parameters:
+  ///   - ids: at most `Quarantine.batchLimit`.
+  ///   - completion: gets how many of them were there; nil if they could not be removed.
+  public func dropQuarantined(_ ids: [Int64], completion: @escaping @Sendable (Int?) -> Void) {
+    if !jobs.enqueueBeyondCapacity(.drop(ids, completion)) { completion(nil) }
   }
 
   /// What became of a command about projections.

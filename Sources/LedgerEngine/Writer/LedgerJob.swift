@@ -1,8 +1,8 @@
 /// What the writer is asked to do.
 package enum LedgerJob: Sendable {
   case submit(Ledger.Submitted)
-  /// Removes one notification from quarantine.
-  case drop(Int64, @Sendable (Bool) -> Void)
+  /// Removes notifications from quarantine.
+  case drop([Int64], @Sendable (Int?) -> Void)
   /// Makes the built projection live.
   case makeLive(retaining: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
   case rollBack(@Sendable (Ledger.ProjectionOutcome) -> Void)

@@ -113,9 +113,8 @@ package final class LedgerWriter {
     switch job {
     // Every turn of the writer ends with `evaluateDue`, which adopts durations.
     case .submit, .adoptDurations: break
-    case .drop(let id, let completion):
-      let isDropped = attempt { () throws(StoreError) in try journal.removeQuarantined(id) }
-      completion(isDropped ?? false)
+    case .drop(let ids, let completion):
+      completion(attempt { () throws(StoreError) in try journal.removeQuarantined(ids) })
     case .makeLive(let count, let completion): completion(projection.makeLive(retaining: count))
     case .rollBack(let completion): completion(projection.rollBack())
     case .prune(let count, let completion): completion(projection.prune(retaining: count))

@@ -37,54 +37,73 @@ public final class Prover {
     self.roots = certificates
   }
 
-  /// Proves that the App Store signed `jws`, with a chain valid at `milliseconds` since 1970.
-  ///
-  /// - Throws: `ProofFailure.malformed` or `.untrusted`; the payload must not be used then.
-  public func prove(_ jws: CompactJWS, at milliseconds: Int64) throws(ProofFailure) {
-    _ = try hashOfProven(jws, at: milliseconds)
+  /// What a proof found besides.
+  public struct Proof: ~Copyable {
+    /// After the signing input, which is nearly the whole text.
+    fileprivate let hash: SHA256
+    /// The rest of the text.
+    fileprivate let text: ArraySlice<UInt8>
+    /// The seconds since 1970 at which every certificate of the chain is valid.
+    fileprivate let window: ClosedRange<Int64>
+
+    /// SHA-256 of the whole text.
+    public func bodySHA256() -> [UInt8] {
+      var hash = hash.fork()
+      hash.update(text)
+      return hash.finish()
+    }
+
+    /// Requires that the chain is valid at `milliseconds` since 1970.
+    ///
+    /// - Throws: `ProofFailure.untrusted("chain_dates")`.
+    public func requireValid(at milliseconds: Int64) throws(ProofFailure) {
+      guard window.contains(Prover.floorSeconds(milliseconds)) else {
+        throw .untrusted("chain_dates")
+      }
+    }
   }
 
-  /// Like `prove`, and returns the SHA-256 of the whole text, nearly all of which the proof has
-  /// hashed already.
+  /// Proves that the App Store signed `jws`.
   ///
+  /// - Parameter milliseconds: since 1970, when the chain must be valid; nil for a date that is
+  ///   checked later by `Proof.requireValid`.
   /// - Throws: `ProofFailure.malformed` or `.untrusted`; the payload must not be used then.
-  public func proveHashing(
-    _ jws: CompactJWS, at milliseconds: Int64
-  ) throws(ProofFailure) -> [UInt8] {
-    var hash = try hashOfProven(jws, at: milliseconds)
-    hash.update(jws.text[jws.signingInput.endIndex...])
-    return hash.finish()
-  }
-
-  /// Proves the JWS and returns the hash state after its signing input.
-  private func hashOfProven(
-    _ jws: CompactJWS, at milliseconds: Int64
-  ) throws(ProofFailure) -> SHA256 {
-    let seconds = Self.floorSeconds(milliseconds)
+  @discardableResult
+  public func prove(
+    _ jws: CompactJWS, at milliseconds: Int64?
+  ) throws(ProofFailure) -> Proof {
+    let seconds = milliseconds.map(Self.floorSeconds)
     if let header = recall(jws.header) {
       chainHits += 1
-      guard header.chain.window.contains(seconds) else { throw .untrusted("chain_dates") }
-      return try require(header, jws)
+      try Self.require(seconds, in: header.chain.window)
+      return try prove(jws, header)
     }
     let header = ProvenHeader(jws.header, try chain(of: jws.header, at: seconds))
-    let hash = try require(header, jws)
+    let proof = try prove(jws, header)
     headers.insert(header, at: 0)
     if headers.count > Self.maximumHeaders { headers.removeLast() }
     known.moveToFront(header.chain)
-    return hash
+    return proof
   }
 
-  /// Verifies the signature and returns the hash state after the signing input.
-  private func require(
-    _ header: ProvenHeader, _ jws: CompactJWS
-  ) throws(ProofFailure) -> SHA256 {
+  private static func require(
+    _ seconds: Int64?, in window: ClosedRange<Int64>
+  ) throws(ProofFailure) {
+    if let seconds, !window.contains(seconds) { throw .untrusted("chain_dates") }
+  }
+
+  /// Verifies the signature by the leaf's key.
+  private func prove(
+    _ jws: CompactJWS, _ header: ProvenHeader
+  ) throws(ProofFailure) -> Proof {
     var hash = header.start.fork()
     hash.update(jws.signingInput[jws.header.endIndex...])
     var digest = hash.fork()
     guard header.chain.key.verifies(jws.signature, over: digest.finish()) else {
       throw .untrusted("signature")
     }
-    return hash
+    return Proof(
+      hash: hash, text: jws.text[jws.signingInput.endIndex...], window: header.chain.window)
   }
 
   /// The proven header with this text, moved to the front.
@@ -99,7 +118,7 @@ public final class Prover {
 
   /// The proven chain in a header that was not seen before.
   private func chain(
-    of segment: ArraySlice<UInt8>, at seconds: Int64
+    of segment: ArraySlice<UInt8>, at seconds: Int64?
   ) throws(ProofFailure) -> ProvenChain {
     var entries = try JWSHeader(parsing: segment).certificates
     guard max(entries[0].count, entries[1].count) <= Certificate.maximumTextBytes else {
@@ -109,7 +128,7 @@ public final class Prover {
     if entries[2].count > Certificate.maximumTextBytes { entries[2] = [] }
     if let chain = known.chain(of: entries) {
       chainHits += 1
-      guard chain.window.contains(seconds) else { throw .untrusted("chain_dates") }
+      try Self.require(seconds, in: chain.window)
       return chain
     }
     let digest = ChainMemory.digest(of: entries)
@@ -127,7 +146,7 @@ public final class Prover {
   }
 
   private func prove(
-    _ entries: [ArraySlice<UInt8>], at seconds: Int64
+    _ entries: [ArraySlice<UInt8>], at seconds: Int64?
   ) throws(ProofFailure) -> ProvenChain {
     let leaf = try Certificate(text: entries[0])
     let provenIntermediate = known.intermediate(entries[1])
@@ -148,7 +167,7 @@ public final class Prover {
   }
 
   /// Rounds down, for any number: the date is not proven yet and may be anything.
-  private static func floorSeconds(_ milliseconds: Int64) -> Int64 {
+  fileprivate static func floorSeconds(_ milliseconds: Int64) -> Int64 {
     milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
   }
 }

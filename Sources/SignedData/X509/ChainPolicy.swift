@@ -28,15 +28,17 @@ struct ChainPolicy {
     let window: ClosedRange<Int64>
   }
 
-  /// Proves the path leaf → intermediate → one of `roots`, all valid at `seconds` since 1970.
+  /// Proves the path leaf → intermediate → one of `roots`, all valid at one time.
   ///
-  /// - Parameter isIntermediateProven: the intermediate was in a path that is proven. Then a leaf
-  ///   that it did not sign costs one public-key operation instead of two.
+  /// - Parameters:
+  ///   - isIntermediateProven: the intermediate was in a path that is proven. Then a leaf that it
+  ///     did not sign costs one public-key operation instead of two.
+  ///   - seconds: the time, since 1970; nil for any.
   /// - Throws: `ProofFailure.untrusted` with the code of the first requirement that is not met;
   ///   `chain_dates` if the path may be proven at another date.
   mutating func prove(
     leaf: Certificate, intermediate: Certificate, isIntermediateProven: Bool,
-    roots: [Certificate], at seconds: Int64
+    roots: [Certificate], at seconds: Int64?
   ) throws(ProofFailure) -> Path {
     try Self.require(leaf)
     try Self.require(intermediate)
@@ -48,13 +50,13 @@ struct ChainPolicy {
         if failure != .untrusted("chain_dates") { failure = .untrusted("certificate_dates") }
         continue
       }
-      guard window.contains(seconds) else {
+      if let seconds, !window.contains(seconds) {
         failure = .untrusted("chain_dates")
         continue
       }
       // For OpenSSL the last second is no longer valid (X509_cmp_time(3)). By RFC 5280 it is, and
       // the prover, which uses the window alone for a known chain, must give the same result.
-      let moment = min(seconds, window.upperBound - 1)
+      let moment = min(seconds ?? .max, window.upperBound - 1)
       if !isIntermediateProven || leaf.isSigned(by: intermediate),
         isPath(leaf, intermediate, root, moment)
       {
@@ -110,8 +112,8 @@ struct ChainPolicy {
     guard certificate.carriesMarker(intermediateMarker) else {
       throw .untrusted("intermediate_marker")
     }
-    // Else a leaf could sign another leaf. `X509_STRICT` of the Python library also requires that
-    // the extension is critical.
+    // Else a leaf could sign another leaf. That the extension is critical is required by RFC 5280
+    // section 4.2.1.9 of every authority.
     guard let constraints = certificate.basicConstraints, constraints.isAuthority,
       constraints.isCritical
     else { throw .untrusted("intermediate_authority") }

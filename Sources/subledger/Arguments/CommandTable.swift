@@ -89,10 +89,11 @@ enum CommandTable {
     Command(
       name: "quarantine",
       summary: "Lists, admits or drops notifications that were genuine and not admitted.",
-      details: "'admit ID' ingests one again, after the configuration was corrected. 'drop ID' "
-        + "removes one for good.",
+      details: "'admit' ingests them again, after the configuration was corrected. 'drop' removes "
+        + "them for good. With --app or --reason instead of an ID, both are done with all that "
+        + "match. Works while a daemon runs.",
       usage: "list | admit ID | drop ID",
-      flags: [.init("--limit", "N", "list at most N (100)"), .json],
+      flags: QuarantineCommand.flags,
       operands: ["list", "admit", "drop"], example: "subledger quarantine list",
       action: QuarantineCommand.run),
     Command(

@@ -244,7 +244,11 @@ import Testing
     let connection = try SQLiteConnection.open(installation.journal.path, .write)
     try connection.execute(
       """
-      DROP TABLE redelivery; DROP INDEX quarantine_stream;
+      DROP TABLE redelivery; DROP INDEX quarantine_stream; DROP INDEX quarantine_app;
+      DROP INDEX quarantine_uuid;
+      CREATE UNIQUE INDEX quarantine_uuid ON quarantine (notification_uuid)
+      WHERE notification_uuid IS NOT NULL;
+      CREATE INDEX quarantine_foreign ON quarantine (is_foreign) WHERE is_foreign = 1;
       ALTER TABLE quarantine DROP COLUMN original_transaction_id;
       DELETE FROM migration WHERE number > 1; PRAGMA user_version = 1
       """)

@@ -34,13 +34,41 @@ import Testing
 
   private func expect(
     _ finished: CommandResult, lines: Int64, accepted: Int64, duplicates: Int64 = 0, refused: Int64,
-    location: SourceLocation = #_sourceLocation
+    conflicts: Int64 = 0, location: SourceLocation = #_sourceLocation
   ) throws {
     let counts = try #require(try finished.lines().last, "\(finished)", sourceLocation: location)
     #expect(
       counts.value.text == "{\"lines\":\(lines),\"accepted\":\(accepted),"
-        + "\"duplicates\":\(duplicates),\"refused\":\(refused)}", sourceLocation: location)
+        + "\"duplicates\":\(duplicates),\"refused\":\(refused),\"conflicts\":\(conflicts)}",
+      sourceLocation: location)
     #expect(finished.code == (refused == 0 ? 0 : 1), sourceLocation: location)
+  }
+
+  @Test(arguments: [false, true])
+  func `ingest reports a conflict, which is kept once and leaves quarantine when it is dropped`(
+    besideDaemon: Bool
+  ) throws {
+    let installation = try Installation()
+    let daemon = besideDaemon ? try installation.start() : nil
+    let other = Sample.notification(1).setting("subtype", .string("RESUBSCRIBE"))
+    let file = try installation.file(
+      "lines", try good(1...2, installation) + [installation.sign(other)])
+    try expect(
+      try installation.run("ingest", file, "--json"), lines: 3, accepted: 2, refused: 0,
+      conflicts: 1)
+    let again = try installation.run("ingest", file, "--json")
+    try expect(again, lines: 3, accepted: 0, duplicates: 2, refused: 0, conflicts: 1)
+    let text = try installation.run("ingest", file)
+    #expect(text.output.contains("quarantine list --reason conflict"), "\(text)")
+    let items = try installation.run("quarantine", "list", "--reason", "conflict", "--json").lines()
+    let id = try #require(items.first?["id"]?.integer)
+    #expect(items.count == 1)
+    let refused = try installation.run("quarantine", "admit", "\(id)")
+    #expect(refused.code == 1 && refused.errors.contains("quarantine drop \(id)"), "\(refused)")
+    #expect(try installation.run("quarantine", "drop", "\(id)").code == 0)
+    #expect(try installation.run("quarantine", "list", "--json").lines().isEmpty)
+    if let daemon { #expect(try daemon.stop().code == 0) }
+    #expect(try installation.verify().code == 0)
   }
 
   @Test(arguments: Bad.allCases, [false, true])

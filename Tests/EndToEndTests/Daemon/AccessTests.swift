@@ -129,8 +129,8 @@ import Testing
       }
     }
     for path in [
-      "/control/ingest", "/control/adopt", "/control/quarantine/1/admit",
-      "/control/quarantine/1/drop", "/v1/quarantine/1", "/v1", "/",
+      "/control/ingest", "/control/adopt", "/control/quarantine/admit",
+      "/control/quarantine/drop", "/v1/quarantine/1", "/v1", "/",
     ] {
       for method in ["POST", "DELETE", "GET"] {
         #expect(daemon.client().ask(method, path, token)?.status == 404, "\(method) \(path)")

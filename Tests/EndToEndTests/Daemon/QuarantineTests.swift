@@ -1,4 +1,5 @@
 import Foundation
+import JournalStore
 import StrictJSON
 import Support
 import Testing
@@ -73,10 +74,96 @@ import Testing
     #expect(try list(installation).count == 2)
     #expect(daemon.client().post(body)?.status == 200)
     #expect(try installation.events().count == 1)
-    // Its nested JWS are signed again too, which is other content: the stored one stays in
-    // quarantine until it is dropped.
-    #expect(try list(installation).count == 2)
+    // It was signed again, with its nested JWS: it is the same, and the stored one is no longer
+    // needed.
+    #expect(try list(installation).count == 1)
     #expect(try daemon.stop().code == 0)
     #expect(try installation.verify().code == 0)
+  }
+
+  private func foreign(_ installation: Installation, _ numbers: Range<Int>) throws -> [[UInt8]] {
+    try numbers.map {
+      try installation.sign(Sample.notification($0, bundleId: "com.example.other"))
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `all notifications of an app or with a reason are admitted or dropped at once`(
+    besideDaemon: Bool
+  ) throws {
+    let installation = try Installation()
+    let strangers = try (0..<5).map {
+      try installation.sign(Sample.notification(900 + $0, bundleId: "com.example.stranger"))
+    }
+    let file = try installation.file("foreign", try foreign(installation, 0..<600) + strangers)
+    #expect(try installation.run("ingest", "--skip-bad", file).code == 1)
+    try installation.configure(apps: [
+      Installation.app(), Installation.app("com.example.other", id: 1),
+    ])
+    let refused = try installation.run(
+      "quarantine", "admit", "--app", "com.example.other", "--json")
+    #expect(refused.code == 1, "\(refused)")
+    #expect(
+      try refused.lines().first?.value.text
+        == #"{"admitted":0,"duplicates":0,"conflicts":0,"refused":600}"#)
+    try installation.configure(apps: [
+      Installation.app(), Installation.app("com.example.other"),
+    ])
+    let daemon = besideDaemon ? try installation.start() : nil
+    let nothing = try installation.run("quarantine", "admit", "--app", "com.example.absent")
+    #expect(nothing.code == 0 && nothing.output.hasPrefix("0 admitted"), "\(nothing)")
+    let admitted = try installation.run("quarantine", "admit", "--app", "com.example.other")
+    #expect(admitted.code == 0 && admitted.output.hasPrefix("600 admitted"), "\(admitted)")
+    #expect(try list(installation).count == 5)
+    let dropped = try installation.run("quarantine", "drop", "--reason", "other_app", "--json")
+    #expect(try dropped.lines().first?["dropped"]?.integer == 5, "\(dropped)")
+    #expect(try list(installation).isEmpty)
+    #expect(try installation.events().count == 600)
+    for wrong in [["admit"], ["drop"], ["drop", "1", "--app", "a"], ["admit", "1", "2"]] {
+      let finished = try installation.launch(["quarantine"] + wrong).finish()
+      #expect(finished.code == 2, "\(wrong): \(finished)")
+    }
+    if let daemon { #expect(try daemon.stop().code == 0) }
+    #expect(try installation.verify().code == 0)
+  }
+
+  /// Any developer can send as many as he likes.
+  @Test func `past the limit of other apps' notifications the answer does not claim to keep one`()
+    throws
+  {
+    let installation = try Installation()
+    let file = try installation.file(
+      "foreign", try foreign(installation, 0..<Journal.quarantineLimit - 1))
+    #expect(try installation.run("ingest", "--skip-bad", file).code == 1)
+    let daemon = try installation.start()
+    let bodies = try foreign(
+      installation, Journal.quarantineLimit..<Journal.quarantineLimit + 2)
+    let details = bodies.map { daemon.client().post($0)?.json?["detail"]?.string ?? "" }
+    #expect(details[0].contains("it is stored in quarantine"), "\(details)")
+    #expect(details[1].contains("It is not stored"), "\(details)")
+    // One that is stored already is stored still.
+    let again = daemon.client().post(bodies[0])
+    #expect(again?.status == 422 && again?.json?["detail"]?.string == details[0])
+    // Replays cost no commit: the -wal does not grow.
+    let wal = installation.journal.path + "-wal"
+    func size() throws -> Int { try Data(contentsOf: URL(filePath: wal)).count }
+    try daemon.command.wait(20, "the count to be written") { try overflow(installation) == 1 }
+    let before = try size()
+    for body in bodies { #expect(daemon.client().post(body)?.status == 422) }
+    #expect(try size() == before)
+    // What names no app has a limit of its own, and so has what is ours.
+    let unnamed = try installation.sign(Sample.notification(1).setting("data.bundleId", nil))
+    let ours = try installation.sign(Sample.notification(2).setting("data.environment", nil))
+    for body in [unnamed, ours] {
+      let answer = daemon.client().post(body)
+      #expect(answer?.json?["detail"]?.string == details[0], "\(answer?.text ?? "")")
+    }
+    #expect(daemon.client().post(try installation.sign(Sample.notification(3)))?.status == 200)
+    #expect(try daemon.stop().code == 0)
+    #expect(try overflow(installation) == 2)
+  }
+
+  private func overflow(_ installation: Installation) throws -> Int64 {
+    try JournalReader.open(DataFolder(path: installation.data.path)).quarantineCounts().overflow
   }
 }

@@ -143,15 +143,18 @@ public final class TestLedger {
 
   /// Ingests a quarantined notification again.
   public func admit(_ id: Int64, at now: Int64) -> Answer {
-    let done = BoundedQueue<Disposition>(capacity: 1)
-    let admission = Quarantine.admit(id, receiver: receiver, ledger: ledger, at: now) {
-      _ = done.enqueue($1)
+    let done = BoundedQueue<[Disposition]>(capacity: 1)
+    do {
+      try Quarantine.admit([id], receiver: receiver, ledger: ledger, at: now) {
+        _ = done.enqueue($0)
+      }
+    } catch {
+      return .other("\(error)")
     }
-    switch admission {
-    case .submitted: return Self.answer(done.dequeueAll()?.first, nil)
+    switch done.dequeueAll()?.first?.first {
     case .refused(let refusal): return .quarantined(refusal.code)
-    case .absent: return .other("absent")
-    case .unreadable(let error): return .other("\(error)")
+    case .skipped: return .other("absent")
+    case let disposition: return Self.answer(disposition, nil)
     }
   }
 

@@ -7,31 +7,46 @@ import Observability
 import Platform
 import StrictJSON
 
-/// `quarantine`: lists what was genuine and not admitted; admits or drops one notification.
+/// `quarantine`: lists what was genuine and not admitted; admits or drops it.
 enum QuarantineCommand {
+  static let flags: [Command.Flag] = [
+    .init("--app", "ID", "only notifications of the app with this bundle id"),
+    .init("--reason", "CODE", "only notifications that were not admitted for this reason"),
+    .init("--limit", "N", "list at most N (100)"), .json,
+  ]
+
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let filter = QuarantineFilter(
+      reason: arguments.values["--reason"], bundleId: arguments.values["--app"])
+    let hasFilter = filter.reason != nil || filter.bundleId != nil
     switch (arguments.operands.first, arguments.operands.count) {
-    case ("list", 1): return try list(arguments)
+    case ("list", 1): return try list(filter, arguments)
+    case ("admit", 1) where hasFilter: return try admit(.matching(filter), arguments)
+    case ("drop", 1) where hasFilter: return try drop(.matching(filter), arguments)
     case ("admit", 2), ("drop", 2):
       guard let id = Int64(arguments.operands[1]) else {
         throw .usage("ID is a number that 'quarantine list' prints")
       }
-      return try arguments.operands[0] == "admit" ? admit(id, arguments) : drop(id, arguments)
-    default: throw .usage("missing argument: list, admit ID or drop ID")
+      guard !hasFilter else { throw .usage("give either an ID, or --app and --reason") }
+      return try arguments.operands[0] == "admit"
+        ? admit(.one(id), arguments) : drop(.one(id), arguments)
+    default: throw .usage("missing argument: list, or admit or drop with ID, --app or --reason")
     }
   }
 
-  private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func list(
+    _ filter: QuarantineFilter, _ arguments: Arguments
+  ) throws(CommandError) -> ExitCode {
     let limit = Int(try arguments.number("--limit", 1...1_000_000) ?? 100)
     let folder = arguments.folder(try arguments.configuration())
     let (items, counts) = try mapError(CommandError.store) { () throws(StoreError) in
       let journal = try JournalReader.open(folder)
-      return (try journal.quarantined(limit: limit), try journal.quarantineCounts())
+      return (try journal.quarantined(limit: limit, filter), try journal.quarantineCounts())
     }
     for item in items { Terminal.print(json(item), or: VisibleText.of(text(item)), arguments) }
     if !arguments.has("--json") {
       Terminal.print(
-        "\(counts.stored) in quarantine; \(counts.overflow) of other apps were counted, not stored")
+        "\(counts.stored) in quarantine; \(counts.overflow) more were only counted: it was full")
     }
     return .good
   }
@@ -57,65 +72,139 @@ enum QuarantineCommand {
 
   // MARK: Admit and drop: by the daemon if one runs, else by this process
 
-  private static func admit(_ id: Int64, _ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let configuration = try arguments.configuration()
-    let folder = try arguments.journalFolder()
-    if let daemon = ControlClient(folder) {
-      return try report(daemon.post("/control/quarantine/\(id)/admit"), id)
-    }
-    let ledger = try StandaloneLedger.start(folder, configuration)
-    defer { ledger.stop() }
-    let receiver = try StandaloneLedger.receiver(configuration)
-    let done = BoundedQueue<Disposition>(capacity: 1)
-    let admission = Quarantine.admit(id, receiver: receiver, ledger: ledger, at: Clock.now()) {
-      _ = done.enqueue($1)
-    }
-    switch admission {
-    case .absent: throw absent(id)
-    case .refused(let refusal): throw .findings("refused again: \(refusal.code)")
-    case .unreadable(let error): throw .store(error)
-    case .submitted: break
-    }
-    switch done.dequeueAll()?.first {
-    case .accepted(let seq), .duplicate(let seq):
-      Terminal.print("\(id) is in the journal: seq \(seq)")
-    case .conflict:
-      throw .findings("the journal has another notification with its uuid; it stays in quarantine")
-    default: throw .unavailable("the journal could not be written; try again")
-    }
-    return .good
+  fileprivate enum Chosen {
+    case one(Int64)
+    case matching(QuarantineFilter)
   }
 
-  private static func drop(_ id: Int64, _ arguments: Arguments) throws(CommandError) -> ExitCode {
+  private static func admit(
+    _ chosen: Chosen, _ arguments: Arguments
+  ) throws(CommandError) -> ExitCode {
     let configuration = try arguments.configuration()
-    let folder = try arguments.journalFolder()
-    if let daemon = ControlClient(folder) {
-      return try report(daemon.post("/control/quarantine/\(id)/drop"), id)
+    var report = AdmissionReport()
+    let isStopped = try forEachBatch(chosen, "quarantine admit", arguments) {
+      (ids, writer) throws(CommandError) in
+      try report.add(try writer.admit(ids, configuration))
     }
-    let ledger = try StandaloneLedger.start(folder, configuration)
-    defer { ledger.stop() }
-    let done = BoundedQueue<Bool>(capacity: 1)
-    ledger.dropQuarantined(id) { _ = done.enqueue($0) }
-    guard done.dequeueAll()?.first == true else { throw absent(id) }
-    Terminal.print("\(id) is dropped")
-    return .good
+    if case .one(let id) = chosen { try report.requireAdmitted(id) }
+    Terminal.print(report.json, or: report.text(of: chosen.id), arguments)
+    if isStopped { return .unavailable }
+    return report.refused.isEmpty && report.conflicts == 0 ? .good : .findings
   }
 
-  private static func absent(_ id: Int64) -> CommandError {
+  private static func drop(
+    _ chosen: Chosen, _ arguments: Arguments
+  ) throws(CommandError) -> ExitCode {
+    var count = 0
+    let isStopped = try forEachBatch(chosen, "quarantine drop", arguments) {
+      (ids, writer) throws(CommandError) in
+      count += try writer.drop(ids)
+    }
+    if let id = chosen.id, count == 0 { throw absent(id) }
+    Terminal.print(
+      .object([("dropped", .integer(Int64(count)))]),
+      or: chosen.id.map { "\($0) is dropped" } ?? "\(count) dropped", arguments)
+    return isStopped ? .unavailable : .good
+  }
+
+  /// Calls `body` with the chosen ids, some at a time, until ^C.
+  ///
+  /// - Returns: whether it was stopped.
+  private static func forEachBatch(
+    _ chosen: Chosen, _ task: String, _ arguments: Arguments,
+    _ body: ([Int64], QuarantineWriter) throws(CommandError) -> Void
+  ) throws(CommandError) -> Bool {
+    let folder = try arguments.journalFolder()
+    let writer = try QuarantineWriter(folder, try arguments.configuration())
+    defer { writer.stop() }
+    guard case .matching(let filter) = chosen else {
+      if let id = chosen.id { try body([id], writer) }
+      return false
+    }
+    let interruption = Interruption()
+    interruption.start()
+    let progress = ProgressReporter(task)
+    var (last, count): (Int64, Int64) = (0, 0)
+    while !interruption.isRequested {
+      let ids = try mapError(CommandError.store) { () throws(StoreError) in
+        try JournalReader.open(folder)
+          .quarantinedIds(after: last, limit: Quarantine.batchLimit, filter)
+      }
+      guard let greatest = ids.last else { return false }
+      try body(ids, writer)
+      (last, count) = (greatest, count + Int64(ids.count))
+      progress.show(count, of: nil)
+    }
+    return true
+  }
+
+  fileprivate static func absent(_ id: Int64) -> CommandError {
     .findings("there is no \(id) in quarantine; see: subledger quarantine list")
   }
+}
 
-  private static func report(
-    _ answer: (status: Int, body: JSONElement), _ id: Int64
-  ) throws(CommandError) -> ExitCode {
-    switch answer.status {
-    case 200:
-      let seq = answer.body["seq"]?.integer.map { ": seq \($0)" } ?? ""
-      Terminal.print("\(id) is \(answer.body["outcome"]?.string ?? "done")\(seq)")
-      return .good
-    case 404: throw absent(id)
-    case 503: throw .unavailable("the daemon could not do it; try again")
-    default: throw .findings("refused again: \(answer.body["code"]?.string ?? "unknown")")
+extension QuarantineCommand.Chosen {
+  /// The id, if one was given.
+  fileprivate var id: Int64? {
+    if case .one(let id) = self { id } else { nil }
+  }
+}
+
+/// What became of the notifications that were to be admitted.
+private struct AdmissionReport {
+  private(set) var accepted: [Int64] = []
+  private(set) var duplicates: [Int64] = []
+  private(set) var conflicts = 0
+  /// The number of those that were refused again, by code.
+  private(set) var refused: [String: Int] = [:]
+
+  mutating func add(_ dispositions: [Disposition]) throws(CommandError) {
+    for disposition in dispositions {
+      switch disposition {
+      case .accepted(let seq): accepted.append(seq)
+      case .duplicate(let seq): duplicates.append(seq)
+      case .conflict: conflicts += 1
+      case .refused(let refusal): refused[refusal.code, default: 0] += 1
+      case .unavailable:
+        throw .unavailable(
+          "the journal could not be written; \(accepted.count) were admitted, try again")
+      // Another command was faster.
+      case .skipped, .quarantined, .quarantineFull, .receiveTimeBehind: break
+      }
     }
+  }
+
+  /// - Throws: why the one notification is not in the journal.
+  func requireAdmitted(_ id: Int64) throws(CommandError) {
+    if let code = refused.keys.first { throw .findings("refused again: \(code)") }
+    guard conflicts == 0 else {
+      throw .findings(
+        "the journal has other content under its uuid and keeps that; compare the two, then: "
+          + "subledger quarantine drop \(id)")
+    }
+    guard !(accepted + duplicates).isEmpty else { throw QuarantineCommand.absent(id) }
+  }
+
+  var json: JSONValue {
+    .object([
+      ("admitted", .integer(Int64(accepted.count))),
+      ("duplicates", .integer(Int64(duplicates.count))),
+      ("conflicts", .integer(Int64(conflicts))),
+      ("refused", .integer(Int64(refused.values.reduce(0, +)))),
+    ])
+  }
+
+  /// - Parameter id: of the only one; nil of several.
+  func text(of id: Int64?) -> String {
+    if let id, let seq = (accepted + duplicates).first {
+      return "\(id) is in the journal: seq \(seq)"
+    }
+    var parts = ["\(accepted.count) admitted"]
+    if !duplicates.isEmpty { parts.append("\(duplicates.count) were already in the journal") }
+    if conflicts > 0 { parts.append("\(conflicts) conflict with the journal and stay") }
+    for (code, count) in refused.sorted(by: { $0.key < $1.key }) {
+      parts.append("\(count) refused again: \(code)")
+    }
+    return parts.joined(separator: "; ")
   }
 }

@@ -11,6 +11,8 @@ enum IngestCommand {
     var lines = 0
     var accepted = 0
     var duplicates = 0
+    /// Lines with a UUID that the journal has with other content; they are in quarantine.
+    var conflicts = 0
     var refused = 0
     /// The number in the file of the first line that was refused, and its code.
     var firstRefused: (line: Int, code: String)?
@@ -122,7 +124,8 @@ enum IngestCommand {
       counts.lines += 1
       switch outcome {
       case .accepted: counts.accepted += 1
-      case .duplicate, .conflict: counts.duplicates += 1
+      case .duplicate: counts.duplicates += 1
+      case .conflict: counts.conflicts += 1
       case .refused(let refusal):
         counts.refused += 1
         counts.firstRefused = counts.firstRefused ?? (number, refusal.code)
@@ -170,11 +173,17 @@ enum IngestCommand {
           ("lines", .integer(Int64(counts.lines))), ("accepted", .integer(Int64(counts.accepted))),
           ("duplicates", .integer(Int64(counts.duplicates))),
           ("refused", .integer(Int64(counts.refused))),
+          ("conflicts", .integer(Int64(counts.conflicts))),
         ]))
     } else {
       Terminal.print(
         "\(counts.lines) lines: \(counts.accepted) accepted, \(counts.duplicates) duplicates, "
           + "\(counts.refused) refused")
+      if counts.conflicts > 0 {
+        Terminal.print(
+          "\(counts.conflicts) lines have the UUID of an event with other content; they are in "
+            + "quarantine: subledger quarantine list --reason conflict")
+      }
     }
   }
 }
