@@ -20,7 +20,7 @@ HOSTILE ?= 100000
 SIMULATIONS ?= 30000
 IMAGES ?= 42000
 DAMAGES ?= 500
-# A browser for the console's tests and screenshots; Python for the OpenAPI tools.
+# A browser for the console's tests and screenshots; Python for the OpenAPI tools and Apple's library.
 BROWSER  ?= chromium
 CONSOLE_PACKAGES = chromium fonts-dejavu-core
 PICTURE_PACKAGES = fonts-inter pngquant
@@ -36,8 +36,8 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps build run changed-rule test laws simulation storm trial test-console \
-  test-contract screenshots tamper metrics test-tls disk damage torture hostile fuzz check bench-build \
-  bench bench-large siege sanitize mutants install format clean
+  test-contract differential screenshots tamper metrics test-tls disk damage torture hostile fuzz \
+  check bench-build bench bench-large siege sanitize mutants install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -90,6 +90,10 @@ test-console: build ## Tests the console in headless Chromium and validates /ope
 test-contract: build ## Fuzzes the daemon against its OpenAPI document
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/contract $(BINARY)
+
+differential: build ## Compares verdicts with Apple's Python library on 300 notifications
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
+	.ci/differential $(BINARY)
 
 screenshots: build ## Takes the README's screenshots of the console
 	@$(MAKE) --no-print-directory deps \
