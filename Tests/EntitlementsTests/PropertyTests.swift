@@ -122,4 +122,27 @@ import Testing
       return nil
     }
   }
+
+  /// Promise 8: a seat that was assigned gives access like a purchase, and dates alone end it. An
+  /// unknown value neither gives nor ends access.
+  @Test func `ownership, offer type and revocation type change no answer`() {
+    Property().holds("the kinds of a transaction") { events, chance in
+      var others = events
+      for event in others.indices {
+        for index in others[event].transactions.indices {
+          RandomHistory.setKinds(&others[event].transactions[index], &chance)
+        }
+      }
+      let (state, other) = (folded(events), folded(others))
+      var second = PlainRow(events: others, t: 0)
+      for time in RandomHistory.clocks(events, &chance, count: 5) {
+        second.t = time
+        let rows = [Entitlement(state, at: time)?.summary, Entitlement(other, at: time)?.summary]
+        if rows[0] != rows[1] || rows[1] != second.summary {
+          return "at \(time)\n\(rows.map { $0 ?? "none" })\nplain \(second.summary ?? "none")"
+        }
+      }
+      return nil
+    }
+  }
 }

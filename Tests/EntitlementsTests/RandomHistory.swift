@@ -76,8 +76,18 @@ enum RandomHistory {
         ? time(&chance) : transaction.purchaseDate + chance.pick([7, 14, 28]) * TestDate.day
     }
     if chance.once(in: 4) { transaction.revocationDate = time(&chance) }
+    setKinds(&transaction, &chance)
     if chance.once(in: 6) { transaction.billingPlanType = "MONTHLY" }
     return transaction
+  }
+
+  /// Sets ownership, offer type and revocation type: values of Apple, and unknown ones.
+  static func setKinds(_ transaction: inout Transaction, _ chance: inout SplitMix64) {
+    transaction.inAppOwnershipType =
+      chance.pick([nil, "PURCHASED", "FAMILY_SHARED", "ASSIGNED", "LEASED"])
+    transaction.offerType = chance.pick([nil, nil, 1, 5, 9])
+    transaction.revocationType =
+      chance.pick([nil, "REFUND_FULL", "FAMILY_REVOKE", "ASSIGNMENT_REVOKE", "LEASE_REVOKE"])
   }
 
   private static func renewal(_ chance: inout SplitMix64, signed: Int64) -> RenewalInfo {

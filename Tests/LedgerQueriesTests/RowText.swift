@@ -16,7 +16,7 @@ enum RowText {
     parts.append(string(json["price_increase"]).map(price))
     parts.append(offer(json["offer"]))
     parts.append(commitment(json["commitment"]))
-    parts.append(string(json["ownership"]) == "FAMILY_SHARED" ? "family" : nil)
+    parts.append(string(json["ownership"]).flatMap(ownership))
     parts.append(flag(json["gap"]) == true ? "gap" : nil)
     return ([text] + parts.compactMap { $0 }).joined(separator: ", ")
   }
@@ -33,9 +33,21 @@ enum RowText {
 
   private static func offer(_ offer: JSONValue?) -> String? {
     guard let type = number(offer?["type"]) else { return nil }
-    let kind = [1: "intro", 2: "promo", 3: "code", 4: "win-back"][type] ?? "offer"
+    let names: [Int64: String] = [
+      1: "intro", 2: "promo", 3: "code", 4: "win-back", 5: "retention",
+    ]
+    let kind = names[type] ?? "offer \(type)"
     if string(offer?["discount_type"]) == "FREE_TRIAL" { return "trial" }
     return kind + (string(offer?["identifier"]).map { " " + $0 } ?? "")
+  }
+
+  private static func ownership(_ name: String) -> String? {
+    switch name {
+    case "PURCHASED": nil
+    case "FAMILY_SHARED": "family"
+    case "ASSIGNED": "seat"
+    default: "owned \(name)"
+    }
   }
 
   private static func commitment(_ commitment: JSONValue?) -> String? {

@@ -72,13 +72,17 @@ enum ScenarioSyntax {
       case "bought": members.append(("transactionReason", .string("PURCHASE")))
       case "renewed": members.append(("transactionReason", .string("RENEWAL")))
       case "family": ownership = "FAMILY_SHARED"
+      case "seat": ownership = "ASSIGNED"
+      case "owned": ownership = try reader.need()
       case "consumable":
         type = "Consumable"
         quantity = Int64(try reader.need()) ?? 1
       case "non-consumable": type = "Non-Consumable"
       case "non-renewing": type = "Non-Renewing Subscription"
-      case "refunded", "unshared", "cancelled":
-        try readRevocation(at: try reader.date(), as: word == "unshared" ? "FAMILY_REVOKE" : nil)
+      case "refunded", "unshared", "unassigned", "cancelled":
+        let types = ["unshared": "FAMILY_REVOKE", "unassigned": "ASSIGNMENT_REVOKE"]
+        readRevocation(at: try reader.date(), as: types[word])
+      case "revoked": readRevocation(at: try reader.date(), as: try reader.need())
       case "prorated":
         members.append(("revocationType", .string("REFUND_PRORATED")))
         members.append(("revocationPercentage", .number(try reader.need())))
@@ -90,7 +94,7 @@ enum ScenarioSyntax {
       }
     }
 
-    private mutating func readRevocation(at date: Int64, as type: String?) throws {
+    private mutating func readRevocation(at date: Int64, as type: String?) {
       members.append(("revocationDate", .integer(date)))
       members.append(("revocationReason", .integer(0)))
       if let type { members.append(("revocationType", .string(type))) }
@@ -122,9 +126,11 @@ enum ScenarioSyntax {
         members.append(("offerType", .integer(1)))
         members.append(("offerDiscountType", .string("FREE_TRIAL")))
         entry.append(("is_trial_period", .string("true")))
-      case "promo", "code", "win-back":
+      case "promo", "code", "win-back", "retention", "offer":
+        let types: [String: Int64] = ["promo": 2, "code": 3, "win-back": 4, "retention": 5]
+        let type = try types[word] ?? Int64(try reader.need()) ?? 0
         let name = try reader.need()
-        members.append(("offerType", .integer(["promo": 2, "code": 3, "win-back": 4][word] ?? 0)))
+        members.append(("offerType", .integer(type)))
         members.append(("offerIdentifier", .string(name)))
         let member = word == "promo" ? "promotional_offer_id" : "offer_code_ref_name"
         entry.append((member, .string(name)))
@@ -182,8 +188,8 @@ enum ScenarioSyntax {
         members.append(
           ("commitmentInfo", .object([("commitmentAutoRenewStatus", .integer(status))])))
       case "changed": changed = try reader.date()
-      case "offer":
-        members.append(("offerType", .integer(2)))
+      case "offer", "retention":
+        members.append(("offerType", .integer(word == "offer" ? 2 : 5)))
         members.append(("offerIdentifier", .string(try reader.need())))
       default: throw Unknown(word)
       }
