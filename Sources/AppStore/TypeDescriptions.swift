@@ -95,7 +95,8 @@ public enum TypeDescriptions {
       "renewal dates being extended",
       ["FAILURE": "renewal date not extended", "SUMMARY": "renewal dates extended, summary"]),
     "RESCIND_CONSENT": Entry("a parent withdrew consent"),
-    "REVOKE": Entry("family sharing ended"),
+    // The revocationType of the transaction says which of the two.
+    "REVOKE": Entry("family sharing ended, or an assigned seat was withdrawn"),
     "SUBSCRIBED": Entry(
       "subscribed",
       ["INITIAL_BUY": "subscribed for the first time", "RESUBSCRIBE": "subscribed again"]),

@@ -31,6 +31,24 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      "ASSIGNMENT_REVOKE": " (assigned seat withdrawn)", "REFUND_FULL": " (refunded in full)",
+      "LEASE_REVOKE": "",
+    ]) func `a revocation is explained by its type`(_ type: String, _ words: String) throws
+  {
+    var customer = try ScenarioLedger()
+    try customer.send(
+      "REVOKE", signed: "25-01-10", received: "25-01-10",
+      "1000 team.m 25-01-01→25-02-01 bought seat revoked 25-01-10 \(type)",
+      renewal: "ends team.m 25-02-01", status: 5)
+    let explanation = try customer.ledger.reader().explain(
+      "1000", environment: "Production", bundleId: nil, LedgerReader.Question(now: 1))
+    let field = try #require(explanation?.fields.first { $0.name == "revoked_at" })
+    #expect(
+      field.why == "Apple revoked the purchase\(words), and nothing signed later restored it.")
+  }
+
   @Test func `each field names the event that set it`() throws {
     var customer = try ScenarioLedger()
     try customer.send(

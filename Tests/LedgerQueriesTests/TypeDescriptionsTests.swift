@@ -53,6 +53,26 @@ import Testing
     return History(key, [event], durations: [:]).entries[0].description
   }
 
+  /// REVOKE alone says neither of family sharing nor of a seat which of them ended.
+  @Test(
+    arguments: [
+      "FAMILY_REVOKE": "family sharing ended", "ASSIGNMENT_REVOKE": "assigned seat withdrawn",
+      "LEASE_REVOKE": "family sharing ended, or an assigned seat was withdrawn",
+    ]) func `a revocation is described by its type`(_ type: String, _ words: String) throws
+  {
+    var customer = try ScenarioLedger()
+    try customer.send(
+      "REVOKE", signed: "25-01-10", received: "25-01-10",
+      "1000 team.m 25-01-01→25-02-01 bought revoked 25-01-10 \(type)",
+      renewal: "ends team.m 25-02-01", status: 5)
+    try customer.send(
+      "REFUND", signed: "25-01-11", received: "25-01-11",
+      "1000 team.m 25-01-01→25-02-01 bought revoked 25-01-10 \(type)",
+      renewal: "ends team.m 25-02-01", status: 5)
+    let entries = try #require(try customer.ledger.history("1000")).entries
+    #expect(entries.map(\.description) == [words, "refunded"])
+  }
+
   @Test func `unknown types and subtypes are shown as Apple wrote them`() {
     #expect(description("DID_RENEW", "BILLING_RECOVERY") == "renewed after billing had failed")
     #expect(description("DID_RECOVER", source: "v1") == "renewed after billing had failed")

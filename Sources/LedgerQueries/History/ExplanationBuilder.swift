@@ -183,9 +183,13 @@ struct ExplanationBuilder {
       let revoking = state.transactions.values.first {
         ($0.key.version == 1 ? $0.transaction.revocationDate : $0.cancel) == revoked
       }
+      let words = revoking?.transaction.revocationType.flatMap {
+        ValueDescriptions.revocationType[$0]
+      }
       return Explanation.Field(
         name: "revoked_at", value: .integer(revoked), event: source(revoking?.key.uuid),
-        why: "Apple revoked the purchase, and nothing signed later restored it.")
+        why: "Apple revoked the purchase\(words.map { " (\($0))" } ?? ""), "
+          + "and nothing signed later restored it.")
     }
     guard let head, let clear = head.clear else { return nil }
     return Explanation.Field(

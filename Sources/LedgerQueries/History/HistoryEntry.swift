@@ -30,8 +30,15 @@ public struct HistoryEntry: Sendable {
     let known = TypeDescriptions.of(
       event.notificationType, event.subtype, isV1: event.source == .v1)
     guard let known else { return VisibleText.of(typeAndSubtype) }
-    guard !known.isWhole, let subtype = event.subtype else { return known.description }
-    return "\(known.description) (\(VisibleText.of(subtype)))"
+    let words = revocation ?? known.description
+    guard !known.isWhole, let subtype = event.subtype else { return words }
+    return "\(words) (\(VisibleText.of(subtype)))"
+  }
+
+  /// What a REVOKE ended, which its type alone does not say; nil if Apple does not say it.
+  private var revocation: String? {
+    guard event.notificationType == "REVOKE" else { return nil }
+    return transaction?.revocationType.flatMap { ValueDescriptions.revocationType[$0] }
   }
 
   /// Type and subtype as Apple wrote them.

@@ -82,6 +82,29 @@ import Testing
     #expect(lines.allSatisfy { $0["redeliveries"]?.kind == .null && $0["payload"] == nil })
   }
 
+  @Test func `the text names offers and revocations, and shows unknown ones as they are`() throws {
+    let installation = try Installation()
+    func sent(_ number: Int, offer: Int64, revoked: String) -> JSONValue {
+      let ended = Sample.start + Int64(number) * 60_000
+      return Sample.notification(number, type: "REVOKE")
+        .setting("data.transaction.inAppOwnershipType", .string("ASSIGNED"))
+        .setting("data.transaction.offerType", .integer(offer))
+        .setting("data.transaction.revocationDate", .integer(ended))
+        .setting("data.transaction.revocationType", .string(revoked))
+    }
+    let all = [
+      sent(1, offer: 5, revoked: "ASSIGNMENT_REVOKE"), sent(2, offer: 9, revoked: "LEASE_REVOKE"),
+    ]
+    try ingest(installation, try all.map(installation.sign))
+    let shown = try history(installation, "7000").output
+    #expect(shown.contains("#1  assigned seat withdrawn  (REVOKE)\n"))
+    #expect(shown.contains("transaction 70001, offer 5 (retention), revoked as of"))
+    #expect(shown.contains("ASSIGNMENT_REVOKE\n      (assigned seat withdrawn)\n"))
+    #expect(shown.contains("ownership: – → ASSIGNED"))
+    #expect(
+      shown.contains("transaction 70002, offer 9, revoked as of 2026-01-01T00:02:00Z, LEASE_"))
+  }
+
   /// No line is wider than 100 columns or has a character that controls the terminal.
   @Test func `hostile data stays within 100 columns and has no control characters`() throws {
     let installation = try Installation()

@@ -1,3 +1,4 @@
+import AppStore
 import Encoding
 import StrictJSON
 
@@ -14,7 +15,8 @@ enum MoneyText {
     let offer = ["offer_discount_type", "offer_identifier", "offer_period"]
       .compactMap { text(money[$0]) }
     if let type = number(money["offer_type"]) {
-      facts.append((["offer \(type)"] + offer).joined(separator: " "))
+      let name = ValueDescriptions.offerType.text(String(type))
+      facts.append((["offer \(name)"] + offer).joined(separator: " "))
     }
     return facts + refund(money)
   }
@@ -22,7 +24,9 @@ enum MoneyText {
   private static func refund(_ money: JSONValue) -> [String] {
     guard let date = number(money["revocation_date"]) else { return [] }
     var facts = ["revoked as of \(Timestamp.text(date))"]
-    if let type = text(money["revocation_type"]) { facts.append(type) }
+    if let type = text(money["revocation_type"]) {
+      facts.append(ValueDescriptions.revocationType.text(type))
+    }
     if let reason = number(money["revocation_reason"]) { facts.append("reason \(reason)") }
     if let share = number(money["revocation_percentage"]) {
       facts.append("\(thousandths(share)) %")
