@@ -277,6 +277,19 @@ import Testing
     #expect(named["entitlement_span_v1"]?.map(\.name) == names(Self.span))
   }
 
+  @Test(
+    arguments: [
+      "ownership": ["PURCHASED", "FAMILY_SHARED", "ASSIGNED"],
+      "offer_type": ["1 (introductory)", "4 (win-back)", "5 (retention)"],
+      "offer_discount_type": ["FREE_TRIAL", "PAY_AS_YOU_GO", "PAY_UP_FRONT", "ONE_TIME"],
+      "revoked_at_ms": ["refund", "family", "seat"],
+    ]) func `a column names Apple's values`(_ name: String, _ values: [String]) throws
+  {
+    let columns = SQLView.all.first { $0.name == "entitlement_v1" }?.columns
+    let column = try #require(columns?.first { $0.name == name })
+    for value in values { #expect(column.meaning.contains(value), "\(column.meaning)") }
+  }
+
   private func names(_ text: String) -> [String] {
     text.split(whereSeparator: \.isWhitespace).map(String.init)
   }

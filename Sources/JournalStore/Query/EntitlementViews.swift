@@ -1,3 +1,5 @@
+import AppStore
+
 /// The views of the live projection, the file that the link `entitlements.sqlite` leads to.
 extension SQLView {
   static let entitlement = SQLView(
@@ -38,7 +40,9 @@ extension SQLView {
   private static let purchase = [
     transactionId, productId,
     Column("product_type", .text, "The type of the product, as Apple names it."),
-    Column("ownership", .text, "PURCHASED or FAMILY_SHARED."), status, givesAccess,
+    Column(
+      "ownership", .text, "Apple's inAppOwnershipType: \(ValueDescriptions.ownership.list)."),
+    status, givesAccess,
   ]
 
   private static let dates = [
@@ -50,7 +54,8 @@ extension SQLView {
       "The end of the last grace period that Apple reported; null if there was none."),
     Column(
       "revoked_at_ms", .integer,
-      "When a refund or the family organizer revoked it; null if it was not revoked."),
+      "When a refund, or the end of family sharing or of an assigned seat, revoked it; null if it "
+        + "was not revoked."),
   ]
 
   private static let renewal = [
@@ -68,12 +73,11 @@ extension SQLView {
   ]
 
   private static let money = [
-    Column(
-      "offer_type", .integer,
-      "Apple's offerType: 1 introductory, 2 promotional, 3 offer code, 4 win-back."),
+    Column("offer_type", .integer, "Apple's offerType: \(ValueDescriptions.offerType.list)."),
     Column("offer_identifier", .text, "Apple's identifier of the offer."),
     Column(
-      "offer_discount_type", .text, "FREE_TRIAL, PAY_AS_YOU_GO, PAY_UP_FRONT, as Apple wrote it."),
+      "offer_discount_type", .text,
+      "Apple's offerDiscountType: \(ValueDescriptions.offerDiscountType.list)."),
     Column("offer_period", .text, "The length of the offer in ISO 8601, such as P1M."),
     Column(
       "price_milliunits", .integer, "The price in thousandths of the currency: 9990 is 9.99."),

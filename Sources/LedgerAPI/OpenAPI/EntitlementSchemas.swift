@@ -1,3 +1,5 @@
+import AppStore
+
 /// The row of one customer, as every route returns it.
 extension Schemas {
   static let entitlement = Schema.object(
@@ -10,7 +12,10 @@ extension Schemas {
       ),
       ("product_id", .optional(.text("The product that the customer has or had."))),
       ("product_type", .optional(.text("The type of the product, as Apple names it."))),
-      ("ownership", .optional(.text("PURCHASED or FAMILY_SHARED."))), ("status", status),
+      (
+        "ownership",
+        .optional(.text("Apple's inAppOwnershipType: \(ValueDescriptions.ownership.list)."))
+      ), ("status", status),
       ("gives_access", .boolean("Whether the customer may use the product at `as_of`.")),
       ("starts_at", .optional(.time("The start of that period."))),
       ("expires_at", .optional(.time("The end of that period, which it excludes."))),
@@ -18,7 +23,11 @@ extension Schemas {
         "grace_period_expires_at",
         .optional(.time("The end of the last grace period that Apple reported."))
       ),
-      ("revoked_at", .optional(.time("When a refund or the family organizer revoked it."))),
+      (
+        "revoked_at",
+        .optional(
+          .time("When a refund, or the end of family sharing or of an assigned seat, revoked it."))
+      ),
       ("auto_renew", .optional(.boolean("Whether it will renew."))),
       (
         "pending_product_id",
@@ -60,9 +69,13 @@ extension Schemas {
       )
     ])
 
+  static let offerType = Schema.integer("Apple's offerType: \(ValueDescriptions.offerType.list).")
+  static let offerDiscountType = Schema.text(
+    "Apple's offerDiscountType: \(ValueDescriptions.offerDiscountType.list).")
+
   private static let offer = Schema.object([
-    ("type", .integer("Apple's offerType.")), ("identifier", .optional(.text(""))),
-    ("discount_type", .optional(.text("Apple's offerDiscountType."))),
+    ("type", offerType), ("identifier", .optional(.text(""))),
+    ("discount_type", .optional(offerDiscountType)),
     ("period", .optional(.text("The duration in ISO 8601, as Apple writes it."))),
   ])
 

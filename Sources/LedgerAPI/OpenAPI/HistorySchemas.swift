@@ -1,3 +1,5 @@
+import AppStore
+
 /// The timeline of one customer, and quarantined notifications.
 extension Schemas {
   static let history = Schema.object([
@@ -42,10 +44,15 @@ extension Schemas {
   private static let money = Schema.object([
     ("price", .optional(.integer("The price in thousandths of the currency's unit."))),
     ("currency", .optional(.text("The currency code of ISO 4217."))),
-    ("quantity", .optional(.integer(""))), ("offer_type", .optional(.integer(""))),
-    ("offer_identifier", .optional(.text(""))), ("offer_discount_type", .optional(.text(""))),
+    ("quantity", .optional(.integer(""))), ("offer_type", .optional(offerType)),
+    ("offer_identifier", .optional(.text(""))),
+    ("offer_discount_type", .optional(offerDiscountType)),
     ("offer_period", .optional(.text(""))), ("revocation_date", .optional(.time(""))),
-    ("revocation_reason", .optional(.integer(""))), ("revocation_type", .optional(.text(""))),
+    ("revocation_reason", .optional(.integer(""))),
+    (
+      "revocation_type",
+      .optional(.text("Apple's revocationType: \(ValueDescriptions.revocationType.list)."))
+    ),
     (
       "revocation_percentage",
       .optional(.integer("The refunded share in thousandths of a percent."))

@@ -90,6 +90,21 @@ import Testing
     #expect(try stage.shape.objections(#require(accepted.json), to: #require(schema)) == [])
   }
 
+  @Test func `the OpenAPI document names Apple's values`() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let document = daemon.client().get("/openapi.json", token: nil)?.json
+    let schemas = try #require(document?["components"]?["schemas"])
+    let row = try #require(schemas["Entitlement"]).value.text
+    let event = try #require(schemas["HistoryEvent"]).value.text
+    for value in ["ASSIGNED (", "5 (retention)", "ONE_TIME (", "assigned seat"] {
+      #expect(row.contains(value), "\(value)")
+    }
+    for value in ["5 (retention)", "ONE_TIME (", "ASSIGNMENT_REVOKE (", "REFUND_PRORATED ("] {
+      #expect(event.contains(value), "\(value)")
+    }
+  }
+
   @Test func `refusals match the OpenAPI document`() throws {
     let stage = try Stage()
     let routes = [
