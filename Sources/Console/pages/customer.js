@@ -1,7 +1,7 @@
 // One customer: found by any id, with the row in a sentence, its timeline and all events.
 
-import { ago, ask, card, count, day, dot, exact, fill, h, kind, minute, longTime, money, pill, span,
-  status, table, tag } from "./draw.js";
+import { ago, ask, card, count, day, dot, exact, fill, h, kind, minute, longTime, money, offer,
+  ownership, pill, span, status, table, tag } from "./draw.js";
 import { breakpoints, chart, extent, key, periods } from "./timeline.js";
 
 const environments = ["Production", "Sandbox"];
@@ -193,13 +193,13 @@ function sentence(row, isFuture) {
     grace_period: `Has access, although Apple could not charge the customer: the grace period runs until ${row.grace_period_expires_at ? longTime(row.grace_period_expires_at) : "its end"}.`,
     billing_retry: `No access. ${ends ? `It was paid until ${ends}; ` : ""}Apple is still trying to charge the customer.`,
     expired: `No access${ends ? `: the last period ended on ${ends}` : ""}.`,
-    revoked: `No access: Apple revoked the purchase${row.revoked_at ? ` on ${longTime(row.revoked_at)}` : ""}, because of a refund or because family sharing ended.`,
+    revoked: `No access: Apple revoked the purchase${row.revoked_at ? ` on ${longTime(row.revoked_at)}` : ""}, because of a refund or because family sharing or an assigned seat ended.`,
   } [row.status] ?? `The status is ${row.status}.`;
   const more = [
     price ? `The price ${isOver ? "was" : "is"} ${price}.` : null,
-    row.ownership === "FAMILY_SHARED" ? "Shared by a family member." : null,
+    ownership(row.ownership),
     row.offer ?
-    `Bought with an offer${row.offer.identifier ? ` (${row.offer.identifier})` : ""}.` : null,
+    `Bought with ${offer(row.offer.type)}${row.offer.identifier ? ` (${row.offer.identifier})` : ""}.` : null,
     row.price_increase === "pending" ? "A price increase is waiting for consent." : row
     .price_increase === "accepted" ? "The price increase was accepted." : null,
     row.gap ? "At least one paid period is missing: no notification about it was delivered." : null,

@@ -147,3 +147,15 @@ export const kinds = [
   ["Other", "gray", /./],
 ];
 export const kind = (type) => kinds.find(([, , pattern]) => pattern.test(type || "-"));
+
+/// How a customer who did not pay got the product. Other values of Apple get no sentence.
+export const ownership = (name) => new Map([
+  ["FAMILY_SHARED", "Shared by a family member."],
+  ["ASSIGNED", "A seat that was assigned to this customer."],
+]).get(name) ?? null;
+
+const offers = ["an introductory offer", "a promotional offer", "an offer code", "a win-back offer",
+  "a retention offer"
+];
+/// An offer by Apple's offerType.
+export const offer = (type) => offers[type - 1] ?? "an offer";

@@ -133,6 +133,32 @@ import Testing
     session.expectNoErrors()
   }
 
+  @Test func `a seat and its offer are shown in words`() throws {
+    let installation = try Installation()
+    let seat = Sample.notification(1, type: "SUBSCRIBED")
+      .setting("data.transaction.inAppOwnershipType", .string("ASSIGNED"))
+      .setting("data.transaction.offerType", .integer(5))
+      .setting("data.transaction.offerIdentifier", .string("stay"))
+    let withdrawn = seat.setting("notificationUUID", .string(Sample.uuid(2)))
+      .setting("notificationType", .string("REVOKE"))
+      .setting("signedDate", .integer(Sample.start + 120_000))
+      .setting("data.transaction.signedDate", .integer(Sample.start + 120_000))
+      .setting("data.transaction.revocationDate", .integer(Sample.start + 120_000))
+      .setting("data.transaction.revocationType", .string("ASSIGNMENT_REVOKE"))
+    let lines = try [seat, withdrawn].map(installation.sign)
+    let ingested = try installation.run("ingest", try installation.file("lines", lines))
+    #expect(ingested.code == 0, "\(ingested)")
+    let session = try Session(installation)
+    try session.enter()
+    try session.show("#/customer/7000", until: "document.querySelector('.sentence')")
+    let sentence = try session.browser.text(".sentence")
+    #expect(sentence.contains("or because family sharing or an assigned seat ended."))
+    #expect(sentence.contains("A seat that was assigned to this customer."))
+    #expect(sentence.contains("Bought with a retention offer (stay)."))
+    #expect(try session.browser.text(".events").contains("assigned seat withdrawn"))
+    session.expectNoErrors()
+  }
+
   @Test func `the slider shows the row as of its time`() throws {
     let session = try Session(try customer())
     let (browser, client) = (session.browser, session.daemon.client())
