@@ -31,6 +31,19 @@ import Testing
         "SUBSCRIBED/INITIAL_BUY", "SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "DID_RENEW", "REVOKE",
         "DID_RENEW",
       ],
+      "seat": [
+        "SUBSCRIBED/INITIAL_BUY", "SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "DID_RENEW", "REVOKE",
+        "DID_RENEW",
+      ],
+      "retention": ["SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "OFFER_REDEEMED", "DID_RENEW"],
+      "advanced-commerce": [
+        "SUBSCRIBED/INITIAL_BUY", "MIGRATION", "METADATA_UPDATE", "PRICE_CHANGE", "DID_RENEW",
+      ],
+      "consent": ["ONE_TIME_CHARGE", "RESCIND_CONSENT"],
+      "external-purchase": [
+        "EXTERNAL_PURCHASE_TOKEN/CREATED", "EXTERNAL_PURCHASE_TOKEN/ACTIVE_TOKEN_REMINDER",
+        "EXTERNAL_PURCHASE_TOKEN/CREATED", "EXTERNAL_PURCHASE_TOKEN/UNREPORTED",
+      ],
       "price-increase": [
         "SUBSCRIBED/INITIAL_BUY", "PRICE_INCREASE/PENDING", "PRICE_INCREASE/ACCEPTED", "DID_RENEW",
         "PRICE_INCREASE/PENDING", "EXPIRED/PRICE_INCREASE",
@@ -80,6 +93,9 @@ import Testing
     "CONSUMPTION_REQUEST": Expected(autoRenew: nil),
     "REVOKE": Expected(status: 5...5, autoRenew: 0),
     "RENEWAL_EXTENDED": Expected(),
+    "METADATA_UPDATE": Expected(),
+    "PRICE_CHANGE": Expected(),
+    "MIGRATION": Expected(),
   ]
 
   static func check(_ notification: SimulatedNotification) throws {
@@ -88,7 +104,8 @@ import Testing
     #expect(root["signedDate"]?.integer == notification.signedDate)
     #expect(root["notificationUUID"]?.string == notification.uuid)
     guard let transaction = root["data"]?["transaction"] else {
-      #expect(["TEST", "RENEWAL_EXTENSION/SUMMARY"].contains(name))
+      let alone = ["TEST", "RENEWAL_EXTENSION/SUMMARY", "RESCIND_CONSENT"]
+      #expect(alone.contains(name) || notification.type == "EXTERNAL_PURCHASE_TOKEN")
       return
     }
     let signed = try #require(transaction["signedDate"]?.integer)
@@ -124,6 +141,60 @@ import Testing
       #expect(Set(notifications.map(\.uuid)).count == notifications.count)
       for notification in notifications { try Self.check(notification) }
     }
+  }
+
+  private static func root(_ notification: SimulatedNotification) throws -> JSONElement {
+    try JSONDocument(parsing: notification.payload.bytes).root
+  }
+
+  /// The transactions of a lifecycle that have a member, each with that member's text.
+  private static func members(_ lifecycle: String, _ name: String) throws -> [String?] {
+    try played(#require(Lifecycle.named(lifecycle))).map {
+      try root($0)["data"]?["transaction"]?[name]?.value.text
+    }
+  }
+
+  @Test(arguments: [
+    "seat": ["ASSIGNED", "ASSIGNMENT_REVOKE"], "family-revoke": ["FAMILY_SHARED", "FAMILY_REVOKE"],
+  ]) func `a member loses the subscription by the type of the membership`(
+    _ lifecycle: String, _ names: [String]
+  ) throws {
+    let owners = try Self.members(lifecycle, "inAppOwnershipType")
+    let types = try Self.played(#require(Lifecycle.named(lifecycle))).map(Self.name)
+    let own = zip(types, owners).filter { $0.1 == "\"\(names[0])\"" }.map(\.0)
+    #expect(own == ["SUBSCRIBED/INITIAL_BUY", "DID_RENEW", "REVOKE"])
+    #expect(owners.count { $0 == "\"PURCHASED\"" } == 3)
+    let revoked = try Self.members(lifecycle, "revocationType")
+    #expect(revoked.compactMap(\.self) == ["\"\(names[1])\""])
+    #expect(
+      try Self.members(lifecycle, "revocationDate").map { $0 == nil } == revoked.map { $0 == nil })
+  }
+
+  @Test func `a retention offer is announced, and applies to the next period`() throws {
+    #expect(try Self.members("retention", "offerType") == [nil, nil, nil, "5"])
+    let redeemed = try Self.root(Self.played(#require(Lifecycle.named("retention")))[2])
+    #expect(redeemed["data"]?["renewalInfo"]?["offerType"]?.integer == 5)
+  }
+
+  @Test func `tokens for outside purchases have a type, and a prefix in the sandbox`() throws {
+    for (environment, prefix) in [("Production", ""), ("Sandbox", "SANDBOX")] {
+      let played = try #require(Lifecycle.named("external-purchase")).notifications(
+        app: SimulatedApp(environment: environment), seed: 1, endingAt: Self.end)
+      let tokens = try played.map { try #require(Self.root($0)["externalPurchaseToken"]) }
+      #expect(
+        tokens.map { $0["tokenType"]?.string } == [
+          "ACQUISITION", "ACQUISITION", "SERVICES", "SERVICES",
+        ])
+      let ids = tokens.compactMap { $0["externalPurchaseId"]?.string }
+      #expect(ids.count == 4 && ids[0] == ids[1] && ids[2] == ids[3] && Set(ids).count == 2)
+      #expect(ids.allSatisfy { $0.hasPrefix("SANDBOX") == !prefix.isEmpty })
+    }
+  }
+
+  @Test func `a migrated subscription names the one it was before`() throws {
+    let before = try Self.members("advanced-commerce", "previousOriginalTransactionId")
+    let ids = try Self.members("advanced-commerce", "originalTransactionId")
+    #expect(before == [nil, ids[0], ids[0], ids[0], nil] && Set(ids).count == 2)
   }
 
   @Test func `every notification of a fleet agrees with the table`() throws {

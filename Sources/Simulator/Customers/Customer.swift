@@ -5,7 +5,7 @@ import StrictJSON
 /// Apple would send.
 ///
 /// A customer has one subscription (one original transaction id), any number of one-time purchases,
-/// and family members who share the subscription and are customers themselves. A step that is
+/// and members (of a family, or with a seat) who are customers themselves. A step that is
 /// impossible in the current state, such as a renewal without a subscription, does nothing.
 struct Customer {
   /// Apple's codes for `data.status`.
@@ -19,7 +19,7 @@ struct Customer {
   let appTransactionId: String
   /// Set for two customers in three.
   let appAccountToken: String?
-  let isMember: Bool
+  let ownership: Ownership
   let seed: UInt64
   let number: Int
 
@@ -34,39 +34,44 @@ struct Customer {
   /// The newest purchase, which a refund is about.
   var newest: Purchase?
   var members: [Customer] = []
+  var token: ExternalToken?
   private var nextId: Int64
   private var lastSigned: Int64 = 0
   /// Billing periods are counted from this date, so that the 31st is used again after February.
   var anchor = CivilTime(milliseconds: 0)
   var months: Int64 = 0
   /// The current price and that of the next renewal, in percent of the list price.
-  private var priceLevel: Int64 = 100
+  var priceLevel: Int64 = 100
   var nextPriceLevel: Int64 = 100
 
   /// - Parameters:
-  ///   - number: up to 499,999; ids and random choices follow from it. A family member has the
+  ///   - number: up to 499,999; ids and random choices follow from it. A member has the
   ///     purchaser's number plus 500,000.
   ///   - now: the customer's first time, milliseconds since 1970, truncated to seconds.
-  ///   - owner: for a family member, the purchaser's storefront.
-  init(app: SimulatedApp, seed: UInt64, number: Int, now: Int64, owner: Storefront? = nil) {
+  ///   - ownership: how the customer gets the subscription.
+  ///   - owner: for a member, the purchaser's storefront.
+  init(
+    app: SimulatedApp, seed: UInt64, number: Int, now: Int64, ownership: Ownership = .purchased,
+    owner: Storefront? = nil
+  ) {
     self.app = app
     self.seed = seed
     self.number = number
     self.now = now / 1000 * 1000
-    isMember = owner != nil
+    self.ownership = ownership
     generator = SeededGenerator(seed: seed, stream: UInt64(number))
     let picked = generator.pick(weighted: Storefront.all)
     storefront = owner ?? picked
     let digits = generator.number(in: 1_000_000_000_000_000...9_999_999_999_999_999)
     appTransactionId = "70\(digits)"
     let token = generator.uuid()
-    appAccountToken = generator.chance(0.67) && !isMember ? token : nil
+    appAccountToken = generator.chance(0.67) && ownership == .purchased ? token : nil
     var range = SeededGenerator(seed: seed)
     // 15 digits: each seed has a range, and each customer a thousand ids in it.
     nextId = (400_000 + range.number(in: 0...89_999)) * 1_000_000_000 + Int64(number) * 1000
   }
 
-  /// Performs one step of a script, first for the family members whom it affects.
+  /// Performs one step of a script, first for the members whom it affects.
   mutating func perform(_ step: Step) {
     follow(step)
     switch step {
@@ -90,14 +95,23 @@ struct Customer {
     case .refund(let percent): refund(percent: percent)
     case .declineRefund: announceNewest("REFUND_DECLINED")
     case .reverseRefund: reverseRefund()
-    case .share: share()
+    case .share: share(as: .familyShared)
+    case .assign: share(as: .assigned)
     case .stopSharing: stopSharing()
     case .raisePrice(let percent, let needsConsent): raisePrice(percent, needsConsent)
     case .acceptPrice: acceptPrice()
     case .extend(let days): extend(days: days)
-    case .extensionSummary: announceSummary()
+    case .extensionSummary:
+      announce("RENEWAL_EXTENSION", "SUMMARY", content: ("summary", summary()))
     case .redeem(let offer): redeem(offer)
     case .buyOnce(let product, let quantity): buyOnce(product, quantity)
+    case .migrate: migrate()
+    case .changeMetadata: announce("METADATA_UPDATE", about: current)
+    case .changePrice(let percent): changePrice(percent)
+    case .rescindConsent: announce("RESCIND_CONSENT", content: ("appData", appData()))
+    case .makeToken(let type): makeToken(type)
+    case .remindOfToken: announceToken("ACTIVE_TOKEN_REMINDER")
+    case .missReport: announceToken("UNREPORTED")
     case .test: announce("TEST")
     }
   }
@@ -282,42 +296,9 @@ struct Customer {
     announce("ONE_TIME_CHARGE", about: newest)
   }
 
-  // MARK: Refunds
-
-  private mutating func announceNewest(_ type: String) { announce(type, about: newest) }
-
-  /// A partial refund of a subscription ends access as well; the percentage is that of the money.
-  private mutating func refund(percent: Int64) {
-    revoke(
-      Purchase.Revocation(
-        date: now / 1000 * 1000, type: percent == 100 ? "REFUND_FULL" : "REFUND_PRORATED",
-        percentage: percent * 1000))
-    announce("REFUND", about: newest)
-  }
-
-  /// Revokes the newest purchase, and with it the subscription if it is the current period's.
-  mutating func revoke(_ revocation: Purchase.Revocation) {
-    newest?.revocation = revocation
-    guard newest?.id == current?.id else { return }
-    current = newest
-    renewal?.isOn = false
-    state = .revoked
-  }
-
-  /// Removes the revocation from the transaction; its expiresDate is what it was before.
-  private mutating func reverseRefund() {
-    guard newest?.revocation != nil else { return }
-    newest?.revocation = nil
-    if newest?.id == current?.id {
-      current = newest
-      state = now < current?.expiresDate ?? now ? .active : .expired
-    }
-    announce("REFUND_REVERSED", about: newest)
-  }
-
   // MARK: Numbers and dates
 
-  /// Adds a family member's notifications to the customer's.
+  /// Adds a member's notifications to the customer's.
   mutating func collect(_ more: ArraySlice<SimulatedNotification>) { notifications += more }
 
   private mutating func startCycle(at moment: Int64) {
@@ -345,7 +326,8 @@ struct Customer {
       id: id, originalId: current?.originalId ?? id, webOrderLineItemId: makeId(),
       product: product, purchaseDate: start,
       originalPurchaseDate: current?.originalPurchaseDate ?? start, expiresDate: end,
-      price: isMember ? nil : price(of: product, offer, level: priceLevel), reason: reason,
+      price: ownership == .purchased ? price(of: product, offer, level: priceLevel) : nil,
+      reason: reason,
       offer: offer)
     newest = current
   }
@@ -373,10 +355,10 @@ struct Customer {
     append(type, subtype, signed, ("data", data))
   }
 
-  /// Adds a notification that is about no customer, so that no row may follow from it.
-  private mutating func announceSummary() {
+  /// Adds a notification without a transaction, so that no row may follow from it.
+  mutating func announce(_ type: String, _ subtype: String? = nil, content: (String, JSONValue)) {
     lastSigned = max(now, lastSigned) + 60_000
-    append("RENEWAL_EXTENSION", "SUMMARY", lastSigned, ("summary", summary()))
+    append(type, subtype, lastSigned, content)
   }
 
   private mutating func append(

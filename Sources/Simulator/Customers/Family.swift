@@ -1,14 +1,16 @@
 import Encoding
 
-/// Family Sharing: a member has its own transactions, app transaction id and notifications, and
-/// nothing in them names the purchaser (Supporting Family Sharing in your app).
+/// Family Sharing and assigned seats: a member has its own transactions, app transaction id and
+/// notifications, and nothing in them names the purchaser (Supporting Family Sharing in your app).
 extension Customer {
   /// Adds the one member, who joins within an hour. One member is enough to exercise every rule.
-  mutating func share() {
-    guard state == .active, let shared = current, !isMember, members.isEmpty else { return }
+  mutating func share(as membership: Ownership) {
+    guard state == .active, let shared = current, ownership == .purchased, members.isEmpty
+    else { return }
     let delay = generator.number(in: 60...3500) * 1000
     var member = Customer(
-      app: app, seed: seed, number: number + 500_000, now: now + delay, owner: storefront)
+      app: app, seed: seed, number: number + 500_000, now: now + delay, ownership: membership,
+      owner: storefront)
     member.join(shared, anchor, months)
     collect(member.notifications[...])
     members.append(member)
@@ -30,8 +32,11 @@ extension Customer {
 
   /// The member's own transaction is revoked; the purchaser's is untouched.
   mutating func stopSharing() {
-    guard isMember else { return }
-    revoke(Purchase.Revocation(date: now / 1000 * 1000, type: "FAMILY_REVOKE"))
+    guard ownership != .purchased else { return }
+    revoke(
+      Purchase.Revocation(
+        date: now / 1000 * 1000,
+        type: ownership == .assigned ? "ASSIGNMENT_REVOKE" : "FAMILY_REVOKE"))
     announce("REVOKE", about: current)
   }
 

@@ -140,6 +140,16 @@ public struct Lifecycle: Sendable {
         .renew,
       ]),
     Lifecycle(
+      name: "seat", summary: "a seat that is assigned to a member, then withdrawn",
+      steps: [
+        .buy(.proMonthly),
+        .assign,
+        .renew,
+        .wait(days: 12),
+        .stopSharing,
+        .renew,
+      ]),
+    Lifecycle(
       name: "price-increase", summary: "consent given once, refused by silence the second time",
       steps: [
         .buy(.proMonthly),
@@ -167,6 +177,15 @@ public struct Lifecycle: Sendable {
         .resubscribe(.proMonthly, .comeBack),
       ]),
     Lifecycle(
+      name: "retention", summary: "an offer to stay, for the next month",
+      steps: [
+        .buy(.proMonthly),
+        .renew,
+        .wait(days: 10),
+        .redeem(.stay),
+        .renew,
+      ]),
+    Lifecycle(
       name: "extension", summary: "the developer gives ten days to everybody",
       steps: [
         .buy(.proMonthly),
@@ -187,6 +206,36 @@ public struct Lifecycle: Sendable {
         .buyOnce(.lifetime, quantity: 1),
         .wait(days: 30),
         .buyOnce(.season, quantity: 1),
+      ]),
+    Lifecycle(
+      name: "advanced-commerce", summary: "moved to the Advanced Commerce API, at a new price",
+      steps: [
+        .buy(.proMonthly),
+        .wait(days: 10),
+        .migrate,
+        .wait(days: 2),
+        .changeMetadata,
+        .wait(days: 2),
+        .changePrice(percent: 20),
+        .renew,
+      ]),
+    Lifecycle(
+      name: "consent", summary: "a parent withdraws the consent to use the app",
+      steps: [
+        .buyOnce(.lifetime, quantity: 1),
+        .wait(days: 6),
+        .rescindConsent,
+      ]),
+    Lifecycle(
+      name: "external-purchase", summary: "tokens for purchases outside the App Store",
+      steps: [
+        .makeToken(type: "ACQUISITION"),
+        .wait(days: 30),
+        .remindOfToken,
+        .wait(days: 1),
+        .makeToken(type: "SERVICES"),
+        .wait(days: 15),
+        .missReport,
       ]),
     Lifecycle(
       name: "test", summary: "the TEST notification of App Store Connect",

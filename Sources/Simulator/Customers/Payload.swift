@@ -3,7 +3,7 @@ import StrictJSON
 /// Apple's decoded payloads (responseBodyV2DecodedPayload, JWSTransactionDecodedPayload,
 /// JWSRenewalInfoDecodedPayload), with every field that a real one has. Absent values are left out.
 extension Customer {
-  /// The notification with its `data` or `summary` (responseBodyV2DecodedPayload). A missing
+  /// The notification with its one object, such as `data` (responseBodyV2DecodedPayload). A missing
   /// subtype is left out, never empty.
   func payload(
     _ type: String, _ subtype: String?, uuid: String, signed: Int64, _ body: (String, JSONValue)
@@ -48,6 +48,36 @@ extension Customer {
     return .object(members.list)
   }
 
+  /// The `appData` object of a consent that a parent withdrew, with the app transaction.
+  func appData() -> JSONValue {
+    var members = appMembers()
+    var transaction = Members()
+    transaction.add("receiptType", app.environment)
+    if app.environment == "Production" { transaction.add("appAppleId", app.appAppleId) }
+    transaction.add("bundleId", app.bundleId)
+    transaction.add("applicationVersion", app.bundleVersion)
+    transaction.add("receiptCreationDate", now)
+    transaction.add("originalPurchaseDate", newest?.originalPurchaseDate ?? now)
+    transaction.add("originalApplicationVersion", app.bundleVersion)
+    transaction.add("appTransactionId", appTransactionId)
+    transaction.add("originalPlatform", "iOS")
+    members.list.append(("appTransaction", .object(transaction.list)))
+    return .object(members.list)
+  }
+
+  /// The `externalPurchaseToken` object. It has no environment; in the sandbox the id has a prefix.
+  func externalPurchaseToken(_ token: ExternalToken) -> JSONValue {
+    let isProduction = app.environment == "Production"
+    var members = Members()
+    members.add("externalPurchaseId", (isProduction ? "" : "SANDBOX") + token.id)
+    members.add("tokenCreationDate", token.created)
+    if isProduction { members.add("appAppleId", app.appAppleId) }
+    members.add("bundleId", app.bundleId)
+    members.add("tokenType", token.type)
+    members.add("tokenExpirationDate", token.expires)
+    return .object(members.list)
+  }
+
   /// The members that identify the app. In the sandbox there is no appAppleId (App Store Server
   /// Notifications, data).
   private func appMembers() -> Members {
@@ -58,12 +88,13 @@ extension Customer {
     return members
   }
 
-  /// JWSTransactionDecodedPayload. A revocation's percentage is in thousandths of a percent. Family
-  /// members pay nothing, and their transactions have no price.
+  /// JWSTransactionDecodedPayload. A revocation's percentage is in thousandths of a percent.
+  /// Members pay nothing, and their transactions have no price.
   private func transaction(_ purchase: Purchase, signed: Int64) -> JSONValue {
     var members = Members()
     members.add("transactionId", purchase.id)
     members.add("originalTransactionId", purchase.originalId)
+    members.add("previousOriginalTransactionId", purchase.previousOriginalId)
     members.add("webOrderLineItemId", purchase.webOrderLineItemId)
     members.add("bundleId", app.bundleId)
     members.add("productId", purchase.product.id)
@@ -76,7 +107,7 @@ extension Customer {
     members.add("quantity", purchase.quantity)
     members.add("type", purchase.product.kind.rawValue)
     members.add("appAccountToken", appAccountToken)
-    members.add("inAppOwnershipType", isMember ? "FAMILY_SHARED" : "PURCHASED")
+    members.add("inAppOwnershipType", ownership.rawValue)
     members.add("signedDate", signed)
     if let revocation = purchase.revocation {
       members.add("revocationReason", Int64(0))
@@ -118,7 +149,7 @@ extension Customer {
     members.add("environment", app.environment)
     members.add("recentSubscriptionStartDate", renewal.start)
     members.add("renewalDate", renewal.date)
-    if renewal.isOn && !isMember {
+    if renewal.isOn && ownership == .purchased {
       members.add("renewalPrice", price(of: renewal.product, renewal.offer, level: nextPriceLevel))
       members.add("currency", storefront.currency)
     }

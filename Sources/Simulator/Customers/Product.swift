@@ -48,7 +48,7 @@ public struct Product: Sendable, Equatable {
 public struct Offer: Sendable, Equatable {
   enum Kind: Int64, Sendable {
     case introductory = 1
-    case promotional, code, winBack
+    case promotional, code, winBack, retention
   }
 
   let kind: Kind
@@ -73,6 +73,9 @@ public struct Offer: Sendable, Equatable {
   static let comeBack = Offer(
     kind: .winBack, identifier: "come.back", discount: "PAY_UP_FRONT", freeDays: nil,
     period: "P1M", percent: 60)
+  static let stay = Offer(
+    kind: .retention, identifier: "stay", discount: "PAY_AS_YOU_GO", freeDays: nil, period: "P1M",
+    percent: 50)
 }
 
 /// One country's App Store and its currency.

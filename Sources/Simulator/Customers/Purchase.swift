@@ -1,3 +1,11 @@
+/// Apple's inAppOwnershipType.
+enum Ownership: String {
+  case purchased = "PURCHASED"
+  case familyShared = "FAMILY_SHARED"
+  /// A seat of a subscription that somebody else pays for.
+  case assigned = "ASSIGNED"
+}
+
 /// One transaction of the App Store in the simulator. Dates are milliseconds since 1970.
 struct Purchase: Equatable {
   /// Apple's transactionReason.
@@ -15,6 +23,8 @@ struct Purchase: Equatable {
 
   var id: String
   var originalId: String
+  /// The original id before a migration.
+  var previousOriginalId: String?
   /// One for each billed period; nil if the product does not renew.
   var webOrderLineItemId: String?
   var product: Product
@@ -22,7 +32,7 @@ struct Purchase: Equatable {
   var originalPurchaseDate: Int64
   var expiresDate: Int64?
   var quantity: Int64 = 1
-  /// Milliunits of the currency; nil for family members.
+  /// Milliunits of the currency; nil for members.
   var price: Int64?
   var reason: Reason
   var offer: Offer?

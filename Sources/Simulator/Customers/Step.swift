@@ -48,7 +48,9 @@ public enum Step: Sendable, Equatable {
 
   /// A family member gets the subscription too, as a customer with its own ids.
   case share
-  /// The member loses the subscription: REVOKE.
+  /// A member gets a seat of the subscription, as a customer with its own ids.
+  case assign
+  /// The member loses the subscription or the seat: REVOKE.
   case stopSharing
 
   /// PRICE_INCREASE / PENDING if consent is needed, else ACCEPTED.
@@ -66,6 +68,24 @@ public enum Step: Sendable, Equatable {
 
   /// ONE_TIME_CHARGE.
   case buyOnce(Product, quantity: Int64)
+
+  /// The subscription moves to the Advanced Commerce API, under another id: MIGRATION.
+  case migrate
+  /// The description of the product changes: METADATA_UPDATE.
+  case changeMetadata
+  /// The price of the next renewal changes: PRICE_CHANGE.
+  case changePrice(percent: Int64)
+
+  /// A parent withdraws the consent to use the app: RESCIND_CONSENT.
+  case rescindConsent
+
+  /// A token of Apple's tokenType for purchases outside the App Store:
+  /// EXTERNAL_PURCHASE_TOKEN / CREATED.
+  case makeToken(type: String)
+  /// The token still runs: EXTERNAL_PURCHASE_TOKEN / ACTIVE_TOKEN_REMINDER.
+  case remindOfToken
+  /// The developer has not reported the token: EXTERNAL_PURCHASE_TOKEN / UNREPORTED.
+  case missReport
 
   /// TEST.
   case test
