@@ -107,7 +107,7 @@ def unusual():
     yield "app transaction of another app id", jws(other("appData", {
         "bundleId": APP, "appAppleId": APPLE_ID, "environment": "Production",
         "signedAppTransactionInfo": jws({"bundleId": APP, "appAppleId": 1,
-                                         "receiptType": "Production"})})), "app transaction"
+                                         "receiptType": "Production"})}))
     for name in ("notificationUUID", "notificationType", "signedDate"):
         yield f"without {name}", jws(payload(root={name: ABSENT})), "required members"
     yield "notificationUUID x", jws(payload(root={"notificationUUID": "x"})), "required members"
@@ -117,8 +117,8 @@ def unusual():
         "converted types")
     yield "signedDate in a text", jws(payload(root={"signedDate": str(NOW * 1000)})), (
         "converted types")
-    yield "null as renewal info", jws(payload(data={"signedRenewalInfo": None})), "null"
-    yield "null as summary", jws(payload(root={"summary": None})), "null"
+    yield "null as renewal info", jws(payload(data={"signedRenewalInfo": None}))
+    yield "null as summary", jws(payload(root={"summary": None}))
     yield "data and summary", jws(payload(root={"summary": {"bundleId": APP}})), "two contents"
     yield "other ids inside", jws(payload(renewal={"originalTransactionId": "5"})), "parts disagree"
     for name, identifier in {"long id": "1" * 129, "NUL in an id": "1\0"}.items():
@@ -128,9 +128,8 @@ def unusual():
     many = {f"x{n}": n for n in range(129)}
     yield "129 members, leaf expired since", jws(payload(
         root={**many, "signedDate": (NOW - 1800 * DAY) * 1000}),
-        chain(days=(-2000, -1000))), "many members"
-    yield "129 members, signed at 1", jws(payload(root={**many, "signedDate": 1})), (
-        "date of many members")
+        chain(days=(-2000, -1000)))
+    yield "129 members, signed at 1", jws(payload(root={**many, "signedDate": 1}))
 
 
 def random_genuine():
