@@ -185,7 +185,7 @@ import Testing
     try refuses("X9 middle", ["intermediate_marker"]) {
       $0.intermediate.replace(middleMarker, by: nil)
     }
-    try refuses("X9 swapped", ["leaf_marker"]) {
+    try refuses("X9 swapped", ["intermediate_marker"]) {
       $0.leaf.replace(leafMarker, by: .marker(middleMarker))
       $0.intermediate.replace(middleMarker, by: .marker(leafMarker))
     }

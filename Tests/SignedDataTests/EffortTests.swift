@@ -42,7 +42,7 @@ import Testing
     #expect(prover.pathChecks == 1)
   }
 
-  @Test func `a refused chain costs one validation`() throws {
+  @Test func `a refused chain costs one check of each signature`() throws {
     var forgery = try ChainForgery(under: authority)
     forgery.leafSigner = try .generate(.p384)
     let chain = try forgery.chain()
@@ -50,7 +50,33 @@ import Testing
       let found = try failure(chain, extra: #","n":\#(number)"#, key: forgery.leafKey)
       #expect(found == .untrusted("chain_path"))
     }
-    #expect(prover.pathChecks == 1 && prover.chainMisses == 1 && prover.chainHits == 0)
+    #expect(prover.pathChecks == 0 && prover.signatureChecks == 2)
+    #expect(prover.chainMisses == 1 && prover.chainHits == 0)
+  }
+
+  /// Apple's intermediates are public: anyone can put any of them into a header.
+  @Test func `a leaf that the root's other intermediate did not sign costs one check`() throws {
+    let other = try ChainForgery(under: authority)
+    let intermediate = try other.chain()[1]
+    for number in 0..<4 {
+      var forgery = other
+      forgery.leafSigner = try .generate(.p384)
+      let leaf = try forgery.chain()[0]
+      let found = try failure(
+        [leaf, intermediate, authority.chain[2]], key: forgery.leafKey)
+      #expect(found == .untrusted("chain_path"))
+      #expect(prover.pathChecks == 0 && prover.signatureChecks == number + 2)
+    }
+  }
+
+  @Test func `an intermediate that no root signed costs one check`() throws {
+    for number in 0..<3 {
+      var forgery = try ChainForgery(under: authority)
+      forgery.intermediateSigner = try .generate(.p384)
+      let found = try failure(try forgery.chain(), key: forgery.leafKey)
+      #expect(found == .untrusted("chain_path"))
+      #expect(prover.pathChecks == 0 && prover.signatureChecks == number + 1)
+    }
   }
 
   @Test func `a leaf that a known intermediate did not sign costs no validation`() throws {

@@ -134,7 +134,7 @@ import Testing
     (#"{"alg":["ES256"],"x5c":X}"#, "jws_alg_type"), (#"{"alg":"ES256"}"#, "x5c_missing"),
     (#"{"alg":"ES256","x5c":null}"#, "x5c_type"), (#"{"alg":"ES256","x5c":[1,2,3]}"#, "x5c_type"),
     (#"{"alg":"ES256","x5c":[]}"#, "x5c_length"), (#"{"alg":"ES256","x5c":["",""]}"#, "x5c_length"),
-    (#"{"alg":"ES256","x5c":["*","",""]}"#, "x5c_base64"),
+    (#"{"alg":"ES256","x5c":["","*",""]}"#, "x5c_base64"),
     (#"{"alg":"ES256","x5c":["","",""]}"#, "certificate_der"),
     (#"{"alg":"ES256","x5c":X,"crit":[]}"#, "jws_crit"),
     (#"{"alg":"ES256","x5c":X,"b64":false}"#, "jws_b64"),

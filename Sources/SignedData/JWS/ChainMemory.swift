@@ -9,12 +9,16 @@ struct ChainMemory {
   /// Apple signs with one leaf at a time. A chain takes about 10 KB, and 150 KB more with a key
   /// table.
   static let maximumProven = 32
+  static let maximumIntermediates = 16
   /// Refused chains take 100 bytes each.
   static let maximumRefused = 128
 
   /// Those whose leaf has signed something come first, the most recent of them at the front. A new
   /// chain replaces the last one. So without such a key a client can evict one chain at most.
   private var proven: [ProvenChain] = []
+  /// Certificates that a trusted root signed, by their text, the oldest first. Of these there are
+  /// only as many as the root's owner made.
+  private var intermediates: [(text: [UInt8], certificate: Certificate)] = []
   /// Why chains were refused, by `digest`.
   private var refused: [[UInt8]: ProofFailure] = [:]
   /// The keys of `refused`, of which the one at `oldest` is replaced next.
@@ -26,9 +30,14 @@ struct ChainMemory {
     proven.first { $0.isChain(of: entries) }
   }
 
-  /// An intermediate certificate with this text in a proven chain; nil if there is none.
+  /// The known intermediate certificate with this text; nil if there is none.
   func intermediate(_ text: ArraySlice<UInt8>) -> Certificate? {
-    proven.first { ByteSearch.areEqual($0.entries[1], text) }?.intermediate
+    intermediates.first { ByteSearch.areEqual($0.text[...], text) }?.certificate
+  }
+
+  mutating func insert(_ intermediate: Certificate, _ text: ArraySlice<UInt8>) {
+    if intermediates.count == Self.maximumIntermediates { intermediates.removeFirst() }
+    intermediates.append((Array(text), intermediate))
   }
 
   mutating func insert(_ chain: ProvenChain) {
@@ -74,20 +83,18 @@ final class ProvenChain {
   let entries: [ArraySlice<UInt8>]
   /// Whether the third certificate is the root. A configured root proves a chain with any third.
   let needsThird: Bool
-  let intermediate: Certificate
   /// The leaf's key.
   let key: VerifyingKey
   /// The seconds since 1970 at which every certificate of the chain is valid.
   let window: ClosedRange<Int64>
 
   init(
-    _ entries: [ArraySlice<UInt8>], needsThird: Bool, intermediate: Certificate,
-    key: VerifyingKey, window: ClosedRange<Int64>
+    _ entries: [ArraySlice<UInt8>], needsThird: Bool, key: VerifyingKey,
+    window: ClosedRange<Int64>
   ) {
     // Copies, because the slices hold the whole header.
     self.entries = entries.map { Array($0)[...] }
     self.needsThird = needsThird
-    self.intermediate = intermediate
     self.key = key
     self.window = window
   }

@@ -28,6 +28,8 @@ public final class Prover {
   public private(set) var chainMisses = 0
   /// How many paths of certificates OpenSSL has validated, the slowest part of a proof.
   package var pathChecks: Int { policy.pathChecks }
+  /// How many signatures of certificates were checked besides.
+  package var signatureChecks: Int { policy.signatureChecks }
 
   /// - Throws: `ProofFailure.untrusted` when a configured root is no certificate in strict DER.
   public init(roots: TrustRoots) throws(ProofFailure) {
@@ -148,22 +150,29 @@ public final class Prover {
   private func prove(
     _ entries: [ArraySlice<UInt8>], at seconds: Int64?
   ) throws(ProofFailure) -> ProvenChain {
-    let leaf = try Certificate(text: entries[0])
-    let provenIntermediate = known.intermediate(entries[1])
-    let intermediate =
-      if let provenIntermediate { provenIntermediate } else { try Certificate(text: entries[1]) }
     var candidates = roots
     // A third entry that is not a pinned root may be anything, as in Apple's libraries.
     let third = Base64.decode(entries[2])
     if let third, pinned.contains(SHA256.hash(third)) {
       candidates.insert(try Certificate(der: third), at: 0)
     }
+    let intermediate = try intermediate(entries[1], of: candidates)
+    let leaf = try Certificate(text: entries[0])
     let path = try policy.prove(
-      leaf: leaf, intermediate: intermediate, isIntermediateProven: provenIntermediate != nil,
-      roots: candidates, at: seconds)
+      leaf: leaf, intermediate: intermediate, roots: candidates, at: seconds)
     return ProvenChain(
-      entries, needsThird: !roots.contains { $0 === path.root }, intermediate: intermediate,
+      entries, needsThird: !roots.contains { $0 === path.root },
       key: try VerifyingKey(of: leaf), window: path.window)
+  }
+
+  private func intermediate(
+    _ text: ArraySlice<UInt8>, of roots: [Certificate]
+  ) throws(ProofFailure) -> Certificate {
+    if let known = known.intermediate(text) { return known }
+    let intermediate = try Certificate(text: text)
+    try policy.requireIntermediate(intermediate, of: roots)
+    known.insert(intermediate, text)
+    return intermediate
   }
 
   /// Rounds down, for any number: the date is not proven yet and may be anything.

@@ -145,6 +145,11 @@ package final class Certificate {
 
   func has(flag: Int32) -> Bool { X509_get_extension_flags(handle) & UInt32(flag) != 0 }
 
+  /// Whether this certificate names `issuer` as its own, which no signature says yet.
+  func names(_ issuer: Certificate) -> Bool {
+    X509_check_issued(issuer.handle, handle) == X509_V_OK
+  }
+
   /// Whether the signature of this certificate was made with the key of `issuer`. One public-key
   /// operation.
   func isSigned(by issuer: Certificate) -> Bool {

@@ -17,6 +17,8 @@ struct ChainPolicy {
   /// How many paths OpenSSL has validated. Each takes up to two public-key operations of an
   /// authority.
   private(set) var pathChecks = 0
+  /// How many signatures of certificates were checked besides, each one public-key operation.
+  private(set) var signatureChecks = 0
 
   private static let leafMarker = "1.2.840.113635.100.6.11.1"
   private static let intermediateMarker = "1.2.840.113635.100.6.2.1"
@@ -28,22 +30,33 @@ struct ChainPolicy {
     let window: ClosedRange<Int64>
   }
 
-  /// Proves the path leaf → intermediate → one of `roots`, all valid at one time.
+  /// Requires of an intermediate all that does not depend on the leaf. Costs one public-key
+  /// operation of an authority.
+  ///
+  /// - Throws: `ProofFailure.untrusted` with the code of the first requirement that is not met.
+  mutating func requireIntermediate(
+    _ intermediate: Certificate, of roots: [Certificate]
+  ) throws(ProofFailure) {
+    try Self.require(intermediate)
+    try Self.requireIntermediate(intermediate)
+    guard !roots.isEmpty else { throw .untrusted("chain_root") }
+    for root in roots where isSigned(intermediate, by: root) { return }
+    throw .untrusted("chain_path")
+  }
+
+  /// Proves the path leaf → intermediate → one of `roots`, all valid at one time. A leaf that the
+  /// intermediate did not sign costs one public-key operation of an authority.
   ///
   /// - Parameters:
-  ///   - isIntermediateProven: the intermediate was in a path that is proven. Then a leaf that it
-  ///     did not sign costs one public-key operation instead of two.
+  ///   - intermediate: meets `requireIntermediate`.
   ///   - seconds: the time, since 1970; nil for any.
   /// - Throws: `ProofFailure.untrusted` with the code of the first requirement that is not met;
   ///   `chain_dates` if the path may be proven at another date.
   mutating func prove(
-    leaf: Certificate, intermediate: Certificate, isIntermediateProven: Bool,
-    roots: [Certificate], at seconds: Int64?
+    leaf: Certificate, intermediate: Certificate, roots: [Certificate], at seconds: Int64?
   ) throws(ProofFailure) -> Path {
     try Self.require(leaf)
-    try Self.require(intermediate)
     try Self.requireLeaf(leaf)
-    try Self.requireIntermediate(intermediate)
     var failure = ProofFailure.untrusted("chain_root")
     for root in roots {
       guard let window = Self.window(of: [leaf, intermediate, root]) else {
@@ -57,9 +70,7 @@ struct ChainPolicy {
       // For OpenSSL the last second is no longer valid (X509_cmp_time(3)). By RFC 5280 it is, and
       // the prover, which uses the window alone for a known chain, must give the same result.
       let moment = min(seconds ?? .max, window.upperBound - 1)
-      if !isIntermediateProven || leaf.isSigned(by: intermediate),
-        isPath(leaf, intermediate, root, moment)
-      {
+      if isSigned(leaf, by: intermediate), isPath(leaf, intermediate, root, moment) {
         return Path(root: root, window: window)
       }
       if failure != .untrusted("chain_dates") { failure = .untrusted("chain_path") }
@@ -130,6 +141,12 @@ struct ChainPolicy {
       window = validity.clamped(to: window)
     }
     return window
+  }
+
+  private mutating func isSigned(_ certificate: Certificate, by issuer: Certificate) -> Bool {
+    guard certificate.names(issuer) else { return false }
+    signatureChecks += 1
+    return certificate.isSigned(by: issuer)
   }
 
   /// OpenSSL's own verification, with one trusted and one untrusted certificate and security level
