@@ -70,7 +70,7 @@ import Testing
       #expect(try opened.journal.unnamedThrough() == 0)
       try opened.journal.close()
     }
-    try Sample.makeOlder(scratch.folder)
+    try OlderSchema.restore(scratch.folder)
     let before = try scratch.files()
     let reader = try JournalReader.open(scratch.folder)
     #expect(try reader.head().seq == 1 && reader.redeliveries(of: Self.key).isEmpty)

@@ -108,23 +108,6 @@ enum Sample {
     return Array(jws(payload, &last).utf8)
   }
 
-  /// Changes a closed journal back to schema 1.
-  static func makeOlder(_ folder: DataFolder) throws {
-    let connection = try SQLiteConnection.open(folder.journal, .write)
-    try connection.execute(
-      """
-      DROP TABLE redelivery; DROP INDEX quarantine_stream; DROP INDEX quarantine_app;
-      DROP INDEX quarantine_uuid;
-      CREATE UNIQUE INDEX quarantine_uuid ON quarantine (notification_uuid)
-      WHERE notification_uuid IS NOT NULL;
-      CREATE INDEX quarantine_foreign ON quarantine (is_foreign) WHERE is_foreign = 1;
-      ALTER TABLE quarantine DROP COLUMN original_transaction_id;
-      DELETE FROM migration WHERE number > 1; PRAGMA user_version = 1
-      """)
-    try connection.checkpointTruncate()
-    connection.close()
-  }
-
   /// A body that cannot be compressed.
   static func noise(_ number: Int, _ size: Int) -> [UInt8] {
     var dice = Dice(state: UInt64(number))

@@ -50,7 +50,7 @@ extension Journal {
       """
       SELECT body_sha256, source, body, dictionary_id, id FROM quarantine
       WHERE notification_uuid = ?1 OR (notification_uuid IS NULL AND body_sha256 = ?2)
-      ORDER BY id DESC LIMIT \(Self.comparedLimit)
+      LIMIT \(Self.comparedLimit)
       """
     ).bind(1, content.notificationUUID?.description).bind(2, content.bodySHA256).all { row in
       (id: row.int(4), stored: StoredContent(row))

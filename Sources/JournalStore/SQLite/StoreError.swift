@@ -10,6 +10,8 @@ public enum StoreError: Error, Sendable, Equatable {
   case newer(found: Int, known: Int)
   /// The file is not one of ours, or belongs to another journal.
   case foreign(String)
+  /// No projection can be used for what was asked; the text says what to run.
+  case noProjection(String)
   /// The folder is missing or holds no journal, as a volume that is not mounted.
   case noJournal(folder: String)
   /// The journal is marked as open, and its write-ahead log is missing.
@@ -69,6 +71,7 @@ extension StoreError: CustomStringConvertible {
       "the data has schema \(found), this program knows \(known); run the newer program"
     case .foreign(let what):
       "\(what); give the right --data, or move the file away"
+    case .noProjection(let what): what
     case .noJournal(let folder):
       "there is no journal.sqlite in \(folder); give the right --data or --config"
     case .missingWAL:

@@ -73,11 +73,10 @@ extension LedgerService {
       ("reason", .string(refusal.code)),
     ]
     let end: [(String, JSONValue)] = [("took_us", .integer(microseconds))]
-    if let received {
-      Log.write(.info, "notification", fields + received.logFields + end)
-    } else {
-      refusalLog.write("notification", status: Problem.status(of: refusal), fields + end)
-    }
+    // Any developer can send genuine notifications of his own app too.
+    refusalLog.write(
+      "notification", status: Problem.status(of: refusal),
+      fields + (received?.logFields ?? []) + end)
   }
 
   /// Adds the time since `start` to the histogram of answer times.

@@ -57,19 +57,19 @@ public struct ProjectionDiff {
     _ folder: DataFolder, _ journal: JournalReader
   ) throws(StoreError) -> ProjectionReader {
     guard let name = try ProjectionList.read(folder).live else {
-      throw .foreign(
-        "no projection is live in \(folder.path); run `subledger rebuild --apply`")
+      throw .noProjection(
+        "no projection is live in \(folder.path); run: subledger rebuild --apply")
     }
     let path = folder.projection(named: name)
     switch try ProjectionExaminer.condition(path, journal) {
     case .usable, .otherFold: return try ProjectionReader.open(folder, path: path)
     case .otherLayout:
-      throw .foreign(
-        "the live projection has another layout and cannot be compared; "
-          + "run `subledger rebuild --apply`")
+      throw .noProjection(
+        "the live projection has the layout of another version and cannot be compared; "
+          + "to replace it: subledger rebuild --apply")
     default:
-      throw .foreign(
-        "the live projection is not of this journal; run `subledger rebuild --apply`")
+      throw .noProjection(
+        "the live projection is not of this journal; run: subledger rebuild --apply")
     }
   }
 

@@ -40,7 +40,8 @@ enum ExitCode: Int32, CaseIterable {
   init(_ error: StoreError) {
     switch error {
     case .newer: self = .newer
-    case .brokenTail, .corrupt, .foreign, .missingWAL, .frozenMigration: self = .findings
+    case .brokenTail, .corrupt, .foreign, .noProjection, .missingWAL, .frozenMigration:
+      self = .findings
     case .locked, .noJournal, .full, .io, .busy, .sql, .platform: self = .unavailable
     }
   }

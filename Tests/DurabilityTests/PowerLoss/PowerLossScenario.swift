@@ -115,17 +115,7 @@ struct PowerLossScenario: Sendable, CustomTestStringConvertible {
     let before = try disk.installation.start()
     try disk.post(Array(bodies[..<6]), to: before)
     try before.stop()
-    let connection = try SQLiteConnection.open(disk.installation.journal.path, .write)
-    try connection.execute(
-      """
-      DROP TABLE redelivery;
-      DROP INDEX quarantine_stream;
-      ALTER TABLE quarantine DROP COLUMN original_transaction_id;
-      DELETE FROM migration WHERE number = 2;
-      PRAGMA user_version = 1;
-      """)
-    try connection.checkpointTruncate()
-    connection.close()
+    try OlderSchema.restore(DataFolder(path: disk.installation.data.path))
     try disk.describe()
     disk.intercept()
     // All are posted again, so that the events before the migration are answered in the trace, too.

@@ -264,19 +264,7 @@ import Testing
     ].map(installation.sign)
     let file = try installation.file("all", bodies)
     #expect(try installation.run("ingest", "--skip-bad", file).code == 1)
-    let connection = try SQLiteConnection.open(installation.journal.path, .write)
-    try connection.execute(
-      """
-      DROP TABLE redelivery; DROP INDEX quarantine_stream; DROP INDEX quarantine_app;
-      DROP INDEX quarantine_uuid;
-      CREATE UNIQUE INDEX quarantine_uuid ON quarantine (notification_uuid)
-      WHERE notification_uuid IS NOT NULL;
-      CREATE INDEX quarantine_foreign ON quarantine (is_foreign) WHERE is_foreign = 1;
-      ALTER TABLE quarantine DROP COLUMN original_transaction_id;
-      DELETE FROM migration WHERE number > 1; PRAGMA user_version = 1
-      """)
-    try connection.checkpointTruncate()
-    connection.close()
+    try OlderSchema.restore(DataFolder(path: installation.data.path))
     let before = try installation.files()["journal.sqlite"]
     #expect(try history(installation, "7000", "--json").lines().count == 1)
     #expect(try installation.verify().code == 0)

@@ -144,14 +144,23 @@ import Testing
       for _ in 0..<100 { #expect(try #require(client.answer()).status == 404) }
     }
     for _ in 0..<300 { #expect(client.post(Array("{}".utf8))?.status == 400) }
+    for number in 0..<100 {
+      let foreign = Sample.notification(number, bundleId: "com.example.other")
+      #expect(client.post(try installation.sign(foreign))?.status == 422)
+    }
     let seconds = Int((ContinuousClock.now - start).components.seconds)
     let metrics = MetricsText(try #require(client.get("/metrics")).text)
     #expect(metrics.value("subledger_http_refusals_total", ["status": "404"]) == 500)
-    #expect(metrics.sum("subledger_refusals_total") == 300)
+    #expect(metrics.sum("subledger_refusals_total") == 400)
     #expect(try daemon.stop().code == 0)
     let lines = entries(daemon.log)
-    for (event, status, count) in [("http_refused", 404, 500), ("notification", 400, 300)] {
-      let logged = lines.count { $0["event"]?.string == event }
+    for (event, outcome, status, count) in [
+      ("http_refused", nil, 404, 500), ("notification", "refused", 400, 300),
+      ("notification", "quarantined", 422, 100),
+    ] {
+      let logged = lines.count {
+        $0["event"]?.string == event && $0["outcome"]?.string == outcome
+      }
       let sums = lines.filter {
         $0["event"]?.string == "refusals_left_out" && $0["of"]?.string == event
           && $0["status"]?.integer == Int64(status)

@@ -41,6 +41,22 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: installation.data.path))
   }
 
+  /// As the projection of version 0.1, whose rows are not columns.
+  @Test func `a projection with the layout of another version cannot be compared`() throws {
+    let installation = try Installation.renewing(2)
+    let folder = DataFolder(path: installation.data.path)
+    let name = try #require(try ProjectionList.read(folder).live)
+    let connection = try SQLiteConnection.open(folder.projection(named: name), .write)
+    try connection.execute("PRAGMA user_version = 1")
+    try connection.checkpointTruncate()
+    connection.close()
+    let finished = try installation.run("rebuild", "--diff")
+    #expect(finished.code == 1, "\(finished)")
+    #expect(finished.errors.hasSuffix("to replace it: subledger rebuild --apply\n"), "\(finished)")
+    #expect(try installation.run("rebuild", "--apply").code == 0)
+    #expect(try installation.run("rebuild", "--diff").code == 0)
+  }
+
   @Test func `equal rows are no finding`() throws {
     let installation = try Installation.renewing(5)
     let text = try installation.run("rebuild", "--diff")

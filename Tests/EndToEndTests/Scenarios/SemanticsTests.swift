@@ -78,7 +78,7 @@ import Testing
     let before = server.row("7000")
     let conflicting = Sample.notification(1).setting("data.transaction.productId", .string("gold"))
     let answer = try server.post(conflicting)
-    #expect(answer.status == 200 && answer.json?["outcome"]?.string == "duplicate")
+    #expect(answer.status == 200 && answer.json?["outcome"]?.string == "conflict")
     #expect(server.row("7000") == before)
     // A UUID in upper case is the same UUID.
     let upper = try server.post(
@@ -219,8 +219,8 @@ import Testing
     let listed = try #require(server.client.get("/v1/entitlements?limit=100")?.json)
     #expect(listed["items"]?.elements.count == texts.count)
     let nul = Sample.notification(50, otid: "a\u{0}b")
-    #expect(try server.post(nul).status == 400)
-    try server.finish(events: texts.count, quarantined: 0)
+    #expect(try server.post(nul).status == 422)
+    try server.finish(events: texts.count, quarantined: 1)
   }
 
   @Test func `notifications of many customers are accepted concurrently`() throws {

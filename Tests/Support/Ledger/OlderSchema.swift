@@ -1,0 +1,24 @@
+package import JournalStore
+
+/// Makes a journal as an older version of the program left it.
+package enum OlderSchema {
+  /// Changes a closed journal back to schema 1.
+  package static func restore(_ folder: DataFolder) throws {
+    let connection = try SQLiteConnection.open(folder.journal, .write)
+    try connection.execute(
+      """
+      DROP TABLE redelivery;
+      DROP INDEX quarantine_stream;
+      ALTER TABLE quarantine DROP COLUMN original_transaction_id;
+      DROP INDEX quarantine_app;
+      DROP INDEX quarantine_uuid;
+      CREATE UNIQUE INDEX quarantine_uuid ON quarantine (notification_uuid)
+      WHERE notification_uuid IS NOT NULL;
+      CREATE INDEX quarantine_foreign ON quarantine (is_foreign) WHERE is_foreign = 1;
+      DELETE FROM migration WHERE number > 1;
+      PRAGMA user_version = 1;
+      """)
+    try connection.checkpointTruncate()
+    connection.close()
+  }
+}
