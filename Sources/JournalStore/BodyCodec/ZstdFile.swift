@@ -5,6 +5,12 @@ public enum ZstdFile {
   /// The first four bytes of every frame (RFC 8878, section 3.1.1).
   public static let magic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
 
+  /// What unpacks a file that begins with these bytes; nil for one that is not a zstd file.
+  @Sendable
+  public static func unpacker(_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)? {
+    first.starts(with: magic) ? Reader().unpack : nil
+  }
+
   /// One complete frame, also if that is not smaller. Concatenated frames are a file that any zstd
   /// reads. Returns nil if zstd fails.
   public static func frame(_ bytes: [UInt8]) -> [UInt8]? {
@@ -16,6 +22,9 @@ public enum ZstdFile {
     private let context: OpaquePointer
     private var isBroken = false
     private var isInFrame = false
+    /// Bytes that one chunk may unpack to: a file may come from a stranger, and a few of its bytes
+    /// could stand for gigabytes.
+    private static let maximumUnpacked = 64 << 20
 
     public init() {
       guard let context = ZSTD_createDCtx() else {
@@ -43,6 +52,7 @@ public enum ZstdFile {
             if ZSTD_isError(left) != 0 { return false }
             isInFrame = left != 0
             unpacked += target[..<output.pos]
+            if unpacked.count > Self.maximumUnpacked { return false }
             // After a full buffer zstd may hold more output.
             isFull = output.pos == output.size
           }

@@ -63,7 +63,8 @@ public final class BundleCheck {
   }
 
   private func read(_ path: String) throws(PlatformError) {
-    let lines = try LineReader(path: path, maximum: Self.maximumLine)
+    let lines = try LineReader(
+      path: path, maximum: Self.maximumLine, unpacker: ZstdFile.unpacker)
     var (number, isSealed, isEnded) = (0, false, true)
     while let line = try lines.next() {
       number += 1

@@ -30,9 +30,9 @@ struct Arguments {
       if plain.contains(name), parts.count == 1 {
         switches.insert(name)
       } else if valued.contains(name) {
-        guard let value = parts.count == 2 ? String(parts[1]) : remaining.popFirst() else {
-          throw .usage("\(name) needs a value")
-        }
+        guard let value = parts.count == 2 ? String(parts[1]) : remaining.popFirst(),
+          parts.count == 2 || !(valued + plain).contains(value)
+        else { throw .usage("\(name) needs a value") }
         guard values.updateValue(value, forKey: name) == nil else {
           throw .usage("\(name) is given twice")
         }

@@ -92,7 +92,7 @@ enum CommandTable {
       details: "'admit' ingests them again, after the configuration was corrected. 'drop' removes "
         + "them for good. With --app or --reason instead of an ID, both are done with all that "
         + "match. Works while a daemon runs.",
-      usage: "list | admit ID | drop ID",
+      usage: "list | admit ID | drop ID  [--app ID] [--reason CODE]",
       flags: QuarantineCommand.flags,
       operands: ["list", "admit", "drop"], example: "subledger quarantine list",
       action: QuarantineCommand.run),

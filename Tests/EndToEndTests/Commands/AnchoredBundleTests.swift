@@ -71,6 +71,27 @@ import Testing
     #expect(seqs(installation) == expected, "the head did not move")
   }
 
+  /// A subscription of eight years, renewed monthly.
+  @Test func `a compressed bundle of a hundred events stays under a megabyte`() throws {
+    let installation = try Installation()
+    try installation.fill(1...2000, otids: 20)
+    let daemon = try installation.start()
+    try daemon.command.wait(20, "the anchors") { seqs(installation).last == 2000 }
+    let bundle = installation.folder.appending(path: "bundle.zst")
+    let counts = try export(installation, to: bundle, "--compress")
+    #expect(counts["events"]?.integer == 100, "\(counts)")
+    #expect(try Data(contentsOf: bundle).count < Self.megabyte)
+    func verify() throws -> CommandResult {
+      try installation.run("verify", "--bundle", bundle.path)
+    }
+    #expect(try verify().code == 0)
+    var bytes = try Data(contentsOf: bundle)
+    bytes.removeLast()
+    try bytes.write(to: bundle)
+    #expect(try verify().code != 0, "its end is missing")
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `anchors survive a crash, and continue after one`() throws {
     let installation = try Installation()
     var daemon = try installation.start()

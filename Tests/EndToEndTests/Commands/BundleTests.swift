@@ -189,7 +189,7 @@ import Testing
     let there = try export(installation)
     for (arguments, code, text) in [
       (["export", "--bundle", "b"], 2, "--only"),
-      (["export", "--only", "701", "--bundle", "b", "--compress"], 2, "--compress"),
+      (["export", "--only", "701", "--bundle", "b", "--output", "c"], 2, "--output"),
       (["export", "--only", "999", "--bundle", "b"], 1, "no events with this id"),
       (["export", "--only", "701", "--bundle", there.path], 3, "--force"),
       (["export", "--only", "701", "--bundle", "b", "--anchors", "none"], 3, "--anchors"),

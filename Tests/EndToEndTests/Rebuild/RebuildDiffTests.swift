@@ -23,6 +23,7 @@ import Testing
       (["--diff", "--at", "yesterday"], "--at takes RFC 3339 or milliseconds"),
       (["--diff", "--output", "x.txt"], "--output takes a file whose name ends in .csv or .json"),
       (["--diff", "--output"], "--output needs a value"),
+      (["--diff", "--output", "--json"], "--output needs a value"),
       (["--threads", "0"], "--threads takes a whole number from 1 to 256"),
       (["--threads", "many"], "--threads takes a whole number"),
       (["--apply", "--keep", "-1"], "--keep takes a whole number from 0 to 100"),

@@ -45,8 +45,9 @@ enum QuarantineCommand {
     }
     for item in items { Terminal.print(json(item), or: VisibleText.of(text(item)), arguments) }
     if !arguments.has("--json") {
-      Terminal.print(
-        "\(counts.stored) in quarantine; \(counts.overflow) more were only counted: it was full")
+      let more =
+        counts.overflow > 0 ? "; \(counts.overflow) more were not stored, because it was full" : ""
+      Terminal.print("\(counts.stored) in quarantine\(more)")
     }
     return .good
   }

@@ -8,7 +8,7 @@ import StrictJSON
 enum ExportCommand {
   static let flags: [Command.Flag] = [
     .init("--output", "FILE", "a file that does not exist; - is standard output"),
-    .init("--compress", "write a zstd file, which ingest reads too"),
+    .init("--compress", "write a zstd file, which ingest and verify read too"),
     .init("--only", "OTID", "one customer's events"), .init("--force", "replace FILE"),
     .init("--bundle", "FILE", "with --only: evidence that is checked without the journal"),
     .init("--anchors", "FILE", "anchors to link the bundle to; else the configured ones"),
@@ -26,17 +26,15 @@ enum ExportCommand {
     }
     let folder = arguments.folder(try arguments.configuration())
     let path = arguments["--output"] ?? "-"
-    let target = try ExportTarget(path, isReplacing: arguments.has("--force"))
-    let isCompressed = arguments.has("--compress")
+    let target = try ExportTarget(
+      path, isReplacing: arguments.has("--force"), isCompressed: arguments.has("--compress"))
     let interruption = Interruption()
     interruption.start()
     let progress = ProgressReporter("export")
     let count = try mapError(
       CommandError.store,
       try Export.run(folder, only: arguments["--only"]) { (lines) throws(StoreError) in
-        let bytes = isCompressed ? ZstdFile.frame(lines) : lines
-        guard let bytes else { throw .sql("zstd could not compress") }
-        try target.write(bytes)
+        try target.write(lines)
       } progress: { done, head in
         progress.show(done, of: head)
         return !interruption.isRequested

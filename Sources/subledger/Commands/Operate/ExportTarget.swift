@@ -5,10 +5,17 @@ import Platform
 /// The output of an export: standard output, or a file that appears only when it is complete.
 final class ExportTarget {
   private let file: AtomicFileWriter?
+  private let isCompressed: Bool
+  /// What is not compressed yet.
+  private var waiting: [UInt8] = []
+  /// Bytes that are compressed together: a customer's notifications share most of theirs.
+  private static let frameSize = 1 << 20
 
+  /// - Parameter isCompressed: write a zstd file.
   /// - Throws: `CommandError.usage` if the lines would go to a terminal, `CommandError.unavailable`
   ///   if the file exists and is not to be replaced, is not a regular file, or cannot be made.
-  init(_ path: String, isReplacing: Bool) throws(CommandError) {
+  init(_ path: String, isReplacing: Bool, isCompressed: Bool) throws(CommandError) {
+    self.isCompressed = isCompressed
     guard path != "-" else {
       guard !ProcessLimits.isTerminal(STDOUT_FILENO) else {
         throw .usage("refusing to write to the terminal; give --output FILE, or a pipe")
@@ -34,6 +41,18 @@ final class ExportTarget {
 
   /// - Throws: the error of the file as a `StoreError`.
   func write(_ bytes: [UInt8]) throws(StoreError) {
+    guard isCompressed else { return try store(bytes) }
+    waiting += bytes
+    if waiting.count >= Self.frameSize { try storeFrame() }
+  }
+
+  private func storeFrame() throws(StoreError) {
+    guard let frame = ZstdFile.frame(waiting) else { throw .sql("zstd could not compress") }
+    waiting.removeAll(keepingCapacity: true)
+    try store(frame)
+  }
+
+  private func store(_ bytes: [UInt8]) throws(StoreError) {
     guard let file else { return Terminal.write(bytes) }
     try mapError(StoreError.init, try file.write(bytes))
   }
@@ -42,6 +61,7 @@ final class ExportTarget {
   ///
   /// - Throws: the error of the file as a `StoreError`; then no file was made.
   func finish() throws(StoreError) {
+    if !waiting.isEmpty { try storeFrame() }
     try mapError(StoreError.init, try file?.finish())
   }
 }

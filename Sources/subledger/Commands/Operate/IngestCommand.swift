@@ -26,9 +26,8 @@ enum IngestCommand {
     let reader: LineReader
     do throws(PlatformError) {
       // A line of an export has its seq and hash besides the body.
-      reader = try LineReader(path: path, maximum: configuration.bodyLimit + 256) { first in
-        first.starts(with: ZstdFile.magic) ? ZstdFile.Reader().unpack : nil
-      }
+      reader = try LineReader(
+        path: path, maximum: configuration.bodyLimit + 256, unpacker: ZstdFile.unpacker)
     } catch {
       throw .unavailable("\(error)")
     }

@@ -14,8 +14,8 @@ enum BundleCommand {
     guard let id = arguments["--only"] else {
       throw .usage("a bundle is about one customer: give --only OTID")
     }
-    guard arguments["--output"] == nil, !arguments.has("--compress") else {
-      throw .usage("--output and --compress do not go with --bundle, which names the file")
+    guard arguments["--output"] == nil else {
+      throw .usage("--output does not go with --bundle, which names the file")
     }
     let configuration = try arguments.configuration()
     let folder = arguments.folder(configuration)
@@ -23,7 +23,8 @@ enum BundleCommand {
     let key = try key(id, arguments, folder)
     let anchors = try anchors(arguments["--anchors"], configuration)
     let signing = try mapError(CommandError.anchor, try AnchorKey.readOrMake(folder))
-    let target = try ExportTarget(path, isReplacing: arguments.has("--force"))
+    let target = try ExportTarget(
+      path, isReplacing: arguments.has("--force"), isCompressed: arguments.has("--compress"))
     let interruption = Interruption()
     interruption.start()
     let progress = ProgressReporter("export")
