@@ -7,6 +7,9 @@ public struct HTTPResponse: Sendable {
   public var closes: Bool
   /// The reason code of a refusal, for counters and logs.
   public var code: String?
+  /// Sent in place of all of the above, except that `closes` holds: for a server that plays faults
+  /// of others.
+  package var wire: [UInt8]?
 
   public init(
     status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
@@ -31,6 +34,7 @@ public struct HTTPResponse: Sendable {
   ///
   /// - Parameter toHead: the request was HEAD: Content-Length is sent, the body is not.
   package func serialise(into output: inout [UInt8], toHead: Bool, closing: Bool) {
+    if let wire { return output.append(contentsOf: wire) }
     output.reserveCapacity(output.count + body.count + 256)
     output.append(contentsOf: "HTTP/1.1 \(status) \(Self.reason(of: status))\r\n".utf8)
     for header in headers where Self.isSafe(header.name) && Self.isSafe(header.value) {

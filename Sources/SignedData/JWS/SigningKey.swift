@@ -135,6 +135,20 @@ public final class SigningKey: Sendable {
     return Self.pad(r, width) + Self.pad(s, width)
   }
 
+  /// Whether `signature`, R ‖ S in 64 bytes, is a signature by this P-256 key over SHA-256.
+  package func verifies(_ signature: [UInt8], of bytes: [UInt8]) -> Bool {
+    guard kind == .p256, signature.count == 64, let context = EVP_MD_CTX_new() else {
+      return false
+    }
+    defer { EVP_MD_CTX_free(context) }
+    let encoded = VerifyingKey.derSignature(signature)
+    let isValid =
+      EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1
+      && EVP_DigestVerify(context, encoded, encoded.count, bytes, bytes.count) == 1
+    if !isValid { ERR_clear_error() }
+    return isValid
+  }
+
   /// Signs in the form of X.509: ECDSA signatures in DER (RFC 3279 section 2.2.3).
   ///
   /// - Throws: `SigningError.failed` when OpenSSL cannot sign.

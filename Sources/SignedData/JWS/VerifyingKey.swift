@@ -63,7 +63,7 @@ package final class VerifyingKey {
   }
 
   /// R ‖ S as the SEQUENCE of two INTEGERs that OpenSSL expects (RFC 3279 section 2.2.3).
-  private static func derSignature(_ raw: [UInt8]) -> [UInt8] {
+  static func derSignature(_ raw: [UInt8]) -> [UInt8] {
     let body = integer(raw[..<32]) + integer(raw[32...])
     return [0x30, UInt8(body.count)] + body
   }

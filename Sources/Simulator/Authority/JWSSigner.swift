@@ -29,11 +29,40 @@ public struct JWSSigner: Sendable {
   ///
   /// - Throws: `SigningError` if OpenSSL cannot sign.
   public func sign(_ payload: [UInt8]) throws(SigningError) -> [UInt8] {
+    var memory = SignatureMemory()
+    return try sign(payload, memory: &memory)
+  }
+
+  /// As `sign`, with the next signature in `memory` if there is one, which must be of the same
+  /// payload.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot sign.
+  func sign(_ payload: [UInt8], memory: inout SignatureMemory) throws(SigningError) -> [UInt8] {
     var text = header
     text.append(UInt8(ascii: "."))
     text += Base64URL.encode(payload)
-    let signature = try key.sign(text)
+    let signature = try memory.next { () throws(SigningError) in try key.sign(text) }
     text.append(UInt8(ascii: "."))
     return text + Base64URL.encode(signature)
+  }
+}
+
+/// The signatures of one notification and its parts, in the order in which they are made. With them
+/// the same text can be made again: ECDSA gives another signature at each call.
+public struct SignatureMemory: Sendable {
+  private var signatures: [[UInt8]] = []
+  private var used = 0
+
+  public init() {}
+
+  /// Begins again with the first signature.
+  mutating func rewind() { used = 0 }
+
+  fileprivate mutating func next(
+    _ make: () throws(SigningError) -> [UInt8]
+  ) throws(SigningError) -> [UInt8] {
+    if used == signatures.count { signatures.append(try make()) }
+    defer { used += 1 }
+    return signatures[used]
   }
 }

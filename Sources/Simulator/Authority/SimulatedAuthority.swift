@@ -121,15 +121,27 @@ public struct SimulatedAuthority: Sendable {
   ///
   /// - Throws: `SigningError` if OpenSSL cannot sign.
   public func signedPayload(_ notification: JSONValue) throws(SigningError) -> [UInt8] {
+    var memory = SignatureMemory()
+    return try signedPayload(notification, memory: &memory)
+  }
+
+  /// As `signedPayload`, with the signatures of an earlier call, so that the bytes are the same.
+  ///
+  /// - Parameter memory: empty at the first call; belongs to this notification alone.
+  /// - Throws: `SigningError` if OpenSSL cannot sign.
+  public func signedPayload(
+    _ notification: JSONValue, memory: inout SignatureMemory
+  ) throws(SigningError) -> [UInt8] {
+    memory.rewind()
     guard case .object(let members) = notification else {
-      return try signer.sign(notification.bytes)
+      return try signer.sign(notification.bytes, memory: &memory)
     }
     var signed: [(String, JSONValue)] = []
     for (name, value) in members {
       let isCarrier = name == "data" || name == "appData"
-      signed.append((name, isCarrier ? try signParts(of: value) : value))
+      signed.append((name, isCarrier ? try signParts(of: value, &memory) : value))
     }
-    return try signer.sign(JSONValue.object(signed).bytes)
+    return try signer.sign(JSONValue.object(signed).bytes, memory: &memory)
   }
 
   /// The POST body: `{"signedPayload":"…"}`.
@@ -147,7 +159,9 @@ public struct SimulatedAuthority: Sendable {
   ]
 
   /// Signs each part on its own, as Apple does, before the whole payload is signed.
-  private func signParts(of carrier: JSONValue) throws(SigningError) -> JSONValue {
+  private func signParts(
+    of carrier: JSONValue, _ memory: inout SignatureMemory
+  ) throws(SigningError) -> JSONValue {
     guard case .object(let members) = carrier else { return carrier }
     var signed: [(String, JSONValue)] = []
     for (name, value) in members {
@@ -155,7 +169,7 @@ public struct SimulatedAuthority: Sendable {
         signed.append((name, value))
         continue
       }
-      let text = try signer.sign(value.bytes)
+      let text = try signer.sign(value.bytes, memory: &memory)
       signed.append((part, .string(String(decoding: text, as: UTF8.self))))
     }
     return .object(signed)

@@ -1,7 +1,7 @@
 import Encoding
 
 /// The arguments after `simulate run`.
-struct RunOptions: Equatable {
+package struct RunOptions: Equatable {
   /// Where the notifications go.
   enum Target: Equatable {
     case file(String)
@@ -94,7 +94,9 @@ struct RunOptions: Equatable {
   }
 
   /// Names of lifecycles, separated by commas; `all` stands for all of them.
-  private static func names(_ value: String) throws(SimulatorError) -> [String] {
+  ///
+  /// - Throws: `SimulatorError.usage` for a name that there is not.
+  package static func names(_ value: String) throws(SimulatorError) -> [String] {
     let names = value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     if names == ["all"] { return Lifecycle.all.map(\.name) }
     for name in names where Lifecycle.named(name) == nil {
@@ -103,7 +105,8 @@ struct RunOptions: Equatable {
     return names
   }
 
-  private static func whole(
+  /// - Throws: `SimulatorError.usage` unless the value is a whole number in the range.
+  package static func whole(
     _ flag: String, _ value: String, _ range: ClosedRange<Int64>
   ) throws(SimulatorError) -> Int64 {
     guard let number = Int64(value), range.contains(number) else {

@@ -2,14 +2,14 @@ import Glibc
 
 /// One blocking, kept-alive HTTP/1.1 connection to a service that is trusted. It is used by one
 /// thread only.
-final class ServiceConnection {
-  struct Answer: Equatable {
-    var status: Int
-    var body: [UInt8]
+package final class ServiceConnection {
+  package struct Answer: Equatable {
+    package var status: Int
+    package var body: [UInt8]
   }
 
   /// Why there was no answer. After both the request may be retried later.
-  enum Failure: Error {
+  package enum Failure: Error {
     /// No connection could be made.
     case unreachable
     /// The connection ended, timed out, or the answer was not HTTP.
@@ -26,7 +26,7 @@ final class ServiceConnection {
   private static let timeoutSeconds = 30
   private static let largestAnswer = 1 << 20
 
-  init(_ address: ServiceAddress) {
+  package init(_ address: ServiceAddress) {
     self.address = address
     head = Array(
       """
@@ -44,7 +44,7 @@ final class ServiceConnection {
   /// is tried once.
   ///
   /// - Throws: `Failure` if there was no answer.
-  func post(_ body: [UInt8]) throws(Failure) -> Answer {
+  package func post(_ body: [UInt8]) throws(Failure) -> Answer {
     let request = head + Array("\(body.count)\r\n\r\n".utf8) + body
     let wasOpen = descriptor >= 0
     if !wasOpen { try connect() }
