@@ -40,7 +40,8 @@ let package = Package(
     .executableTarget(
       name: "subledger",
       dependencies: [
-        "LedgerAPI", "HTTPServer", "Simulator", "LedgerAudit", "LedgerQueries", "LedgerEngine",
+        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "LedgerAudit", "LedgerQueries",
+        "LedgerEngine",
         "Configuration", "JournalStore", "AppStore", "Observability",
         "Platform", "StrictJSON", "Encoding",
       ],
@@ -64,6 +65,10 @@ let package = Package(
     // The console's pages, embedded as bytes.
     .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),
     module("Simulator", ["SignedData", "Platform", "StrictJSON", "Encoding"]),
+    // A local App Store Server API over the simulated customers.
+    module(
+      "AppStoreStandIn",
+      ["HTTPServer", "Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),
     module(
       "LedgerAudit",
       [
@@ -128,6 +133,12 @@ let package = Package(
     tests(
       "LedgerAPI", ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"], fixtures: true),
     tests("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),
+    tests(
+      "AppStoreStandIn",
+      [
+        "Support", "AppStoreStandIn", "HTTPServer", "Simulator", "SignedData", "Platform",
+        "StrictJSON", "Encoding",
+      ]),
     tests(
       "Bench",
       ["AppStore", "subledger-bench", "Simulator", "JournalStore", "Platform", "StrictJSON"]),

@@ -6,6 +6,7 @@ enum SimulateHelp {
       simulate ca DIR    makes a certificate authority to sign with
       simulate list      names the lifecycles
       simulate run …     plays lifecycles or a fleet into a file or a service
+      simulate serve …   is a local App Store Server API, and sends notifications itself
 
     Each has --help. Example:
       subledger simulate run --lifecycle cancel --url http://127.0.0.1:8080

@@ -150,7 +150,8 @@ enum CommandTable {
   private static let trying = [
     Command(
       name: "simulate", summary: "A local App Store: signs notifications and sends them.",
-      usage: "ca DIR | run … | list", flags: [], operands: ["ca", "run", "list"],
+      usage: "ca DIR | run … | list | serve …", flags: [],
+      operands: ["ca", "run", "list", "serve"],
       example: "subledger simulate run --fleet 100 --output fleet.ndjson",
       action: { _ throws(CommandError) in .usage }),
     Command(

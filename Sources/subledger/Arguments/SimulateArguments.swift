@@ -1,3 +1,4 @@
+import AppStoreStandIn
 import Platform
 import Simulator
 
@@ -6,9 +7,14 @@ enum SimulateArguments {
   static func run(_ arguments: [String]) -> ExitCode {
     let interruption = Interruption()
     interruption.start()
-    let code = SimulateCommand.run(
-      arguments: arguments, output: Terminal.print, progress: { Terminal.error($0) },
-      shouldStop: { interruption.isRequested })
+    let code =
+      arguments.first == "serve"
+      ? StandInCommand.run(
+        arguments: Array(arguments.dropFirst()), output: Terminal.print,
+        progress: { Terminal.error($0) }, shouldStop: { interruption.isRequested })
+      : SimulateCommand.run(
+        arguments: arguments, output: Terminal.print, progress: { Terminal.error($0) },
+        shouldStop: { interruption.isRequested })
     return ExitCode(rawValue: code) ?? .unavailable
   }
 }

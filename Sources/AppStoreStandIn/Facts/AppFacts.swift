@@ -1,0 +1,167 @@
+import Encoding
+import Simulator
+import StrictJSON
+
+/// What the App Store knows of one app in one environment: its customers, its notifications and
+/// the attempts to send them.
+struct AppFacts: Sendable {
+  let app: SimulatedApp
+  private let households: Households
+  /// By the numbers of transactions, original transactions and app transactions: the household.
+  private let owners: [Int64: Int]
+  private(set) var sent: [SentNotification] = []
+  /// Indices of `sent` in ascending order of signedDate.
+  private(set) var order: [Int] = []
+  private var tests: [SimulatedNotification] = []
+  /// In descending order of time, so that the next one is the last.
+  private(set) var pending: [PendingAttempt] = []
+
+  var isProduction: Bool { app.environment == "Production" }
+  var customers: Int { households.all.count }
+
+  /// - Parameters:
+  ///   - start: what was signed before was sent before; milliseconds since 1970.
+  ///   - result: how the attempts before `start` ended, Apple's sendAttemptResult.
+  init(_ households: Households, start: Int64, before result: String) {
+    self.households = households
+    app = households.app
+    var owners: [Int64: Int] = [:]
+    for index in households.all.indices {
+      for (number, notification) in households.notifications(of: index).enumerated() {
+        for id in Self.ids(of: notification) { owners[id] = index }
+        sent.append(
+          SentNotification(
+            source: .household(index, number), signedDate: notification.signedDate,
+            type: notification.type, subtype: notification.subtype))
+      }
+    }
+    self.owners = owners
+    let dates = sent.map(\.signedDate)
+    order = sent.indices.sorted { (dates[$0], $0) < (dates[$1], $1) }
+    for index in sent.indices { addPast(index, start, result) }
+    pending.sort { $0.due > $1.due }
+  }
+
+  private static func ids(of notification: SimulatedNotification) -> [Int64] {
+    guard let transaction = notification.payload["data"]?["transaction"] else { return [] }
+    return ["transactionId", "originalTransactionId", "appTransactionId"]
+      .compactMap { transaction.text($0).flatMap { Int64($0) } }
+  }
+
+  /// Adds the attempts before the start, and the first one after it.
+  private mutating func addPast(_ index: Int, _ start: Int64, _ result: String) {
+    let hours = isProduction ? Delivery.attemptHours : [0]
+    for (number, hour) in hours.enumerated() {
+      let date = sent[index].signedDate + hour * CivilTime.hour
+      guard date <= start else {
+        return pending.append(PendingAttempt(due: date, notification: index, number: number))
+      }
+      sent[index].attempts.append(SendAttempt(date: date, result: result))
+      if result == SendAttempt.success { return }
+    }
+  }
+
+  // MARK: Notifications
+
+  func notification(_ index: Int) -> SimulatedNotification {
+    switch sent[index].source {
+    case .household(let household, let number):
+      households.notifications(of: household)[number]
+    case .test(let number): tests[number]
+    }
+  }
+
+  /// The notification's JWS, with the same bytes at every call.
+  ///
+  /// - Throws: `APIError.internalError` if it cannot be signed.
+  mutating func signedPayload(
+    _ index: Int, _ authority: SimulatedAuthority
+  ) throws(APIError) -> String {
+    let payload = notification(index).payload
+    do {
+      let text = try authority.signedPayload(payload, memory: &sent[index].signatures)
+      return String(decoding: text, as: UTF8.self)
+    } catch { throw .internalError }
+  }
+
+  /// Adds a TEST notification that is due at once.
+  ///
+  /// - Returns: its index; nil if none could be made.
+  mutating func addTest(at moment: Int64) -> Int? {
+    guard
+      let test = Lifecycle.named("test")?.notifications(
+        app: app, seed: .random(in: 0...UInt64.max), endingAt: moment
+      ).last
+    else { return nil }
+    tests.append(test)
+    sent.append(
+      SentNotification(
+        source: .test(tests.count - 1), signedDate: test.signedDate, type: test.type,
+        subtype: nil))
+    let index = sent.count - 1
+    order.insert(index, at: position(after: test.signedDate))
+    schedule(PendingAttempt(due: moment, notification: index, number: 0))
+    return index
+  }
+
+  /// The first position in `order` of a notification that was signed after `date`.
+  private func position(after date: Int64) -> Int {
+    var (low, high) = (0, order.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if sent[order[middle]].signedDate <= date { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// Those signed from `start` and before `end`, oldest first.
+  func signed(from start: Int64, before end: Int64) -> ArraySlice<Int> {
+    let first = position(after: start - 1)
+    return order[first..<max(first, position(after: end - 1))]
+  }
+
+  // MARK: Attempts
+
+  /// Removes the next attempt that is due by `moment`, and returns it.
+  mutating func takeDue(by moment: Int64) -> PendingAttempt? {
+    guard let next = pending.last, next.due <= moment else { return nil }
+    return pending.removeLast()
+  }
+
+  /// Records how an attempt ended; after a failure the next is scheduled by Apple's times, in
+  /// production only.
+  mutating func record(_ attempt: PendingAttempt, _ result: String) {
+    sent[attempt.notification].attempts.append(SendAttempt(date: attempt.due, result: result))
+    let next = attempt.number + 1
+    guard result != SendAttempt.success, isProduction, next < Delivery.attemptHours.count
+    else { return }
+    let gap = Delivery.attemptHours[next] - Delivery.attemptHours[attempt.number]
+    schedule(
+      PendingAttempt(
+        due: attempt.due + gap * CivilTime.hour, notification: attempt.notification,
+        number: next))
+  }
+
+  private mutating func schedule(_ attempt: PendingAttempt) {
+    let position = pending.firstIndex { $0.due < attempt.due } ?? pending.count
+    pending.insert(attempt, at: position)
+  }
+
+  // MARK: Customers
+
+  /// - Parameter moment: what was signed later is not known yet; milliseconds since 1970.
+  /// - Returns: nil if no customer has the id at that moment.
+  func account(with id: String, at moment: Int64) -> CustomerAccount? {
+    guard let household = Int64(id).flatMap({ owners[$0] }) else { return nil }
+    return CustomerAccount(households.notifications(of: household), with: id, at: moment)
+  }
+
+  /// Whether a notification is about that customer.
+  func isNotification(_ index: Int, of account: CustomerAccount) -> Bool {
+    guard case .household(let household, _) = sent[index].source,
+      Int64(account.appTransactionId).flatMap({ owners[$0] }) == household
+    else { return false }
+    let transaction = notification(index).payload["data"]?["transaction"]
+    return transaction?.text("appTransactionId") == account.appTransactionId
+  }
+}

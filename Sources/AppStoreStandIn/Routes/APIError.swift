@@ -1,0 +1,82 @@
+import HTTPServer
+import StrictJSON
+
+/// An error of the App Store Server API by its number (error codes page); the status is the number
+/// without its last four digits.
+enum APIError: Int64, Error {
+  case badRequest = 4_000_000
+  case invalidRevision = 4_000_005
+  case invalidTransactionId = 4_000_006
+  case startTooFarInPast = 4_000_012
+  case startAfterEnd = 4_000_013
+  case invalidPaginationToken = 4_000_014
+  case invalidStartDate = 4_000_015
+  case invalidEndDate = 4_000_016
+  case paginationTokenExpired = 4_000_017
+  case invalidNotificationType = 4_000_018
+  case multipleFilters = 4_000_019
+  case invalidTestToken = 4_000_020
+  case invalidSort = 4_000_021
+  case invalidProductType = 4_000_022
+  case invalidProductId = 4_000_023
+  case invalidGroup = 4_000_024
+  case invalidExcludeRevoked = 4_000_025
+  case invalidOwnership = 4_000_026
+  case invalidRevoked = 4_000_030
+  case invalidStatus = 4_000_031
+  case appTransactionIdNotSupported = 4_000_048
+  case noNotificationURL = 4_040_007
+  case testNotFound = 4_040_008
+  case transactionIdNotFound = 4_040_010
+  case internalError = 5_000_000
+
+  var message: String { Self.message(of: rawValue) }
+
+  /// Apple's text for a number, where it is documented; else the beginning that all have.
+  static func message(of code: Int64) -> String {
+    messages[code] ?? (code / 10_000 == 400 ? "Invalid request." : "An unknown error occurred.")
+  }
+
+  private static let messages: [Int64: String] = [
+    4_000_000: "Bad request.",
+    4_000_005: "Invalid request revision.",
+    4_000_006: "Invalid transaction id.",
+    4_000_012: "Invalid request. The start date is earlier than the allowed start date.",
+    4_000_017: "Invalid request. The pagination token is expired.",
+    4_000_018: "Invalid request. The notification type or subtype is invalid.",
+    4_000_019:
+      "Invalid request. Supply either a transaction id or a notification type, but not both.",
+    4_000_021: "Invalid request. The sort parameter is invalid.",
+    4_000_048: "Invalid request. App transactions aren't supported by this endpoint.",
+    4_040_002: "Account not found. Please try again.",
+    4_040_004: "App not found. Please try again.",
+    4_040_005: "Original transaction id not found.",
+    4_040_006: "Original transaction id not found. Please try again.",
+    4_040_007:
+      "No App Store Server Notification URL found for provided app. Check that a URL is "
+      + "configured in App Store Connect for this environment.",
+    4_040_008:
+      "Either the test notification token is expired or the notification and status are not yet "
+      + "available.",
+    4_040_010: "Transaction id not found.",
+    4_040_019: "No AppTransaction exists for the customer.",
+    4_290_000: "Rate limit exceeded.",
+    5_000_000: "An unknown error occurred.",
+    5_000_001: "An unknown error occurred. Please try again.",
+  ]
+}
+
+extension HTTPResponse {
+  static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
+    HTTPResponse(
+      status: status, headers: [("Content-Type", "application/json")], body: value.bytes)
+  }
+
+  /// The error body with a number of Apple's, or any other.
+  static func error(_ code: Int64) -> HTTPResponse {
+    .json(
+      .object([
+        ("errorCode", .integer(code)), ("errorMessage", .string(APIError.message(of: code))),
+      ]), status: Int(code / 10_000))
+  }
+}

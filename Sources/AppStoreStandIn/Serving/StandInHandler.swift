@@ -1,0 +1,71 @@
+import Glibc
+import HTTPServer
+import Platform
+import StrictJSON
+
+/// Answers the requests to one base URL.
+final class StandInHandler: RequestHandler {
+  struct Context {}
+
+  private let environment: Environment
+  private let store: StandInStore
+  private let sender: NotificationSender
+  private let log: @Sendable (String) -> Void
+
+  init(
+    _ environment: Environment, _ store: StandInStore, _ sender: NotificationSender,
+    log: @escaping @Sendable (String) -> Void
+  ) {
+    (self.environment, self.store, self.sender, self.log) = (environment, store, sender, log)
+  }
+
+  func admit(_ head: RequestHead) -> Admission<Context> { .body(limit: 1 << 20, Context()) }
+
+  func isQueued(_ context: Context) -> Bool { false }
+
+  func respond(
+    to request: HTTPRequest, _ context: Context, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    if request.path == "/control" { return control(request, sender) }
+    let environment = environment
+    let (response, delay) = store.withLock { $0.answer(request, environment) }
+    let endpoint = RequestCounts.endpoint(request.method, request.path)
+    log("\(environment.rawValue) \(endpoint) \(response.status)")
+    guard delay > 0 else { return response }
+    let thread = try? Thread.start("delay") {
+      usleep(UInt32(clamping: delay * 1000))
+      sender.send(response)
+    }
+    return thread == nil ? response : nil
+  }
+
+  /// `GET /control` shows the state. `POST /control` changes the behaviour and may advance the
+  /// clock; it is answered when all that is then due has been sent.
+  private func control(_ request: HTTPRequest, _ sender: ResponseSender) -> HTTPResponse? {
+    let store = store
+    let report: @Sendable () -> HTTPResponse = {
+      .json(store.withLock { $0.report })
+    }
+    if request.method == "GET" { return report() }
+    guard request.method == "POST", let root = try? JSONDocument(parsing: request.body).root
+    else { return .json(.object([("error", .string("POST a JSON object"))]), status: 400) }
+    let applied = store.withLock { state -> Result<Int64, ControlError> in
+      do throws(ControlError) { return .success(try state.behaviour.apply(root)) } catch {
+        return .failure(error)
+      }
+    }
+    switch applied {
+    case .failure(let error):
+      return .json(.object([("error", .string(error.description))]), status: 400)
+    case .success(let milliseconds):
+      let isQueued = self.sender.advance(milliseconds) { sender.send(report()) }
+      return isQueued ? nil : HTTPResponse(status: 503)
+    }
+  }
+
+  func refuse(status: Int) -> HTTPResponse { HTTPResponse(status: status) }
+
+  func recordRefusal(status: Int) { log("\(environment.rawValue) refused \(status)") }
+
+  func recordConnection(_ change: ConnectionChange) {}
+}
