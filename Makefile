@@ -36,8 +36,8 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps build run changed-rule test laws simulation storm trial test-console \
-  test-contract differential screenshots tamper metrics test-tls disk damage torture hostile fuzz \
-  check bench-build bench bench-large siege sanitize mutants install format clean
+  test-contract differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
+  hostile fuzz check bench-build bench bench-large siege sanitize mutants install format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -94,6 +94,10 @@ test-contract: build ## Fuzzes the daemon against its OpenAPI document
 differential: build ## Compares verdicts with Apple's Python library on 300 notifications
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/differential $(BINARY)
+
+test-stand-in: build ## Asks the local App Store Server API with Apple's Python library
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
+	.ci/stand-in $(BINARY)
 
 screenshots: build ## Takes the README's screenshots of the console
 	@$(MAKE) --no-print-directory deps \
