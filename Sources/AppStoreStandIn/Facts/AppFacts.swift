@@ -143,8 +143,12 @@ struct AppFacts: Sendable {
   }
 
   private mutating func schedule(_ attempt: PendingAttempt) {
-    let position = pending.firstIndex { $0.due < attempt.due } ?? pending.count
-    pending.insert(attempt, at: position)
+    var (low, high) = (0, pending.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if pending[middle].due >= attempt.due { low = middle + 1 } else { high = middle }
+    }
+    pending.insert(attempt, at: low)
   }
 
   // MARK: Customers

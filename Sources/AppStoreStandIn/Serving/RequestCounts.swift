@@ -21,7 +21,7 @@ struct RequestCounts: Sendable {
     counts[endpoint] = count
   }
 
-  /// The endpoint of a request: the path with `{id}` in place of each id, and only known parts.
+  /// The endpoint of a request: the path with `{id}` in place of each id.
   static func endpoint(_ method: String, _ path: String) -> String {
     let parts = path.split(separator: "/").map { part in
       part.utf8.contains { 0x30...0x39 ~= $0 } && part.utf8.count > 3 ? "{id}" : String(part)

@@ -42,11 +42,12 @@ struct StandInState: Sendable {
     let endpoint = RequestCounts.endpoint(request.method, request.path)
     counts[environment.rawValue, default: RequestCounts()].add(endpoint, at: wall)
     let fault = behaviour.takeFault(request.path, environment.rawValue)
-    var response = regularAnswer(request, environment, now)
-    if let fault {
-      response = fault.kind == .unauthenticated ? unauthenticated : response
-      response = fault.replacement(path: request.path, now: now) ?? response
-    }
+    // A request whose answer is replaced has no effect.
+    var response =
+      fault?.kind == .unauthenticated
+      ? unauthenticated
+      : fault?.replacement(path: request.path, now: now)
+        ?? regularAnswer(request, environment, now)
     response.headers += [
       ("Server", "daiquiri/5"), ("Date", HTTPDate.text(now)),
       ("x-apple-request-uuid", Self.requestId()),
