@@ -3,7 +3,7 @@
 SWIFT   ?= swift
 PREFIX  ?= /usr/local
 DEMO    ?= .demo
-PACKAGES = git openssl pkg-config libsqlite3-dev libssl-dev libzstd-dev
+PACKAGES = git openssl pkg-config libcurl4-openssl-dev libsqlite3-dev libssl-dev libzstd-dev
 # The Swift standard library is linked statically: the binary runs without a toolchain.
 RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger

@@ -62,6 +62,7 @@ let package = Package(
         "Encoding",
       ]),
     module("HTTPServer", ["Platform"]),
+    module("HTTPClient", ["CCurl", "Platform"]),
     // The console's pages, embedded as bytes.
     .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),
     module("Simulator", ["SignedData", "Platform", "StrictJSON", "Encoding"]),
@@ -130,6 +131,7 @@ let package = Package(
     tests("LedgerEngine", ledger + ["Support", "Simulator"], fixtures: true),
     tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),
     tests("HTTPServer", ["HTTPServer", "Platform"]),
+    tests("HTTPClient", ["Support", "HTTPClient", "Platform"]),
     tests(
       "LedgerAPI", ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"], fixtures: true),
     tests("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),
@@ -157,6 +159,7 @@ let package = Package(
       dependencies: ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"],
       path: "Tests/Fuzz", exclude: ["Authority", "Corpus", "Dictionaries"], swiftSettings: strict),
     tests("Fuzz", ["Fuzz", "Simulator"]),
+    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),

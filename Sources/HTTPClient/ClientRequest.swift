@@ -1,0 +1,25 @@
+/// A request to send. Interpolating one shows neither address, header nor body, because each can
+/// hold a secret.
+public struct ClientRequest: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+  public enum Method: String, Sendable { case get = "GET", post = "POST" }
+
+  public let method: Method
+  public let url: ServiceURL
+  /// A name that occurs twice is sent twice.
+  public let fields: [(name: String, value: String)]
+  /// Sent with POST only; it may be empty.
+  public let body: [UInt8]
+
+  public init(
+    _ method: Method, _ url: ServiceURL, fields: [(name: String, value: String)] = [],
+    body: [UInt8] = []
+  ) {
+    self.method = method
+    self.url = url
+    self.fields = fields
+    self.body = body
+  }
+
+  public var description: String { "a \(method.rawValue) request" }
+  public var debugDescription: String { description }
+}

@@ -1,0 +1,111 @@
+import CCurl
+public import Platform
+
+/// Sends HTTP requests with libcurl (libcurl-multi(3)), several at once, and keeps connections for
+/// the next ones.
+///
+/// Everything is bounded: time, bytes and connections. Redirects are not followed, no proxy is
+/// used, certificates are verified, and nothing is decoded. One for each thread.
+public final class HTTPClient {
+  /// Names a request that was started.
+  public struct RequestID: Sendable, Hashable { fileprivate let number: Int }
+
+  private static let isReady = subledger_curl_init() == CURLE_OK
+
+  private let multi: UnsafeMutableRawPointer
+  private let settings: ClientSettings
+  private var transfers: [RequestID: Transfer] = [:]
+  private var results: [RequestID: Result<ClientResponse, ClientError>] = [:]
+  private var lastNumber = 0
+
+  /// - Throws: `ClientError.failed` when curl cannot be initialised.
+  public init(_ settings: ClientSettings = ClientSettings()) throws(ClientError) {
+    guard Self.isReady, let multi = curl_multi_init() else {
+      throw .failed("curl cannot be initialised")
+    }
+    self.multi = multi
+    self.settings = settings
+    _ = subledger_set_multi_number(multi, CURLMOPT_MAXCONNECTS, settings.connections)
+    _ = subledger_set_multi_number(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, settings.connections)
+  }
+
+  deinit {
+    for transfer in transfers.values { curl_multi_remove_handle(multi, transfer.handle) }
+    transfers = [:]
+    curl_multi_cleanup(multi)
+  }
+
+  /// Sends a request and waits for its response.
+  ///
+  /// - Parameter cancellation: ends the wait from another thread.
+  /// - Throws: `ClientError`, whatever the status of a response is.
+  public func send(
+    _ request: ClientRequest, _ cancellation: Cancellation = Cancellation()
+  ) throws(ClientError) -> ClientResponse {
+    let id = try start(request)
+    while true {
+      if let result = take(id) { return try result.get() }
+      guard !cancellation.isRequested else {
+        cancel(id)
+        throw .cancelled
+      }
+      wait(milliseconds: Int32(clamping: settings.totalMilliseconds), cancellation)
+    }
+  }
+
+  // MARK: Several requests
+
+  /// Starts a request. `wait` moves it on.
+  ///
+  /// - Throws: `ClientError.field` for a header field that cannot be sent, `ClientError.failed`
+  ///   when curl has no memory.
+  public func start(_ request: ClientRequest) throws(ClientError) -> RequestID {
+    let transfer = try Transfer(request, settings)
+    guard curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else {
+      throw .failed("out of memory")
+    }
+    lastNumber += 1
+    let id = RequestID(number: lastNumber)
+    transfers[id] = transfer
+    return id
+  }
+
+  /// Moves all requests on until one has ended, or the time is over, or the cancellation is
+  /// requested.
+  public func wait(milliseconds: Int32, _ cancellation: Cancellation) {
+    perform()
+    guard results.isEmpty, !transfers.isEmpty else { return }
+    // Part of the wait, so that a cancellation from another thread ends it.
+    var watched = curl_waitfd(
+      fd: cancellation.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+    curl_multi_poll(multi, &watched, 1, milliseconds, nil)
+    perform()
+  }
+
+  /// The result of a request that has ended, once; nil before.
+  public func take(_ id: RequestID) -> Result<ClientResponse, ClientError>? {
+    results.removeValue(forKey: id)
+  }
+
+  /// Gives a request up: its connection is closed, and it has no result.
+  public func cancel(_ id: RequestID) {
+    results[id] = nil
+    guard let transfer = transfers.removeValue(forKey: id) else { return }
+    curl_multi_remove_handle(multi, transfer.handle)
+  }
+
+  private func perform() {
+    var running: Int32 = 0
+    curl_multi_perform(multi, &running)
+    var left: Int32 = 0
+    while let message = curl_multi_info_read(multi, &left) {
+      guard message.pointee.msg == CURLMSG_DONE,
+        let id = transfers.first(where: { $0.value.handle == message.pointee.easy_handle })?.key,
+        let transfer = transfers.removeValue(forKey: id)
+      else { continue }
+      // Before the handle is removed, which frees the message.
+      results[id] = transfer.result(message.pointee.data.result)
+      curl_multi_remove_handle(multi, transfer.handle)
+    }
+  }
+}
