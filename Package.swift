@@ -63,6 +63,9 @@ let package = Package(
       ]),
     module("HTTPServer", ["Platform"]),
     module("HTTPClient", ["CCurl", "Platform"]),
+    module(
+      "AppStoreClient",
+      ["HTTPClient", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding"]),
     // The console's pages, embedded as bytes.
     .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),
     module("Simulator", ["SignedData", "Platform", "StrictJSON", "Encoding"]),
@@ -132,6 +135,12 @@ let package = Package(
     tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),
     tests("HTTPServer", ["HTTPServer", "Platform"]),
     tests("HTTPClient", ["Support", "HTTPClient", "Platform"]),
+    tests(
+      "AppStoreClient",
+      [
+        "Support", "AppStoreClient", "HTTPClient", "AppStore", "SignedData", "Platform",
+        "StrictJSON", "Encoding",
+      ]),
     tests(
       "LedgerAPI", ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"], fixtures: true),
     tests("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),
