@@ -93,7 +93,10 @@ let package = Package(
       ]),
     module(
       "Configuration",
-      ["AppStore", "Observability", "SignedData", "Platform", "StrictJSON", "Encoding"]),
+      [
+        "HTTPClient", "AppStore", "Observability", "SignedData", "Platform", "StrictJSON",
+        "Encoding",
+      ]),
     module(
       "JournalStore",
       [
@@ -130,7 +133,7 @@ let package = Package(
       [
         "Support", "JournalStore", "Entitlements", "AppStore", "SignedData", "Platform", "Encoding",
       ]),
-    tests("Configuration", ledger + ["Support", "Simulator"]),
+    tests("Configuration", ledger + ["Support", "Simulator", "HTTPClient"]),
     tests("LedgerEngine", ledger + ["Support", "Simulator"], fixtures: true),
     tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),
     tests("HTTPServer", ["HTTPServer", "Platform"]),

@@ -11,6 +11,7 @@ public struct ConfigurationKey: Sendable {
     case readToken = "readTokens[]."
     case limits = "limits."
     case anchors = "anchors."
+    case appStore = "appStore."
   }
 
   public let parent: Parent
@@ -32,7 +33,7 @@ public struct ConfigurationKey: Sendable {
 
 extension ConfigurationKey {
   /// Every key, in the order of the manual.
-  public static let table = top + app + readToken + limits + anchors
+  public static let table = top + app + readToken + limits + anchors + appStore
 
   private static let top = [
     ConfigurationKey(
@@ -62,6 +63,9 @@ extension ConfigurationKey {
       .file, "anchors", "object", "none",
       "Makes the daemon append anchors to a second file: signed lines that fix the journal."),
     ConfigurationKey(
+      .file, "appStore", "object", "none",
+      "How Apple is asked about every app (App Store Server API). Without it, Apple is not asked."),
+    ConfigurationKey(
       .file, "logLevel", "text", "info",
       "info, warning or error: less important log lines are left out."),
     ConfigurationKey(
@@ -89,6 +93,10 @@ extension ConfigurationKey {
       .app, "nonRenewingDurations", "object", "none",
       "As the key of this name at the top, written beside the app. A product that is given in both "
         + "must have the same duration."),
+    ConfigurationKey(
+      .app, "appStore", "object", "none",
+      "As the key of this name at the top, for this app: each of its keys wins over the one there."
+    ),
   ]
 
   private static let readToken = [
@@ -146,5 +154,37 @@ extension ConfigurationKey {
       .anchors, "minutes", "whole number", "\(schedule.minutes)",
       "Appends an anchor when the journal has grown at all and this number of minutes has passed."
     ),
+  ]
+
+  private typealias Access = Configuration.AppStoreAccess
+
+  private static let appStore = [
+    ConfigurationKey(
+      .appStore, "issuerId", "text", "required",
+      "The issuer id of the team's In-App Purchase keys: App Store Connect, Users and Access, "
+        + "Integrations, In-App Purchase."),
+    ConfigurationKey(
+      .appStore, "keyId", "text", "required",
+      "The id of an In-App Purchase key. A key of another kind is refused by Apple."),
+    ConfigurationKey(
+      .appStore, "keyFile", "path", "required",
+      "The key itself, the file SubscriptionKey_….p8 that App Store Connect gives once, with mode "
+        + "0600. A bare file name is looked up in $CREDENTIALS_DIRECTORY first."),
+    ConfigurationKey(
+      .appStore, "production", "text", Access.productionAddress,
+      "The address of the API for Production. Plain http is accepted on loopback alone."),
+    ConfigurationKey(
+      .appStore, "sandbox", "text", Access.sandboxAddress, "The same for the Sandbox."),
+    ConfigurationKey(
+      .appStore, "limitShare", "number", "\(Access.usualLimitShare)",
+      "The share of Apple's limits that this program uses, from 0.01 to 1, of each app, "
+        + "environment and call. Your other programs need the rest."),
+    ConfigurationKey(
+      .appStore, "recover", "text", "automatic",
+      "automatic or off: whether the daemon may ask by itself for notifications that it missed."),
+    ConfigurationKey(
+      .appStore, "reconcileAfter", "text", "PT24H",
+      "How long after the end of a paid period without word a customer is due to be compared with "
+        + "what Apple says, in hours or days: PT24H, P2D."),
   ]
 }

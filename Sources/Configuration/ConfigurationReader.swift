@@ -15,7 +15,7 @@ struct ConfigurationReader {
   /// The folder of credentials that a service manager provides; nil if there is none.
   let credentials: String?
   /// The element that is being read, for errors, for example `apps[0]`; empty at the top level.
-  private var keyPath = ""
+  var keyPath = ""
 
   init(file: String, credentials: String? = nil) {
     self.file = file
@@ -31,7 +31,7 @@ struct ConfigurationReader {
       root,
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
-        "nonRenewingDurations", "anchors", "logLevel",
+        "nonRenewingDurations", "anchors", "appStore", "logLevel",
       ])
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
@@ -41,9 +41,14 @@ struct ConfigurationReader {
       }
       configuration.logLevel = level
     }
+    keyPath = "appStore"
+    let shared = try appStore(root)
     for (index, entry) in try list(root, "apps").enumerated() {
       keyPath = "apps[\(index)]"
-      let app = try app(entry)
+      var app = try app(entry)
+      keyPath = "apps[\(index)].appStore"
+      app.appStore = try appStore(entry, over: shared)
+      keyPath = "apps[\(index)]"
       try durations(entry, into: &configuration)
       guard configuration.apps.updateValue(app, forKey: app.bundleId) == nil else {
         throw invalid("bundleId occurs twice", "write each app once")
@@ -64,7 +69,7 @@ struct ConfigurationReader {
     try durations(root, into: &configuration)
   }
 
-  private func invalid(_ what: String, _ next: String) -> ConfigurationError {
+  func invalid(_ what: String, _ next: String) -> ConfigurationError {
     let location = keyPath.isEmpty ? file : "\(file): \(keyPath)"
     return ConfigurationError("\(location): \(what)", next: next)
   }
@@ -79,7 +84,7 @@ struct ConfigurationReader {
     }
   }
 
-  private func read(_ path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
+  func read(_ path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
     do throws(PlatformError) {
       return try DurableFile.read(path, limit: limit)
     } catch {
@@ -90,7 +95,7 @@ struct ConfigurationReader {
   // MARK: Members
 
   /// - Parameter parent: the prefix of the object's keys in errors, for example `limits.`.
-  private func requireKnownKeys(
+  func requireKnownKeys(
     _ object: JSONElement, _ names: Set<String>, parent: String = ""
   ) throws(ConfigurationError) {
     guard object.kind == .object else {
@@ -104,7 +109,7 @@ struct ConfigurationReader {
     }
   }
 
-  private func text(
+  func text(
     _ object: JSONElement, _ name: String
   ) throws(ConfigurationError) -> String? {
     guard let member = object[name] else { return nil }
@@ -114,7 +119,7 @@ struct ConfigurationReader {
     return text
   }
 
-  private func required(
+  func required(
     _ object: JSONElement, _ name: String
   ) throws(ConfigurationError) -> String {
     guard let text = try text(object, name) else { throw invalid("\(name) is missing", "add it") }
@@ -160,7 +165,10 @@ struct ConfigurationReader {
   private func app(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.App {
     try requireKnownKeys(
       entry,
-      ["bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations"])
+      [
+        "bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations",
+        "appStore",
+      ])
     let environments = try environments(entry) ?? Set(Environment.all)
     guard !environments.isEmpty else {
       throw invalid("environments is empty", "name one, or omit it for both")
@@ -230,14 +238,14 @@ struct ConfigurationReader {
 
   /// The path of a credential; nil if there is none of this name. A name without a slash is looked
   /// up among the credentials first (systemd.exec(5), LoadCredential=).
-  private func credential(_ name: String) -> String? {
+  func credential(_ name: String) -> String? {
     guard let credentials, !name.contains("/") else { return nil }
     let path = "\(credentials)/\(name)"
     return ((try? DurableFile.size(path)) ?? nil) == nil ? nil : path
   }
 
   /// Resolves a relative path against the folder of the configuration file.
-  private func resolved(_ path: String) -> String {
+  func resolved(_ path: String) -> String {
     guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
     return file[...slash] + path
   }

@@ -10,6 +10,8 @@ extension Configuration {
     /// SHA-256 of the secrets that V1 notifications must contain, two during a rotation. If there
     /// is none, the app accepts no V1.
     public var v1SecretDigests: [[UInt8]] = []
+    /// How Apple is asked about the app; nil if it is not.
+    public var appStore: AppStoreAccess?
 
     package init(
       bundleId: String, appAppleId: Int64? = nil, environments: Set<Environment>,

@@ -77,12 +77,22 @@ public final class SigningKey: Sendable {
   /// The kind of a key; nil for other algorithms, curves and sizes.
   private static func kind(of key: OpaquePointer) -> Kind? {
     switch EVP_PKEY_get_bits(key) {
-    case 256 where EVP_PKEY_is_a(key, "EC") == 1: .p256
-    case 384 where EVP_PKEY_is_a(key, "EC") == 1: .p384
+    case 256 where isOn("prime256v1", key): .p256
+    case 384 where isOn("secp384r1", key): .p384
     case 2048 where EVP_PKEY_is_a(key, "RSA") == 1: .rsa2048
     case _ where EVP_PKEY_is_a(key, "ED25519") == 1: .ed25519
     default: nil
     }
+  }
+
+  /// Whether a key is on the curve of this name: other curves have keys of the same size.
+  private static func isOn(_ curve: String, _ key: OpaquePointer) -> Bool {
+    var name = [CChar](repeating: 0, count: 64)
+    var count = 0
+    guard EVP_PKEY_is_a(key, "EC") == 1,
+      EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1
+    else { return false }
+    return name.prefix(count).elementsEqual(curve.utf8.map { CChar(bitPattern: $0) })
   }
 
   /// The private key in PEM (PKCS#8), unencrypted: write it to a file of mode 0600 only.

@@ -88,7 +88,7 @@ enum ManualPage: String, CaseIterable {
       (
         "NOTIFY_SOCKET",
         "The socket on which a service manager hears that the daemon is ready and alive."
-      ), ("CREDENTIALS_DIRECTORY", "The folder in which V1 secrets are looked up first."),
+      ), ("CREDENTIALS_DIRECTORY", "The folder in which V1 secrets and keys are looked up first."),
     ] {
       lines += Roff.entry(Roff.bold(name), meaning)
     }

@@ -78,6 +78,7 @@ import Testing
       case .readToken: "{\"readTokens\":[\(object)]}"
       case .limits: "{\"limits\":\(object)}"
       case .anchors: "{\"anchors\":\(object)}"
+      case .appStore: "{\"appStore\":\(object)}"
       }
     let work = try InitTests.WorkFolder()
     let file = work.folder.appending(path: "config.json")

@@ -1,0 +1,32 @@
+public import HTTPClient
+public import SignedData
+
+extension Configuration {
+  /// How Apple is asked about one app: the App Store Server API.
+  public struct AppStoreAccess: Sendable, Equatable {
+    /// A P-256 key, equal to another that was read from the same bytes.
+    public struct Key: Sendable, Equatable {
+      public let signing: SigningKey
+      /// SHA-256 of the file.
+      let digest: [UInt8]
+
+      public static func == (left: Key, right: Key) -> Bool { left.digest == right.digest }
+    }
+
+    /// Whether the daemon may ask for what it missed by itself.
+    public enum Recovery: String, Sendable, CaseIterable { case automatic, off }
+
+    public let issuerId: String
+    public let keyId: String
+    public let key: Key
+    /// The addresses of the API.
+    public let production: ServiceURL
+    public let sandbox: ServiceURL
+    /// The share of Apple's limits that is used.
+    public let limitShare: Double
+    public let recover: Recovery
+    /// Milliseconds after the end of a paid period without word, after which a customer is due to
+    /// be compared with what Apple says.
+    public let reconcileAfter: Int64
+  }
+}
