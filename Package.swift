@@ -41,8 +41,8 @@ let package = Package(
       name: "subledger",
       dependencies: [
         "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "LedgerAudit", "LedgerQueries",
-        "LedgerEngine",
-        "Configuration", "JournalStore", "AppStore", "Observability",
+        "LedgerEngine", "Configuration", "JournalStore", "AppStoreClient", "HTTPClient", "AppStore",
+        "Observability",
         "Platform", "StrictJSON", "Encoding",
       ],
       swiftSettings: strict),

@@ -1,4 +1,4 @@
-import AppStore
+public import AppStore
 public import Configuration
 import Platform
 public import SignedData
@@ -98,6 +98,29 @@ public final class NotificationProof {
     return ProvenNotification(
       try DecodedNotification(payload, nested), body: .jws(proven.jws),
       bodySHA256: proven.bodySHA256)
+  }
+
+  /// A transaction that Apple signed, outside of a notification.
+  public struct SignedTransaction {
+    public let transaction: Transaction
+    public let bundleId: String?
+    public let environment: Environment?
+  }
+
+  /// Proves a signed transaction that Apple answered with, and decodes it.
+  ///
+  /// - Parameter now: milliseconds since 1970, for a transaction that claims no usable date.
+  /// - Throws: `Refusal.untrusted` if no root of ours leads to the signature;
+  ///   `Refusal.notAdmitted` if the payload has another shape.
+  public func transaction(
+    _ jws: [UInt8], at now: Int64
+  ) throws(Refusal) -> SignedTransaction {
+    guard let payload = try proveNested(jws[...], dateMember: "signedDate", at: now),
+      let transaction = try? Transaction(payload, outerSignedDate: now)
+    else { throw .notAdmitted("nested_payload") }
+    return SignedTransaction(
+      transaction: transaction, bundleId: payload["bundleId"]?.string,
+      environment: payload["environment"]?.string.map(Environment.init(rawValue:)))
   }
 
   /// Proves a nested JWS as of its own date, and returns its payload; nil for nil.

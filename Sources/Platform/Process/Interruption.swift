@@ -9,11 +9,14 @@ public final class Interruption: Sendable {
 
   /// Starts a thread that waits for the first signal and sets `isRequested`. A second signal ends
   /// the process at once, with the exit code 130. Call after `Signals.block`.
-  public func start() {
+  ///
+  /// - Parameter cancellation: is requested at the first signal too.
+  public func start(_ cancellation: Cancellation? = nil) {
     let interruption = self
     _ = try? Thread.start("signals") {
       Signals.wait()
       interruption.requested.store(true, ordering: .relaxed)
+      cancellation?.request()
       Signals.wait()
       _exit(130)
     }

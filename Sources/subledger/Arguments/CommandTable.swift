@@ -65,6 +65,16 @@ enum CommandTable {
       example: "subledger events --type REFUND --since 2026-01-01 --json",
       action: EventsCommand.run),
     Command(
+      name: "lookup", summary: "Finds a customer by an order id, asking Apple.",
+      details: "Takes the order id of Apple's mail, a transaction id or an app transaction id. "
+        + "Prints the original transaction ids that belong to it, whether this journal has them, "
+        + "and the command that shows the history. Apple is asked about every configured app, in "
+        + "Production first; what it did not sign does not count. Exits with 1 if Apple does not "
+        + "know the id or this journal lacks one, and with 3 if Apple cannot be asked. Needs "
+        + "appStore in the configuration.",
+      usage: "ID", flags: LookupCommand.flags, example: "subledger lookup MK5J9ZPX1Q",
+      action: LookupCommand.run),
+    Command(
       name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",
       details: "Reads the views journal_v1, quarantine_v1, entitlement_v1 and "
         + "entitlement_span_v1, which one SELECT may join; --schema describes their columns. "

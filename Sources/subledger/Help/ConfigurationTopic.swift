@@ -60,14 +60,25 @@ enum ConfigurationTopic {
         + "$CREDENTIALS_DIRECTORY, where the bare name \"v1.secret\" is looked up before the "
         + "configuration's folder. systemd reads a credential at the start: a new secret needs a "
         + "restart."),
+    .heading("Asking Apple"),
+    .paragraph(
+      "With appStore, `subledger lookup` finds a customer by an id that Apple knows. appStore may "
+        + "stand at the top, for all apps of a team, and at an app; each key at the app wins over "
+        + "the one at the top. The file of the key must be readable by its owner alone (mode "
+        + "0600):"),
+    .code(
+      """
+      "appStore": { "issuerId": "57246542-96fe-1a63-e053-0824d011072a",
+                    "keyId": "2X9R4HXF34", "keyFile": "SubscriptionKey_2X9R4HXF34.p8" }
+      """),
   ]
 
   private static let reload: [Document.Block] = [
     .heading("Reload"),
     .paragraph(
-      "SIGHUP reloads apps, readTokens, trustRoots, nonRenewingDurations and logLevel without "
-        + "dropping a connection. A change of listen, data, trustedProxies, limits or anchors "
-        + "needs a restart. A configuration with an error is refused as a whole, and the running "
-        + "one stays in effect."),
+      "SIGHUP reloads apps, appStore, readTokens, trustRoots, nonRenewingDurations and logLevel "
+        + "without dropping a connection. A change of listen, data, trustedProxies, limits or "
+        + "anchors needs a restart. A configuration with an error is refused as a whole, and the "
+        + "running one stays in effect."),
   ]
 }

@@ -8,7 +8,7 @@ import Testing
   private static let names = [
     "serve", "ingest", "entitlement", "history", "explain", "events", "export",
     "rebuild", "verify", "anchor", "quarantine", "simulate", "version", "demo", "backup",
-    "restore", "init", "doctor", "help", "man", "completions", "query",
+    "restore", "init", "doctor", "help", "man", "completions", "query", "lookup",
   ]
 
   /// Twelve renewals of two customers, a month or so apart.
@@ -49,6 +49,7 @@ import Testing
       ["quarantine", "admit"], ["quarantine", "admit", "x"], ["ingest"], ["verify", "now"],
       ["events", "--limit", "0"], ["events", "--limit"], ["events", "--since", "yesterday"],
       ["entitlement", "1", "--environment", "production"], ["entitlement", "1", "--as-of", "x"],
+      ["lookup"], ["lookup", "1", "2"], ["lookup", "1", "--environment", "x"],
       ["events", "--limit", "1", "--limit", "2"],
     ] {
       let finished = try installation.launch(arguments).finish()

@@ -1,0 +1,91 @@
+import AppStore
+import JournalStore
+import LedgerQueries
+import Platform
+import StrictJSON
+
+/// `lookup`: which original transaction ids belong to an id that a customer has, by asking Apple.
+enum LookupCommand {
+  static let flags: [Command.Flag] = [
+    .init("--environment", "E", "ask only in Production or Sandbox; both by default"),
+    .init("--app", "ID", "ask only about the app with this bundle id"), .json,
+  ]
+
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let id = try arguments.operand("an order id, a transaction id or an app transaction id")
+    let environment = try arguments.environment()
+    let reader = try QueryOptions.reader(arguments)
+    let cancellation = Cancellation()
+    Interruption().start(cancellation)
+    let search = try AppStoreSearch(id, try arguments.configuration(), cancellation)
+    let found = try search.run(app: arguments["--app"], environment: environment)
+    guard !found.isEmpty else {
+      throw .findings("Apple does not know this \(search.kind.rawValue) id")
+    }
+    var isComplete = true
+    for entry in found {
+      let streams = try mapError(
+        CommandError.store,
+        try reader.journal.streams(
+          withOriginalTransactionId: entry.key.originalTransactionId))
+      let isJournaled = streams.contains(entry.key)
+      isComplete = isComplete && isJournaled
+      let command = isJournaled ? history(of: entry.key, among: streams, arguments) : nil
+      Terminal.print(
+        json(entry, search, command), or: text(entry, command), arguments)
+    }
+    return isComplete ? .good : .findings
+  }
+
+  /// The command that shows the history of a stream.
+  private static func history(
+    of key: StreamKey, among streams: [StreamKey], _ arguments: Arguments
+  ) -> String {
+    var parts = ["subledger history", key.originalTransactionId]
+    if key.environment != .production { parts += ["--environment", key.environment.rawValue] }
+    if streams.count(where: { $0.environment == key.environment }) > 1 {
+      parts += ["--bundle-id", key.bundleId]
+    }
+    for flag in ["--config", "--data"] {
+      if let value = arguments[flag] { parts += [flag, quoted(value)] }
+    }
+    return parts.joined(separator: " ")
+  }
+
+  /// A word of a shell command.
+  private static func quoted(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy {
+      Character(Unicode.Scalar($0)).isLetter && $0 < 0x80 || "/._-0123456789".utf8.contains($0)
+    }
+    return isPlain
+      ? text
+      : "'"
+        + text.split(separator: "'", omittingEmptySubsequences: false)
+        .joined(separator: "'\\''") + "'"
+  }
+
+  private static func text(_ entry: AppStoreSearch.Found, _ command: String?) -> String {
+    let count = entry.transactions
+    let products = entry.productIds.sorted().joined(separator: ", ")
+    return """
+      \(entry.key.originalTransactionId)  \(entry.key.environment)  \(entry.key.bundleId)
+        Apple has \(count) transaction\(count == 1 ? "" : "s") of \(products)
+        \(command ?? "not in this journal: Apple sent no notification that arrived")
+      """
+  }
+
+  private static func json(
+    _ entry: AppStoreSearch.Found, _ search: AppStoreSearch, _ command: String?
+  ) -> JSONValue {
+    .object([
+      ("object", .string("lookup")), ("id", .string(search.id)),
+      ("kind", .string(search.kind.rawValue)),
+      ("environment", .string(entry.key.environment.rawValue)),
+      ("bundle_id", .string(entry.key.bundleId)),
+      ("original_transaction_id", .string(entry.key.originalTransactionId)),
+      ("product_ids", .array(entry.productIds.sorted().map(JSONValue.string))),
+      ("transactions", .integer(Int64(entry.transactions))),
+      ("journaled", .boolean(command != nil)), ("history", .optional(command)),
+    ])
+  }
+}
