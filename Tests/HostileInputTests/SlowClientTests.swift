@@ -29,10 +29,17 @@ import Testing
     return line?.split(separator: " ").last.flatMap { Int($0) }
   }
 
+  /// Its descriptors that lead to no file. SQLite keeps a file that is closed beside other
+  /// connections for the next one that opens it, because closing it would end their locks
+  /// (sqlite.org/howtocorrupt.html, section 2.2).
+  private func descriptors(_ daemon: RunningDaemon) -> Int {
+    daemon.command.descriptors.count { !$0.hasPrefix("/") }
+  }
+
   /// Waits until only the asking connection is open, then counts descriptors.
   private func settled(_ daemon: RunningDaemon) throws -> Int {
     try daemon.command.wait(30, "all connections to be closed") { open(daemon) == 1 }
-    return daemon.command.descriptors
+    return descriptors(daemon)
   }
 
   @Test
@@ -68,7 +75,7 @@ import Testing
       }
     }
     _ = try settled(daemon)
-    try daemon.command.wait(30, "\(before) descriptors") { daemon.command.descriptors <= before }
+    try daemon.command.wait(30, "\(before) descriptors") { descriptors(daemon) <= before }
     #expect(try daemon.stop().code == 0)
     #expect(try installation.verify().code == 0)
   }

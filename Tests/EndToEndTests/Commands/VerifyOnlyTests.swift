@@ -162,7 +162,8 @@ import Testing
     // The daemon anchors what was imported, which changes files too.
     let anchors = installation.data.appending(path: "anchors.ndjson").path
     try daemon.command.wait(20, "the first anchor") {
-      try FileManager.default.attributesOfItem(atPath: anchors)[.size] as? Int ?? 0 > 0
+      let attributes = try? FileManager.default.attributesOfItem(atPath: anchors)
+      return attributes?[.size] as? Int ?? 0 > 0
     }
     #expect(try verify(installation, "700").firstLine == "100 events and 1 rows of 700")
     let body = try installation.sign(Sample.notification(101, otid: "700"))

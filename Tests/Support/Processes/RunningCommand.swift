@@ -61,10 +61,13 @@ package final class RunningCommand {
   package var isRunning: Bool { process.isRunning }
   package var id: Int32 { process.id }
 
-  /// How many file descriptors it has open.
-  package var descriptors: Int {
+  /// What its open descriptors lead to, sorted: `socket:[12]`, `/path/of/a/file` …
+  package var descriptors: [String] {
     let path = "/proc/\(id)/fd"
-    return (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    return names.compactMap {
+      try? FileManager.default.destinationOfSymbolicLink(atPath: "\(path)/\($0)")
+    }.sorted()
   }
 
   package func signal(_ number: Int32) { process.signal(number) }
