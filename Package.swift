@@ -117,7 +117,7 @@ let package = Package(
     // test's process, a second implementation of the fold, and the built program as a process.
     .target(
       name: "Support",
-      dependencies: ledger + ["Simulator", "CSpawn"],
+      dependencies: ledger + ["Migrations", "Simulator", "CSpawn"],
       path: "Tests/Support", exclude: ["RecordedDisk", "CSpawn"], swiftSettings: strict),
     .systemLibrary(name: "CSpawn", path: "Tests/Support/CSpawn"),
     .target(name: "RecordedDisk", path: "Tests/Support/RecordedDisk"),

@@ -80,7 +80,7 @@ import Testing
     #expect(
       try connection.statement(names).bind(1, "journal_v1").first { $0.text(0) }
         == "seq notification_uuid source environment bundle_id notification_type subtype "
-        + "original_transaction_id signed_date_ms received_at_ms body_sha256 hash")
+        + "original_transaction_id signed_date_ms received_at_ms body_sha256 hash arrival")
     #expect(
       try connection.statement(names).bind(1, "quarantine_v1").first { $0.text(0) }
         == "id reason source notification_uuid environment bundle_id notification_type "

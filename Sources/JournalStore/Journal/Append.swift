@@ -53,6 +53,7 @@ extension Journal {
       bodySHA256: event.bodySHA256)
     let next = Head(seq: head.seq + 1, hash: hash, receivedAt: receivedAt)
     try insert(event, uuid, next, receivedAt, connection)
+    try event.arrival.write(next.seq, connection)
     if event.source == .v1 { try RunningDigest.v1Apps.add(next.seq, connection) }
     try release(ComparedContent(event), connection)
     head = next

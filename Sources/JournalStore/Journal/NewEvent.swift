@@ -21,6 +21,7 @@ public struct NewEvent: Sendable {
   /// Shared by the events of one file, so that the first refused one ends the run. nil for an event
   /// that depends on no other.
   public var run: EventRun?
+  public var arrival = EventArrival.posted
   var content: Body
   /// SHA-256 of `body`.
   public var bodySHA256: [UInt8]

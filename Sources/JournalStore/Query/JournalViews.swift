@@ -17,6 +17,9 @@ extension SQLView {
       Column("received_at_ms", .integer, "When it was received; this never decreases along seq."),
       Column("body_sha256", .blob, "The SHA-256 of the body."),
       Column("hash", .blob, "The hash of the chain up to and including this event."),
+      Column(
+        "arrival", .text,
+        "How it arrived: posted, or from Apple's history; also import, asked or submitted."),
     ], schema: journalSchema)
 
   static let quarantine = SQLView(

@@ -3,15 +3,16 @@ import Migrations
 /// Checks the rows beside the events, which the hash chain does not cover.
 extension JournalReader {
   /// Rows that no program of ours writes, as sentences for an operator: references to missing rows,
-  /// rows without an event, impossible counts and values, and quarantined notifications or apps of
-  /// V1 events that are not those that the journal's writer counted. Reads all events.
+  /// rows without an event, impossible counts and values, unknown words, and quarantined
+  /// notifications or apps of V1 events that are not those that the journal's writer counted. Reads
+  /// all events.
   ///
   /// - Throws: what SQLite reports.
   public func rowFaults() throws(StoreError) -> [String] {
     try beginSnapshot()
     defer { endSnapshot() }
-    return try referenceFaults() + unusedRowFaults() + redeliveryFaults() + metaFaults()
-      + digestFaults()
+    return try referenceFaults() + unusedRowFaults() + redeliveryFaults()
+      + arrivalFaults(limit: Self.limit) + metaFaults() + digestFaults()
   }
 
   /// At most this many rows of one kind are named.

@@ -25,6 +25,12 @@ extension Schemas {
       ("transaction_id", .optional(.text("The transaction that it is about."))),
       ("signed_date", .time("When Apple signed it.")),
       ("received_at", .time("When it was received.")),
+      (
+        "arrival",
+        .optional(
+          .text(
+            "How it arrived: posted, or from Apple's history; also import, asked or submitted."))
+      ),
       ("late", .boolean("Whether an event that Apple signed later was received before it.")),
       ("late_by", .optional(.integer("Milliseconds between the two signed dates."))),
       ("redeliveries", .optional(redeliveries)), ("money", .optional(money)),

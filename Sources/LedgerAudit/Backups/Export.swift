@@ -8,9 +8,9 @@ import StrictJSON
 ///
 ///     {"seq":7,"received_at_ms":1767225600000,"hash":"<64 digits>","body":{"signedPayload":"…"}}
 ///
-/// The body is exactly what was proven, so that anyone can prove it again. V1 is the exception: the
-/// secret that made it authentic is not stored, so `ingest` refuses a V1 line, and a journal with
-/// V1 events is moved with `backup`.
+/// An event that was not posted also has the member `arrival`. The body is exactly what was proven,
+/// so that anyone can prove it again. V1 is the exception: the secret that made it authentic is
+/// not stored, so `ingest` refuses a V1 line, and a journal with V1 events is moved with `backup`.
 public enum Export {
   /// Writes all events, or one customer's.
   ///
@@ -34,7 +34,8 @@ public enum Export {
     while last < head {
       let batch = try journal.events(after: last, limit: batchSize).filter { $0.seq <= head }
       guard let end = batch.last else { break }
-      try write(batch.flatMap(line))
+      let arrivals = try journal.arrivals(in: last + 1...end.seq)
+      try write(batch.flatMap { line($0, arrivals[$0.seq]) })
       last = end.seq
       guard progress(last, head) else { return nil }
     }
@@ -47,19 +48,24 @@ public enum Export {
     _ id: String, _ journal: JournalReader, _ write: ([UInt8]) throws(StoreError) -> Void
   ) throws(StoreError) -> Int64 {
     var events: [StoredEvent] = []
+    var arrivals: [Int64: EventArrival] = [:]
     for key in try journal.streams(withOriginalTransactionId: id) {
       events += try journal.events(of: key)
+      arrivals.merge(try journal.arrivals(of: key)) { $1 }
     }
     events.sort { $0.seq < $1.seq }
-    try write(events.flatMap(line))
+    try write(events.flatMap { line($0, arrivals[$0.seq]) })
     return Int64(events.count)
   }
 
   /// One line with its line feed; the same event always gives the same bytes.
-  static func line(_ event: StoredEvent) -> [UInt8] {
+  ///
+  /// - Parameter arrival: nil if it was posted.
+  static func line(_ event: StoredEvent, _ arrival: EventArrival? = nil) -> [UInt8] {
     let hash = Hexadecimal.encode(event.hash)
     let position = "\"seq\":\(event.seq),\"received_at_ms\":\(event.receivedAt)"
-    var line = Array("{\(position),\"hash\":\"\(hash)\",\"body\":".utf8)
+    let member = arrival.map { "\"arrival\":\"\($0.rawValue)\"," } ?? ""
+    var line = Array("{\(position),\(member)\"hash\":\"\(hash)\",\"body\":".utf8)
     line.reserveCapacity(line.count + event.body.count + 32)
     if event.source == .v1 {
       line += event.body

@@ -4,7 +4,8 @@ public import StrictJSON
 import Synchronization
 
 /// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
-/// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time.
+/// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
+/// have the member `arrival`, with or without the time: how the notification arrived.
 ///
 /// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
 /// lines.
@@ -113,7 +114,8 @@ public enum BatchReceive {
   /// Proves one line, without its line end.
   ///
   /// - Throws: as `Receiver.receive`, and `Refusal.malformed` for a line that is too long, ends in
-  ///   CR, has a receive time that cannot be preserved, or does not continue `chain`.
+  ///   CR, has a receive time that cannot be preserved or an unknown arrival, or does not continue
+  ///   `chain`.
   package static func receive(
     line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int,
     verifying chain: ImportChainVerifier?
@@ -121,9 +123,15 @@ public enum BatchReceive {
     guard line.last != 0x0D else { throw .malformed("line_end") }
     guard line.count <= limit + 256 else { throw .malformed("too_long") }
     guard let root = try? JSONDocument(parsing: Array(line)).root else { throw .malformed("json") }
-    guard let body = root["body"], root["received_at_ms"] != nil else {
+    let isWrapped = root["received_at_ms"] != nil || root["arrival"] != nil
+    guard let body = root["body"], isWrapped else {
       guard chain == nil else { throw .malformed("chain") }
       return try receiver.receive(body: Array(line), at: now)
+    }
+    let arrival = try arrival(root)
+    guard root["received_at_ms"] != nil else {
+      guard chain == nil else { throw .malformed("chain") }
+      return try receiver.receive(body: body.text, at: now).arriving(arrival)
     }
     guard let receivedAt = root["received_at_ms"]?.integer, receivedAt >= 0 else {
       throw .malformed("received_at_ms")
@@ -133,9 +141,18 @@ public enum BatchReceive {
       throw .malformed("received_at_ms_ahead_of_clock")
     }
     let received = try receiver.receive(
-      body: body.text, at: receivedAt, preservesReceivedAt: true)
+      body: body.text, at: receivedAt, preservesReceivedAt: true
+    ).arriving(arrival)
     if let chain, !chain.accepts(root, received) { throw .malformed("chain") }
     return received
+  }
+
+  private static func arrival(_ root: JSONElement) throws(Refusal) -> EventArrival {
+    guard let word = root["arrival"] else { return .posted }
+    guard let arrival = word.string.flatMap(EventArrival.init(rawValue:)) else {
+      throw .malformed("arrival")
+    }
+    return arrival
   }
 
   /// What the file's sender is told of a line: a notification that went to quarantine, or whose

@@ -48,9 +48,14 @@ extension Receiver {
     }
 
     /// The same event as a member of a run: it is not journaled after a refused one.
-    func joining(_ run: EventRun) -> Received {
+    func joining(_ run: EventRun) -> Received { changing { $0.run = run } }
+
+    /// The same event, which arrived in this way.
+    func arriving(_ arrival: EventArrival) -> Received { changing { $0.arrival = arrival } }
+
+    private func changing(_ change: (inout NewEvent) -> Void) -> Received {
       guard case .event(var event) = submission else { return self }
-      event.run = run
+      change(&event)
       return Received(event, like: self)
     }
 

@@ -17,6 +17,8 @@ public struct HistoryEntry: Sendable {
   /// Milliseconds between its signed date and the latest one received before it; nil if it was
   /// signed last.
   public let lateBy: Int64?
+  /// How it arrived; nil if it comes from a file that does not say it.
+  public let arrival: EventArrival?
   /// How often it was delivered again; nil: never, as far as that is counted.
   public let redeliveries: Redeliveries?
   /// The decoded notification; nil unless it was asked for.
@@ -55,7 +57,8 @@ public struct HistoryEntry: Sendable {
       ("subtype", .optional(event.subtype)), ("words", .string(description)),
       ("transaction_id", .optional(transactionId)),
       ("signed_date", .integer(event.signedDate)),
-      ("received_at", .integer(event.receivedAt)), ("late", .boolean(isLate)),
+      ("received_at", .integer(event.receivedAt)), ("arrival", .optional(arrival?.rawValue)),
+      ("late", .boolean(isLate)),
       ("late_by", .optional(lateBy)), ("redeliveries", redeliveriesJSON), ("money", money),
       (
         "changes",

@@ -32,10 +32,11 @@ struct HistoryEvolution {
   ///
   /// - Parameters:
   ///   - payload: of the same event; one that cannot be read changes nothing (promise 9).
+  ///   - arrival: how it arrived, if that is known.
   ///   - isRaw: whether the entry has the decoded payload.
   mutating func add(
-    _ event: StoredEvent, _ payload: JournaledPayload, _ redeliveries: Redeliveries? = nil,
-    isRaw: Bool = false
+    _ event: StoredEvent, _ payload: JournaledPayload, _ arrival: EventArrival? = nil,
+    _ redeliveries: Redeliveries? = nil, isRaw: Bool = false
   ) -> HistoryEntry {
     let lateBy = event.signedDate < clock ? clock.subtracting(boundBy: event.signedDate) : nil
     if event.signedDate > clock {
@@ -54,8 +55,8 @@ struct HistoryEvolution {
       transaction: step?.transactions.max {
         ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
       },
-      changes: changes(since: before, beforeTexts), lateBy: lateBy, redeliveries: redeliveries,
-      payload: isRaw ? DecodedPayload.json(payload) : nil)
+      changes: changes(since: before, beforeTexts), lateBy: lateBy, arrival: arrival,
+      redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil)
   }
 
   /// Evaluates the row at the clock.

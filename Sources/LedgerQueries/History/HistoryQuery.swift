@@ -38,10 +38,13 @@ extension LedgerReader {
       let known = question.knownAt ?? .max
       // How many had come by a time between the first and the last is not stored.
       let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }
+      let arrivals = try journal.arrivals(of: key)
       try journal.forEachEvent(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: known
       ) { event, payload in
-        entries.append(evolution.add(event, payload, redeliveries[event.seq], isRaw: isRaw))
+        entries.append(
+          evolution.add(
+            event, payload, arrivals[event.seq] ?? .posted, redeliveries[event.seq], isRaw: isRaw))
       }
       return entries
     }

@@ -39,7 +39,8 @@ import Testing
         "seq", "stream_id", "kind_id", "dictionary_id", "signed_date_ms", "received_at_ms",
       ],
       "quarantine": ["id", "is_foreign", "signed_date_ms", "received_at_ms", "dictionary_id"],
-      "redelivery": ["seq", "count", "first_at_ms", "last_at_ms"], "sqlite_sequence": ["seq"],
+      "redelivery": ["seq", "count", "first_at_ms", "last_at_ms"], "arrival": ["seq"],
+      "sqlite_sequence": ["seq"],
     ]
     for (table, names) in tables.sorted(by: { $0.key < $1.key }) {
       columns += names.map { Column(table: table, name: $0) }
@@ -74,7 +75,9 @@ import Testing
     }
     let again = try installation.file("again", [installation.sign(Sample.notification(3))])
     _ = try installation.run("ingest", again)
-    try installation.set("INSERT OR IGNORE INTO redelivery VALUES (3, 2, 5, 9)")
+    try installation.set(
+      "INSERT OR IGNORE INTO redelivery VALUES (3, 2, 5, 9);"
+        + " INSERT INTO arrival VALUES (2, 'history')")
     return (try installation.files().mapValues { Array($0) }, installation.authority)
   }
 

@@ -137,6 +137,10 @@ import Testing
     Edit(
       "UPDATE redelivery SET last_at_ms = last_at_ms + 5 WHERE count = 1",
       "the redeliveries of seq 2 are impossible"),
+    Edit("INSERT INTO arrival VALUES (999, 'history')", "a row of event that is missing"),
+    Edit(
+      "PRAGMA ignore_check_constraints = ON; INSERT INTO arrival VALUES (1, 'posted')",
+      "how seq 1 arrived is not known"),
   ]
 
   /// One of two notifications of another app.

@@ -5,7 +5,7 @@ import Testing
 
 /// The journal as a file: complete, the same bytes every time, and enough for another journal.
 @Suite struct ExportTests {
-  /// Twelve events of three customers, one of them delivered twice.
+  /// Thirteen events of four customers, one of them delivered twice.
   private func filled() throws -> Installation {
     let installation = try Installation()
     let lines = try (1...12).map { number in
@@ -13,6 +13,10 @@ import Testing
     }
     let file = try installation.file("all", lines + [lines[4]])
     #expect(try installation.run("ingest", file).code == 0)
+    // One that Apple's history had.
+    let body = try installation.sign(Sample.notification(13))
+    let line = Array("{\"arrival\":\"history\",\"body\":".utf8) + body + Array("}".utf8)
+    #expect(try installation.run("ingest", try installation.file("one", [line])).code == 0)
     return installation
   }
 
@@ -33,7 +37,7 @@ import Testing
       try installation.launch(arguments + ["--config", installation.config.path]).finish()
     }
     let exported = try run(one, ["export", "--output", first] + form)
-    #expect(exported.code == 0 && exported.output.contains("12 events"), "\(exported)")
+    #expect(exported.code == 0 && exported.output.contains("13 events"), "\(exported)")
     for keeps in [true, false] {
       let other = try one.copy()
       try FileManager.default.removeItem(at: other.data)
@@ -52,7 +56,7 @@ import Testing
     let one = try filled()
     let exported = try one.run("export")
     let lines = exported.output.split(separator: "\n").map(String.init)
-    #expect(lines.count == 12 && exported.errors.contains("12 events"), "\(exported)")
+    #expect(lines.count == 13 && exported.errors.contains("13 events"), "\(exported)")
     var moved = lines
     moved.swapAt(3, 4)
     let later = lines[3].replacing(

@@ -82,6 +82,29 @@ import Testing
     #expect(lines.allSatisfy { $0["redeliveries"]?.kind == .null && $0["payload"] == nil })
   }
 
+  @Test func `an event that was not posted shows how it arrived`() throws {
+    let installation = try Installation()
+    func line(_ number: Int, _ members: String) throws -> [UInt8] {
+      Array("{\(members),\"body\":".utf8)
+        + (try installation.sign(Sample.notification(number))) + Array("}".utf8)
+    }
+    try ingest(
+      installation,
+      [
+        try line(3, #""received_at_ms":\#(Sample.start),"arrival":"import""#),
+        try installation.sign(Sample.notification(1)), try line(2, #""arrival":"history""#),
+        try line(2, #""arrival":"asked""#),
+      ])
+    let refused = try installation.file("bad", [try line(4, #""arrival":"found""#)])
+    #expect(try installation.run("ingest", refused).errors.contains("refused: arrival"))
+    let lines = try history(installation, "7000", "--json").lines()
+    #expect(lines.compactMap { $0["arrival"]?.string } == ["import", "posted", "history"])
+    let shown = try history(installation, "7000").output
+    #expect(
+      shown.contains(", from Apple's history\n")
+        && shown.contains(", by import\n"), "\(shown)")
+  }
+
   @Test func `the text names offers and revocations, and shows unknown ones as they are`() throws {
     let installation = try Installation()
     func sent(_ number: Int, offer: Int64, revoked: String) -> JSONValue {

@@ -1,12 +1,18 @@
 package import JournalStore
+import Migrations
 
 /// Makes a journal as an older version of the program left it.
 package enum OlderSchema {
   /// Changes a closed journal back to schema 1.
   package static func restore(_ folder: DataFolder) throws {
+    let first = String(decoding: Migrations.journal[0].sql, as: UTF8.self)
+    let view = first.split(separator: ";").first { $0.contains("CREATE VIEW journal_v1") } ?? ""
     let connection = try SQLiteConnection.open(folder.journal, .write)
     try connection.execute(
       """
+      DROP VIEW journal_v1;
+      DROP TABLE arrival;
+      \(view);
       DROP TABLE redelivery;
       DROP INDEX quarantine_stream;
       ALTER TABLE quarantine DROP COLUMN original_transaction_id;

@@ -57,7 +57,7 @@ enum HistoryText {
     let version = event.source == .v1 ? ", version 1" : ""
     paragraph.add(
       "signed \(Timestamp.text(event.signedDate)), received \(Timestamp.text(event.receivedAt))"
-        + version, indent: indent)
+        + version + arrival(entry.arrival), indent: indent)
     if let lateBy = entry.lateBy {
       paragraph.add(
         "late: an event signed \(DurationText.text(lateBy)) later was received before it",
@@ -81,6 +81,17 @@ enum HistoryText {
         "\(change.field): \(before) → \(after)", indent: indent, hanging: indent + 2)
     }
     add(entry.payload, to: &paragraph)
+  }
+
+  /// How it arrived; nothing for what Apple posted, as it does by itself.
+  private static func arrival(_ arrival: EventArrival?) -> String {
+    switch arrival {
+    case nil, .posted: ""
+    case .history: ", from Apple's history"
+    case .import: ", by import"
+    case .asked: ", by asking Apple"
+    case .submitted: ", from the app"
+    }
   }
 
   private static func add(_ payload: JSONValue?, to paragraph: inout TextWrapper) {

@@ -1,0 +1,57 @@
+import AppStore
+import JournalStore
+import Support
+import Testing
+
+/// How an event arrived is kept outside the chain, and only where it was not posted.
+@Suite struct ArrivalTests {
+  private func event(_ number: Int, _ arrival: EventArrival) -> Submission {
+    var event = Sample.event(number)
+    event.arrival = arrival
+    return .event(event)
+  }
+
+  @Test func `each way of arriving is kept, and of a duplicate the first`() throws {
+    let (scratch, other) = (try Scratch(), try Scratch())
+    let opened = try scratch.open()
+    let all = EventArrival.allCases.enumerated()
+    _ = try opened.journal.append(all.map { event($0.offset + 1, $0.element) })
+    _ = try opened.journal.append([event(1, .history), event(2, .posted)])
+    let reader = try JournalReader.open(scratch.folder)
+    let expected: [Int64: EventArrival] = [2: .history, 3: .import, 4: .asked, 5: .submitted]
+    #expect(try reader.arrivals(in: 1...9) == expected)
+    #expect(try reader.arrivals(in: 3...4) == expected.filter { (3...4).contains($0.key) })
+    let key = StreamKey(
+      environment: "Production", bundleId: "com.example.app",
+      originalTransactionId: "2000000000000000")
+    let seqs = Set(try reader.seqs(of: key))
+    #expect(try reader.arrivals(of: key) == expected.filter { seqs.contains($0.key) })
+    #expect(try reader.rowFaults() == [] && reader.schemaFaults() == [])
+    // The chain is the same without it.
+    let plain = try other.open()
+    _ = try plain.journal.append(all.map { event($0.offset + 1, .posted) })
+    #expect(plain.journal.head == opened.journal.head)
+    #expect(try JournalReader.open(other.folder).arrivals(in: 1...9).isEmpty)
+  }
+
+  @Test func `the view has it, also in a journal of an older schema`() throws {
+    let scratch = try Scratch()
+    do {
+      let opened = try scratch.open()
+      _ = try opened.journal.append([event(1, .posted)])
+      try opened.journal.close()
+    }
+    try OlderSchema.restore(scratch.folder)
+    #expect(try JournalReader.open(scratch.folder).arrivals(in: 1...9).isEmpty)
+    let opened = try scratch.open()
+    _ = try opened.journal.append([event(2, .history)])
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .read)
+    let found = try connection.statement("SELECT seq, arrival FROM journal_v1 ORDER BY seq")
+      .all { "\($0.int(0)) \($0.text(1))" }
+    #expect(found == ["1 posted", "2 history"])
+    #expect(throws: StoreError.self) {
+      try SQLiteConnection.open(scratch.folder.journal, .write)
+        .execute("UPDATE arrival SET how = 'asked'")
+    }
+  }
+}
