@@ -9,6 +9,7 @@ public enum Migrations {
     (2, "history", PackageResources._002_history_sql),
     (3, "quarantine", PackageResources._003_quarantine_sql),
     (4, "arrival", PackageResources._004_arrival_sql),
+    (5, "evidence", PackageResources._005_evidence_sql),
   ]
 
   /// The schema of a projection. Projections are never migrated, because they can be built again.

@@ -14,4 +14,11 @@ public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringCon
   public static let v2 = EventSource(rawValue: "v2")
   /// Version 1: JSON that carried the app's shared secret.
   public static let v1 = EventSource(rawValue: "v1")
+  /// A transaction outside of a notification: a JWS signed by Apple.
+  public static let transaction = EventSource(rawValue: "transaction")
+  /// Renewal information outside of a notification: a JWS signed by Apple.
+  public static let renewal = EventSource(rawValue: "renewal")
+
+  /// Whether it is signed by Apple and no notification.
+  public var isEvidence: Bool { self == .transaction || self == .renewal }
 }

@@ -1,3 +1,4 @@
+import Encoding
 public import StrictJSON
 
 /// Apple's JWSTransactionDecodedPayload, as far as the fold and the row read it.
@@ -137,5 +138,33 @@ public struct Transaction: Sendable, Equatable {
     return Commitment(
       billingPeriodNumber: period, totalBillingPeriods: periods,
       commitmentExpiresDate: object["commitmentExpiresDate"]?.truncatedInteger)
+  }
+}
+
+extension Transaction {
+  /// Whether both say the same, whenever they were signed. Compares bytes: `String` calls two
+  /// encodings of one accented letter equal.
+  public func saysTheSame(as other: Transaction) -> Bool {
+    numbers == other.numbers && isUpgraded == other.isUpgraded && commitment == other.commitment
+      && texts.elementsEqual(other.texts) { one, other in
+        guard let one, let other else { return one == nil && other == nil }
+        return ByteSearch.areEqual(one, other)
+      }
+  }
+
+  private var numbers: [Int64?] {
+    [
+      purchaseDate, expiresDate, quantity, price, offerType, revocationDate, revocationReason,
+      revocationPercentage,
+    ]
+  }
+
+  private var texts: [String?] {
+    [
+      transactionId, originalTransactionId, previousOriginalTransactionId, webOrderLineItemId,
+      appTransactionId, appAccountToken, productId, subscriptionGroupIdentifier, type,
+      inAppOwnershipType, transactionReason, currency, storefront, offerIdentifier,
+      offerDiscountType, offerPeriod, revocationType, billingPlanType,
+    ]
   }
 }

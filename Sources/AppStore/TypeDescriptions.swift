@@ -22,7 +22,7 @@ public enum TypeDescriptions {
   public static func of(
     _ type: String, _ subtype: String?, isV1: Bool
   ) -> (description: String, isWhole: Bool)? {
-    guard let entry = (isV1 ? v1 : v2)[type] else { return nil }
+    guard let entry = (isV1 ? v1 : v2)[type] ?? evidence[type] else { return nil }
     guard let subtype else { return (entry.alone, true) }
     if let description = entry.subtypes[subtype] { return (description, true) }
     return (entry.alone, false)
@@ -33,6 +33,12 @@ public enum TypeDescriptions {
 
   /// The types of version 1 that have descriptions.
   package static var v1Types: Set<String> { Set(v1.keys) }
+
+  /// What was learnt without a notification. The types are ours.
+  private static let evidence: [String: Entry] = [
+    "TRANSACTION_INFO": Entry("Apple was asked: the transaction as of then"),
+    "RENEWAL_INFO": Entry("Apple was asked: the renewal as of then"),
+  ]
 
   static let v2: [String: Entry] = [
     "CONSUMPTION_REQUEST": Entry("refund asked for; Apple asks how much was used"),

@@ -13,6 +13,7 @@ extension Journal {
   ///   (`StoreError.isFatal`) ends the journal: every later call throws it again.
   public func append(_ batch: [Submission]) throws(StoreError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
+    released = []
     let outcomes = try write { (connection) throws(StoreError) in
       var outcomes: [AppendOutcome] = []
       outcomes.reserveCapacity(batch.count)
@@ -39,6 +40,20 @@ extension Journal {
     let uuid = event.notificationUUID.bytes
     if let run = event.run, run.isEnded { return .skipped }
     if let outcome = try existingEvent(of: event, uuid, connection) { return outcome }
+    if event.source.isEvidence, !event.preservesReceivedAt,
+      let outcome = try hold(event, connection)
+    {
+      return outcome
+    }
+    let outcome = try appendNew(event, uuid, connection)
+    if heldCount > 0, case .journaled = outcome { try releaseHeld(behind: event, connection) }
+    return outcome
+  }
+
+  /// Appends an event whose UUID the journal does not have.
+  func appendNew(
+    _ event: NewEvent, _ uuid: [UInt8], _ connection: SQLiteConnection
+  ) throws(StoreError) -> AppendOutcome {
     var receivedAt = event.receivedAt
     if let last = head.receivedAt, receivedAt < last {
       if event.preservesReceivedAt {
@@ -54,7 +69,9 @@ extension Journal {
     let next = Head(seq: head.seq + 1, hash: hash, receivedAt: receivedAt)
     try insert(event, uuid, next, receivedAt, connection)
     try event.arrival.write(next.seq, connection)
-    if event.source == .v1 { try RunningDigest.v1Apps.add(next.seq, connection) }
+    if event.source == .v1 || event.source == .renewal {
+      try RunningDigest.v1Apps.add(next.seq, connection)
+    }
     try release(ComparedContent(event), connection)
     head = next
     return .journaled(seq: next.seq, receivedAt: receivedAt)
@@ -64,7 +81,9 @@ extension Journal {
     _ event: NewEvent, _ uuid: [UInt8], _ next: Head, _ receivedAt: Int64,
     _ connection: SQLiteConnection
   ) throws(StoreError) {
-    let stored = try codec.encode(event.content, trainsDictionary: true)
+    // A dictionary made of evidence would suit no notification.
+    let stored = try codec.encode(
+      event.content, trainsDictionary: !event.source.isEvidence)
     let statement = try connection.statement(
       """
       INSERT INTO event (seq, notification_uuid, source, stream_id, kind_id, dictionary_id,
@@ -139,8 +158,9 @@ extension Journal {
   ) throws(StoreError) -> Bool {
     if stored.bodySHA256 == other.bodySHA256 { return true }
     guard stored.source == other.source else { return false }
-    // A V1 UUID is derived from the content without the receipt, so only the receipt differs.
-    if other.source == .v1 { return true }
+    // A V1 UUID is derived from the content without the receipt, so only the receipt differs; that
+    // of evidence from all but the signature.
+    if other.source == .v1 || other.source.isEvidence { return true }
     guard let body = try codec.decode(stored.body, dictionary: stored.dictionary) else {
       return false
     }
@@ -163,7 +183,7 @@ extension Journal {
     return id
   }
 
-  private func streamId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError)
+  func streamId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError)
     -> Int64
   {
     let app = try appId(of: event, connection)

@@ -17,4 +17,10 @@ public enum AppendOutcome: Sendable, Equatable {
   case alreadyQuarantined
   /// The quarantine has reached `Journal.quarantineLimit`; the notification was only counted.
   case quarantineFull
+  /// The evidence says nothing new. It is held, and journaled when it does after all.
+  case held
+  /// The evidence is held already.
+  case alreadyHeld
+  /// The renewal information belongs to no transaction that is journaled; nothing was written.
+  case noTransaction
 }

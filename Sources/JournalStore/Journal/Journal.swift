@@ -25,6 +25,11 @@ public final class Journal {
     let subtype: String?
   }
 
+  /// How many pieces of evidence are held.
+  public internal(set) var heldCount: Int64 = 0
+  /// The evidence that the last `append` journaled although it had been held, in order of seq.
+  public internal(set) var released: [ReleasedEvidence] = []
+  let decodeForFold: FoldEventDecoder
   /// The stored notifications in quarantine of each owner that is capped.
   var capped: [NewQuarantine.Owner: Int] = [:]
   /// Counted but not written yet.
@@ -44,12 +49,14 @@ public final class Journal {
   ///   - lock: this folder's lock, which must outlive the journal.
   ///   - now: milliseconds since 1970 UTC, recorded with each applied migration.
   ///   - dictionary: receives the dictionary with which a `BodyPacker` may pack bodies.
+  ///   - decode: decides with the fold which evidence is journaled. Without it, none can be appended.
   /// - Throws: `StoreError.foreign`, `.newer`, `.missingWAL`, `.brokenTail` or `.frozenMigration`
   ///   when a check of `StartUp` fails: every byte of every file is then unchanged. Otherwise what
   ///   SQLite or the file system reports.
   public static func open(
     _ folder: DataFolder, lock: borrowing FolderLock, now: Int64,
-    sharing dictionary: SharedDictionary = SharedDictionary()
+    sharing dictionary: SharedDictionary = SharedDictionary(),
+    decodingWith decode: @escaping FoldEventDecoder = { _ in nil }
   ) throws(StoreError) -> Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
     try StartUp.prepare(folder, now: now)
@@ -58,21 +65,24 @@ public final class Journal {
     // -wal, and a file that is marked as open is refused without its -wal (`StartUp`, 3).
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
     try Migrator.apply(connection, now: now)
-    let journal = try Journal(connection, dictionary)
+    let journal = try Journal(connection, dictionary, decode)
     try journal.markOpen()
     try mapError(StoreError.init, try DurableFile.syncFolder(of: folder.journal))
     return journal
   }
 
   private init(
-    _ connection: SQLiteConnection, _ dictionary: SharedDictionary
+    _ connection: SQLiteConnection, _ dictionary: SharedDictionary,
+    _ decode: @escaping FoldEventDecoder
   ) throws(StoreError) {
     live = connection
+    decodeForFold = decode
     self.dictionary = dictionary
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []
     codec = BodyCodec(dictionaries: DictionaryStore(connection))
     head = try Self.readHead(connection)
     capped = try Self.countCapped(connection)
+    heldCount = try Self.countHeld(connection)
   }
 
   /// Sets the open flag. From then on a file without its -wal is recognized as an incomplete copy:
@@ -138,6 +148,7 @@ public final class Journal {
     do throws(StoreError) {
       head = try Self.readHead(live)
       capped = try Self.countCapped(live)
+      heldCount = try Self.countHeld(live)
     } catch {
       closingError = error
     }

@@ -95,7 +95,7 @@ extension Journal {
   static func isWriting(_ outcomes: [AppendOutcome]) -> Bool {
     outcomes.contains { outcome in
       switch outcome {
-      case .journaled, .quarantined: true
+      case .journaled, .quarantined, .held: true
       default: false
       }
     }

@@ -67,6 +67,6 @@ extension JournalReader {
 
   /// Whether the journal has the table of migration 4.
   private func hasArrivals() throws(StoreError) -> Bool {
-    try connection.statement("PRAGMA user_version").first { $0.int(0) >= 4 } ?? false
+    try hasMigration(4)
   }
 }

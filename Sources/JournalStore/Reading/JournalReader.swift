@@ -7,6 +7,8 @@ public import AppStore
 public final class JournalReader {
   let connection: SQLiteConnection
   let codec: BodyCodec
+  /// Migrations only go forward, so this is asked until it is true.
+  private var knowsEvidence = false
 
   /// Opens a folder's journal, with or without a running daemon. Creates no file if no process
   /// holds the folder and there is no -wal.
@@ -55,8 +57,16 @@ public final class JournalReader {
 
   /// Whether the journal has the tables and columns of migration 2. A reader may open a journal to
   /// which no writer has applied it yet.
-  func hasHistory() throws(StoreError) -> Bool {
-    try connection.statement("PRAGMA user_version").first { $0.int(0) >= 2 } ?? false
+  func hasHistory() throws(StoreError) -> Bool { try hasMigration(2) }
+
+  /// Whether the journal has the table of held evidence.
+  func hasEvidence() throws(StoreError) -> Bool {
+    if !knowsEvidence { knowsEvidence = try hasMigration(5) }
+    return knowsEvidence
+  }
+
+  func hasMigration(_ number: Int64) throws(StoreError) -> Bool {
+    try connection.statement("PRAGMA user_version").first { $0.int(0) >= number } ?? false
   }
 
   /// hash[seq], or nil if seq is past the head.

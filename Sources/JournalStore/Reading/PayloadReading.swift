@@ -35,7 +35,7 @@ extension JournalReader {
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, seq).bind(5, signedThrough).bind(6, receivedThrough).forEach {
         (row) throws(StoreError) in
-        try body(try payload(row))
+        try body(try codec.payload(row))
         return true
       }
   }
@@ -68,7 +68,7 @@ extension JournalReader {
       ).bind(1, next).bind(2, last).forEach { (row) throws(StoreError) in
         var key: StreamKey?
         if let id = row.optionalText(7) { key = try self.key(row.int(6), id, &apps) }
-        let payload = try payload(row)
+        let payload = try codec.payload(row)
         next = try RowOrder.successor(of: payload.seq, atLeast: next)
         shouldContinue = body(key, row.bytes(5), payload)
         return shouldContinue
@@ -115,18 +115,8 @@ extension JournalReader {
       """
     ).bind(1, ids.lowerBound).bind(2, ids.upperBound).bind(3, seq).forEach {
       (row) throws(StoreError) in
-      body(row.int(5), try payload(row))
+      body(row.int(5), try codec.payload(row))
       return true
     }
-  }
-
-  /// The payload in a row that begins with seq, source, UUID, dictionary and body.
-  private func payload(_ row: Statement) throws(StoreError) -> JournaledPayload {
-    let source = EventSource(rawValue: row.text(1))
-    let (content, parts) = try codec.payload(
-      row.bytes(4), dictionary: row.optionalInt(3), source: source)
-    return JournaledPayload(
-      seq: row.int(0), source: source, uuid: NotificationUUID(bytes: row.bytes(2)),
-      content: content, parts: parts)
   }
 }

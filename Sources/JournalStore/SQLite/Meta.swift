@@ -8,6 +8,8 @@ struct Meta {
     case unnamedThrough = "unnamed_through"
     case quarantineCount = "quarantine_count"
     case quarantineDigest = "quarantine_digest"
+    case heldCount = "held_count"
+    case heldDigest = "held_digest"
     case v1From = "v1_from"
     case v1Count = "v1_count"
     case v1Digest = "v1_digest"

@@ -72,9 +72,10 @@ extension JournalReader {
       let isValid: Bool? =
         switch Meta.Key(rawValue: row.key) {
         case .journalId: row.type == "blob" && row.length == 16
-        case .quarantineDigest, .v1Digest: row.type == "blob" && row.length == 32
+        case .quarantineDigest, .heldDigest, .v1Digest: row.type == "blob" && row.length == 32
         case .open: row.value == 0 || row.value == 1
-        case .generation, .foreignOverflow, .unnamedThrough, .quarantineCount, .v1Count, .v1From:
+        case .generation, .foreignOverflow, .unnamedThrough, .quarantineCount, .heldCount, .v1Count,
+          .v1From:
           row.value.map { $0 >= 0 } ?? false
         default: nil
         }
@@ -109,11 +110,13 @@ extension JournalReader {
     let meta = Meta(connection: connection)
     var faults: [String] = []
     let from = try meta.int(.v1From)
-    for (digest, condition, noun) in [
+    let held = try hasEvidence() ? [(RunningDigest.held, "TRUE", "held evidence")] : []
+    for (digest, condition, noun) in held + [
       (RunningDigest.quarantine, "TRUE", "quarantine"),
       (
-        RunningDigest.v1Apps, "event.source = 'v1' AND event.seq >= \(from ?? 0)",
-        "the apps of V1 events"
+        RunningDigest.v1Apps,
+        "event.source IN ('v1', 'renewal') AND event.seq >= \(from ?? 0)",
+        "the apps of V1 events and renewals"
       ),
     ] {
       guard let stored = try digest.stored(connection) else {

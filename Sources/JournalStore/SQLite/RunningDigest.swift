@@ -21,8 +21,17 @@ struct RunningDigest {
         "notification_type", "signed_date_ms", "received_at_ms", "body_sha256",
       ], from: "quarantine"), key: "id")
 
-  /// The apps of V1 events from `v1_from` on. A V1 body need not name its app: the secret did, and
-  /// it is not stored.
+  /// All columns of held evidence. The body is covered by its hash.
+  static let held = RunningDigest(
+    count: .heldCount, digest: .heldDigest,
+    select: select(
+      [
+        "id", "notification_uuid", "source", "stream_id", "transaction_id", "signed_date_ms",
+        "received_at_ms", "body_sha256", "arrival",
+      ], from: "held_evidence"), key: "id")
+
+  /// The apps of V1 events and of renewal information from `v1_from` on. A V1 body need not name its
+  /// app: the secret did, and it is not stored. Renewal information never does.
   static let v1Apps = RunningDigest(
     count: .v1Count, digest: .v1Digest,
     select: select(
@@ -93,6 +102,9 @@ struct RunningDigest {
     let meta = Meta(connection: connection)
     if try meta.bytes(.quarantineDigest) == nil {
       try quarantine.store(try quarantine.compute(connection), connection)
+    }
+    if try meta.bytes(.heldDigest) == nil {
+      try held.store(try held.compute(connection), connection)
     }
     // Not of the events before: finding them takes as long as reading the whole journal.
     if try meta.bytes(.v1Digest) == nil {

@@ -9,7 +9,8 @@ extension LedgerService {
   /// Counts the outcome of one line that was proven.
   func record(_ received: Receiver.Received, _ disposition: Disposition) {
     switch disposition {
-    case .accepted, .duplicate, .conflict: count(received, disposition)
+    case .accepted, .duplicate, .conflict, .confirmed, .alreadyConfirmed:
+      count(received, disposition)
     case .quarantined, .quarantineFull: metrics.notifications.add(received, disposition)
     case .receiveTimeBehind, .skipped, .refused, .unavailable: break
     }
@@ -23,7 +24,7 @@ extension LedgerService {
     for disposition in dispositions {
       switch disposition {
       case .accepted: accepted += 1
-      case .duplicate, .conflict: duplicate += 1
+      case .duplicate, .conflict, .confirmed, .alreadyConfirmed: duplicate += 1
       case .refused(let refusal):
         metrics.refusals.add(refusal.code)
         other += 1

@@ -24,9 +24,10 @@ extension LedgerService {
       record(refusal: refusal, received, disposition, since: start)
       return disposition == .quarantined
         ? Problem.response(refusal) : Problem.notKept(refusal.code)
-    // Neither happens to a request from the network, because it has no receive time of its own and
-    // belongs to no run.
-    case .receiveTimeBehind, .skipped: return Problem.response(.malformed("received_at_ms"))
+    // None of them happens to a notification from the network: it has no receive time of its own,
+    // belongs to no run, and is no evidence.
+    case .receiveTimeBehind, .skipped, .confirmed, .alreadyConfirmed:
+      return Problem.response(.malformed("received_at_ms"))
     case .refused(let refusal):
       record(refusal: refusal, received, since: start)
       return Problem.response(refusal)

@@ -1,6 +1,7 @@
 import AppStore
 import Encoding
 public import JournalStore
+import LedgerEngine
 import StrictJSON
 
 /// Exports the journal as NDJSON: a line for each event, in the order of `seq`, as `ingest` reads
@@ -8,9 +9,12 @@ import StrictJSON
 ///
 ///     {"seq":7,"received_at_ms":1767225600000,"hash":"<64 digits>","body":{"signedPayload":"…"}}
 ///
-/// An event that was not posted also has the member `arrival`. The body is exactly what was proven,
-/// so that anyone can prove it again. V1 is the exception: the secret that made it authentic is
-/// not stored, so `ingest` refuses a V1 line, and a journal with V1 events is moved with `backup`.
+/// An event that was not posted also has the member `arrival`. Evidence has a body of its own form
+/// (`EvidenceLine`). Held evidence comes last, without seq and hash, and with `"held":true`.
+///
+/// The body is exactly what was proven, so that anyone can prove it again. V1 is the exception: the
+/// secret that made it authentic is not stored, so `ingest` refuses a V1 line, and a journal with V1
+/// events is moved with `backup`.
 public enum Export {
   /// Writes all events, or one customer's.
   ///
@@ -39,6 +43,7 @@ public enum Export {
       last = end.seq
       guard progress(last, head) else { return nil }
     }
+    try held(journal, of: nil, write)
     return head
   }
 
@@ -55,7 +60,38 @@ public enum Export {
     }
     events.sort { $0.seq < $1.seq }
     try write(events.flatMap { line($0, arrivals[$0.seq]) })
+    try held(journal, of: id, write)
     return Int64(events.count)
+  }
+
+  private static func held(
+    _ journal: JournalReader, of id: String?, _ write: ([UInt8]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var last: Int64 = 0
+    while true {
+      let batch = try journal.heldEvidence(after: last, limit: batchSize)
+      guard let end = batch.last else { return }
+      last = end.id
+      try write(
+        batch.filter { id == nil || $0.stream?.originalTransactionId == id }.flatMap { line($0) })
+    }
+  }
+
+  private static func line(_ held: HeldEvidence) -> [UInt8] {
+    guard let stream = held.stream else { return [] }
+    let arrival = held.arrival.rawValue
+    let members = "\"received_at_ms\":\(held.receivedAt),\"arrival\":\"\(arrival)\",\"held\":true"
+    return Array("{\(members),\"body\":".utf8)
+      + evidence(held.body, held.source, stream.bundleId, stream.environment) + Array("}\n".utf8)
+  }
+
+  private static func evidence(
+    _ jws: [UInt8], _ source: EventSource, _ bundleId: String, _ environment: Environment
+  ) -> [UInt8] {
+    EvidenceLine.body(
+      String(decoding: jws, as: UTF8.self), source,
+      from: Receiver.EvidenceOrigin(bundleId: bundleId, environment: environment)
+    ).bytes
   }
 
   /// One line with its line feed; the same event always gives the same bytes.
@@ -69,6 +105,8 @@ public enum Export {
     line.reserveCapacity(line.count + event.body.count + 32)
     if event.source == .v1 {
       line += event.body
+    } else if event.source.isEvidence {
+      line += evidence(event.body, event.source, event.bundleId, event.environment)
     } else {
       // A compact JWS has no character that JSON would escape.
       line += "{\"signedPayload\":\"".utf8

@@ -37,19 +37,21 @@ struct BundleEventReader {
   func event(
     _ link: ChainLink, _ body: [UInt8], _ hash: [UInt8], of key: StreamKey
   ) throws(Refusal) -> StoredEvent? {
-    let event = link.source == .v1 ? v1(link, body, hash, key) : try v2(link, body, hash, key)
+    let event = link.source == .v1 ? v1(link, body, hash, key) : try signed(link, body, hash, key)
     guard let event, event.streamKey == key, event.notificationUUID == link.notificationUUID
     else { return nil }
     return event
   }
 
-  private func v2(
+  private func signed(
     _ link: ChainLink, _ body: [UInt8], _ hash: [UInt8], _ key: StreamKey
   ) throws(Refusal) -> StoredEvent? {
-    guard link.source == .v2 else { return nil }
+    guard link.source == .v2 || link.source.isEvidence else { return nil }
     let proven = try proof.prove(body[...], at: link.receivedAt)
     guard proven.document != nil else { return nil }
-    let notification = try proof.notification(in: proven, at: link.receivedAt).decoded
+    let notification = try proof.notification(
+      in: proven, of: link.source, at: link.receivedAt
+    ).decoded
     return StoredEvent(
       seq: link.seq, notificationUUID: notification.notificationUUID,
       source: link.source, environment: notification.environment,

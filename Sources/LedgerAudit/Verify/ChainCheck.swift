@@ -152,7 +152,9 @@ final class ChainCheck {
   private func decode(
     _ event: StoredEvent, _ known: NotificationProof.ProvenJWS?
   ) throws(Refusal) -> DecodedNotification? {
-    guard let proof else { return try JournaledNotification.decode(signedPayload: event.body[...]) }
+    guard let proof else {
+      return try JournaledNotification.decode(signedPayload: event.body[...], of: event.source)
+    }
     let proven: NotificationProof.ProvenJWS
     if let known {
       proven = known
@@ -160,7 +162,7 @@ final class ChainCheck {
       proven = try proof.prove(event.body[...], at: event.receivedAt)
     }
     guard proven.document != nil else { return nil }
-    return try proof.notification(in: proven, at: event.receivedAt).decoded
+    return try proof.notification(in: proven, of: event.source, at: event.receivedAt).decoded
   }
 
   /// A V1 event was authentic by a secret that is not stored. What can be checked again is that the
@@ -186,7 +188,11 @@ final class ChainCheck {
     if event.notificationUUID != notification.notificationUUID { return "notification_uuid" }
     if event.source != notification.source { return "source" }
     if event.environment != notification.environment { return "environment" }
-    if event.bundleId != notification.bundleId { return "bundle_id" }
+    if let bundleId = notification.bundleId ?? (event.source == .renewal ? event.bundleId : nil),
+      event.bundleId != bundleId
+    {
+      return "bundle_id"
+    }
     if event.notificationType != notification.notificationType { return "notification_type" }
     if event.subtype != notification.subtype { return "subtype" }
     if event.originalTransactionId != notification.originalTransactionId {

@@ -30,6 +30,9 @@ final class RemainingChecks: Sendable {
       try QuarantineCheck.run(journal, configuration, findings)
     }
     try Verify.step(findings) { () throws(StoreError) in
+      try HeldCheck.run(journal, configuration, findings)
+    }
+    try Verify.step(findings) { () throws(StoreError) in
       for fault in try journal.rowFaults() { findings.add(5, nil, "the file: \(fault)") }
     }
     guard !isStopped() else { return }

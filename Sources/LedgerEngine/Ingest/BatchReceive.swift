@@ -5,7 +5,8 @@ import Synchronization
 
 /// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
 /// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
-/// have the member `arrival`, with or without the time: how the notification arrived.
+/// have the member `arrival`, with or without the time: how the notification arrived. A line may also
+/// be evidence (`EvidenceLine`).
 ///
 /// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
 /// lines.
@@ -22,6 +23,8 @@ public enum BatchReceive {
         case .quarantined, .quarantineFull: .object([("refused", .string("quarantined"))])
         case .receiveTimeBehind: .object([("refused", .string(behindHead.code))])
         case .unavailable(let code): .object([("unavailable", .string(code))])
+        case .confirmed: .object([("confirmed", .boolean(true))])
+        case .alreadyConfirmed: .object([("confirmed", .boolean(false))])
         case .skipped: .null
         }
       })
@@ -37,6 +40,8 @@ public enum BatchReceive {
       case (_, ("accepted", let value)?): dispositions.append(.accepted(seq: value.integer ?? 0))
       case (_, ("duplicate", let value)?): dispositions.append(.duplicate(seq: value.integer ?? 0))
       case (_, ("conflict", let value)?): dispositions.append(.conflict(seq: value.integer ?? 0))
+      case (_, ("confirmed", let value)?):
+        dispositions.append(value.boolean == true ? .confirmed : .alreadyConfirmed)
       case (_, ("refused", let value)?):
         dispositions.append(.refused(.malformed(value.string ?? "")))
       case (_, ("unavailable", let value)?):
@@ -123,6 +128,9 @@ public enum BatchReceive {
     guard line.last != 0x0D else { throw .malformed("line_end") }
     guard line.count <= limit + 256 else { throw .malformed("too_long") }
     guard let root = try? JSONDocument(parsing: Array(line)).root else { throw .malformed("json") }
+    if let line = EvidenceLine(root) {
+      return try receive(line, root, receiver, at: now, verifying: chain)
+    }
     let isWrapped = root["received_at_ms"] != nil || root["arrival"] != nil
     guard let body = root["body"], isWrapped else {
       guard chain == nil else { throw .malformed("chain") }
@@ -133,6 +141,31 @@ public enum BatchReceive {
       guard chain == nil else { throw .malformed("chain") }
       return try receiver.receive(body: body.text, at: now).arriving(arrival)
     }
+    let received = try receiver.receive(
+      body: body.text, at: try receiveTime(root, now), preservesReceivedAt: true
+    ).arriving(arrival)
+    if let chain, !chain.accepts(root, received) { throw .malformed("chain") }
+    return received
+  }
+
+  /// Receives evidence. What an export says was journaled is journaled again; all other evidence is
+  /// journaled if it says something new.
+  private static func receive(
+    _ line: EvidenceLine, _ root: JSONElement, _ receiver: Receiver, at now: Int64,
+    verifying chain: ImportChainVerifier?
+  ) throws(Refusal) -> Receiver.Received {
+    let given = root["received_at_ms"] == nil ? nil : try receiveTime(root, now)
+    let received = try receiver.receive(
+      evidence: line.jws, line.source, from: line.origin, at: given ?? now,
+      preservesReceivedAt: given != nil && !line.isHeld
+    ).arriving(root["arrival"] == nil ? .asked : try arrival(root))
+    if let chain, !line.isHeld, !chain.accepts(root, received) { throw .malformed("chain") }
+    return received
+  }
+
+  private static func receiveTime(
+    _ root: JSONElement, _ now: Int64
+  ) throws(Refusal) -> Int64 {
     guard let receivedAt = root["received_at_ms"]?.integer, receivedAt >= 0 else {
       throw .malformed("received_at_ms")
     }
@@ -140,11 +173,7 @@ public enum BatchReceive {
     guard receivedAt <= now.advanced(orBoundBy: Ledger.clockTolerance) else {
       throw .malformed("received_at_ms_ahead_of_clock")
     }
-    let received = try receiver.receive(
-      body: body.text, at: receivedAt, preservesReceivedAt: true
-    ).arriving(arrival)
-    if let chain, !chain.accepts(root, received) { throw .malformed("chain") }
-    return received
+    return receivedAt
   }
 
   private static func arrival(_ root: JSONElement) throws(Refusal) -> EventArrival {

@@ -13,6 +13,10 @@ public enum Disposition: Sendable, Equatable {
   /// Genuine and not admitted, and quarantine is full of what any developer can send: this one was
   /// only counted.
   case quarantineFull
+  /// Evidence that says nothing new: it is held, synced.
+  case confirmed
+  /// Evidence that is held already.
+  case alreadyConfirmed
   /// Its given receive time is before the head's; nothing was written.
   case receiveTimeBehind
   /// It comes after a refused one of its file; nothing was written.
@@ -26,7 +30,8 @@ public enum Disposition: Sendable, Equatable {
   public var name: String {
     switch self {
     case .accepted: "accepted"
-    case .duplicate: "duplicate"
+    case .duplicate, .alreadyConfirmed: "duplicate"
+    case .confirmed: "confirmed"
     case .conflict: "conflict"
     case .quarantined, .refused(.notAdmitted): "quarantined"
     case .quarantineFull: "not_kept"
@@ -45,6 +50,9 @@ public enum Disposition: Sendable, Equatable {
     case .skipped: self = .skipped
     case .quarantined, .alreadyQuarantined: self = .quarantined
     case .quarantineFull: self = .quarantineFull
+    case .held: self = .confirmed
+    case .alreadyHeld: self = .alreadyConfirmed
+    case .noTransaction: self = .refused(.malformed("no_transaction"))
     }
   }
 }

@@ -31,7 +31,7 @@ extension Receiver {
       }
       refusal = nil
       let known = event.source == .v1 ? NotificationTypes.v1 : NotificationTypes.v2
-      isUnknownType = !known.contains(event.notificationType)
+      isUnknownType = !event.source.isEvidence && !known.contains(event.notificationType)
       isAheadOfClock = event.signedDate > now.advanced(orBoundBy: Ledger.clockTolerance)
     }
 

@@ -1,4 +1,4 @@
-import AppStore
+public import AppStore
 public import Configuration
 public import JournalStore
 import SignedData
@@ -84,6 +84,39 @@ public final class Receiver {
       guard case .notAdmitted = error else { throw error }
       return quarantine(error, proven, at: now)
     }
+  }
+
+  /// Where evidence comes from: an answer is about the app and environment that were asked for.
+  public struct EvidenceOrigin: Sendable {
+    public let bundleId: String
+    public let environment: Environment
+
+    public init(bundleId: String, environment: Environment) {
+      self.bundleId = bundleId
+      self.environment = environment
+    }
+  }
+
+  /// Receives a transaction or renewal information that Apple signed outside of a notification.
+  ///
+  /// - Parameters:
+  ///   - source: `transaction` or `renewal`.
+  ///   - now: our clock, milliseconds since 1970; becomes the receive time.
+  /// - Throws: `Refusal.malformed` for a text that is not a JWS, `.untrusted` for one that is not
+  ///   authentic, `.notAdmitted` for one of another app or environment. None goes to quarantine.
+  public func receive(
+    evidence jws: ArraySlice<UInt8>, _ source: EventSource, from origin: EvidenceOrigin,
+    at now: Int64, preservesReceivedAt: Bool = false
+  ) throws(Refusal) -> Received {
+    let proven = try proof.prove(jws, at: now)
+    let notification = try proof.notification(in: proven, of: source, at: now)
+    guard let app = apps[origin.bundleId], app.environments.contains(origin.environment),
+      (notification.decoded.bundleId ?? origin.bundleId).utf8.elementsEqual(origin.bundleId.utf8)
+    else { throw .notAdmitted("wrong_app") }
+    guard notification.decoded.environment == origin.environment else {
+      throw .notAdmitted("wrong_environment")
+    }
+    return accept(notification, of: origin.bundleId, at: now, preservesReceivedAt)
   }
 
   /// Checks that the notification is for one of our apps, as configured, and returns its bundle id.

@@ -49,6 +49,7 @@ public final class LiveProjection: Sendable {
   private let live = Mutex(Snapshot())
   private let commitCount = Atomic<Int>(0)
   private let damageCount = Atomic<Int64>(0)
+  private let holdsEvidenceFlag = Atomic<Bool>(true)
   private let checkBegan = Atomic<Int64>(0)
   private let servedCount = Atomic<Int>(0)
   /// Signalled with every change of state, for the thread that maintains the projection.
@@ -63,6 +64,11 @@ public final class LiveProjection: Sendable {
 
   /// How often a projection was found damaged since the start.
   public var damages: Int64 { damageCount.load(ordering: .relaxed) }
+
+  /// Whether the journal holds evidence. Without any, a row is not asked for when it was confirmed.
+  public var holdsEvidence: Bool { holdsEvidenceFlag.load(ordering: .acquiring) }
+
+  func recordEvidence(isHeld: Bool) { holdsEvidenceFlag.store(isHeld, ordering: .releasing) }
 
   /// When the last complete check of all rows that found no damage began, milliseconds since 1970;
   /// 0 before any.

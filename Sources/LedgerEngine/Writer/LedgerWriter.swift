@@ -51,7 +51,8 @@ package final class LedgerWriter {
     try ledger.folder.create()
     let lock = try ledger.folder.lock()
     let journal = try Journal.open(
-      ledger.folder, lock: lock, now: now, sharing: ledger.dictionary)
+      ledger.folder, lock: lock, now: now, sharing: ledger.dictionary,
+      decodingWith: { try? JournaledNotification.foldEvent($0) })
     let reader = try JournalReader.open(ledger.folder)
     let housekeeping = try Housekeeping(journal, clock: clock)
     let projection = ProjectionWriter(ledger, journal, reader)
@@ -72,6 +73,7 @@ package final class LedgerWriter {
     self.housekeeping = housekeeping
     self.onFailure = onFailure
     ledger.setHead(journal.head)
+    ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
   }
 
   /// Milliseconds after which `serve` should be called even if no job came; negative: never.
@@ -146,8 +148,9 @@ package final class LedgerWriter {
     // Only a new event shows that the disk has space: a duplicate needs none.
     if journal.head.seq > ledger.seq { ledger.meter.recordDiskSpace() }
     ledger.setHead(journal.head)
+    ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
     let dispositions = outcomes.map { Disposition($0) }
-    projection.fold(batch.map(\.received), dispositions)
+    projection.fold(batch.map(\.received), dispositions, journal.released)
     for (item, disposition) in zip(batch, dispositions) { item.completion(disposition) }
     _ = attempt { () throws(StoreError) in try journal.checkpointIfNeeded() }
   }

@@ -51,19 +51,27 @@ final class ProjectionWriter {
   // MARK: Folding
 
   /// Folds what a batch added to the journal.
-  func fold(_ received: [Receiver.Received], _ dispositions: [Disposition]) {
+  ///
+  /// - Parameter released: evidence that was journaled behind events of the batch.
+  func fold(
+    _ received: [Receiver.Received], _ dispositions: [Disposition], _ released: [ReleasedEvidence]
+  ) {
     let folder = following
     var steps: [ProjectionFolder.Step] = []
     var isChanged = false
-    for (item, disposition) in zip(received, dispositions) {
-      guard case .accepted(let seq) = disposition else { continue }
-      isChanged = true
-      guard let stream = item.stream, let event = item.foldEvent(seq: seq) else { continue }
+    func add(_ stream: StreamKey, _ event: FoldEvent) {
       for transaction in event.transactions {
         if let id = transaction.previousOriginalTransactionId { live.successors.add(stream, id) }
       }
-      steps.append(ProjectionFolder.Step(stream: stream, seq: seq, event: event))
+      steps.append(ProjectionFolder.Step(stream: stream, seq: event.seq, event: event))
     }
+    for (item, disposition) in zip(received, dispositions) {
+      guard case .accepted(let seq) = disposition else { continue }
+      isChanged = true
+      if let stream = item.stream, let event = item.foldEvent(seq: seq) { add(stream, event) }
+    }
+    for evidence in released { add(evidence.stream, evidence.event) }
+    if !released.isEmpty { steps.sort { $0.seq < $1.seq } }
     guard isChanged, let folder else { return }
     attempt { () throws(StoreError) in
       let late = try folder.fold(

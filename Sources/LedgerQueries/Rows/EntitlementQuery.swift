@@ -110,6 +110,7 @@ extension LedgerReader {
     }
     return RowDocument(
       key: key, entitlement: entitlement, eventCount: row.eventCount, lastEvent: row.lastEvent,
-      succeededBy: try successor(of: key, question, opened), knownAt: question.knownAt)
+      succeededBy: try successor(of: key, question, opened),
+      confirmedAt: try confirmedAt(key, question), knownAt: question.knownAt)
   }
 }

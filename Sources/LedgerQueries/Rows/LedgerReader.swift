@@ -130,6 +130,17 @@ public final class LedgerReader {
     return projection.successors.mayKnow(originalTransactionId)
   }
 
+  /// When Apple last confirmed what the journal says of a stream, by the times of the question.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  func confirmedAt(_ key: StreamKey, _ question: Question) throws(Failure) -> Int64? {
+    if case .running(let projection) = source, !projection.holdsEvidence { return nil }
+    return try store { () throws(StoreError) in
+      try journal.confirmedAt(
+        key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+    }
+  }
+
   /// Streams that have named this id as their predecessor since the process started, and before as
   /// far as that is known.
   func knownSuccessors(of originalTransactionId: String) -> Set<StreamKey> {

@@ -13,18 +13,22 @@ public struct RowDocument: Sendable {
   public let lastEvent: StreamState.LastEvent?
   /// The original transaction id of the stream that replaced this one (MIGRATION).
   public let succeededBy: String?
+  /// When Apple last said the same without a notification, milliseconds since 1970; nil: never, as
+  /// far as is known. No part of the row proper.
+  public let confirmedAt: Int64?
   /// The `known_at` of the question, milliseconds since 1970; nil: all events that we have.
   public let knownAt: Int64?
 
   public init(
     key: StreamKey, entitlement: Entitlement, eventCount: Int64, lastEvent: StreamState.LastEvent?,
-    succeededBy: String?, knownAt: Int64?
+    succeededBy: String?, confirmedAt: Int64? = nil, knownAt: Int64?
   ) {
     self.key = key
     self.entitlement = entitlement
     self.eventCount = eventCount
     self.lastEvent = lastEvent
     self.succeededBy = succeededBy
+    self.confirmedAt = confirmedAt
     self.knownAt = knownAt
   }
 
@@ -57,7 +61,8 @@ public struct RowDocument: Sendable {
         ("commitment", commitment), ("succeeded_by", .optional(succeededBy)),
         ("as_of", .integer(entitlement.asOf)), ("known_at", .optional(knownAt)),
         ("event_count", .integer(eventCount)), ("last_event", last),
-      ] + (entitlement.hasAnomaly ? [("anomaly", .boolean(true))] : []))
+      ] + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? [])
+        + (entitlement.hasAnomaly ? [("anomaly", .boolean(true))] : []))
   }
 
   private var offer: JSONValue {

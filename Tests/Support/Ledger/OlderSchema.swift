@@ -12,6 +12,7 @@ package enum OlderSchema {
       """
       DROP VIEW journal_v1;
       DROP TABLE arrival;
+      DROP TABLE held_evidence;
       \(view);
       DROP TABLE redelivery;
       DROP INDEX quarantine_stream;

@@ -11,4 +11,9 @@ public enum SharedAuthority {
   public static func sign(_ notification: JSONValue) throws -> [UInt8] {
     try authority.get().sign(notification: notification)
   }
+
+  /// The JWS of a payload, as a transaction is in Apple's answers.
+  public static func sign(payload: JSONValue) throws -> [UInt8] {
+    try authority.get().sign(payload: payload.bytes)
+  }
 }

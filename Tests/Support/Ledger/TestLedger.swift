@@ -102,6 +102,9 @@ public final class TestLedger {
     case duplicate(Int64)
     /// Genuine and stored in quarantine; the code of the refusal.
     case quarantined(String)
+    /// Evidence that says nothing new.
+    case confirmed
+    case refused(String)
     case malformed(String)
     case untrusted(String)
     case other(String)
@@ -126,6 +129,20 @@ public final class TestLedger {
   @discardableResult
   public func ingest(_ text: String, at now: Int64) throws -> Answer {
     try ingest(Array(text.utf8), at: now)
+  }
+
+  /// Ingests the JWS of a transaction or of renewal information, as Apple answered with it.
+  @discardableResult
+  public func ingest(
+    evidence jws: [UInt8], _ source: EventSource, of environment: Environment = .production,
+    at now: Int64
+  ) -> Answer {
+    do throws(Refusal) {
+      let origin = Receiver.EvidenceOrigin(bundleId: Self.bundleId, environment: environment)
+      return submit(try receiver.receive(evidence: jws[...], source, from: origin, at: now))
+    } catch {
+      return .refused(error.code)
+    }
   }
 
   /// Receives and proves a body without journaling it.
@@ -171,6 +188,8 @@ public final class TestLedger {
     case .accepted(let seq): .accepted(seq)
     case .duplicate(let seq): .duplicate(seq)
     case .quarantined: .quarantined(refusal?.code ?? "")
+    case .confirmed: .confirmed
+    case .refused(let refusal): .refused(refusal.code)
     default: .other("\(String(describing: outcome))")
     }
   }

@@ -123,7 +123,7 @@ enum IngestCommand {
       counts.lines += 1
       switch outcome {
       case .accepted: counts.accepted += 1
-      case .duplicate: counts.duplicates += 1
+      case .duplicate, .confirmed, .alreadyConfirmed: counts.duplicates += 1
       case .conflict: counts.conflicts += 1
       case .refused(let refusal):
         counts.refused += 1

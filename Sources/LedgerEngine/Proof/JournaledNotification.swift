@@ -1,4 +1,4 @@
-import AppStore
+public import AppStore
 public import Entitlements
 public import JournalStore
 import SignedData
@@ -17,6 +17,8 @@ public enum JournaledNotification {
     switch journaled.content {
     case .unreadable: throw Unreadable()
     case .json(let body): return try v1(body, journaled)
+    case .jws(let payload, let nested) where journaled.source.isEvidence:
+      return try evidence(nested.isEmpty ? payload : journaled.exactPayload, journaled)
     case .jws(let payload, let nested):
       if let event = try? v2(payload, nested, journaled.seq) { return event }
       guard !nested.isEmpty, let exact = journaled.exactPayload else { throw Unreadable() }
@@ -24,13 +26,19 @@ public enum JournaledNotification {
     }
   }
 
-  /// Decodes a signedPayload without proving it.
+  /// Decodes a signedPayload, or the JWS of evidence, without proving it.
   ///
   /// - Throws: `Refusal.malformed` or `Refusal.notAdmitted`, as `NotificationProof.notification`
   ///   does for a proven one.
   public static func decode(
-    signedPayload: ArraySlice<UInt8>
+    signedPayload: ArraySlice<UInt8>, of source: EventSource = .v2
   ) throws(Refusal) -> DecodedNotification {
+    if source.isEvidence {
+      guard let jws = try? CompactJWS(parsing: signedPayload) else {
+        throw .malformed("nested_payload")
+      }
+      return try DecodedNotification(try root(jws.payload), source, uuid: jws.uuid)
+    }
     let payload = try DecodedNotification.payload(try decodePayload(ofJWS: signedPayload))
     return try DecodedNotification(
       payload,
@@ -38,6 +46,15 @@ public enum JournaledNotification {
         transaction: try payload.signedTransactionInfo.map(decodePayload(ofJWS:)),
         renewal: try payload.signedRenewalInfo.map(decodePayload(ofJWS:)),
         appTransaction: try payload.signedAppTransactionInfo.map(decodePayload(ofJWS:))))
+  }
+
+  private static func evidence(
+    _ payload: [UInt8]?, _ journaled: JournaledPayload
+  ) throws(Unreadable) -> FoldEvent {
+    guard let payload, let uuid = journaled.uuid, let root = try? root(payload),
+      let decoded = try? DecodedNotification(root, journaled.source, uuid: uuid)
+    else { throw Unreadable() }
+    return decoded.foldEvent(seq: journaled.seq)
   }
 
   private static func v1(

@@ -26,19 +26,22 @@ public struct V1Body {
             ? (name, Self.without(["latest_receipt"], value)) : (name, value)
         })
     }
-    uuid = Self.uuid(SHA256.hash(essence.bytes))
-  }
-
-  /// RFC 9562 section 5.8: version 8, custom; variant 10.
-  private static func uuid(_ digest: [UInt8]) -> NotificationUUID {
-    var halves: [UInt64] = [0, 0]
-    for index in 0..<16 { halves[index / 8] = halves[index / 8] << 8 | UInt64(digest[index]) }
-    return NotificationUUID(
-      high: halves[0] & ~0xF000 | 0x8000, low: halves[1] & ~(3 << 62) | 1 << 63)
+    uuid = NotificationUUID(digest: SHA256.hash(essence.bytes))
   }
 
   private static func without(_ names: Set<String>, _ value: JSONValue) -> JSONValue {
     guard case .object(let members) = value else { return value }
     return .object(members.filter { !names.contains($0.0) })
+  }
+}
+
+extension NotificationUUID {
+  /// Derives a UUID for what Apple gives none: RFC 9562 section 5.8, version 8; variant 10.
+  ///
+  /// - Parameter digest: SHA-256 of what identifies it.
+  init(digest: [UInt8]) {
+    var halves: [UInt64] = [0, 0]
+    for index in 0..<16 { halves[index / 8] = halves[index / 8] << 8 | UInt64(digest[index]) }
+    self.init(high: halves[0] & ~0xF000 | 0x8000, low: halves[1] & ~(3 << 62) | 1 << 63)
   }
 }

@@ -81,13 +81,20 @@ public final class NotificationProof {
 
   /// Decodes a proven payload, proves and decodes what is nested in it.
   ///
-  /// - Parameter now: milliseconds since 1970, for nested JWS that claim no usable date.
+  /// - Parameters:
+  ///   - source: `v2`, or that of evidence.
+  ///   - now: milliseconds since 1970, for nested JWS that claim no usable date.
   /// - Throws: `Refusal.notAdmitted` if the payload has another shape, its parts do not belong
   ///   together, or an identifier contains NUL; `Refusal.untrusted` if a nested JWS is not proven.
   public func notification(
-    in proven: ProvenJWS, at now: Int64
+    in proven: ProvenJWS, of source: EventSource = .v2, at now: Int64
   ) throws(Refusal) -> ProvenNotification {
     guard let document = proven.document else { throw .notAdmitted("payload_json") }
+    if source.isEvidence {
+      return ProvenNotification(
+        try DecodedNotification(document.root, source, uuid: proven.jws.uuid),
+        body: .jws(proven.jws), bodySHA256: proven.bodySHA256)
+    }
     let payload = try DecodedNotification.payload(document.root)
     let nested = NestedPayloads(
       transaction: try proveNested(

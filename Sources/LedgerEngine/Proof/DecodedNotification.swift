@@ -1,18 +1,19 @@
 public import AppStore
-import Entitlements
+public import Entitlements
 import Platform
+import SignedData
 import StrictJSON
 
-/// A notification of either version, decoded with what is nested in it: all that admission, the
-/// journal's columns and the fold read.
+/// A notification of either version, or a piece of evidence, decoded with what is nested in it: all
+/// that admission, the journal's columns and the fold read.
 ///
 /// It does not say whether the notification was proven; `ProvenNotification` does.
 public struct DecodedNotification: Sendable {
-  /// `v2` or `v1`.
   public let source: EventSource
   public let notificationUUID: NotificationUUID
   public let environment: Environment
-  /// Nil for a V1 body that names none: it is for the app whose secret matched.
+  /// Nil for a V1 body that names none: it is for the app whose secret matched. Nil for renewal
+  /// information, which names none: it is for the app of its transaction.
   public let bundleId: String?
   let appAppleId: Int64?
   public let notificationType: String
@@ -42,8 +43,8 @@ public struct DecodedNotification: Sendable {
     subtype = payload.subtype
     signedDate = payload.signedDate
     status = payload.status
-    transactions = try Self.transactions(nested.transaction, payload)
-    renewal = try Self.renewal(nested.renewal, payload)
+    transactions = try Self.transactions(nested.transaction, payload.signedDate)
+    renewal = try Self.renewal(nested.renewal, payload.signedDate)
     originalTransactionId = try Self.stream(nested)
   }
 
@@ -65,8 +66,50 @@ public struct DecodedNotification: Sendable {
     renewal = notification.renewal
   }
 
+  /// Decodes evidence: the payload of a transaction or of renewal information.
+  ///
+  /// - Parameters:
+  ///   - source: `transaction` or `renewal`.
+  ///   - uuid: derived from the JWS (`CompactJWS.uuid`).
+  /// - Throws: `Refusal.notAdmitted` if the payload has another shape, or an identifier with NUL.
+  init(
+    _ payload: JSONElement, _ source: EventSource, uuid: NotificationUUID
+  ) throws(Refusal) {
+    guard payload.kind == .object, let environment = payload["environment"]?.string else {
+      throw .notAdmitted("payload_shape")
+    }
+    guard let signedDate = payload["signedDate"]?.truncatedInteger else {
+      throw .notAdmitted("signed_date")
+    }
+    self.source = source
+    notificationUUID = uuid
+    self.environment = Environment(rawValue: environment)
+    appAppleId = nil
+    (subtype, status) = (nil, nil)
+    self.signedDate = signedDate
+    let nested: NestedPayloads
+    if source == .transaction {
+      nested = NestedPayloads(transaction: payload)
+      notificationType = "TRANSACTION_INFO"
+      bundleId = payload["bundleId"]?.string
+      transactions = try Self.transactions(payload, signedDate)
+      renewal = nil
+      guard !transactions.isEmpty else { throw .notAdmitted("payload_shape") }
+    } else {
+      nested = NestedPayloads(renewal: payload)
+      notificationType = "RENEWAL_INFO"
+      bundleId = nil
+      transactions = []
+      renewal = try Self.renewal(payload, signedDate)
+    }
+    guard let stream = try Self.stream(nested) else {
+      throw .notAdmitted("original_transaction_id")
+    }
+    originalTransactionId = stream
+  }
+
   /// What the fold reads of this notification once it is journaled at `seq`.
-  func foldEvent(seq: Int64) -> FoldEvent {
+  public func foldEvent(seq: Int64) -> FoldEvent {
     FoldEvent(
       seq: seq, uuid: notificationUUID, notificationType: notificationType, subtype: subtype,
       signedDate: signedDate, version: source == .v1 ? 0 : 1, status: status,
@@ -83,20 +126,19 @@ public struct DecodedNotification: Sendable {
   }
 
   private static func transactions(
-    _ object: JSONElement?, _ payload: NotificationPayload
+    _ object: JSONElement?, _ signedDate: Int64
   ) throws(Refusal) -> [Transaction] {
     guard let object else { return [] }
     let transaction = try mapError(
-      Refusal.init, try Transaction(object, outerSignedDate: payload.signedDate))
+      Refusal.init, try Transaction(object, outerSignedDate: signedDate))
     return transaction.map { [$0] } ?? []
   }
 
   private static func renewal(
-    _ object: JSONElement?, _ payload: NotificationPayload
+    _ object: JSONElement?, _ signedDate: Int64
   ) throws(Refusal) -> RenewalInfo? {
     guard let object else { return nil }
-    return try mapError(
-      Refusal.init, try RenewalInfo(object, outerSignedDate: payload.signedDate))
+    return try mapError(Refusal.init, try RenewalInfo(object, outerSignedDate: signedDate))
   }
 
   /// Bytes of an original transaction id.
@@ -180,6 +222,11 @@ struct NestedPayloads {
   var renewal: JSONElement?
   /// Of `signedAppTransactionInfo`.
   var appTransaction: JSONElement?
+}
+
+extension CompactJWS {
+  /// The UUID of evidence. Apple gives it none, and may sign the same text twice.
+  var uuid: NotificationUUID { NotificationUUID(digest: SHA256.hash(Array(signingInput))) }
 }
 
 extension NotificationPayload {

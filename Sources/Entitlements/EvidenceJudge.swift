@@ -1,0 +1,103 @@
+import AppStore
+
+/// Decides which evidence of one stream is journaled, and which only confirms what is known.
+///
+/// Evidence is a transaction or renewal information that Apple signed outside of a notification.
+/// Most of it repeats what the journal says. It is journaled if it says something new: folded into
+/// the stream as of its own date, or as of a later one, it changes what a register holds, or an
+/// answer at any time. Other evidence is held, and asked again whenever an event is added, so that
+/// after any order of arrival the row is the one that journaling every piece would have given, also
+/// as of any time (promise 6).
+public struct EvidenceJudge: Sendable {
+  /// In ascending order of signedDate.
+  private var events: [FoldEvent] = []
+  private var state = StreamState()
+
+  /// For a stream without events.
+  public init() {}
+
+  /// Whether a transaction of the stream is journaled.
+  public var hasTransaction: Bool { !state.transactions.isEmpty }
+
+  /// Adds a journaled event of the stream. The order does not matter.
+  public mutating func add(_ event: FoldEvent) {
+    events.insert(event, at: events.partitionPoint { $0.signedDate <= event.signedDate })
+    state.evolve(event)
+  }
+
+  /// Whether evidence says something that the added events do not: as of its own date, or as of
+  /// that of any later event.
+  public func saysNew(_ evidence: FoldEvent) -> Bool {
+    let later = events.partitionPoint { $0.signedDate <= evidence.signedDate }
+    guard later < events.count else { return state.isChanged(by: evidence) }
+    var past = StreamState()
+    for event in events[..<later] { past.evolve(event) }
+    if past.isChanged(by: evidence) { return true }
+    return events[later...].contains { event in
+      past.evolve(event)
+      return past.isChanged(by: evidence)
+    }
+  }
+
+  /// Adds those pieces of held evidence that say something new, the newest first.
+  ///
+  /// - Returns: their indices in `held`, in the order in which they are to be journaled.
+  public mutating func release(_ held: [FoldEvent]) -> [Int] {
+    var waiting = held.indices.sorted {
+      (held[$0].signedDate, held[$0].uuid) > (held[$1].signedDate, held[$1].uuid)
+    }
+    var released: [Int] = []
+    // What one of them adds may make another one new.
+    while let place = waiting.firstIndex(where: { saysNew(held[$0]) }) {
+      let index = waiting.remove(at: place)
+      add(held[index])
+      released.append(index)
+    }
+    return released
+  }
+}
+
+extension StreamState {
+  /// Whether an event changes what a register holds, in more than when it was signed, or the answer
+  /// at any time.
+  fileprivate func isChanged(by event: FoldEvent) -> Bool {
+    var after = self
+    after.evolve(event)
+    guard holdsTheSame(as: after, event) else { return true }
+    return hasOtherKeys(than: after, event) && isAnsweredOtherwise(than: after)
+  }
+
+  private func holdsTheSame(as after: StreamState, _ event: FoldEvent) -> Bool {
+    let isSame = event.transactions.allSatisfy { transaction in
+      guard let one = transactions[transaction.transactionId]?.transaction,
+        let other = after.transactions[transaction.transactionId]?.transaction
+      else { return false }
+      return one.saysTheSame(as: other)
+    }
+    guard isSame, previousOriginalTransactionIds == after.previousOriginalTransactionIds else {
+      return false
+    }
+    guard let one = renewal?.renewal, let other = after.renewal?.renewal else {
+      return renewal == nil && after.renewal == nil
+    }
+    return one.saysTheSame(as: other)
+  }
+
+  /// Whether the event raised the key of a register, or lowered its first date. Without either
+  /// nothing that decides an answer has changed.
+  private func hasOtherKeys(than after: StreamState, _ event: FoldEvent) -> Bool {
+    renewal?.key != after.renewal?.key
+      || event.transactions.contains { transaction in
+        let (one, other) = (
+          transactions[transaction.transactionId], after.transactions[transaction.transactionId]
+        )
+        return one?.key != other?.key || one?.first != other?.first
+      }
+  }
+
+  private func isAnsweredOtherwise(than after: StreamState) -> Bool {
+    var (one, other) = (EntitlementRow(self), EntitlementRow(after))
+    (one.eventCount, one.lastEvent) = (other.eventCount, other.lastEvent)
+    return one != other
+  }
+}

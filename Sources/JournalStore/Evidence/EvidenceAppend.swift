@@ -1,0 +1,152 @@
+import AppStore
+import Entitlements
+
+/// Decides, within the SQL transaction of `append`, which evidence is journaled and which is held.
+extension Journal {
+  /// Holds evidence that says nothing new.
+  ///
+  /// - Returns: nil if it is to be journaled.
+  /// - Throws: `StoreError.sql` if it cannot be decoded: a receiver has decoded it.
+  func hold(
+    _ evidence: NewEvent, _ connection: SQLiteConnection
+  ) throws(StoreError) -> AppendOutcome? {
+    let uuid = evidence.notificationUUID.bytes
+    let isHeld = try connection.statement("SELECT 1 FROM held_evidence WHERE notification_uuid = ?")
+      .bind(1, uuid).first { _ in true }
+    if isHeld != nil { return .alreadyHeld }
+    let judge = try judge(of: evidence, connection)
+    // Its app follows from the transaction alone: renewal information does not name it.
+    if evidence.source == .renewal, !judge.hasTransaction { return .noTransaction }
+    guard
+      let event = decodeForFold(
+        JournaledPayload(
+          seq: 0, source: evidence.source, uuid: evidence.notificationUUID,
+          content: .init(body: evidence.body, source: evidence.source), parts: nil))
+    else { throw .sql("evidence that cannot be decoded was submitted") }
+    if judge.saysNew(event) { return nil }
+    try insertHeld(evidence, transactionId: event.transactions.first?.transactionId, connection)
+    return .held
+  }
+
+  /// Journals that evidence of a stream which, because of an event just appended, says something
+  /// new.
+  func releaseHeld(
+    behind event: NewEvent, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    guard let key = event.streamKey else { return }
+    let stream = try streamId(of: event, connection)
+    let held = try connection.statement(
+      "SELECT \(HeldEvidence.columns) FROM held_evidence h WHERE h.stream_id = ?"
+    ).bind(1, stream).all { (row) throws(StoreError) in try HeldEvidence(row, of: key, codec) }
+    guard !held.isEmpty else { return }
+    var judge = try judge(of: event, connection)
+    // What cannot be decoded stays for `verify` to find.
+    let readable = held.compactMap { item in decodeForFold(item.payload).map { (item, $0) } }
+    for index in judge.release(readable.map(\.1)) {
+      var (item, folded) = readable[index]
+      try removeHeld(item.id, connection)
+      let outcome = try appendNew(
+        NewEvent(item, folded, of: key, at: event.receivedAt), item.notificationUUID.bytes,
+        connection)
+      guard case .journaled(let seq, _) = outcome else { continue }
+      folded.seq = seq
+      released.append(ReleasedEvidence(stream: key, event: folded))
+    }
+  }
+
+  /// What the events of a stream say. One whose body cannot be read is left out, as in its row.
+  private func judge(
+    of event: NewEvent, _ connection: SQLiteConnection
+  ) throws(StoreError) -> EvidenceJudge {
+    var judge = EvidenceJudge()
+    try connection.statement(
+      """
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
+      WHERE e.stream_id = \(JournalReader.streamId) ORDER BY e.seq
+      """
+    ).bind(1, event.originalTransactionId).bind(2, event.environment.rawValue)
+      .bind(3, event.bundleId).forEach { (row) throws(StoreError) in
+        if let event = decodeForFold(try codec.payload(row)) { judge.add(event) }
+        return true
+      }
+    return judge
+  }
+
+  // MARK: The table
+
+  private func insertHeld(
+    _ evidence: NewEvent, transactionId: String?, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    let stored = try codec.encode(evidence.content, trainsDictionary: false)
+    let stream = try streamId(of: evidence, connection)
+    try connection.statement(
+      """
+      INSERT INTO held_evidence (notification_uuid, source, stream_id, transaction_id,
+        signed_date_ms, received_at_ms, body_sha256, arrival, dictionary_id, body)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
+    ).bind(1, evidence.notificationUUID.bytes).bind(2, evidence.source.rawValue).bind(3, stream)
+      .bind(4, transactionId).bind(5, evidence.signedDate).bind(6, evidence.receivedAt)
+      .bind(7, evidence.bodySHA256).bind(8, evidence.arrival.rawValue)
+      .bind(9, stored.dictionary).bind(10, stored.bytes).run()
+    heldCount += 1
+    try RunningDigest.held.add(connection.lastRowId, connection)
+    try thinHeld(stream, before: evidence.receivedAt - Self.heldWhole, connection)
+  }
+
+  /// All held evidence of this time is kept, in milliseconds: an answer about the past may need any
+  /// of it.
+  private static let heldWhole: Int64 = 90 * 86_400_000
+  private static let week: Int64 = 7 * 86_400_000
+
+  /// Keeps of older evidence the newest of each week about each transaction and the renewal.
+  private func thinHeld(
+    _ stream: Int64, before time: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    let surplus = try connection.statement(
+      """
+      SELECT id FROM (
+        SELECT id, row_number() OVER (
+          PARTITION BY transaction_id, signed_date_ms / \(Self.week)
+          ORDER BY signed_date_ms DESC, notification_uuid DESC) AS place
+        FROM held_evidence WHERE stream_id = ? AND signed_date_ms < ?)
+      WHERE place > 1
+      """
+    ).bind(1, stream).bind(2, time).all { $0.int(0) }
+    for id in surplus { try removeHeld(id, connection) }
+  }
+
+  private func removeHeld(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+    try RunningDigest.held.remove(id, connection)
+    try connection.statement("DELETE FROM held_evidence WHERE id = ?").bind(1, id).run()
+    heldCount -= 1
+  }
+
+  static func countHeld(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {
+    try connection.statement("SELECT count(*) FROM held_evidence").first { $0.int(0) } ?? 0
+  }
+}
+
+extension NewEvent {
+  /// nil for an event without a transaction.
+  var streamKey: StreamKey? {
+    originalTransactionId.map {
+      StreamKey(environment: environment, bundleId: bundleId, originalTransactionId: $0)
+    }
+  }
+
+  /// Held evidence that is to be journaled.
+  ///
+  /// - Parameter receivedAt: the receive time of the event that it follows.
+  fileprivate init(
+    _ held: HeldEvidence, _ event: FoldEvent, of stream: StreamKey, at receivedAt: Int64
+  ) {
+    self.init(
+      notificationUUID: held.notificationUUID, source: held.source,
+      environment: stream.environment, bundleId: stream.bundleId,
+      notificationType: event.notificationType, subtype: nil,
+      originalTransactionId: stream.originalTransactionId, signedDate: held.signedDate,
+      receivedAt: receivedAt, body: .bytes(held.body), bodySHA256: held.bodySHA256)
+    arrival = held.arrival
+  }
+}

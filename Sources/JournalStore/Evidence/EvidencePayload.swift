@@ -1,0 +1,16 @@
+import AppStore
+
+extension BodyCodec {
+  /// What the fold reads of an event.
+  ///
+  /// - Parameter row: begins with seq, source, UUID, dictionary and body.
+  /// - Throws: what SQLite reports when a dictionary is read.
+  func payload(_ row: Statement) throws(StoreError) -> JournaledPayload {
+    let source = EventSource(rawValue: row.text(1))
+    let (content, parts) = try payload(
+      row.bytes(4), dictionary: row.optionalInt(3), source: source)
+    return JournaledPayload(
+      seq: row.int(0), source: source, uuid: NotificationUUID(bytes: row.bytes(2)),
+      content: content, parts: parts)
+  }
+}

@@ -1,0 +1,54 @@
+public import AppStore
+
+/// Reads held evidence.
+extension JournalReader {
+  /// When Apple last said again what the journal says of a stream: the signed date of the newest
+  /// held evidence, in milliseconds since 1970 UTC. Nil if none is held.
+  ///
+  /// - Parameters:
+  ///   - signedThrough: the latest signed date (Apple's time), in milliseconds since 1970 UTC.
+  ///   - receivedThrough: the latest receive time (our time), in milliseconds since 1970 UTC.
+  /// - Throws: what SQLite reports.
+  public func confirmedAt(
+    _ key: StreamKey, signedThrough: Int64 = .max, receivedThrough: Int64 = .max
+  ) throws(StoreError) -> Int64? {
+    guard try hasEvidence() else { return nil }
+    return try connection.statement(
+      """
+      SELECT signed_date_ms FROM held_evidence WHERE stream_id = \(Self.streamId)
+        AND signed_date_ms <= ? AND received_at_ms <= ? ORDER BY signed_date_ms DESC LIMIT 1
+      """
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .bind(4, signedThrough).bind(5, receivedThrough).first { $0.int(0) }
+  }
+
+  /// Held evidence in order of id, with bodies.
+  ///
+  /// - Throws: what SQLite reports.
+  public func heldEvidence(after id: Int64, limit: Int) throws(StoreError) -> [HeldEvidence] {
+    guard try hasEvidence() else { return [] }
+    return try connection.statement(
+      """
+      SELECT \(HeldEvidence.columns), a.environment, a.bundle_id, s.original_transaction_id
+      FROM held_evidence h LEFT JOIN stream s ON s.id = h.stream_id
+        LEFT JOIN app a ON a.id = s.app_id
+      WHERE h.id > ? ORDER BY h.id LIMIT ?
+      """
+    ).bind(1, id).bind(2, Int64(limit)).all { (row) throws(StoreError) in
+      let stream = row.optionalText(12).map {
+        StreamKey(
+          environment: Environment(rawValue: row.text(10)), bundleId: row.text(11),
+          originalTransactionId: $0)
+      }
+      return try HeldEvidence(row, of: stream, codec)
+    }
+  }
+
+  /// How many pieces of evidence are held.
+  ///
+  /// - Throws: what SQLite reports.
+  public func heldEvidenceCount() throws(StoreError) -> Int64 {
+    guard try hasEvidence() else { return 0 }
+    return try connection.statement("SELECT count(*) FROM held_evidence").first { $0.int(0) } ?? 0
+  }
+}

@@ -1,0 +1,46 @@
+public import AppStore
+
+/// Evidence that the journal holds and has not journaled, as read from the file. Times are
+/// milliseconds since 1970 UTC.
+public struct HeldEvidence: Sendable {
+  public let id: Int64
+  public let notificationUUID: NotificationUUID
+  public let source: EventSource
+  /// The stream that it is about; nil if the row of the stream is missing.
+  public let stream: StreamKey?
+  /// The transaction that it is about; nil for renewal information.
+  public let transactionId: String?
+  public let arrival: EventArrival
+  public let signedDate: Int64
+  public let receivedAt: Int64
+  /// The JWS as it was received; empty if it cannot be recovered.
+  public let body: [UInt8]
+  public let bodySHA256: [UInt8]
+
+  static let columns = """
+    h.id, h.notification_uuid, h.source, h.transaction_id, h.signed_date_ms, h.received_at_ms,
+    h.body_sha256, h.arrival, h.dictionary_id, h.body
+    """
+
+  /// - Parameter row: begins with `columns`.
+  init(_ row: Statement, of stream: StreamKey?, _ codec: BodyCodec) throws(StoreError) {
+    id = row.int(0)
+    notificationUUID = EventRow.uuid(row.bytes(1))
+    source = EventSource(rawValue: row.text(2))
+    self.stream = stream
+    transactionId = row.optionalText(3)
+    signedDate = row.int(4)
+    receivedAt = row.int(5)
+    bodySHA256 = row.bytes(6)
+    // `verify` finds any other word.
+    arrival = EventArrival(rawValue: row.text(7)) ?? .asked
+    body = try codec.decode(row.bytes(9), dictionary: row.optionalInt(8)) ?? []
+  }
+
+  /// What the fold reads of it; `seq` is 0.
+  var payload: JournaledPayload {
+    JournaledPayload(
+      seq: 0, source: source, uuid: notificationUUID,
+      content: .init(body: body, source: source), parts: nil)
+  }
+}

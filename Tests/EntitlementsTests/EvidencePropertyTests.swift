@@ -1,0 +1,119 @@
+import AppStore
+import Entitlements
+import Support
+import Testing
+
+/// Evidence that only confirms is held, and no answer depends on that (promise 6).
+@Suite struct EvidencePropertyTests {
+  /// A stream that is told events one by one, as the journal is.
+  private struct Told {
+    private(set) var journaled: [FoldEvent] = []
+    private(set) var held: [FoldEvent] = []
+    private var judge = EvidenceJudge()
+
+    init(_ events: [FoldEvent]) { for event in events { tell(event) } }
+
+    private mutating func tell(_ event: FoldEvent) {
+      guard !isEvidence(event) || judge.saysNew(event) else { return held.append(event) }
+      judge.add(event)
+      journaled.append(event)
+      let released = judge.release(held)
+      journaled += released.map { held[$0] }
+      held = held.indices.filter { !released.contains($0) }.map { held[$0] }
+    }
+  }
+
+  private static func isEvidence(_ event: FoldEvent) -> Bool {
+    event.notificationType == "TRANSACTION_INFO" || event.notificationType == "RENEWAL_INFO"
+  }
+
+  /// A history of which some events are evidence: one object, signed when the event was.
+  private static func history(_ chance: inout SplitMix64) -> [FoldEvent] {
+    RandomHistory.mixed(&chance).flatMap { event -> [FoldEvent] in
+      guard event.version == 1, !chance.once(in: 3) else { return [event] }
+      var evidence = event
+      (evidence.status, evidence.subtype) = (nil, nil)
+      if let transaction = event.transactions.first, chance.once(in: 2) {
+        evidence.notificationType = "TRANSACTION_INFO"
+        evidence.renewal = nil
+        evidence.transactions = [transaction]
+        evidence.transactions[0].signedDate = event.signedDate
+      } else if let renewal = event.renewal {
+        evidence.notificationType = "RENEWAL_INFO"
+        evidence.transactions = []
+        evidence.renewal = renewal
+        evidence.renewal?.signedDate = event.signedDate
+      } else {
+        return [event]
+      }
+      // Apple says the same again later.
+      return [evidence] + repeats(of: evidence, &chance)
+    }
+  }
+
+  private static func repeats(
+    of evidence: FoldEvent, _ chance: inout SplitMix64
+  ) -> [FoldEvent] {
+    (0..<chance.below(3)).map { number in
+      var again = evidence
+      again.uuid = NotificationUUID(high: chance.next(), low: UInt64(number))
+      again.signedDate = RandomHistory.time(&chance)
+      for index in again.transactions.indices {
+        again.transactions[index].signedDate = again.signedDate
+      }
+      again.renewal?.signedDate = again.signedDate
+      return again
+    }
+  }
+
+  /// Each of these histories is folded a hundred times: a tenth of the usual number, and fewer.
+  private static func property(_ divisor: Int) -> Property {
+    var property = Property(make: history)
+    property.histories /= 10 * divisor
+    return property
+  }
+
+  private static func row(_ events: [FoldEvent]) -> EntitlementRow {
+    var row = EntitlementRow(folded(events))
+    (row.eventCount, row.lastEvent) = (0, nil)
+    return row
+  }
+
+  @Test func `holding evidence back changes no row, in any order of arrival`() {
+    Self.property(1).holds("the law of evidence") { events, chance in
+      let whole = Self.row(events)
+      for _ in 0..<3 {
+        let told = Told(events.shuffled(using: &chance))
+        guard told.journaled.count + told.held.count == events.count else { return "one is lost" }
+        if Self.row(told.journaled) != whole { return "the rows differ" }
+      }
+      return nil
+    }
+  }
+
+  @Test func `every order of a small set gives the same row`() {
+    Self.property(20).holds("the law of evidence") { events, _ in
+      let events = Array(events.prefix(5))
+      let whole = Self.row(events)
+      let differing = permutations(of: events.count).first { order in
+        Self.row(Told(order.map { events[$0] }).journaled) != whole
+      }
+      return differing.map { "in the order \($0)" }
+    }
+  }
+
+  @Test func `holding evidence back changes no answer about the past`() {
+    Self.property(1).holds("the past of evidence") { events, chance in
+      let told = Told(events.shuffled(using: &chance))
+      for event in events {
+        for time in [event.signedDate, event.signedDate + TestDate.day] {
+          let isPast = { (event: FoldEvent) in event.signedDate <= time }
+          if Self.row(told.journaled.filter(isPast)) != Self.row(events.filter(isPast)) {
+            return "as of \(TestDate.text(time))"
+          }
+        }
+      }
+      return nil
+    }
+  }
+}
