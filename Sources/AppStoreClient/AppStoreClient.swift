@@ -46,17 +46,19 @@ public final class AppStoreClient {
     _ call: Call, _ read: (AnswerReader) throws(AnswerFault) -> Value
   ) throws(AppStoreError) -> Value {
     var attempt = 1
-    var hasNewToken = false
+    var refused: AppStoreError?
     while true {
       do throws(AppStoreError) {
         return try attemptOnce(call, attempt, read)
       } catch {
-        if case .unauthorized = error.reason, !hasNewToken {
+        if case .unauthorized = error.reason, refused == nil {
           // Once: a token that was good a minute ago may have been refused by mistake.
-          hasNewToken = true
+          refused = error
           continue
         }
         guard let wait = policy.wait(after: error, attempt: attempt, jitter: clock.jitter()) else {
+          // Where the budget has no second request, the refusal is what happened.
+          if case .limited = error.reason, let refused { throw refused }
           throw error
         }
         attempt += 1

@@ -64,7 +64,8 @@ public struct AppStoreError: Error, Sendable, Equatable, CustomStringConvertible
     return "\(endpoint.rawValue) of \(bundleId) in \(environment): \(what)\(id); \(next)"
   }
 
-  private var what: String {
+  /// What happened.
+  public var what: String {
     switch reason {
     case .transport(let error): "\(error)"
     case .unauthorized(let skew):
@@ -82,7 +83,7 @@ public struct AppStoreError: Error, Sendable, Equatable, CustomStringConvertible
   }
 
   /// What to do about it.
-  private var next: String {
+  public var next: String {
     switch reason {
     case .transport(.resolve): "check the name server and appStore in the configuration"
     case .transport(.tls): "check ca-certificates, and what answers at that address"
@@ -110,7 +111,7 @@ public struct AppStoreError: Error, Sendable, Equatable, CustomStringConvertible
     case .again, .seldom, .wait, .later: "try again later"
     case .restart: "begin again with the first page"
     case .elsewhere: "Apple does not know the id here; ask in the other environment"
-    case .report where code.rawValue == 4_040_007:
+    case .report where code == .serverNotificationURLNotFound:
       "enter the URL in App Store Connect, App Information, App Store Server Notifications"
     case .report: "check the id"
     }

@@ -28,6 +28,7 @@ public struct ErrorCode: RawRepresentable, Sendable, Hashable, CustomStringConve
 
   public static let invalidTransactionId = ErrorCode(rawValue: 4_000_006)
   public static let appTransactionIdNotSupported = ErrorCode(rawValue: 4_000_048)
+  public static let serverNotificationURLNotFound = ErrorCode(rawValue: 4_040_007)
   public static let transactionIdNotFound = ErrorCode(rawValue: 4_040_010)
 
   /// Apple's name; nil for a code that is newer than this program.

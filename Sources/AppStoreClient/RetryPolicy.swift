@@ -9,6 +9,8 @@ public struct RetryPolicy: Sendable {
   public static let background = RetryPolicy(attempts: 6, longestWait: 3_600_000)
   /// For a person at a terminal.
   public static let interactive = RetryPolicy(attempts: 3, longestWait: 10_000)
+  /// For a caller that repeats the call itself, after the wait that the error names.
+  public static let once = RetryPolicy(attempts: 1, longestWait: 0)
 
   /// The first wait, and the longest that is chosen here, in milliseconds.
   private static let backoff: ClosedRange<Int64> = 1_000...300_000

@@ -115,6 +115,17 @@ import Testing
     }
   }
 
+  @Test func `a refusal is told where the budget has no second request`() throws {
+    for policy in [RetryPolicy.interactive, .once] {
+      let fixture = try Fixture(.sandbox, policy: policy) { _ in [.response(401, "")] }
+      let error = try #require(throws: AppStoreError.self) {
+        try fixture.client.requestTestNotification()
+      }
+      #expect(error.reason == .unauthorized(skew: nil), "\(error)")
+      #expect(fixture.server.requests.count == 1)
+    }
+  }
+
   @Test func `the token after a refused one is new`() throws {
     // A second later, since a signature is random but the claims are not.
     let fixture = try Fixture { _ in [.response(401, "Unauthenticated")] }

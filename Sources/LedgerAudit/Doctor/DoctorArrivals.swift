@@ -21,8 +21,8 @@ extension Doctor {
       reportFinding(
         "arrivals", "\(app.bundleId): no notification was ever journaled",
         next: "App Store Connect, App Information: give the URL "
-          + "https://your.host/v1/notifications, version 2, for both environments, and have Apple "
-          + "send a test; check the quarantine too")
+          + "https://your.host/v1/notifications, version 2, for both environments, then run "
+          + "subledger test-notification; check the quarantine too")
     }
   }
 

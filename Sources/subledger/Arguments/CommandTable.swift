@@ -75,6 +75,16 @@ enum CommandTable {
       usage: "ID", flags: LookupCommand.flags, example: "subledger lookup MK5J9ZPX1Q",
       action: LookupCommand.run),
     Command(
+      name: "test-notification",
+      summary: "Has Apple send a test notification, and follows it into the journal.",
+      details: "Prints each step: Apple was asked, each of its attempts with the result, and the "
+        + "seq that the journal gave it. If a leg fails, names it and what to look at. Exits with "
+        + "1 if one failed, with 3 if Apple cannot be asked or tells of no attempt in time. Needs "
+        + "appStore in the configuration, and runs where the daemon's data folder is.",
+      usage: "[--app ID] [--environment E]", flags: TestNotificationCommand.flags,
+      example: "subledger test-notification --environment Sandbox",
+      action: TestNotificationCommand.run),
+    Command(
       name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",
       details: "Reads the views journal_v1, quarantine_v1, entitlement_v1 and "
         + "entitlement_span_v1, which one SELECT may join; --schema describes their columns. "
@@ -200,14 +210,14 @@ enum CommandTable {
       "subledger <command> [--data DIR] [--config FILE] …", "",
       "Verifies and stores Apple's notifications; answers which customer has access, and why.", "",
     ]
-    for command in commands { lines.append("  " + command.name.padded(to: 15) + command.summary) }
+    for command in commands { lines.append("  " + command.name.padded(to: 19) + command.summary) }
     let codes = ExitCode.allCases.map { "\($0.rawValue) \($0.summary)" }
     lines += [
       "", "subledger <command> --help prints more about a command, with an example.",
       "", "subledger help <topic> prints a topic of the documentation:",
     ]
     for topic in HelpTopic.allCases {
-      lines.append("  " + topic.rawValue.padded(to: 15) + topic.summary)
+      lines.append("  " + topic.rawValue.padded(to: 19) + topic.summary)
     }
     lines += ["", "Exit codes: " + codes.joined(separator: ", ") + "."]
     return lines.joined(separator: "\n")

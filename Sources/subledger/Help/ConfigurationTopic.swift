@@ -62,10 +62,10 @@ enum ConfigurationTopic {
         + "restart."),
     .heading("Asking Apple"),
     .paragraph(
-      "With appStore, `subledger lookup` finds a customer by an id that Apple knows. appStore may "
-        + "stand at the top, for all apps of a team, and at an app; each key at the app wins over "
-        + "the one at the top. The file of the key must be readable by its owner alone (mode "
-        + "0600):"),
+      "With appStore, `subledger lookup` finds a customer by an id that Apple knows, and "
+        + "`subledger test-notification` has Apple send a test and follows it. appStore may stand "
+        + "at the top, for all apps of a team, and at an app; each key at the app wins over the "
+        + "one at the top. The file of the key must be readable by its owner alone (mode 0600):"),
     .code(
       """
       "appStore": { "issuerId": "57246542-96fe-1a63-e053-0824d011072a",

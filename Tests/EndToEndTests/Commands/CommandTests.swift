@@ -9,6 +9,7 @@ import Testing
     "serve", "ingest", "entitlement", "history", "explain", "events", "export",
     "rebuild", "verify", "anchor", "quarantine", "simulate", "version", "demo", "backup",
     "restore", "init", "doctor", "help", "man", "completions", "query", "lookup",
+    "test-notification",
   ]
 
   /// Twelve renewals of two customers, a month or so apart.

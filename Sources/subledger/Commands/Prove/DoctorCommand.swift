@@ -51,14 +51,7 @@ enum DoctorCommand {
       return Terminal.print(
         .object([("object", .string("diagnosis")), ("findings", .integer(Int64(count)))]))
     }
-    for check in checks {
-      Terminal.print((check.isFinding ? "✗ " : "  ") + check.topic.padded(to: 15) + check.what)
-      if let next = check.next {
-        var lines = TextWrapper()
-        lines.add("→ " + next, indent: 4, hanging: 6)
-        Terminal.print(lines.text)
-      }
-    }
+    for check in checks { Terminal.print(check.text) }
     Terminal.print("\n\(count) finding\(count == 1 ? "" : "s")")
   }
 }

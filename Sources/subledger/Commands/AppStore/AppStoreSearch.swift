@@ -1,7 +1,6 @@
 import AppStore
 import AppStoreClient
 import Configuration
-import HTTPClient
 import LedgerEngine
 import Platform
 
@@ -67,10 +66,7 @@ struct AppStoreSearch {
   func run(app: String?, environment: Environment?) throws(CommandError) -> [Found] {
     var refused: AppStoreError?
     for account in try accounts(app, environment) {
-      let client = try mapError(
-        { (error: ClientError) in CommandError.unavailable("\(error)") },
-        try AppStoreClient(
-          account, version: Subledger.version, policy: .interactive, cancellation: cancellation))
+      let client = try AppStoreAccounts.client(account, .interactive, cancellation)
       switch ask(client) {
       case .success(let texts) where texts.isEmpty: continue
       case .success(let texts): return try found(texts, account)
@@ -90,42 +86,17 @@ struct AppStoreSearch {
 
   // MARK: Asking
 
-  /// Who is asked, Production before the Sandbox, as Apple advises.
+  /// Who is asked.
   private func accounts(
     _ bundleId: String?, _ environment: Environment?
   ) throws(CommandError) -> [AppStoreAccount] {
-    if let bundleId, configuration.apps[bundleId] == nil {
-      throw .usage("no app '\(bundleId)' is configured")
-    }
     if kind == .order, environment == .sandbox {
       throw .usage("Apple looks up order ids in Production alone")
     }
-    let apps = configuration.apps.values.filter { bundleId == nil || $0.bundleId == bundleId }
-      .sorted { $0.bundleId < $1.bundleId }
-    guard apps.contains(where: { $0.appStore != nil }) else {
-      throw .usage(
-        "no key to ask Apple with is configured; see appStore in: subledger help configuration")
-    }
-    let environments = kind == .order ? [.production] : Environment.all
-    let accounts = environments.filter { environment == nil || $0 == environment }
-      .flatMap { environment in
-        apps.filter { $0.environments.contains(environment) }
-          .compactMap { Self.account($0, environment) }
-      }
-    guard !accounts.isEmpty else { throw .usage("no app is configured for this environment") }
-    return accounts
-  }
-
-  private static func account(
-    _ app: Configuration.App, _ environment: Environment
-  ) -> AppStoreAccount? {
-    guard let access = app.appStore else { return nil }
-    return AppStoreAccount(
-      bundleId: app.bundleId, environment: environment,
-      service: environment == .production ? access.production : access.sandbox,
-      key: AppStoreKey(
-        issuerId: access.issuerId, keyId: access.keyId, signing: access.key.signing),
-      limitShare: access.limitShare)
+    return try AppStoreAccounts(
+      configuration, app: bundleId, environment: environment,
+      in: kind == .order ? [.production] : Environment.all
+    ).all
   }
 
   /// The signed transactions that belong to the id; empty if this app and environment do not know
