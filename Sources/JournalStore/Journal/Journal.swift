@@ -49,7 +49,7 @@ public final class Journal {
   ///   - lock: this folder's lock, which must outlive the journal.
   ///   - now: milliseconds since 1970 UTC, recorded with each applied migration.
   ///   - dictionary: receives the dictionary with which a `BodyPacker` may pack bodies.
-  ///   - decode: decides with the fold which evidence is journaled. Without it, none can be appended.
+  ///   - decode: decides, with the fold, which evidence is journaled; needed to append any.
   /// - Throws: `StoreError.foreign`, `.newer`, `.missingWAL`, `.brokenTail` or `.frozenMigration`
   ///   when a check of `StartUp` fails: every byte of every file is then unchanged. Otherwise what
   ///   SQLite or the file system reports.

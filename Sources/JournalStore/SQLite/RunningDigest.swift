@@ -30,8 +30,8 @@ struct RunningDigest {
         "received_at_ms", "body_sha256", "arrival",
       ], from: "held_evidence"), key: "id")
 
-  /// The apps of V1 events and of renewal information from `v1_from` on. A V1 body need not name its
-  /// app: the secret did, and it is not stored. Renewal information never does.
+  /// The apps of V1 events and of renewal information from `v1_from` on. A V1 body need not name
+  /// its app: the secret did, and it is not stored. Renewal information never does.
   static let v1Apps = RunningDigest(
     count: .v1Count, digest: .v1Digest,
     select: select(

@@ -63,6 +63,10 @@ extension Schemas {
     ],
     optional: [
       (
+        "confirmed_at",
+        .time("When Apple, asked for it, last said the same. Absent if it was not asked.")
+      ),
+      (
         "anomaly",
         .boolean(
           "A transaction has a date, price or quantity that no purchase has. True or absent.")

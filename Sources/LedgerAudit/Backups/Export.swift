@@ -13,8 +13,8 @@ import StrictJSON
 /// (`EvidenceLine`). Held evidence comes last, without seq and hash, and with `"held":true`.
 ///
 /// The body is exactly what was proven, so that anyone can prove it again. V1 is the exception: the
-/// secret that made it authentic is not stored, so `ingest` refuses a V1 line, and a journal with V1
-/// events is moved with `backup`.
+/// secret that made it authentic is not stored, so `ingest` refuses a V1 line, and a journal with
+/// V1 events is moved with `backup`.
 public enum Export {
   /// Writes all events, or one customer's.
   ///

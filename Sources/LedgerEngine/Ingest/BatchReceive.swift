@@ -5,8 +5,8 @@ import Synchronization
 
 /// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
 /// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
-/// have the member `arrival`, with or without the time: how the notification arrived. A line may also
-/// be evidence (`EvidenceLine`).
+/// have the member `arrival`, with or without the time: how the notification arrived. A line may
+/// also be evidence (`EvidenceLine`).
 ///
 /// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
 /// lines.

@@ -1,6 +1,7 @@
 import AppStore
 import Foundation
 import JournalStore
+import LedgerEngine
 import Simulator
 import StrictJSON
 import Support
@@ -40,6 +41,7 @@ import Testing
       ],
       "quarantine": ["id", "is_foreign", "signed_date_ms", "received_at_ms", "dictionary_id"],
       "redelivery": ["seq", "count", "first_at_ms", "last_at_ms"], "arrival": ["seq"],
+      "held_evidence": ["id", "stream_id", "signed_date_ms", "received_at_ms", "dictionary_id"],
       "sqlite_sequence": ["seq"],
     ]
     for (table, names) in tables.sorted(by: { $0.key < $1.key }) {
@@ -62,7 +64,8 @@ import Testing
     ],
   ]
 
-  /// Events of two customers, one delivered again, and two notifications in quarantine.
+  /// Events of two customers, one delivered again, two notifications in quarantine, and a held
+  /// transaction.
   private static let clean = Result { () throws -> Clean in
     let installation = try Installation()
     try installation.fill(1...6)
@@ -75,10 +78,29 @@ import Testing
     }
     let again = try installation.file("again", [installation.sign(Sample.notification(3))])
     _ = try installation.run("ingest", again)
+    let asked = try installation.file("asked", try (1...2).map { try evidence($0, installation) })
+    guard try installation.run("ingest", asked).firstLine.contains("1 duplicate") else {
+      throw TestFailure("no evidence is held")
+    }
     try installation.set(
       "INSERT OR IGNORE INTO redelivery VALUES (3, 2, 5, 9);"
         + " INSERT INTO arrival VALUES (2, 'history')")
     return (try installation.files().mapValues { Array($0) }, installation.authority)
+  }
+
+  /// A line of `ingest` with a transaction as of a day.
+  private static func evidence(_ day: Int64, _ installation: Installation) throws -> [UInt8] {
+    let transaction = JSONValue.object([
+      ("transactionId", .string("1")), ("originalTransactionId", .string("702")),
+      ("bundleId", .string("com.example.app")), ("environment", .string("Production")),
+      ("purchaseDate", .integer(Sample.start)),
+      ("signedDate", .integer(Sample.start + day * Sample.day)),
+    ])
+    let jws = try installation.authority.sign(payload: transaction.bytes)
+    let origin = Receiver.EvidenceOrigin(
+      bundleId: "com.example.app", environment: Environment.production)
+    let body = EvidenceLine.body(String(decoding: jws, as: UTF8.self), .transaction, from: origin)
+    return JSONValue.object([("body", body)]).bytes
   }
 
   /// Files are arrays, because LeakSanitizer reports the storage of a static `Data`.

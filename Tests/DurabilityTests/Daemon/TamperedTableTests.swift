@@ -101,15 +101,15 @@ import Testing
       "a row of app that is missing"),
     Edit(
       "UPDATE stream SET app_id = \(otherApp) WHERE original_transaction_id = '900'",
-      "the apps of V1 events: a row was changed"),
+      "the apps of V1 events and renewals: a row was changed"),
     Edit(
       "INSERT INTO stream (id, app_id, original_transaction_id) VALUES (500, \(otherApp), '900');"
         + " UPDATE event SET stream_id = 500 WHERE source = 'v1'",
-      "the apps of V1 events: a row was changed"),
+      "the apps of V1 events and renewals: a row was changed"),
     Edit(
       "INSERT INTO stream (id, app_id, original_transaction_id) VALUES (500, \(otherApp), '900');"
         + " UPDATE event SET stream_id = 500 WHERE seq = (SELECT max(seq) FROM event WHERE"
-        + " source = 'v1')", "the apps of V1 events: a row was changed"),
+        + " source = 'v1')", "the apps of V1 events and renewals: a row was changed"),
   ]
 
   private static let kinds = [
@@ -200,8 +200,8 @@ import Testing
       "quarantine: the count or the digest is missing"),
     Edit(
       "UPDATE meta SET value = zeroblob(32) WHERE key = 'v1_digest'",
-      "the apps of V1 events: a row was changed"),
-    Edit("UPDATE meta SET value = 0 WHERE key = 'v1_count'", "the apps of V1 events: 2 rows"),
+      "the apps of V1 events and renewals: a row was changed"),
+    Edit("UPDATE meta SET value = 0 WHERE key = 'v1_count'", "the apps of V1 events and renewals: 2 rows"),
     Edit("UPDATE migration SET sha256 = zeroblob(32) WHERE number = 2", "migration 2 is not the"),
     Edit("UPDATE migration SET name = 'x' WHERE number = 2", "migration 2 has another name"),
     Edit("UPDATE sqlite_sequence SET seq = 0", "sqlite_sequence: an id of quarantine"),
