@@ -18,13 +18,14 @@ import Testing
   }
 
   private func failure(
-    _ chain: [[UInt8]], extra: String = "", key: SigningKey? = nil, at time: Int64 = signedAt
+    _ chain: [[UInt8]], extra: String = "", key: SigningKey? = nil, at time: Int64 = signedAt,
+    by other: Prover? = nil
   ) throws -> ProofFailure? {
     let jws = try ForgedJWS.jws(
       header: ForgedJWS.header(chain, extra: extra), payload: Array("{}".utf8),
       key: key ?? authority.leafKey)
     do throws(ProofFailure) {
-      try prover.prove(try CompactJWS(parsing: jws[...]), at: time)
+      try (other ?? prover).prove(try CompactJWS(parsing: jws[...]), at: time)
       return nil
     } catch {
       return error
@@ -99,6 +100,47 @@ import Testing
     let leaf = try next.chain()[0]
     #expect(
       try failure([leaf, authority.chain[1], authority.chain[2]], key: next.leafKey) == nil)
+  }
+
+  /// OpenSSL's verification on P-384 costs more than two genuine notifications.
+  @Test func `after six wrong leaves of an intermediate a filter refuses the others`() throws {
+    for number in 1...10 {
+      var forgery = try ChainForgery(under: authority)
+      forgery.intermediateKey = authority.intermediateKey
+      forgery.leafSigner = try .generate(.p384)
+      // Else the leaf names another issuer.
+      forgery.leaf.replace("2.5.29.35", by: nil)
+      let leaf = try forgery.chain()[0]
+      let found = try failure(
+        [leaf, authority.chain[1], authority.chain[2]], key: forgery.leafKey)
+      #expect(found == .untrusted("chain_path"))
+      #expect(prover.signatureChecks == number + 1)
+      #expect(prover.filteredSignatures == max(0, number - 6))
+    }
+    #expect(try failure(authority.chain) == nil)
+    #expect(prover.filteredSignatures == 4 && prover.pathChecks == 1)
+  }
+
+  @Test(arguments: [true, false])
+  func `after six wrong intermediates a filter refuses the others`(isPinned: Bool) throws {
+    let roots =
+      isPinned
+      ? TrustRoots(pinned: [SHA256.hash(authority.root)])
+      : try TrustRoots(files: [authority.root])
+    let prover = try Prover(roots: roots)
+    for number in 1...10 {
+      var forgery = try ChainForgery(under: authority)
+      forgery.intermediateSigner = try .generate(.p384)
+      let found = try failure(try forgery.chain(), key: forgery.leafKey, by: prover)
+      #expect(found == .untrusted("chain_path"))
+      #expect(prover.signatureChecks == number)
+      #expect(prover.filteredSignatures == max(0, number - 6))
+    }
+    #expect(try failure(authority.chain, by: prover) == nil)
+    // Another intermediate of that root.
+    let other = try ChainForgery(under: authority)
+    #expect(try failure(try other.chain(), key: other.leafKey, by: prover) == nil)
+    #expect(prover.filteredSignatures == 4 && prover.pathChecks == 2)
   }
 
   @Test func `a chain refused for its date is proven at another date`() throws {

@@ -9,6 +9,7 @@ struct ChainMemory {
   /// Apple signs with one leaf at a time. A chain takes about 10 KB, and 150 KB more with a key
   /// table.
   static let maximumProven = 32
+  /// Each takes 300 KB more with a signature filter, which only forged certificates cause.
   static let maximumIntermediates = 16
   /// Refused chains take 100 bytes each.
   static let maximumRefused = 128
@@ -16,9 +17,12 @@ struct ChainMemory {
   /// Those whose leaf has signed something come first, the most recent of them at the front. A new
   /// chain replaces the last one. So without such a key a client can evict one chain at most.
   private var proven: [ProvenChain] = []
+  private typealias Known = (text: [UInt8], certificate: Certificate)
+  /// Pinned roots, by their text: at most as many as there are pins.
+  private var roots: [Known] = []
   /// Certificates that a trusted root signed, by their text, the oldest first. Of these there are
   /// only as many as the root's owner made.
-  private var intermediates: [(text: [UInt8], certificate: Certificate)] = []
+  private var intermediates: [Known] = []
   /// Why chains were refused, by `digest`.
   private var refused: [[UInt8]: ProofFailure] = [:]
   /// The keys of `refused`, of which the one at `oldest` is replaced next.
@@ -35,7 +39,16 @@ struct ChainMemory {
     intermediates.first { ByteSearch.areEqual($0.text[...], text) }?.certificate
   }
 
-  mutating func insert(_ intermediate: Certificate, _ text: ArraySlice<UInt8>) {
+  /// The known pinned root with this text; nil if there is none.
+  func root(_ text: ArraySlice<UInt8>) -> Certificate? {
+    roots.first { ByteSearch.areEqual($0.text[...], text) }?.certificate
+  }
+
+  mutating func insert(root: Certificate, _ text: ArraySlice<UInt8>) {
+    roots.append((Array(text), root))
+  }
+
+  mutating func insert(intermediate: Certificate, _ text: ArraySlice<UInt8>) {
     if intermediates.count == Self.maximumIntermediates { intermediates.removeFirst() }
     intermediates.append((Array(text), intermediate))
   }

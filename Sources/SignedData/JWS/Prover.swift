@@ -30,6 +30,8 @@ public final class Prover {
   package var pathChecks: Int { policy.pathChecks }
   /// How many signatures of certificates were checked besides.
   package var signatureChecks: Int { policy.signatureChecks }
+  /// How many of these were refused without OpenSSL's verification.
+  package var filteredSignatures: Int { policy.filteredSignatures }
 
   /// - Throws: `ProofFailure.untrusted` when a configured root is no certificate in strict DER.
   public init(roots: TrustRoots) throws(ProofFailure) {
@@ -151,11 +153,7 @@ public final class Prover {
     _ entries: [ArraySlice<UInt8>], at seconds: Int64?
   ) throws(ProofFailure) -> ProvenChain {
     var candidates = roots
-    // A third entry that is not a pinned root may be anything, as in Apple's libraries.
-    let third = Base64.decode(entries[2])
-    if let third, pinned.contains(SHA256.hash(third)) {
-      candidates.insert(try Certificate(der: third), at: 0)
-    }
+    if let root = try pinnedRoot(entries[2]) { candidates.insert(root, at: 0) }
     let intermediate = try intermediate(entries[1], of: candidates)
     let leaf = try Certificate(text: entries[0])
     let path = try policy.prove(
@@ -165,13 +163,23 @@ public final class Prover {
       key: try VerifyingKey(of: leaf), window: path.window)
   }
 
+  /// The pinned root with this text; nil for any other third entry, which may be anything, as in
+  /// Apple's libraries.
+  private func pinnedRoot(_ text: ArraySlice<UInt8>) throws(ProofFailure) -> Certificate? {
+    if let known = known.root(text) { return known }
+    guard let der = Base64.decode(text), pinned.contains(SHA256.hash(der)) else { return nil }
+    let root = try Certificate(der: der)
+    known.insert(root: root, text)
+    return root
+  }
+
   private func intermediate(
     _ text: ArraySlice<UInt8>, of roots: [Certificate]
   ) throws(ProofFailure) -> Certificate {
     if let known = known.intermediate(text) { return known }
     let intermediate = try Certificate(text: text)
     try policy.requireIntermediate(intermediate, of: roots)
-    known.insert(intermediate, text)
+    known.insert(intermediate: intermediate, text)
     return intermediate
   }
 

@@ -13,6 +13,10 @@ package final class Certificate {
   let handle: OpaquePointer
   let der: [UInt8]
   let publicKey: PublicKeyInfo
+  /// How many certificates named this one as their issuer without its signature.
+  private var wrongSignatures = 0
+  /// Made when the wrong signatures are many enough.
+  private(set) var filter: SignatureFilter?
 
   /// Parses one certificate in strict DER.
   ///
@@ -154,8 +158,44 @@ package final class Certificate {
   /// operation.
   func isSigned(by issuer: Certificate) -> Bool {
     let result = X509_verify(handle, X509_get0_pubkey(issuer.handle))
-    if result != 1 { ERR_clear_error() }
+    if result != 1 {
+      ERR_clear_error()
+      issuer.countWrongSignature()
+    }
     return result == 1
+  }
+
+  private func countWrongSignature() {
+    wrongSignatures += 1
+    guard wrongSignatures == SignatureFilter.breakEven, let point = publicKey.p384Point else {
+      return
+    }
+    filter = SignatureFilter(point)
+  }
+
+  /// Whether the issuer's filter finds the signature of this certificate wrong. False without a
+  /// filter: only `isSigned` says that a signature is right.
+  func isRefused(byFilterOf issuer: Certificate) -> Bool {
+    guard let filter = issuer.filter, let algorithm = ecdsaDigest,
+      let parts = DERShape.values(in: der[...]), parts.count == 3,
+      let bits = DERShape.content(of: parts[2]), bits.first == 0
+    else { return false }
+    var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var size: UInt32 = 0
+    let isDone = parts[0].withUnsafeBytes { body in
+      EVP_Digest(body.baseAddress, body.count, &digest, &size, algorithm, nil) == 1
+    }
+    return isDone && filter.refuses(bits.dropFirst(), over: Array(digest.prefix(Int(size))))
+  }
+
+  /// The digest of an ECDSA signature over this certificate; nil for other algorithms.
+  private var ecdsaDigest: OpaquePointer? {
+    var digest: Int32 = 0
+    var algorithm: Int32 = 0
+    guard X509_get_signature_info(handle, &digest, &algorithm, nil, nil) == 1,
+      algorithm == NID_X9_62_id_ecPublicKey
+    else { return nil }
+    return EVP_get_digestbyname(OBJ_nid2sn(digest))
   }
 
   /// From notBefore to notAfter in seconds since 1970, both included (RFC 5280 section 4.1.2.5);

@@ -19,6 +19,8 @@ struct ChainPolicy {
   private(set) var pathChecks = 0
   /// How many signatures of certificates were checked besides, each one public-key operation.
   private(set) var signatureChecks = 0
+  /// How many of these the issuer's filter refused, so that OpenSSL was not asked.
+  private(set) var filteredSignatures = 0
 
   private static let leafMarker = "1.2.840.113635.100.6.11.1"
   private static let intermediateMarker = "1.2.840.113635.100.6.2.1"
@@ -146,6 +148,10 @@ struct ChainPolicy {
   private mutating func isSigned(_ certificate: Certificate, by issuer: Certificate) -> Bool {
     guard certificate.names(issuer) else { return false }
     signatureChecks += 1
+    if certificate.isRefused(byFilterOf: issuer) {
+      filteredSignatures += 1
+      return false
+    }
     return certificate.isSigned(by: issuer)
   }
 

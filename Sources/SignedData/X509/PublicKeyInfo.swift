@@ -49,4 +49,13 @@ struct PublicKeyInfo {
     ]
     return bytes.count == 91 && bytes.starts(with: prefix)
   }
+
+  /// The uncompressed point of a key on P-384, with a named curve; nil for any other key.
+  var p384Point: ArraySlice<UInt8>? {
+    let prefix: [UInt8] = [
+      0x30, 0x76, 0x30, 0x10, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x05,
+      0x2B, 0x81, 0x04, 0x00, 0x22, 0x03, 0x62, 0x00, 0x04,
+    ]
+    return bytes.count == 120 && bytes.starts(with: prefix) ? bytes.suffix(97) : nil
+  }
 }
