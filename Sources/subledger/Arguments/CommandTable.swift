@@ -162,8 +162,11 @@ enum CommandTable {
     Command(
       name: "doctor", summary: "Checks the installation and says what to do about each finding.",
       details: "Checks configuration, permissions, clock, disk, libraries, roots, chains, silence, "
-        + "quarantine, projection and anchors. Changes nothing. Also works while a daemon runs.",
-      usage: "", flags: [.json], example: "subledger doctor --config /etc/subledger/config.json",
+        + "quarantine, projection and anchors. With appStore it asks Apple, for ten seconds at "
+        + "most, whether it accepts the key; a network that is away is no finding. Changes "
+        + "nothing. Also works while a daemon runs.",
+      usage: "", flags: DoctorCommand.flags,
+      example: "subledger doctor --config /etc/subledger/config.json",
       action: DoctorCommand.run),
   ]
 

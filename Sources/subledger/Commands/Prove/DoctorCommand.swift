@@ -7,6 +7,10 @@ import StrictJSON
 
 /// `doctor`: checks the installation, and says what to do about each finding.
 enum DoctorCommand {
+  static let flags: [Command.Flag] = [
+    .init("--offline", "do not ask Apple whether it accepts the keys of appStore"), .json,
+  ]
+
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     try arguments.requireNoOperand()
     var checks: [DoctorCheck] = []
@@ -14,6 +18,7 @@ enum DoctorCommand {
       let configuration = try arguments.configuration()
       checks = Doctor.examine(configuration, file: arguments.configurationFile, at: Clock.now())
       checks += daemon(arguments.folder(configuration).controlSocket, configuration, arguments)
+      checks += AppStoreKeyCheck.examine(configuration, isOffline: arguments.has("--offline"))
     } catch {
       guard case .configuration(let mistake) = error else { throw error }
       checks = [DoctorCheck("configuration", mistake.problem, next: mistake.next)]
