@@ -70,7 +70,7 @@ extension Schemas {
         "anomaly",
         .boolean(
           "A transaction has a date, price or quantity that no purchase has. True or absent.")
-      )
+      ),
     ])
 
   static let offerType = Schema.integer("Apple's offerType: \(ValueDescriptions.offerType.list).")

@@ -201,7 +201,9 @@ import Testing
     Edit(
       "UPDATE meta SET value = zeroblob(32) WHERE key = 'v1_digest'",
       "the apps of V1 events and renewals: a row was changed"),
-    Edit("UPDATE meta SET value = 0 WHERE key = 'v1_count'", "the apps of V1 events and renewals: 2 rows"),
+    Edit(
+      "UPDATE meta SET value = 0 WHERE key = 'v1_count'",
+      "the apps of V1 events and renewals: 2 rows"),
     Edit("UPDATE migration SET sha256 = zeroblob(32) WHERE number = 2", "migration 2 is not the"),
     Edit("UPDATE migration SET name = 'x' WHERE number = 2", "migration 2 has another name"),
     Edit("UPDATE sqlite_sequence SET seq = 0", "sqlite_sequence: an id of quarantine"),
