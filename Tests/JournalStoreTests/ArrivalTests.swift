@@ -17,6 +17,8 @@ import Testing
     let all = EventArrival.allCases.enumerated()
     _ = try opened.journal.append(all.map { event($0.offset + 1, $0.element) })
     _ = try opened.journal.append([event(1, .history), event(2, .posted)])
+    // Only the second was delivered again: the first came from a history.
+    #expect(opened.journal.waitingCounts == 1)
     let reader = try JournalReader.open(scratch.folder)
     let expected: [Int64: EventArrival] = [2: .history, 3: .import, 4: .asked, 5: .submitted]
     #expect(try reader.arrivals(in: 1...9) == expected)

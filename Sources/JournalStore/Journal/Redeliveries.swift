@@ -43,8 +43,10 @@ struct WaitingCounts {
     for (submission, outcome) in zip(batch, outcomes) {
       switch (outcome, submission) {
       case (.quarantineFull, _): overflow += 1
+      // Apple's history repeats what was delivered once.
       case (.duplicate(let seq), .event(let event))
-      where redeliveries[seq] != nil || redeliveries.count < Self.limit:
+      where event.arrival != .history
+        && (redeliveries[seq] != nil || redeliveries.count < Self.limit):
         let time = event.receivedAt
         redeliveries[seq, default: Redeliveries(count: 0, firstAt: time, lastAt: time)]
           .add(at: time)
