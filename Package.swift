@@ -40,7 +40,8 @@ let package = Package(
     .executableTarget(
       name: "subledger",
       dependencies: [
-        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "LedgerAudit", "LedgerQueries",
+        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Recovery", "LedgerAudit",
+        "LedgerQueries",
         "LedgerEngine", "Configuration", "JournalStore", "AppStoreClient", "HTTPClient", "AppStore",
         "Observability",
         "Platform", "StrictJSON", "Encoding",
@@ -66,6 +67,12 @@ let package = Package(
     module(
       "AppStoreClient",
       ["HTTPClient", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding"]),
+    module(
+      "Recovery",
+      [
+        "LedgerEngine", "AppStoreClient", "Configuration", "JournalStore", "AppStore",
+        "Platform", "StrictJSON", "Encoding",
+      ]),
     // The console's pages, embedded as bytes.
     .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),
     module("Simulator", ["SignedData", "Platform", "StrictJSON", "Encoding"]),
@@ -145,6 +152,8 @@ let package = Package(
         "StrictJSON", "Encoding",
       ]),
     tests(
+      "Recovery", ["Recovery", "AppStore", "StrictJSON", "Encoding"]),
+    tests(
       "LedgerAPI", ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"], fixtures: true),
     tests("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),
     tests(
@@ -159,7 +168,9 @@ let package = Package(
     tests("Architecture"),
     // The built program over real sockets.
     tests(
-      "EndToEnd", ledger + ["Support", "subledger", "Simulator"], fixtures: true),
+      "EndToEnd",
+      ledger + ["Support", "subledger", "Simulator", "AppStoreClient", "HTTPClient"],
+      fixtures: true),
     tests("HostileInput", ledger + ["Support", "subledger", "Simulator"]),
     tests("Durability", ledger + ["Support", "subledger", "Simulator"]),
     // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.

@@ -26,6 +26,7 @@ public struct ErrorCode: RawRepresentable, Sendable, Hashable, CustomStringConve
 
   public init(rawValue: Int64) { self.rawValue = rawValue }
 
+  public static let startDateTooFarInPast = ErrorCode(rawValue: 4_000_012)
   public static let invalidTransactionId = ErrorCode(rawValue: 4_000_006)
   public static let appTransactionIdNotSupported = ErrorCode(rawValue: 4_000_048)
   public static let serverNotificationURLNotFound = ErrorCode(rawValue: 4_040_007)

@@ -20,6 +20,12 @@ public struct DataFolder: Sendable, Hashable {
   public var anchorKey: String { path + "/anchor.key" }
   /// The anchors that the daemon makes by default.
   public var anchors: String { path + "/anchors.ndjson" }
+  /// Which parts of an interrupted `recover` are done.
+  public var recoveryProgress: String { path + "/recovery.ndjson" }
+  /// The lock of the one `recover` that runs.
+  public var recoveryLock: String { path + "/recovery.lock" }
+  /// When the daemon was last alive, and what it recovered by itself.
+  public var heartbeat: String { path + "/heartbeat.json" }
   /// Describes a backup. A data folder has no such file.
   public var backupManifest: String { path + "/" + Self.backupManifestName }
   public static let backupManifestName = "backup.json"

@@ -85,6 +85,17 @@ enum CommandTable {
       example: "subledger test-notification --environment Sandbox",
       action: TestNotificationCommand.run),
     Command(
+      name: "recover", summary: "Journals what Apple sent and this ledger missed, asking Apple.",
+      details: "Reads Apple's notification history, which has the last 180 days, 30 in the "
+        + "Sandbox, and takes each notification like a request to /v1/notifications; duplicates "
+        + "change nothing. Ends with the gap report: what was missing, when and why Apple could "
+        + "not deliver, what Apple believes delivered, and what it no longer has. Exits with 1 for "
+        + "the last two, and for what could not be proven. Asks at the configured share of "
+        + "Apple's limits. While a daemon runs, it receives the notifications. Stopped at any "
+        + "point, the same command goes on within a day. Needs appStore in the configuration.",
+      usage: "[--since T] [--until T] [--dry-run]", flags: RecoverCommand.flags,
+      example: "subledger recover --since 2026-01-31T10:00:00Z", action: RecoverCommand.run),
+    Command(
       name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",
       details: "Reads the views journal_v1, quarantine_v1, entitlement_v1 and "
         + "entitlement_span_v1, which one SELECT may join; --schema describes their columns. "
@@ -132,10 +143,9 @@ enum CommandTable {
     Command(
       name: "restore", summary: "Checks a backup and copies it into an empty data folder.",
       details: "The data folder may also be absent. The backup is not changed. Then start the "
-        + "daemon and get from Apple what it sent since the backup (App Store Server API, Get "
-        + "Notification History: the last 180 days, 30 in the Sandbox). Ingest all of it, from a "
-        + "day before the backup: the order does not matter and duplicates change nothing. At the "
-        + "end run verify, and decide quarantined notifications again.",
+        + "daemon, which recovers by itself what Apple sent since the backup, if appStore is "
+        + "configured; or run recover. At the end run verify, and decide quarantined notifications "
+        + "again.",
       usage: "FOLDER", flags: [.json],
       example: "subledger restore /mnt/backups/subledger-2026-01-31 --data /var/lib/subledger",
       action: RestoreCommand.run),

@@ -23,6 +23,19 @@ final class ProgressReporter: Sendable {
   ///
   /// - Parameter total: how many there are; nil if that is not known, as of lines on a pipe.
   func show(_ done: Int64, of total: Int64?) {
+    show(done) { _, rate in
+      guard let total else { return "\(done) lines, \(rate)/s" }
+      let left = rate > 0 ? (total - done) / rate : 0
+      return "\(done) of \(total) \(unit), \(rate)/s, \(left) s left"
+    }
+  }
+
+  /// Prints a text unless a line was printed a moment ago.
+  ///
+  /// - Parameters:
+  ///   - done: of which the rate is.
+  ///   - text: gets the seconds since the beginning, and the rate in a second.
+  func show(_ done: Int64, _ text: (Double, Int64) -> String) {
     let now = Clock.monotonicNanoseconds()
     let isDue = last.withLock { last in
       guard now - last >= interval else { return false }
@@ -30,10 +43,7 @@ final class ProgressReporter: Sendable {
       return true
     }
     guard isDue else { return }
-    let rate = rate(done, now)
-    guard let total else { return Terminal.progress("\(task): \(done) lines, \(rate)/s") }
-    let left = rate > 0 ? (total - done) / rate : 0
-    Terminal.progress("\(task): \(done) of \(total) \(unit), \(rate)/s, \(left) s left")
+    Terminal.progress("\(task): " + text(Double(now - began) / 1e9, rate(done, now)))
   }
 
   /// Prints the last line, with time and rate.

@@ -1,0 +1,111 @@
+import AppStore
+public import JournalStore
+public import LedgerEngine
+import Platform
+import StrictJSON
+
+/// Takes what Apple's history has, through the same ingest path as a POST.
+public protocol RecoverySink {
+  /// Proves and journals notifications, each a signedPayload.
+  ///
+  /// - Returns: what became of each.
+  /// - Throws: `RecoveryError` if they could not be handed over.
+  func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition]
+
+  /// What would have been recovered since the last call; nil if it is in the journal.
+  func takeUnjournaled() -> JournalReader.Recovered?
+}
+
+extension RecoverySink {
+  public func takeUnjournaled() -> JournalReader.Recovered? { nil }
+}
+
+/// The lines in which notifications are handed over, as `BatchReceive` reads them.
+public enum RecoveryLine {
+  /// - Parameter signedPayload: as Apple's answer has it, which may be any text.
+  public static func make(_ signedPayload: String) -> [UInt8] {
+    let body = JSONValue.object([("signedPayload", .string(signedPayload))])
+    return JSONValue.object([("arrival", .string(EventArrival.history.rawValue)), ("body", body)])
+      .bytes
+  }
+}
+
+/// Journals in this process.
+public final class LedgerSink: RecoverySink {
+  private let ledger: Ledger
+  private let receiver: Receiver
+  private let bodyLimit: Int
+  private let onDisposition: @Sendable (Receiver.Received, Disposition) -> Void
+
+  /// - Parameters:
+  ///   - bodyLimit: bytes of a notification.
+  ///   - onDisposition: called for each notification that was proven, on the writer's thread.
+  public init(
+    _ ledger: Ledger, _ receiver: Receiver, bodyLimit: Int,
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in }
+  ) {
+    (self.ledger, self.receiver, self.bodyLimit) = (ledger, receiver, bodyLimit)
+    self.onDisposition = onDisposition
+  }
+
+  /// - Throws: nothing; what could not be journaled is `Disposition.unavailable`.
+  public func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition] {
+    let done = BoundedQueue<[Disposition]>(capacity: 1)
+    BatchReceive.receive(
+      payloads.map { RecoveryLine.make($0)[...] }, skipsRefused: true, receiver: receiver,
+      ledger: ledger, at: Clock.now(), limit: bodyLimit, onDisposition: onDisposition
+    ) { _ = done.enqueue($0) }
+    return done.dequeueAll()?.first ?? []
+  }
+}
+
+/// Proves and journals nothing: it only says what would be new.
+public final class DryRunSink: RecoverySink {
+  private let journal: JournalReader
+  private let receiver: Receiver
+  private var unjournaled = JournalReader.Recovered()
+  private var customers: Set<StreamKey> = []
+  /// Those that would be new: Apple may list one again.
+  private var uuids: Set<NotificationUUID> = []
+
+  public init(_ journal: JournalReader, _ receiver: Receiver) {
+    (self.journal, self.receiver) = (journal, receiver)
+  }
+
+  /// - Throws: `RecoveryError.store` if the journal cannot be read.
+  public func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition] {
+    var dispositions: [Disposition] = []
+    for payload in payloads {
+      let received = Result { () throws(Refusal) in
+        try receiver.receive(signedPayload: Array(payload.utf8)[...], at: Clock.now())
+      }
+      switch received {
+      case .failure(let refusal): dispositions.append(.refused(refusal))
+      case .success(let received):
+        dispositions.append(try mapError(RecoveryError.store, try judge(received)))
+      }
+    }
+    return dispositions
+  }
+
+  private func judge(_ received: Receiver.Received) throws(StoreError) -> Disposition {
+    guard case .event(let event) = received.submission else {
+      return .refused(received.refusal ?? .notAdmitted("quarantined"))
+    }
+    if let seq = try journal.seq(notificationUUID: event.notificationUUID) {
+      return .duplicate(seq: seq)
+    }
+    guard uuids.insert(event.notificationUUID).inserted else { return .skipped }
+    let kind = JournalReader.Recovered.Kind(
+      notificationType: event.notificationType, subtype: event.subtype)
+    unjournaled.counts[kind, default: 0] += 1
+    if let stream = received.stream { customers.insert(stream) }
+    return .accepted(seq: 0)
+  }
+
+  public func takeUnjournaled() -> JournalReader.Recovered? {
+    defer { (unjournaled, customers) = (JournalReader.Recovered(), []) }
+    unjournaled.customers = Int64(customers.count)
+    return unjournaled
+  }
+}

@@ -1,0 +1,142 @@
+import AppStoreClient
+import Configuration
+import HTTPClient
+import JournalStore
+import LedgerEngine
+import Platform
+import Recovery
+
+/// `recover`: journals what Apple sent and this ledger does not have, from Apple's notification
+/// history, and reports the gaps (promise 11).
+enum RecoverCommand {
+  static let flags: [Command.Flag] = [
+    .init("--since", "T", "from when on something may be missing; by default all that Apple has"),
+    .init("--until", "T", "until when; by default now"),
+    .init("--app", "ID", "ask only about the app with this bundle id"),
+    .init("--environment", "E", "ask only in Production or Sandbox; both by default"),
+    .init("--dry-run", "ask and report, and journal nothing"), .json,
+  ]
+
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    try arguments.requireNoOperand()
+    let configuration = try arguments.configuration()
+    let (since, until) = try times(arguments)
+    let accounts = try accounts(configuration, arguments)
+    let cancellation = Cancellation()
+    Interruption().start(cancellation)
+    let folder = arguments.folder(configuration)
+    let isDry = arguments.has("--dry-run")
+    let lock = try isDry ? nil : lock(folder)
+    defer { _ = lock }
+    let daemon = isDry ? nil : ControlClient(folder)
+    let ledger = isDry || daemon != nil ? nil : try StandaloneLedger.start(folder, configuration)
+    defer { ledger?.stop() }
+    let receiver = try StandaloneLedger.receiver(configuration)
+    let report = try mapError(CommandError.store) { () throws(StoreError) in
+      let journal = try JournalReader.open(folder)
+      let sink: any RecoverySink =
+        if let ledger {
+          LedgerSink(ledger, receiver, bodyLimit: configuration.bodyLimit)
+        } else if isDry {
+          DryRunSink(journal, receiver)
+        } else {
+          DaemonSink(folder)
+        }
+      let plan = RecoveryPlan(
+        since: since, until: until, startedAt: Clock.now(), startSeq: try journal.head().seq)
+      let scope = "\(arguments["--app"] ?? "") \(arguments["--environment"] ?? "")"
+      let progress = isDry ? nil : try RecoveryProgress(folder, journal, plan, scope: scope)
+      return recover(accounts, progress?.plan ?? plan, journal, sink, progress, cancellation)
+    }
+    if let ledger, !cancellation.isRequested {
+      ledger.waitForProjection { cancellation.isRequested }
+    }
+    Terminal.print(report.json, or: RecoverText.text(report), arguments)
+    return try code(of: report)
+  }
+
+  /// Recovers each app and environment. One that cannot be asked does not stop the others.
+  private static func recover(
+    _ accounts: [AppStoreAccount], _ plan: RecoveryPlan, _ journal: JournalReader,
+    _ sink: any RecoverySink, _ progress: RecoveryProgress?, _ cancellation: Cancellation
+  ) -> GapReport {
+    if progress?.isResumed == true {
+      Terminal.error("subledger recover: goes on where the last run was stopped")
+    }
+    var report = GapReport(plan, isDry: progress == nil)
+    let reporter = RecoverProgress(accounts: accounts.count)
+    for account in accounts {
+      do throws(ClientError) {
+        let client = try AppStoreClient(
+          account, version: Subledger.version, policy: .background, cancellation: cancellation)
+        let recovery = HistoryRecovery(client, plan, journal, sink, cancellation) {
+          reporter.show($0)
+        }
+        report.add(recovery.run(progress))
+        reporter.finishAccount()
+      } catch {
+        report.add(GapReport.Account(account, plan, failedWith: .unavailable("\(error)")))
+      }
+      if report.isCancelled { break }
+    }
+    if report.error == nil { progress?.finish() }
+    return report
+  }
+
+  private static func code(of report: GapReport) throws(CommandError) -> ExitCode {
+    if report.isCancelled {
+      Terminal.error("subledger recover: stopped; run it again to go on")
+      return .interrupted
+    }
+    if let error = report.error { throw .unavailable("\(error)") }
+    return report.hasFindings ? .findings : .good
+  }
+
+  // MARK: Arguments
+
+  private static func times(
+    _ arguments: Arguments
+  ) throws(CommandError) -> (since: Int64?, until: Int64?) {
+    let (since, until) = (try arguments.time("--since"), try arguments.time("--until"))
+    guard (since ?? 0) >= 0, (since ?? 0) < Clock.now() else {
+      throw .usage("--since takes a time in the past")
+    }
+    guard (until ?? .max) > (since ?? 0) else { throw .usage("--until must be after --since") }
+    return (since, until)
+  }
+
+  private static func accounts(
+    _ configuration: Configuration, _ arguments: Arguments
+  ) throws(CommandError) -> [AppStoreAccount] {
+    if let bundleId = arguments["--app"], configuration.apps[bundleId] == nil {
+      throw .usage("no app '\(bundleId)' is configured")
+    }
+    var known = RecoveryAccounts()
+    let accounts = known.all(
+      configuration, bundleId: arguments["--app"], environment: try arguments.environment())
+    guard !accounts.isEmpty else {
+      throw .usage(
+        "no key to ask Apple with is configured; see appStore in: subledger help configuration")
+    }
+    return accounts
+  }
+
+  /// One recovery at a time, because each stores its progress.
+  private static func lock(_ folder: DataFolder) throws(CommandError) -> HeldLock {
+    try mapError(CommandError.store, try folder.create())
+    let lock = try mapError(
+      { (error: PlatformError) in CommandError.unavailable("\(error)") },
+      try FolderLock.acquire(folder.recoveryLock))
+    guard let lock else {
+      throw .unavailable("another recover runs on this folder; wait until it ends")
+    }
+    return HeldLock(lock)
+  }
+
+  /// A lock that is held as long as the object lives.
+  private final class HeldLock {
+    private let lock: FolderLock
+
+    init(_ lock: consuming FolderLock) { self.lock = lock }
+  }
+}

@@ -1,0 +1,158 @@
+import AppStore
+import AppStoreClient
+import Foundation
+import HTTPClient
+import Platform
+import SignedData
+import Simulator
+import StrictJSON
+import Support
+
+/// `simulate serve` as a process, and an installation that has its key and trusts its root.
+final class PlayedStore {
+  static let hour: Int64 = 3_600_000
+  static let day = 24 * hour
+
+  let installation: Installation
+  private let store: RunningCommand
+  private let description: JSONElement
+  private let authorityFolder: URL
+
+  /// - Parameters:
+  ///   - arguments: of `simulate serve`, after the authority.
+  ///   - recover: of the daemon by itself.
+  init(_ arguments: [String], recover: String = "off") throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "st-\(UUID().uuidString)")
+    let authority = try SimulatedAuthority.create(at: folder.path)
+    installation = try Installation(authority: authority)
+    authorityFolder = folder
+    let port = try Self.freePort()
+    store = try installation.launch(
+      [
+        "simulate", "serve", "--authority", folder.path, "--notify",
+        "http://127.0.0.1:\(port)/v1/notifications",
+      ] + arguments)
+    try store.wait(60, "the store to listen") { [store] in
+      guard store.isRunning else { throw TestFailure(store.errorsSoFar()) }
+      return store.outputSoFar().hasSuffix("\n")
+    }
+    description = try JSONDocument(parsing: Array(store.outputSoFar().utf8)).root
+    try installation.configure(with: [
+      ("listen", .string("127.0.0.1:\(port)")),
+      ("appStore", access(recover)),
+    ])
+  }
+
+  deinit {
+    store.signal(SIGKILL)
+    try? FileManager.default.removeItem(at: authorityFolder)
+  }
+
+  private func access(_ recover: String) -> JSONValue {
+    .object(
+      ["issuerId", "keyId", "keyFile", "production", "sandbox"].map {
+        ($0, .string(text($0)))
+      } + [("limitShare", .number("1")), ("recover", .string(recover))])
+  }
+
+  private func text(_ name: String) -> String { description[name]?.string ?? "" }
+
+  /// A port on which nothing listens now.
+  private static func freePort() throws -> UInt16 {
+    let listener = try ScriptedServer { _ in [] }
+    let text = listener.address.split(separator: ":").last.flatMap { UInt16($0) }
+    guard let text else { throw TestFailure("no port: \(listener.address)") }
+    return text
+  }
+
+  // MARK: The store
+
+  /// Posts a control document, and returns the state once all that is due is sent.
+  @discardableResult
+  func control(_ document: String) throws -> JSONElement {
+    let port = text("production").split(separator: ":").last.flatMap { UInt16($0) } ?? 0
+    let client = Client(port: port)
+    let answer = client.post(Array(document.utf8), to: "/control")
+    guard let answer, answer.status == 200, let json = answer.json else {
+      throw TestFailure("control: \(answer?.text ?? "no answer")")
+    }
+    return json
+  }
+
+  /// Moves the store's clock, a part at a time, so that no answer takes long.
+  func advance(_ milliseconds: Int64, notify: String) throws {
+    var rest = milliseconds
+    try control(#"{"notify":\#(notify)}"#)
+    while rest > 0 {
+      let part = min(rest, Self.day)
+      try control(#"{"advance":\#(part)}"#)
+      rest -= part
+    }
+  }
+
+  /// The most requests for the notification history in a second, and in all.
+  func requests() throws -> (busiest: Int64, all: Int64) {
+    let counts = try control("{}")["production"]?["requests"]?[
+      "POST /inApps/v1/notifications/history"]
+    return (counts?["busiestSecond"]?.integer ?? 0, counts?["requests"]?.integer ?? 0)
+  }
+
+  /// The bodies of all notifications of Production that the store still has, read without the
+  /// program that is tested.
+  func bodies() throws -> [[UInt8]] {
+    let pem = try Data(contentsOf: URL(filePath: text("keyFile")))
+    guard let address = ServiceURL(text("production")) else { throw TestFailure("no address") }
+    let account = AppStoreAccount(
+      bundleId: "com.example.app", environment: .production, service: address,
+      key: AppStoreKey(
+        issuerId: text("issuerId"), keyId: text("keyId"), signing: try .read(pem: Array(pem))),
+      limitShare: 1)
+    let client = try AppStoreClient(
+      account, version: "test", policy: .background, cancellation: Cancellation())
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    let query = NotificationHistoryQuery(
+      startDate: now - 180 * Self.day + Self.hour, endDate: now + Self.hour)
+    var bodies: [[UInt8]] = []
+    var token: String?
+    repeat {
+      let page = try client.notificationHistory(query, paginationToken: token)
+      bodies += page.notifications.map { Array(#"{"signedPayload":"\#($0.signedPayload)"}"#.utf8) }
+      token = page.hasMore ? page.paginationToken : nil
+    } while token != nil
+    return bodies
+  }
+
+  // MARK: The ledger
+
+  /// The digest of the rows of a ledger that got what this one got before, and all that the store
+  /// has, and its number of events.
+  func reference(_ before: [[UInt8]] = []) throws -> (digest: String?, events: Int64?) {
+    let other = try Installation(authority: installation.authority)
+    let ingested = try other.run("ingest", try other.file("all", before + bodies()))
+    guard ingested.code == 0 else { throw TestFailure("\(ingested)") }
+    return try Self.state(other)
+  }
+
+  static func state(_ installation: Installation) throws -> (digest: String?, events: Int64?) {
+    let (code, report) = try installation.verify()
+    guard code == 0 else { throw TestFailure("verify: \(code) \(report.text)") }
+    return (report["digest"]?.string, report["events"]?.integer)
+  }
+
+  /// The bodies that the journal has.
+  func journaled() throws -> [[UInt8]] {
+    try installation.run("export").lines().compactMap { $0["body"]?.text }
+  }
+
+  /// Runs `recover` for Production.
+  func recover(_ arguments: String...) throws -> (code: Int32, app: JSONElement) {
+    let finished = try installation.launch(
+      ["recover", "--config", installation.config.path, "--environment", "Production", "--json"]
+        + arguments
+    ).finish(within: 120)
+    guard let report = try finished.lines().last, let app = report["apps"]?.elements.first else {
+      throw TestFailure("recover: \(finished)")
+    }
+    return (finished.code, app)
+  }
+}
