@@ -87,3 +87,18 @@ extension JournalReader {
     }
   }
 }
+
+extension JournalReader {
+  /// The longest time between two of the newest events, in milliseconds; 0 if there are not two.
+  ///
+  /// - Throws: what SQLite reports.
+  public func longestPause(amongLast count: Int) throws(StoreError) -> Int64 {
+    try connection.statement(
+      """
+      SELECT max(pause) FROM (
+        SELECT received_at_ms - lag(received_at_ms) OVER (ORDER BY seq) AS pause
+        FROM (SELECT seq, received_at_ms FROM event ORDER BY seq DESC LIMIT ?))
+      """
+    ).bind(1, Int64(count)).first { $0.optionalInt(0) ?? 0 } ?? 0
+  }
+}

@@ -24,6 +24,7 @@ public final class LedgerService: Sendable {
   private let draining = Atomic<Bool>(false)
   /// Set once, before the first request.
   private let sampler = Mutex<ResourceSampler?>(nil)
+  private let recovery = Mutex<(@Sendable () -> RecoveryReadings?)?>(nil)
 
   /// If committing a batch takes longer, in seconds, the disk is taken to be stalled.
   private static let stalledSeconds = 10.0
@@ -59,10 +60,16 @@ public final class LedgerService: Sendable {
     sampler.withLock { $0 = started }
   }
 
+  /// Sets where the numbers of recoveries come from; nil of it shows none.
+  public func setRecovery(_ read: @escaping @Sendable () -> RecoveryReadings?) {
+    recovery.withLock { $0 = read }
+  }
+
   /// Stops the threads that read journal and projection, and completes the log of refusals. Call it
   /// after the last request and before the ledger stops.
   public func stop() {
     overview.stop()
+    recovery.withLock { $0 = nil }
     // Removed, because the sampler holds a reference to this service.
     sampler.withLock { $0.take() }?.stop()
     refusalLog.finish()
@@ -127,6 +134,6 @@ public final class LedgerService: Sendable {
     }
     return metrics.text(
       for: token, ledger, readings, rows.last, folded: folded, versions: versions,
-      unlogged: refusalLog.leftOut.value)
+      recovery: recovery.withLock { $0 }?(), unlogged: refusalLog.leftOut.value)
   }
 }

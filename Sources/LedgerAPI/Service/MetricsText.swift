@@ -14,10 +14,12 @@ extension Metrics {
   ///   - rows: how many rows have each status; nil if they were never counted.
   ///   - folded: the last seq in the live projection; nil if there is none.
   ///   - versions: the versions of the program and its parts, by name.
+  ///   - recovery: what the daemon recovered by itself; nil if it asks about no app.
   ///   - unlogged: how many refusals had no log line of their own.
   func text(
     for token: Configuration.ReadToken, _ ledger: Ledger, _ readings: ResourceReadings,
-    _ rows: ProjectionReader.Counts?, folded: Int64?, versions: [(String, String)], unlogged: Int64
+    _ rows: ProjectionReader.Counts?, folded: Int64?, versions: [(String, String)],
+    recovery: RecoveryReadings?, unlogged: Int64
   ) -> String {
     var page = PrometheusText()
     page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
@@ -35,6 +37,7 @@ extension Metrics {
         "Refusals above ten a second of their status, which the log only counts.", unlogged)
       writeJournal(&page, ledger, readings)
       writeProjection(&page, ledger, folded)
+      recovery?.write(&page)
     }
     if let rows { writeRowCounts(&page, rows, token) }
     return page.text

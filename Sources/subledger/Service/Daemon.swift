@@ -6,6 +6,7 @@ import LedgerAudit
 import LedgerEngine
 import Observability
 import Platform
+import Recovery
 import StrictJSON
 
 /// The running daemon: ledger, HTTP server and the control socket in its data folder.
@@ -13,6 +14,7 @@ struct Daemon {
   let server: HTTPServer
   let service: LedgerService
   private let anchoring: AnchorService
+  private let recovery: RecoveryService
 
   /// Seconds in which requests in flight can finish when the daemon is asked to end.
   private static let drainSeconds = 10.0
@@ -47,7 +49,8 @@ struct Daemon {
       let server = try HTTPServer.start(settings) {
         try LedgerHandler(service)
       }
-      return Daemon(server: server, service: service, anchoring: anchoring)
+      return Daemon(
+        server: server, service: service, anchoring: anchoring, recovery: try recovery(service))
     } catch {
       service.stop()
       ledger.stop()
@@ -84,6 +87,26 @@ struct Daemon {
     }
   }
 
+  /// Starts the thread that recovers, once the server listens: what Apple sends meanwhile arrives.
+  private static func recovery(_ service: LedgerService) throws(HTTPServerError) -> RecoveryService
+  {
+    do throws(PlatformError) {
+      let recovery = try RecoveryService.start(
+        service.ledger, version: Subledger.version, configuration: { service.configuration },
+        onDisposition: { service.record(recovered: $0, $1) })
+      service.setRecovery {
+        let status = recovery.status
+        guard status.isOn else { return nil }
+        return RecoveryReadings(
+          requests: status.requests, recovered: status.recovered, failures: status.failures,
+          succeededAt: status.succeededAt, nextAt: status.nextAt)
+      }
+      return recovery
+    } catch {
+      throw .resources(error)
+    }
+  }
+
   /// The settings of the server, with as many connections as the limit on open files allows.
   private static func settings(
     _ configuration: Configuration, _ folder: DataFolder
@@ -115,6 +138,7 @@ struct Daemon {
   /// Finishes the requests in flight and closes the files.
   func stop() -> ExitCode {
     service.beginDraining()
+    recovery.stop()
     server.drain(within: Self.drainSeconds)
     service.stop()
     service.ledger.stop()

@@ -1,0 +1,63 @@
+import Encoding
+import JournalStore
+import Platform
+import StrictJSON
+
+/// When the daemon was last alive, in a small file beside the journal: the gap to recover after a
+/// start begins there. Times are milliseconds since 1970 UTC. The file is disposable: without it,
+/// the gap begins with the newest event.
+struct Heartbeat: Equatable {
+  /// When the daemon was last alive and listening.
+  var at: Int64
+  /// The newest event then. A journal that does not have it was restored from a backup.
+  var journalId: [UInt8]
+  var seq: Int64
+  var hash: [UInt8]
+  /// From when on a recovery was due that did not come to its end; nil if there is none.
+  var pendingSince: Int64?
+  /// When Apple was last asked for what it could not deliver; nil for never.
+  var failuresAskedAt: Int64?
+
+  private static let mostBytes = 4096
+
+  /// Nil if there is no usable file.
+  static func read(_ folder: DataFolder) -> Heartbeat? {
+    guard let bytes = try? DurableFile.read(folder.heartbeat, limit: mostBytes),
+      let root = try? JSONDocument(parsing: bytes).root, let at = root["at"]?.integer,
+      let id = root["journal_id"]?.string.flatMap(Hexadecimal.decode),
+      let seq = root["seq"]?.integer, seq >= 0,
+      let hash = root["hash"]?.string.flatMap(Hexadecimal.decode)
+    else { return nil }
+    return Heartbeat(
+      at: at, journalId: id, seq: seq, hash: hash, pendingSince: root["pending_since"]?.integer,
+      failuresAskedAt: root["failures_asked_at"]?.integer)
+  }
+
+  /// - Throws: `PlatformError` if the file cannot be written.
+  func write(_ folder: DataFolder) throws(PlatformError) {
+    let document = JSONValue.object([
+      ("at", .integer(at)), ("journal_id", .string(Hexadecimal.encode(journalId))),
+      ("seq", .integer(seq)), ("hash", .string(Hexadecimal.encode(hash))),
+      ("pending_since", .optional(pendingSince)),
+      ("failures_asked_at", .optional(failuresAskedAt)),
+    ])
+    try DurableFile.write(document.bytes + [0x0A], to: folder.heartbeat)
+  }
+
+  /// From when on notifications may be missing at a start, and whether that follows from a restore;
+  /// nil for a journal without events that never had any.
+  ///
+  /// - Throws: what SQLite reports.
+  static func gap(
+    _ last: Heartbeat?, _ journal: JournalReader
+  ) throws(StoreError) -> (since: Int64, isRestored: Bool)? {
+    let head = try journal.head()
+    let received = head.receivedAt
+    guard let last else { return received.map { ($0, false) } }
+    let (id, hash) = (try journal.journalId(), try journal.hash(at: last.seq))
+    let isSame = last.journalId == id && last.hash == hash
+    let pending = last.pendingSince ?? .max
+    guard isSame else { return (min(received ?? last.at, last.at, pending), true) }
+    return (min(last.at, pending), false)
+  }
+}

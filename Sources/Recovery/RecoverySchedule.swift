@@ -1,0 +1,98 @@
+import Encoding
+
+/// When the daemon recovers, and what: a value without a clock. Times are milliseconds since 1970.
+struct RecoverySchedule: Equatable {
+  enum Reason: String {
+    case start, restore, silence
+    /// Again over the newest time: Apple may list late.
+    case again
+    /// What Apple could not deliver in the last eight days, which is as long as it tries.
+    case failures
+  }
+
+  struct Task: Equatable {
+    var reason: Reason
+    var since: Int64
+    /// When it is due.
+    var due: Int64
+  }
+
+  private(set) var tasks: [Task] = []
+  /// When silence was last a reason.
+  private var silenceAt = Int64.min
+  private var failedTimes = 0
+
+  /// How long after a recovery it is made again.
+  static let again: Int64 = 600_000
+  private static let retry: Int64 = 60_000
+  private static let longestRetry = CivilTime.hour
+  /// A silence of this many times the longest usual pause is a reason, at least this long.
+  private static let silenceFactor: Int64 = 2
+  private static let shortestSilence = CivilTime.hour
+
+  /// - Parameters:
+  ///   - gap: from when on notifications may be missing; nil if none can be.
+  ///   - failuresAskedAt: when the failures were last asked for; nil for never.
+  init(gap: (since: Int64, isRestored: Bool)?, failuresAskedAt: Int64?, at now: Int64) {
+    if let gap {
+      add(Task(reason: gap.isRestored ? .restore : .start, since: gap.since, due: now))
+    }
+    // A clock that was set back must not put it off for long.
+    let last = min(failuresAskedAt ?? now - CivilTime.day + Self.again, now)
+    add(Task(reason: .failures, since: now, due: last + CivilTime.day))
+  }
+
+  private mutating func add(_ task: Task) {
+    tasks.append(task)
+    tasks.sort { $0.due < $1.due }
+  }
+
+  /// The next task; nil if none is due.
+  func next(at now: Int64) -> Task? {
+    guard var task = tasks.first, task.due <= now else { return nil }
+    // Seven days, and the day before that every recovery asks for.
+    if task.reason == .failures { task.since = now - 7 * CivilTime.day }
+    return task
+  }
+
+  /// When the next task is due.
+  var nextDue: Int64? { tasks.first?.due }
+
+  /// From when on the unfinished tasks recover; nil if there is no gap.
+  var pendingSince: Int64? {
+    tasks.filter { $0.reason != .failures && $0.reason != .again }.map(\.since).min()
+  }
+
+  /// Replaces the task that was carried out.
+  ///
+  /// - Parameter isComplete: whether everything was asked for; otherwise it is tried again.
+  mutating func finish(_ task: Task, at now: Int64, isComplete: Bool) {
+    tasks.removeFirst()
+    guard isComplete else {
+      failedTimes += 1
+      let wait = min(Self.retry << Int64(min(failedTimes - 1, 10)), Self.longestRetry)
+      return add(Task(reason: task.reason, since: task.since, due: now + wait))
+    }
+    failedTimes = 0
+    switch task.reason {
+    case .start, .restore, .silence:
+      add(Task(reason: .again, since: now, due: now + Self.again))
+    case .again: break
+    case .failures: add(Task(reason: .failures, since: now, due: now + CivilTime.day))
+    }
+  }
+
+  /// Adds a task if nothing was received for longer than usual; once for each silence.
+  ///
+  /// - Parameters:
+  ///   - lastReceived: when the newest event was received.
+  ///   - longestPause: between two events of late.
+  mutating func consider(lastReceived: Int64, longestPause: Int64, at now: Int64) {
+    let bound = max(Self.shortestSilence, longestPause * Self.silenceFactor)
+    guard now - lastReceived > bound, lastReceived > silenceAt,
+      !tasks.contains(where: { $0.reason != .failures })
+    else { return }
+    silenceAt = lastReceived
+    add(Task(reason: .silence, since: lastReceived, due: now))
+  }
+}

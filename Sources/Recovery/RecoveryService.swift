@@ -1,0 +1,59 @@
+public import Configuration
+public import LedgerEngine
+import Observability
+public import Platform
+import Synchronization
+
+/// The daemon's thread that recovers by itself what the ledger missed (promise 11): after a start,
+/// a restore or a silence, and once a day what Apple could not deliver.
+///
+/// Nothing waits for it. It has a budget of requests of its own, and hands notifications to the
+/// writer as any reactor does.
+public final class RecoveryService: Sendable {
+  let ledger: Ledger
+  let version: String
+  let configuration: @Sendable () -> Configuration
+  let onDisposition: @Sendable (Receiver.Received, Disposition) -> Void
+  let cancellation = Cancellation()
+  private let state = Mutex(RecoveryStatus())
+  private let thread: Mutex<Thread?> = Mutex(nil)
+
+  private init(
+    _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration,
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void
+  ) {
+    (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
+    self.onDisposition = onDisposition
+  }
+
+  /// Starts the thread.
+  ///
+  /// - Parameters:
+  ///   - version: of this program, for Apple.
+  ///   - configuration: the configuration of now; read again before each recovery.
+  ///   - onDisposition: called for each notification that was proven, on the writer's thread.
+  /// - Throws: `PlatformError` if the thread cannot be started.
+  public static func start(
+    _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration,
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void
+  ) throws(PlatformError) -> RecoveryService {
+    let service = RecoveryService(
+      ledger, version: version, configuration: configuration, onDisposition: onDisposition)
+    let started = try Thread.start("recovery") {
+      Niceness.background.apply()
+      RecoveryWorker(service).run()
+    }
+    service.thread.withLock { $0 = started }
+    return service
+  }
+
+  /// Ends the thread, also in the middle of a request. Call it before the ledger stops.
+  public func stop() {
+    cancellation.request()
+    thread.withLock { $0.take() }?.join()
+  }
+
+  public var status: RecoveryStatus { state.withLock { $0 } }
+
+  func update(_ change: (inout RecoveryStatus) -> Void) { state.withLock { change(&$0) } }
+}
