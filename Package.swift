@@ -40,9 +40,11 @@ let package = Package(
     .executableTarget(
       name: "subledger",
       dependencies: [
-        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Recovery", "LedgerAudit",
+        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Recovery", "Reconciliation",
+        "LedgerAudit",
         "LedgerQueries",
-        "LedgerEngine", "Configuration", "JournalStore", "AppStoreClient", "HTTPClient", "AppStore",
+        "LedgerEngine", "Entitlements", "Configuration", "JournalStore", "AppStoreClient",
+        "HTTPClient", "AppStore",
         "Observability",
         "Platform", "StrictJSON", "Encoding",
       ],
@@ -70,8 +72,15 @@ let package = Package(
     module(
       "Recovery",
       [
-        "LedgerEngine", "AppStoreClient", "Configuration", "JournalStore", "AppStore",
+        "LedgerEngine", "AppStoreClient", "HTTPClient", "Observability", "Configuration",
+        "JournalStore", "AppStore",
         "Platform", "StrictJSON", "Encoding",
+      ]),
+    module(
+      "Reconciliation",
+      [
+        "LedgerQueries", "LedgerEngine", "AppStoreClient", "HTTPClient", "JournalStore",
+        "Entitlements", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding",
       ]),
     // The console's pages, embedded as bytes.
     .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),

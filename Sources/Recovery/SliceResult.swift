@@ -44,9 +44,8 @@ struct SliceResult: Sendable, Equatable {
       if seq > 0, deliveredSeqs.count < Self.mostSeqs { deliveredSeqs.append(seq) }
     case .conflict: conflicts += 1
     case .refused(let refusal): refused[refusal.code, default: 0] += 1
-    // Evidence alone is confirmed, and a history has none.
-    case .confirmed, .alreadyConfirmed, .quarantined, .quarantineFull, .receiveTimeBehind,
-      .skipped, .unavailable:
+    case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .unavailable, .confirmed,
+      .alreadyConfirmed:
       refused[disposition.name, default: 0] += 1
     }
   }

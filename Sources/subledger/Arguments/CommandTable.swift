@@ -75,6 +75,26 @@ enum CommandTable {
       usage: "ID", flags: LookupCommand.flags, example: "subledger lookup MK5J9ZPX1Q",
       action: LookupCommand.run),
     Command(
+      name: "import", summary: "Fills the journal from transaction ids, asking Apple.",
+      details: "Takes a file with one transaction id a line, of any kind, or the column of a CSV "
+        + "file. Of each customer, Apple's answer with every subscription and transaction is "
+        + "proven and journaled. Apple is asked in Production first, within the share of its "
+        + "limits that appStore allows. An interrupted import goes on where it stopped. Exits with 1 if Apple "
+        + "does not know an id, and with 3 if it cannot be asked. Needs appStore in the "
+        + "configuration.",
+      usage: "FILE", flags: ImportCommand.flags,
+      example: "subledger import customers.csv --column original_transaction_id",
+      action: ImportCommand.run),
+    Command(
+      name: "reconcile", summary: "Compares customers with what Apple says of them now.",
+      details: "Asks Apple about one customer, about all with --all, or with --due about those "
+        + "whose paid period ended longer ago than reconcileAfter (24 hours) although they renew, "
+        + "and of whom Apple has said nothing since. Journals what is new, and prints what it changed. "
+        + "Exits with 1 if a row still differs from Apple's status. Needs appStore in the "
+        + "configuration.",
+      usage: "[OTID]", flags: ReconcileCommand.flags,
+      example: "subledger reconcile 2000000000000001", action: ReconcileCommand.run),
+    Command(
       name: "test-notification",
       summary: "Has Apple send a test notification, and follows it into the journal.",
       details: "Prints each step: Apple was asked, each of its attempts with the result, and the "

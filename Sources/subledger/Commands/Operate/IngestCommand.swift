@@ -138,9 +138,9 @@ enum IngestCommand {
     return true
   }
 
-  private static func receive(
+  static func receive(
     _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
-    _ configuration: Configuration, _ chain: ImportChainVerifier?
+    _ configuration: Configuration, _ chain: ImportChainVerifier? = nil
   ) -> [Disposition] {
     let done = BoundedQueue<[Disposition]>(capacity: 1)
     BatchReceive.receive(
@@ -150,7 +150,7 @@ enum IngestCommand {
     return done.dequeueAll()?.first ?? []
   }
 
-  private static func send(
+  static func send(
     _ lines: [[UInt8]], _ skipsBad: Bool, to daemon: ControlClient
   ) throws(CommandError) -> [Disposition] {
     let body = Array(lines.joined(separator: [0x0A]))

@@ -1,0 +1,103 @@
+import Configuration
+import JournalStore
+import LedgerEngine
+import Platform
+import Reconciliation
+
+/// `import`: fills the journal from ids, by asking Apple about each customer.
+enum ImportCommand {
+  static let flags: [Command.Flag] = [
+    .init(
+      "--column", "C", "the file is CSV, with the ids in this column: a number, or its heading"),
+    .init("--app", "ID", "ask only about the app with this bundle id"),
+    .init("--environment", "E", "ask only in Production or Sandbox; both by default"), .json,
+  ]
+
+  /// Bytes of a file of ids.
+  private static let mostBytes = 1 << 30
+
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let path = try arguments.operand("a file of transaction ids")
+    let file = try read(path, arguments)
+    let configuration = try arguments.configuration()
+    let accounts = try AppStoreAccounts(
+      configuration, app: arguments["--app"], environment: try arguments.environment()
+    ).all
+    let folder = arguments.folder(configuration)
+    let cancellation = Cancellation()
+    Interruption().start(cancellation)
+    let journal = try LineJournal(folder, configuration)
+    defer { journal.ledger?.stop() }
+    let progress = try mapError(
+      { (error: PlatformError) in CommandError.unavailable("\(error)") },
+      try ImportProgress(folder, file.ids))
+    if !progress.done.isEmpty {
+      Terminal.error("subledger import: \(progress.done.count) ids are done already")
+    }
+    let reporter = ProgressReporter("import", counting: "ids")
+    var report = try EvidenceImport(accounts, version: Subledger.version, cancellation).run(
+      file.ids, progress, submit: journal.submit
+    ) { reporter.show(Int64($0), of: Int64(file.ids.count)) }
+    if let ledger = journal.ledger {
+      ledger.waitForProjection { cancellation.isRequested }
+    }
+    report.invalid = file.invalid
+    report.customers = try mapError(
+      CommandError.store, try JournalReader.open(folder).streamCount(through: .max))
+    Terminal.print(report.json, or: text(report), arguments)
+    return try code(of: report)
+  }
+
+  private static func read(
+    _ path: String, _ arguments: Arguments
+  ) throws(CommandError) -> IdentifierFile {
+    let bytes = try mapError(
+      { (error: PlatformError) in CommandError.unavailable("\(error)") },
+      try DurableFile.read(path, limit: mostBytes))
+    let column: IdentifierFile.Column =
+      switch arguments["--column"] {
+      case nil: .line
+      case let text?: Int(text).flatMap { $0 > 0 ? .number($0) : nil } ?? .name(text)
+      }
+    let file = try mapError(
+      { (_: IdentifierFile.Fault) in
+        CommandError.usage("the first line has no column '\(arguments["--column"] ?? "")'")
+      }, try IdentifierFile(String(decoding: bytes, as: UTF8.self), column))
+    guard !file.ids.isEmpty else { throw .usage("the file has no transaction ids") }
+    return file
+  }
+
+  private static func code(of report: ImportReport) throws(CommandError) -> ExitCode {
+    if let failure = report.failure { throw .unavailable("\(failure); run it again to go on") }
+    if report.isCancelled {
+      Terminal.error("subledger import: stopped; run it again to go on")
+      return .interrupted
+    }
+    return report.hasFindings ? .findings : .good
+  }
+
+  private static func text(_ report: ImportReport) -> String {
+    let found = report.found.sorted { $0.key < $1.key }.map { "\($0.value) in \($0.key)" }
+    let customers = found.isEmpty ? "none" : found.joined(separator: ", ")
+    var lines = [
+      "ids                 \(report.ids)"
+        + (report.doneBefore > 0 ? ", \(report.doneBefore) done before" : ""),
+      "customers found     \(customers)",
+      "nothing new         \(report.complete) customers",
+      "journaled           \(report.journaled) events, \(report.confirmed) confirmed what is known",
+      "the journal answers for \(report.customers) customers",
+    ]
+    func add(_ name: String, _ values: [String]) {
+      guard !values.isEmpty else { return }
+      let more = values.count > 10 ? " … (--json lists them)" : ""
+      lines.append("\(name) \(values.count): \(values.prefix(10).joined(separator: " "))\(more)")
+    }
+    add("unknown to Apple   ", report.unknown)
+    add("could not be asked ", report.failed)
+    add("lines without an id", report.invalid.map(String.init))
+    for (code, count) in report.refused.sorted(by: { $0.key < $1.key }) {
+      lines.append("not taken           \(count): \(code)")
+    }
+    return lines.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,38 @@
+import Configuration
+import JournalStore
+import LedgerEngine
+
+/// Journals lines of NDJSON: in the daemon that runs on the folder, else in this process.
+struct LineJournal {
+  private let folder: DataFolder
+  private let configuration: Configuration
+  private let receiver: Receiver
+  /// Nil while a daemon has the folder.
+  let ledger: Ledger?
+
+  /// - Throws: `CommandError.store` if the folder cannot be opened.
+  init(_ folder: DataFolder, _ configuration: Configuration) throws(CommandError) {
+    (self.folder, self.configuration) = (folder, configuration)
+    receiver = try StandaloneLedger.receiver(configuration)
+    ledger =
+      ControlClient(folder) == nil ? try StandaloneLedger.start(folder, configuration) : nil
+  }
+
+  /// - Throws: `CommandError.unavailable` if nothing can be journaled.
+  func submit(_ lines: [[UInt8]]) throws(CommandError) -> [Disposition] {
+    let dispositions: [Disposition]
+    if let ledger {
+      dispositions = IngestCommand.receive(lines, true, receiver, ledger, configuration)
+    } else {
+      // A new connection each time: the daemon may close an idle one.
+      guard let daemon = ControlClient(folder) else {
+        throw .unavailable("the daemon has ended; run this again")
+      }
+      dispositions = try IngestCommand.send(lines, true, to: daemon)
+    }
+    for case .unavailable(let code) in dispositions {
+      throw .unavailable("nothing can be journaled (\(code)); run this again")
+    }
+    return dispositions
+  }
+}

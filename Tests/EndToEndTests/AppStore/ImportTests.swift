@@ -1,0 +1,152 @@
+import Encoding
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// `import` fills a journal from ids alone.
+@Suite struct ImportTests {
+  /// What each customer may use, without how it became known.
+  private static let question =
+    "SELECT original_transaction_id, status, gives_access, product_id, transaction_id, "
+    + "expires_at_ms, auto_renew, grace_period_expires_at_ms, revoked_at_ms, gap, "
+    + "pending_product_id FROM entitlement_v1 WHERE environment = 'Production' ORDER BY 1"
+
+  static func rows(_ installation: Installation) throws -> [String] {
+    let found = try installation.run("query", "--csv", question)
+    guard found.code == 0 else { throw TestFailure("\(found)") }
+    return found.output.split(whereSeparator: \.isNewline).dropFirst().map(String.init)
+  }
+
+  /// The rows that all notifications give, and an installation that has none of them.
+  private struct Played {
+    let store: PlayedStore
+    let expected: [String]
+    var ids: [String] { expected.compactMap { $0.split(separator: ",").first.map(String.init) } }
+
+    init(customers: Int, days: Int, seed: Int) throws {
+      store = try PlayedStore([
+        "--customers", "\(customers)", "--days", "\(days)", "--seed", "\(seed)",
+      ])
+      let other = try Installation(authority: store.installation.authority)
+      let file = try other.file("all", try store.bodies())
+      guard try other.run("ingest", file).code == 0 else { throw TestFailure("not ingested") }
+      expected = try ImportTests.rows(other)
+    }
+
+    func write(_ text: String) throws -> String {
+      let file = store.installation.folder.appending(path: "ids")
+      try Data(text.utf8).write(to: file)
+      return file.path
+    }
+
+    func fill(_ arguments: String...) throws -> CommandResult {
+      let installation = store.installation
+      return try installation.launch(
+        ["import"] + arguments + ["--config", installation.config.path]
+      ).finish(within: 120)
+    }
+  }
+
+  @Test func `ids alone give the rows that all notifications would give`() throws {
+    let played = try Played(customers: 40, days: 150, seed: 5)
+    let list = try played.write(played.ids.joined(separator: "\n") + "\n")
+    let first = try played.fill(list, "--json")
+    #expect(first.code == 0, "\(first)")
+    let report = try #require(try first.lines().last)
+    #expect(report["found"]?["Production"]?.integer == Int64(played.ids.count))
+    #expect(report["customers"]?.integer == Int64(played.ids.count))
+    #expect(try Self.rows(played.store.installation) == played.expected)
+    // Told again, nothing is new.
+    let again = try #require(try played.fill(list, "--json").lines().last)
+    #expect(again["journaled"]?.integer == 0)
+    #expect(again["complete"]?.integer == Int64(played.ids.count))
+    #expect(try played.store.installation.verify().code == 0)
+    // The notifications that come after all change no row.
+    let file = try played.store.installation.file("late", try played.store.bodies())
+    #expect(try played.store.installation.run("ingest", file).code == 0)
+    #expect(try Self.rows(played.store.installation) == played.expected)
+  }
+
+  @Test func `an import that is killed goes on, and nothing is there twice`() throws {
+    let played = try Played(customers: 30, days: 100, seed: 6)
+    let list = try played.write(played.ids.joined(separator: "\n"))
+    let installation = played.store.installation
+    var generator = SplitMix64(seed: 20_261_123)
+    for _ in 0..<8 {
+      let running = try installation.launch(["import", list, "--config", installation.config.path])
+      usleep(UInt32(generator.below(500_000)))
+      running.signal(SIGKILL)
+      _ = try? running.finish(within: 20)
+    }
+    let last = try played.fill(list)
+    #expect(last.code == 0, "\(last)")
+    #expect(try Self.rows(installation) == played.expected)
+    #expect(try installation.verify().code == 0)
+    let names = try installation.files().keys
+    #expect(!names.contains { $0.hasPrefix("import-") }, "the progress is removed at the end")
+  }
+
+  @Test func `a CSV column is read, and what is no id is told`() throws {
+    let played = try Played(customers: 3, days: 60, seed: 7)
+    let id = try #require(played.ids.first)
+    let list = try played.write(
+      "name,original id\n\"Doe, Jane\",\(id)\nRoe,99999999999\nPoe,none\n")
+    let byName = try played.fill(list, "--column", "original id", "--json")
+    let report = try #require(try byName.lines().last)
+    #expect(byName.code == 1 && report["found"]?["Production"]?.integer == 1, "\(byName)")
+    #expect(report["unknown"]?["ids"]?.elements.first?.string == "99999999999")
+    #expect(report["invalid_lines"]?.elements.map(\.integer) == [4])
+    #expect(try played.fill(list, "--column", "2").output.contains("nothing new         1"))
+    #expect(try played.fill(list, "--column", "age").code == 2)
+    #expect(try played.fill(try played.write("nobody\n")).code == 2)
+    #expect(try played.fill("/nowhere").code == 3)
+  }
+
+  @Test func `an import beside the daemon is handed over to it`() throws {
+    let played = try Played(customers: 10, days: 60, seed: 8)
+    let list = try played.write(played.ids.joined(separator: "\n"))
+    let daemon = try played.store.installation.start()
+    #expect(try played.fill(list).code == 0)
+    #expect(try Self.rows(played.store.installation) == played.expected)
+    let id = try #require(played.ids.first)
+    #expect(try played.fill(list).code == 0)
+    let row = daemon.client().get("/v1/entitlements/\(id)")?.json
+    #expect(row?["confirmed_at"]?.integer != nil)
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `reconcile finds what no notification told, and agrees then`() throws {
+    let played = try Played(customers: 30, days: 150, seed: 9)
+    let installation = played.store.installation
+    // Only the first word of each customer arrived.
+    let first = try played.store.bodies().filter {
+      Self.type(of: $0) == "SUBSCRIBED"
+    }
+    let file = try installation.file("first", first)
+    #expect(try installation.run("ingest", file).code == 0)
+    let before = try Self.rows(installation)
+    let due = try installation.run("reconcile", "--due")
+    #expect(due.code == 0, "\(due)")
+    #expect(try Self.rows(installation) != before, "those who renewed in silence")
+    let all = try installation.run("reconcile", "--all", "--environment", "Production")
+    #expect(all.code == 0, "\(all)")
+    let known = Set(before.compactMap { $0.split(separator: ",").first })
+    #expect(
+      try Self.rows(installation)
+        == played.expected.filter { known.contains($0.split(separator: ",")[0]) })
+    let again = try installation.run("reconcile", "--all", "--environment", "Production")
+    #expect(again.output.hasSuffix("\(known.count) agree with Apple, 0 differ; 0 rows changed\n"))
+    #expect(try installation.run("reconcile", "12345").code == 1)
+    #expect(try installation.run("reconcile").code == 2)
+    #expect(try installation.verify().code == 0)
+  }
+
+  private static func type(of body: [UInt8]) -> String? {
+    guard let payload = try? JSONDocument(parsing: body).root["signedPayload"]?.string,
+      let part = payload.split(separator: ".").dropFirst().first
+    else { return nil }
+    guard let bytes = Base64URL.decode(ArraySlice(part.utf8)) else { return nil }
+    return try? JSONDocument(parsing: bytes).root["notificationType"]?.string
+  }
+}
