@@ -51,13 +51,13 @@ public final class LineReader {
   public func next() throws(PlatformError) -> [UInt8]? {
     var line: [UInt8] = []
     while true {
-      if let end = buffer[offset...].firstIndex(of: 0x0A) {
-        line += buffer[offset..<end].prefix(max(0, maximum + 1 - line.count))
+      if let end = lineFeed {
+        append(through: end, to: &line)
         offset = end + 1
         isLineEnded = true
         return line
       }
-      line += buffer[offset...].prefix(max(0, maximum + 1 - line.count))
+      append(through: buffer.count, to: &line)
       let hadText = offset < buffer.count
       offset = buffer.count
       isLineEnded = false
@@ -66,13 +66,33 @@ public final class LineReader {
     }
   }
 
+  /// The index in `buffer` of the next line feed. With memchr(3): a loop over the array takes ten
+  /// times as long.
+  private var lineFeed: Int? {
+    buffer.withUnsafeBytes { bytes in
+      guard let start = bytes.baseAddress, offset < bytes.count,
+        let found = memchr(start + offset, 0x0A, bytes.count - offset)
+      else { return nil }
+      return UnsafeRawPointer(found) - start
+    }
+  }
+
+  /// Appends what the line may still have of the bytes before an index.
+  private func append(through end: Int, to line: inout [UInt8]) {
+    line += buffer[offset..<min(end, offset + max(0, maximum + 1 - line.count))]
+  }
+
   private func fill() throws(PlatformError) {
-    var chunk = [UInt8](repeating: 0, count: 1 << 18)
-    var count = read(descriptor, &chunk, chunk.count)
-    while count < 0 && errno == EINTR { count = read(descriptor, &chunk, chunk.count) }
+    var count = 0
+    let chunk = [UInt8](unsafeUninitializedCapacity: 1 << 18) { target, filled in
+      count = read(descriptor, target.baseAddress, target.count)
+      while count < 0 && errno == EINTR {
+        count = read(descriptor, target.baseAddress, target.count)
+      }
+      filled = max(0, count)
+    }
     guard count >= 0 else { throw .last("read the file") }
     isAtEnd = count == 0
-    chunk.removeLast(chunk.count - count)
     if !hasReadFirstChunk { unpack = unpacker(chunk) }
     hasReadFirstChunk = true
     guard let unpacked = unpack.map({ $0(chunk) }) ?? chunk else {
