@@ -39,6 +39,24 @@ import Testing
     #expect(counts.stored == 0)
   }
 
+  @Test func `a notification that is journaled after a restart leaves the quarantine`() throws {
+    let scratch = try Scratch()
+    let event = Sample.event(1)
+    for owner in [NewQuarantine.Owner.ours, .foreign] {
+      do {
+        let opened = try scratch.open()
+        var item = Sample.quarantine(1, owner: owner)
+        (item.body, item.bodySHA256) = (event.body, event.bodySHA256)
+        _ = try opened.journal.append([.quarantine(item)])
+        try opened.journal.close()
+      }
+      let opened = try scratch.open()
+      _ = try opened.journal.append([.event(event)])
+      #expect(try JournalReader.open(scratch.folder).quarantineCounts().stored == 0)
+      try opened.journal.close()
+    }
+  }
+
   /// ECDSA signatures are not unique, so a retry of Apple's may be another body.
   @Test func `a notification that is journaled with a new signature leaves the quarantine`() throws
   {

@@ -30,8 +30,8 @@ public final class Journal {
   /// The evidence that the last `append` journaled although it had been held, in order of seq.
   public internal(set) var released: [ReleasedEvidence] = []
   let decodeForFold: FoldEventDecoder
-  /// The stored notifications in quarantine of each owner that is capped.
-  var capped: [NewQuarantine.Owner: Int] = [:]
+  /// How many notifications of each owner are in quarantine.
+  var quarantineSizes: [NewQuarantine.Owner: Int] = [:]
   /// Counted but not written yet.
   var waiting = WaitingCounts()
   private let live: SQLiteConnection
@@ -81,8 +81,8 @@ public final class Journal {
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []
     codec = BodyCodec(dictionaries: DictionaryStore(connection))
     head = try Self.readHead(connection)
-    capped = try Self.countCapped(connection)
     heldCount = try Self.countHeld(connection)
+    quarantineSizes = try Self.quarantineSizes(connection)
   }
 
   /// Sets the open flag. From then on a file without its -wal is recognized as an incomplete copy:
@@ -147,8 +147,8 @@ public final class Journal {
     guard closingError == nil else { return }
     do throws(StoreError) {
       head = try Self.readHead(live)
-      capped = try Self.countCapped(live)
       heldCount = try Self.countHeld(live)
+      quarantineSizes = try Self.quarantineSizes(live)
     } catch {
       closingError = error
     }

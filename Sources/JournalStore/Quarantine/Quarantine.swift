@@ -14,7 +14,9 @@ extension Journal {
     guard try quarantined(ComparedContent(item), connection).isEmpty else {
       return .alreadyQuarantined
     }
-    if capped[item.owner, default: 0] >= Self.quarantineLimit { return .quarantineFull }
+    if item.owner != .ours, quarantineSizes[item.owner, default: 0] >= Self.quarantineLimit {
+      return .quarantineFull
+    }
     let stored = try codec.encode(item.body, trainsDictionary: false)
     let statement = try connection.statement(
       """
@@ -33,7 +35,7 @@ extension Journal {
     try statement.run()
     let id = connection.lastRowId
     try RunningDigest.quarantine.add(id, connection)
-    if item.owner != .ours { capped[item.owner, default: 0] += 1 }
+    quarantineSizes[item.owner, default: 0] += 1
     return .quarantined(id: id)
   }
 
@@ -64,6 +66,8 @@ extension Journal {
   func release(
     _ content: ComparedContent, _ connection: SQLiteConnection
   ) throws(StoreError) {
+    // Mostly the quarantine is empty, and every event would search it.
+    guard quarantineSizes.values.contains(where: { $0 > 0 }) else { return }
     for id in try quarantined(content, connection) { try remove(id, connection) }
   }
 
@@ -74,7 +78,7 @@ extension Journal {
     let owner = try connection.statement(
       "DELETE FROM quarantine WHERE id = ? RETURNING \(Self.ownerColumn)"
     ).bind(1, id).first { Self.owner($0.int(0)) }
-    if let owner, owner != .ours { capped[owner, default: 0] -= 1 }
+    if let owner { quarantineSizes[owner, default: 0] -= 1 }
     return owner != nil
   }
 
@@ -92,12 +96,12 @@ extension Journal {
     }
   }
 
-  /// How many are stored of each owner that is capped.
-  static func countCapped(
+  /// How many are stored of each owner.
+  static func quarantineSizes(
     _ connection: SQLiteConnection
   ) throws(StoreError) -> [NewQuarantine.Owner: Int] {
     let counts = try connection.statement(
-      "SELECT \(ownerColumn) AS owner, count(*) FROM quarantine WHERE owner > 0 GROUP BY owner"
+      "SELECT \(ownerColumn) AS owner, count(*) FROM quarantine GROUP BY owner"
     ).all { (owner($0.int(0)), Int($0.int(1))) }
     return Dictionary(counts, uniquingKeysWith: +)
   }
