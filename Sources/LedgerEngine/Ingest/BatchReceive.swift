@@ -127,22 +127,28 @@ public enum BatchReceive {
   ) throws(Refusal) -> Receiver.Received {
     guard line.last != 0x0D else { throw .malformed("line_end") }
     guard line.count <= limit + 256 else { throw .malformed("too_long") }
-    guard let root = try? JSONDocument(parsing: Array(line)).root else { throw .malformed("json") }
+    let bytes = Array(line)
+    // Parsed once, if it is a body. An export's line may hold more than a body does.
+    let body = receiver.document(of: bytes)
+    guard let root = try? (body ?? JSONDocument(parsing: bytes)).root else {
+      throw .malformed("json")
+    }
     if let line = EvidenceLine(root) {
       return try receive(line, root, receiver, at: now, verifying: chain)
     }
     let isWrapped = root["received_at_ms"] != nil || root["arrival"] != nil
-    guard let body = root["body"], isWrapped else {
+    guard let exported = root["body"], isWrapped else {
       guard chain == nil else { throw .malformed("chain") }
-      return try receiver.receive(body: Array(line), at: now)
+      guard let body else { throw .malformed("json") }
+      return try receiver.receive(body, at: now)
     }
     let arrival = try arrival(root)
     guard root["received_at_ms"] != nil else {
       guard chain == nil else { throw .malformed("chain") }
-      return try receiver.receive(body: body.text, at: now).arriving(arrival)
+      return try receiver.receive(body: exported.text, at: now).arriving(arrival)
     }
     let received = try receiver.receive(
-      body: body.text, at: try receiveTime(root, now), preservesReceivedAt: true
+      body: exported.text, at: try receiveTime(root, now), preservesReceivedAt: true
     ).arriving(arrival)
     if let chain, !chain.accepts(root, received) { throw .malformed("chain") }
     return received

@@ -41,9 +41,21 @@ public final class Receiver {
   public func receive(
     body: [UInt8], at now: Int64, preservesReceivedAt: Bool = false
   ) throws(Refusal) -> Received {
-    guard let document = try? JSONDocument(parsing: body, within: limits(of: body)) else {
-      throw .malformed("json")
-    }
+    guard let document = document(of: body) else { throw .malformed("json") }
+    return try receive(document, at: now, preservesReceivedAt: preservesReceivedAt)
+  }
+
+  /// A body, parsed; nil if it is not JSON or holds too much.
+  func document(of body: [UInt8]) -> JSONDocument? {
+    try? JSONDocument(parsing: body, within: limits(of: body))
+  }
+
+  /// Receives what `document(of:)` made of a body.
+  ///
+  /// - Throws: as `receive(body:at:preservesReceivedAt:)`.
+  func receive(
+    _ document: JSONDocument, at now: Int64, preservesReceivedAt: Bool = false
+  ) throws(Refusal) -> Received {
     switch NotificationEnvelope(document) {
     case .v2(let signedPayload):
       return try receive(
