@@ -119,7 +119,7 @@ let package = Package(
         "CSQLite", "CZstd", "Migrations", "Entitlements", "AppStore", "SignedData", "Platform",
         "StrictJSON", "Encoding",
       ]),
-    module("Entitlements", ["AppStore"]),
+    module("Entitlements", ["AppStore", "Encoding"]),
     module("AppStore", ["StrictJSON", "Encoding"]),
     module("SignedData", ["COpenSSL", "StrictJSON", "Encoding"]),
     module("Observability", ["Platform", "Encoding", "StrictJSON"]),

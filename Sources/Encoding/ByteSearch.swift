@@ -29,6 +29,18 @@ public enum ByteSearch {
     }
   }
 
+  /// Whether the UTF-8 of a text is these bytes.
+  public static func areEqual(_ text: String, _ bytes: ArraySlice<UInt8>) -> Bool {
+    guard text.utf8.count == bytes.count else { return false }
+    let isSame = text.utf8.withContiguousStorageIfAvailable { text in
+      bytes.withUnsafeBytes { bytes in
+        guard let one = text.baseAddress, let other = bytes.baseAddress else { return true }
+        return memcmp(one, other, bytes.count) == 0
+      }
+    }
+    return isSame ?? text.utf8.elementsEqual(bytes)
+  }
+
   /// Whether both texts have the same UTF-8. `String` also calls two texts equal that spell an
   /// accent in different ways.
   public static func areEqual(_ left: String, _ right: String) -> Bool {

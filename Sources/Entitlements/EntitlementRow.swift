@@ -1,4 +1,5 @@
 import AppStore
+import Encoding
 
 /// The entitlement of one stream at every time: a row of a projection.
 ///
@@ -205,6 +206,6 @@ extension EntitlementRow.Span {
     guard let one = productId, let two = other.productId else {
       return productId == nil && other.productId == nil
     }
-    return one.utf8.elementsEqual(two.utf8)
+    return ByteSearch.areEqual(one, two)
   }
 }

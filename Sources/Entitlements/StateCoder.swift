@@ -1,4 +1,5 @@
 import AppStore
+import Encoding
 
 /// The bytes are not an encoded state: the projection that holds them is damaged and is rebuilt.
 struct StateDamage: Error {}
@@ -34,7 +35,8 @@ extension StateCoder {
     try part(&value, "") { (value, coder) throws(StateDamage) in try coder.text(&value) }
   }
 
-  /// A list, preceded by its count. `blank` makes the element that a reader fills.
+  /// A list, preceded by its count. A reader fills a copy of the element before, with which it
+  /// often shares texts, and for the first what `blank` makes.
   mutating func list<Part>(
     _ values: inout [Part], _ blank: @autoclosure () -> Part,
     _ visit: (inout Part, inout Self) throws(StateDamage) -> Void
@@ -44,7 +46,7 @@ extension StateCoder {
     guard count >= 0 else { throw StateDamage() }
     for index in 0..<count {
       // Visited inside the array: a copy would retain every string of it once more.
-      if index == values.count { values.append(blank()) }
+      if index == values.count { values.append(values.last ?? blank()) }
       try visit(&values[Int(index)], &self)
     }
   }
@@ -125,8 +127,10 @@ struct StateReader: StateCoder {
   mutating func text(_ value: inout String) throws(StateDamage) {
     let count = try number()
     guard count <= bytes.count - offset else { throw StateDamage() }
-    value = String(decoding: bytes[offset..<offset + Int(count)], as: UTF8.self)
+    let text = bytes[offset..<offset + Int(count)]
     offset += Int(count)
+    // Mostly it is the text of the element before: to compare costs less than to make another.
+    if !ByteSearch.areEqual(value, text) { value = String(decoding: text, as: UTF8.self) }
   }
 
   mutating func uuid(_ value: inout NotificationUUID) throws(StateDamage) {

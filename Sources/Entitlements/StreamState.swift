@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 
 /// The registers of one stream: everything that the fold stores about a customer's subscription.
 ///
@@ -175,7 +176,7 @@ public struct StreamState: Sendable, Equatable {
     var last: String?
     func add(_ text: String?) {
       guard let text else { return }
-      if let last, last.utf8.elementsEqual(text.utf8) { return }
+      if let last, ByteSearch.areEqual(last, text) { return }
       last = text
       Self.insert(text, into: &found)
     }
@@ -187,7 +188,7 @@ public struct StreamState: Sendable, Equatable {
   /// Inserts a text into texts that are sorted by bytes, unless it is there.
   static func insert(_ text: String, into sorted: inout [String]) {
     let index = sorted.partitionPoint { $0.utf8.lexicographicallyPrecedes(text.utf8) }
-    let isKnown = index < sorted.count && sorted[index].utf8.elementsEqual(text.utf8)
+    let isKnown = index < sorted.count && ByteSearch.areEqual(sorted[index], text)
     if !isKnown { sorted.insert(text, at: index) }
   }
 }
