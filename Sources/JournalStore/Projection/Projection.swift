@@ -126,9 +126,9 @@ public final class Projection {
   public func stream(_ key: StreamKey) throws(StoreError) -> StoredStream? {
     let connection = try connection()
     guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
-    let found = try connection.statement(
-      ProjectionReader.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, app).first { (row) throws(StoreError) in
+    let found = try connection.statement(Self.selectByKey).bind(1, key.originalTransactionId).bind(
+      2, app
+    ).first { (row) throws(StoreError) in
       try reading.stored(row, .none, withState: true)
     }
     guard let found else { return nil }
@@ -143,6 +143,9 @@ public final class Projection {
         share: SetDigest(key: key, content: found.sums.content, state: bytes),
         spans: found.sums.spans))
   }
+
+  private static let selectByKey =
+    ProjectionReader.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
 
   /// The part of a row that the fold reads, and a reference for overwriting it.
   public struct StoredStream: Sendable {

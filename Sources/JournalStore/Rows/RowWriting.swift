@@ -117,13 +117,16 @@ extension Projection {
         try delete(first, of: id, connection)
         old.removeFirst()
       }
+      var isNew = true
       if let first = old.first, first.from == span.from {
         old.removeFirst()
         if first.sum == span.sum { continue }
+        isNew = false
       }
-      // In a damaged file a span may stand where there was none: the checksum of the row is new
-      // then.
-      try write(index, of: row, ids, id, app, isNew: before.isEmpty, connection)
+      if isNew, try write(index, of: row, ids, id, app, Self.insertSpan, connection) { continue }
+      // It was there. In a damaged file a span may stand where there was none: the checksum of the
+      // row is new then.
+      _ = try write(index, of: row, ids, id, app, Self.replaceSpan, connection)
     }
     for span in old { try delete(span, of: id, connection) }
   }
@@ -136,21 +139,23 @@ extension Projection {
     ).bind(1, id).bind(2, span.from).run()
   }
 
+  /// Returns whether it was written: `insertSpan` writes none that is there.
   private func write(
     _ span: Int, of row: EntitlementRow, _ ids: EntitlementRow.LastIds, _ id: Int64, _ app: Int64,
-    isNew: Bool, _ connection: SQLiteConnection
-  ) throws(StoreError) {
+    _ sql: String, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
     let product = try reading.values.id(of: row.product(of: span), app: app)
     let offer = try row.spans[span].purchase.flatMap { row.purchases[$0].offer }
       .map { (offer) throws(StoreError) in try reading.values.id(of: offer) }
-    let statement = try connection.statement(isNew ? Self.insertSpan : Self.replaceSpan)
+    let statement = try connection.statement(sql)
     var binder = ColumnBinder(statement: statement, index: 2)
     row.visitSpan(span, ids, product: product, offer: offer, &binder)
     try statement.bind(1, id).run()
+    return connection.changes == 1
   }
 
   /// Less work than `replaceSpan`, in which SQLite prepares for a conflict.
-  private static let insertSpan = "INSERT " + spanValues
+  private static let insertSpan = "INSERT OR IGNORE " + spanValues
   private static let replaceSpan = "REPLACE " + spanValues
 
   private static let spanValues = """
