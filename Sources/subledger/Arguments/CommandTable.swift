@@ -79,8 +79,8 @@ enum CommandTable {
       details: "Takes a file with one transaction id a line, of any kind, or the column of a CSV "
         + "file. Of each customer, Apple's answer with every subscription and transaction is "
         + "proven and journaled. Apple is asked in Production first, within the share of its "
-        + "limits that appStore allows. An interrupted import goes on where it stopped. Exits with 1 if Apple "
-        + "does not know an id, and with 3 if it cannot be asked. Needs appStore in the "
+        + "limits that appStore allows. An interrupted import goes on where it stopped. Exits with "
+        + "1 if Apple does not know an id, and with 3 if it cannot be asked. Needs appStore in the "
         + "configuration.",
       usage: "FILE", flags: ImportCommand.flags,
       example: "subledger import customers.csv --column original_transaction_id",
@@ -89,8 +89,8 @@ enum CommandTable {
       name: "reconcile", summary: "Compares customers with what Apple says of them now.",
       details: "Asks Apple about one customer, about all with --all, or with --due about those "
         + "whose paid period ended longer ago than reconcileAfter (24 hours) although they renew, "
-        + "and of whom Apple has said nothing since. Journals what is new, and prints what it changed. "
-        + "Exits with 1 if a row still differs from Apple's status. Needs appStore in the "
+        + "and of whom Apple has said nothing since. Journals what is new, and prints what it "
+        + "changed. Exits with 1 if a row still differs from Apple's status. Needs appStore in the "
         + "configuration.",
       usage: "[OTID]", flags: ReconcileCommand.flags,
       example: "subledger reconcile 2000000000000001", action: ReconcileCommand.run),
