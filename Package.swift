@@ -72,9 +72,8 @@ let package = Package(
     module(
       "Recovery",
       [
-        "LedgerEngine", "AppStoreClient", "HTTPClient", "Observability", "Configuration",
-        "JournalStore", "AppStore",
-        "Platform", "StrictJSON", "Encoding",
+        "LedgerEngine", "AppStoreClient", "HTTPClient", "Configuration", "JournalStore", "AppStore",
+        "Observability", "Platform", "StrictJSON", "Encoding",
       ]),
     module(
       "Reconciliation",

@@ -1,10 +1,10 @@
-public import AppStore
-public import AppStoreClient
-public import Configuration
+import AppStore
+import AppStoreClient
+import Configuration
 
-/// The apps and environments that Apple can be asked about. It remembers each, because a new one
-/// would have a budget of requests of its own.
-public struct RecoveryAccounts {
+/// The apps and environments that the daemon may ask Apple about. It remembers each, because a new
+/// one would have a budget of requests of its own.
+struct RecoveryAccounts {
   private struct Key: Hashable {
     let bundleId: String
     let environment: Environment
@@ -12,27 +12,13 @@ public struct RecoveryAccounts {
 
   private var known: [Key: (access: Configuration.AppStoreAccess, account: AppStoreAccount)] = [:]
 
-  public init() {}
-
-  /// Those of a configuration, by bundle id, Production first.
-  ///
-  /// - Parameters:
-  ///   - bundleId: the only app; nil for all.
-  ///   - environment: the only environment; nil for both.
-  ///   - isAutomatic: leaves out the apps whose configuration has `"recover": "off"`.
-  public mutating func all(
-    _ configuration: Configuration, bundleId: String? = nil, environment: Environment? = nil,
-    isAutomatic: Bool = false
-  ) -> [AppStoreAccount] {
+  /// Those of a configuration, except the apps that have `"recover": "off"`.
+  mutating func automatic(_ configuration: Configuration) -> [AppStoreAccount] {
     var accounts: [AppStoreAccount] = []
-    for app in configuration.apps.values.sorted(by: { $0.bundleId < $1.bundleId })
-    where bundleId == nil || app.bundleId == bundleId {
-      guard let access = app.appStore, !isAutomatic || access.recover == .automatic else {
-        continue
-      }
-      for other in Environment.all
-      where app.environments.contains(other) && (environment == nil || other == environment) {
-        accounts.append(account(app.bundleId, other, access))
+    for app in configuration.apps.values.sorted(by: { $0.bundleId < $1.bundleId }) {
+      guard let access = app.appStore, access.recover == .automatic else { continue }
+      for environment in Environment.all where app.environments.contains(environment) {
+        accounts.append(account(app.bundleId, environment, access))
       }
     }
     return accounts

@@ -25,7 +25,7 @@ final class RecoveryWorker {
     var beatAt = Int64.min
     while !service.cancellation.isRequested {
       // Without an app to ask about, nothing is stored and nothing is done.
-      let current = accounts.all(service.configuration(), isAutomatic: true)
+      let current = accounts.automatic(service.configuration())
       service.update { $0.isOn = !current.isEmpty }
       if !current.isEmpty {
         attempt { () throws(StoreError) in

@@ -44,8 +44,9 @@ struct SliceResult: Sendable, Equatable {
       if seq > 0, deliveredSeqs.count < Self.mostSeqs { deliveredSeqs.append(seq) }
     case .conflict: conflicts += 1
     case .refused(let refusal): refused[refusal.code, default: 0] += 1
-    case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .unavailable, .confirmed,
-      .alreadyConfirmed:
+    // Evidence alone is confirmed, and a history has none.
+    case .confirmed, .alreadyConfirmed, .quarantined, .quarantineFull, .receiveTimeBehind,
+      .skipped, .unavailable:
       refused[disposition.name, default: 0] += 1
     }
   }

@@ -37,7 +37,7 @@ import Testing
     try store.control(#"{"notify":true}"#)
     if !played.quirks.isEmpty { try store.control(played.quirks) }
     if !played.isBesideDaemon { try daemon.stop() }
-    let expected = try store.reference(before)
+    let expected = try store.reference(before, since: began - PlayedStore.hour)
     let dry = try store.recover("--since", "\(began)", "--dry-run")
     #expect(try store.journaled().count == before.count)
     let (code, app) = try store.recover("--since", "\(began)")

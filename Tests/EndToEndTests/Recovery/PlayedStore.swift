@@ -21,7 +21,8 @@ final class PlayedStore {
   /// - Parameters:
   ///   - arguments: of `simulate serve`, after the authority.
   ///   - recover: of the daemon by itself.
-  init(_ arguments: [String], recover: String = "off") throws {
+  ///   - share: of Apple's limits.
+  init(_ arguments: [String], recover: String = "off", share: String = "1") throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "st-\(UUID().uuidString)")
     let authority = try SimulatedAuthority.create(at: folder.path)
     installation = try Installation(authority: authority)
@@ -39,7 +40,7 @@ final class PlayedStore {
     description = try JSONDocument(parsing: Array(store.outputSoFar().utf8)).root
     try installation.configure(with: [
       ("listen", .string("127.0.0.1:\(port)")),
-      ("appStore", access(recover)),
+      ("appStore", access(recover, share)),
     ])
   }
 
@@ -48,11 +49,11 @@ final class PlayedStore {
     try? FileManager.default.removeItem(at: authorityFolder)
   }
 
-  private func access(_ recover: String) -> JSONValue {
+  private func access(_ recover: String, _ share: String) -> JSONValue {
     .object(
       ["issuerId", "keyId", "keyFile", "production", "sandbox"].map {
         ($0, .string(text($0)))
-      } + [("limitShare", .number("1")), ("recover", .string(recover))])
+      } + [("limitShare", .number(share)), ("recover", .string(recover))])
   }
 
   private func text(_ name: String) -> String { description[name]?.string ?? "" }
@@ -99,7 +100,9 @@ final class PlayedStore {
 
   /// The bodies of all notifications of Production that the store still has, read without the
   /// program that is tested.
-  func bodies() throws -> [[UInt8]] {
+  ///
+  /// - Parameter since: only those signed from then on, milliseconds since 1970.
+  func bodies(since: Int64 = 0) throws -> [[UInt8]] {
     let pem = try Data(contentsOf: URL(filePath: text("keyFile")))
     guard let address = ServiceURL(text("production")) else { throw TestFailure("no address") }
     let account = AppStoreAccount(
@@ -111,7 +114,7 @@ final class PlayedStore {
       account, version: "test", policy: .background, cancellation: Cancellation())
     let now = Int64(Date().timeIntervalSince1970 * 1000)
     let query = NotificationHistoryQuery(
-      startDate: now - 180 * Self.day + Self.hour, endDate: now + Self.hour)
+      startDate: max(since, now - 180 * Self.day + Self.hour), endDate: now + Self.hour)
     var bodies: [[UInt8]] = []
     var token: String?
     repeat {
@@ -126,9 +129,11 @@ final class PlayedStore {
 
   /// The digest of the rows of a ledger that got what this one got before, and all that the store
   /// has, and its number of events.
-  func reference(_ before: [[UInt8]] = []) throws -> (digest: String?, events: Int64?) {
+  func reference(
+    _ before: [[UInt8]] = [], since: Int64 = 0
+  ) throws -> (digest: String?, events: Int64?) {
     let other = try Installation(authority: installation.authority)
-    let ingested = try other.run("ingest", try other.file("all", before + bodies()))
+    let ingested = try other.run("ingest", try other.file("all", before + bodies(since: since)))
     guard ingested.code == 0 else { throw TestFailure("\(ingested)") }
     return try Self.state(other)
   }

@@ -109,30 +109,34 @@ import Testing
   func `after any kills the next run goes on, and nothing is there twice or missing`(
     isBesideDaemon: Bool
   ) throws {
-    let store = try delivered(40, 170)
+    // Slowly, so that the kills come in between.
+    let store = try PlayedStore(["--customers", "40", "--days", "170"], share: "0.2")
     let daemon = isBesideDaemon ? try store.installation.start() : nil
     let expected = try store.reference()
-    var resumed = 0
+    var (resumed, recovered) = (0, Int64(0))
     for _ in 0..<Self.kills {
       let running = try store.installation.launch(
         [
           "recover", "--config", store.installation.config.path, "--environment", "Production",
+          "--json",
         ])
       usleep(UInt32.random(in: 20_000...500_000))
       running.signal(SIGKILL)
       let ended = try running.finish(within: 10)
       if ended.errors.contains("goes on where") { resumed += 1 }
+      // One that came to its end before the kill has reported what it recovered.
+      let app = try ended.lines().last?["apps"]?.elements.first
+      recovered += app?["recovered"]?["events"]?.integer ?? 0
     }
-    let (code, app) = try store.recover()
-    #expect(code == 1 && app["error"]?.kind == .null)
-    // All of it counts as recovered, whichever run journaled it.
-    #expect(app["recovered"]?["events"]?.integer == expected.events)
-    #expect(app["delivered"]?["count"]?.integer == expected.events)
+    let (_, app) = try store.recover()
+    #expect(app["error"]?.kind == .null)
+    // All of it counts as recovered once, whichever run journaled it.
+    recovered += app["recovered"]?["events"]?.integer ?? 0
+    #expect(recovered == expected.events)
     #expect(resumed > 0 || Self.kills < 5)
     if let daemon { try daemon.stop() }
     let state = try PlayedStore.state(store.installation)
     #expect(state.digest == expected.digest && state.events == expected.events)
-    let files = try store.installation.files()
-    #expect(files["recovery.ndjson"] == nil)
+    #expect(try store.installation.files()["recovery.ndjson"] == nil)
   }
 }

@@ -21,7 +21,9 @@ enum RecoverCommand {
     try arguments.requireNoOperand()
     let configuration = try arguments.configuration()
     let (since, until) = try times(arguments)
-    let accounts = try accounts(configuration, arguments)
+    let accounts = try AppStoreAccounts(
+      configuration, app: arguments["--app"], environment: try arguments.environment()
+    ).all
     let cancellation = Cancellation()
     Interruption().start(cancellation)
     let folder = arguments.folder(configuration)
@@ -103,22 +105,6 @@ enum RecoverCommand {
     }
     guard (until ?? .max) > (since ?? 0) else { throw .usage("--until must be after --since") }
     return (since, until)
-  }
-
-  private static func accounts(
-    _ configuration: Configuration, _ arguments: Arguments
-  ) throws(CommandError) -> [AppStoreAccount] {
-    if let bundleId = arguments["--app"], configuration.apps[bundleId] == nil {
-      throw .usage("no app '\(bundleId)' is configured")
-    }
-    var known = RecoveryAccounts()
-    let accounts = known.all(
-      configuration, bundleId: arguments["--app"], environment: try arguments.environment())
-    guard !accounts.isEmpty else {
-      throw .usage(
-        "no key to ask Apple with is configured; see appStore in: subledger help configuration")
-    }
-    return accounts
   }
 
   /// One recovery at a time, because each stores its progress.
