@@ -44,10 +44,10 @@ enum RestoreCommand {
     The backup has nothing that was received after \(Timestamp.text(manifest.takenAt)). Next steps:
     1. Give the files to the daemon's user (chown -R) and start the daemon. It builds the
        projection, then answers.
-    2. Get from Apple what it sent since then (App Store Server API, Get Notification History: the
-       last 180 days, 30 in the Sandbox). Ask from a day before, for every app and environment, and
-       give every signedPayload to `subledger ingest`, one per line as {"signedPayload":"…"}.
-       Duplicates change nothing. V1 notifications are not in Apple's history.
+    2. Get from Apple what it sent since then: the daemon does it by itself if it has a key
+       (appStore in the configuration); otherwise run
+       `subledger recover --since \(Timestamp.text(manifest.takenAt))`. Apple has the last 180 days,
+       30 in the Sandbox. V1 notifications are not in its history.
     3. Until step 2 is done, answers are as of the backup. Values of seq above
        \(manifest.head.seq) are assigned again: a reader of events that stored a higher one starts
        again from there. Anchors above it no longer match: start a new anchors file.
