@@ -6,31 +6,7 @@ import Testing
 
 /// `test-notification`, with a daemon and a local App Store that sends to it.
 @Suite struct TestNotificationTests {
-  /// An installation, its daemon, and the App Store that sends to it.
-  private final class Setting {
-    let installation: Installation
-    let daemon: RunningDaemon
-    let store: RunningAppStore
-
-    /// - Parameters:
-    ///   - served: the apps that the daemon starts with; the configuration is changed afterwards.
-    ///   - trusts: whether the daemon trusts the App Store.
-    init(
-      served: [JSONValue] = [Installation.app()], trusts: Bool = true, sends: Bool = true
-    ) throws {
-      installation = try Installation()
-      let folder = installation.folder.appending(path: "authority")
-      _ = try SimulatedAuthority.create(at: folder.path)
-      let root = trusts ? folder.appending(path: "root.der") : installation.root
-      try installation.configure(
-        apps: served, with: [("trustRoots", .array([.string(root.path)]))])
-      daemon = try installation.start()
-      let address = "http://127.0.0.1:\(daemon.port)"
-      store = try RunningAppStore(
-        folder, ["--customers", "1"] + (sends ? ["--notify", address] : []), in: installation)
-      try installation.configure(store)
-    }
-
+  private final class Setting: ConnectedInstallation {
     func run(_ arguments: String...) throws -> CommandResult {
       let finished = try installation.launch(
         ["test-notification", "--config", installation.config.path] + arguments
