@@ -70,11 +70,18 @@ public enum StandInCommand {
       clockSkew       milliseconds that the service's clock is ahead
       explains401     false: a 401 has no body
       neverReleased   true: production refuses every token
+      limits          hour, second or off: within which time Apple's limits are enforced (hour);
+                      GET /control counts what exceeds them
+      extends         false: an extension is answered without success
       faults          a list of {"kind": …}, with optional count, path (a prefix) and environment.
                       Kinds: unauthenticated, error (code), rate-limit (retryAfter: milliseconds,
                       seconds, date, absent, past, future or garbage; wait), delay (wait),
-                      stalled-head, stalled-body, cut-body, wrong-length, gzip, oversized,
-                      redirect, html-503, html-200, wrong-types, empty
+                      slow-head, slow-body (wait: of each byte), stalled-head, stalled-body,
+                      cut-body, wrong-length, gzip, oversized, redirect, html-503, html-200,
+                      wrong-types, empty
+
+    The calls that change something (consumption, finish, app account token, extension) are checked
+    and answered; no customer's life changes by them.
 
     Example:
       subledger simulate serve --authority ./authority --customers 50 --notify http://127.0.0.1:8080

@@ -66,6 +66,20 @@ import Testing
     #expect(client.isClosed(within: 2) == (kind == "cut-body"))
   }
 
+  @Test(arguments: ["slow-head", "slow-body"])
+  func `an answer can come byte by byte, and is whole at the end`(_ kind: String) throws {
+    let running = try RunningStandIn(["--customers", "1"])
+    _ = try running.control(#"{"faults":[{"kind":"\#(kind)","wait":2,"count":1}]}"#)
+    let clock = ContinuousClock()
+    var answer: Client.Answer?
+    let time = try clock.measure { answer = try running.get(Self.path) }
+    let slow = try #require(answer)
+    expect(slow, isError: 4_040_010)
+    let bytes = kind == "slow-head" ? slow.head.utf8.count : slow.body.count
+    #expect(bytes > 50 && time >= .milliseconds(2 * bytes), "\(time) for \(bytes) bytes")
+    expect(try running.get(Self.path), isError: 4_040_010)
+  }
+
   @Test func `the clock of the service can be wrong`() throws {
     let running = try RunningStandIn(["--customers", "1"])
     let before = try running.get(Self.path).field("Date")
@@ -81,7 +95,7 @@ import Testing
     let running = try RunningStandIn(["--customers", "1"])
     let wrong = [
       "x", "[]", #"{"neverReleased":true,"wat":1}"#, #"{"faults":[{"kind":"none"}]}"#,
-      #"{"advance":-1}"#, #"{"notify":1}"#, #"{"status":"x"}"#,
+      #"{"advance":-1}"#, #"{"limits":"day"}"#, #"{"notify":1}"#, #"{"status":"x"}"#,
       #"{"faults":[{"kind":"error","code":1}]}"#,
     ]
     for document in wrong {

@@ -15,6 +15,8 @@ struct AppFacts: Sendable {
   private var tests: [SimulatedNotification] = []
   /// In descending order of time, so that the next one is the last.
   private(set) var pending: [PendingAttempt] = []
+  /// By original transaction id: the identifiers of extensions, and when each was asked for.
+  var extensions: [String: [String: Int64]] = [:]
 
   var isProduction: Bool { app.environment == "Production" }
   var customers: Int { households.all.count }

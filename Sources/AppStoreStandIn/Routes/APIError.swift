@@ -7,6 +7,9 @@ enum APIError: Int64, Error {
   case badRequest = 4_000_000
   case invalidRevision = 4_000_005
   case invalidTransactionId = 4_000_006
+  case invalidDays = 4_000_009
+  case invalidReason = 4_000_010
+  case invalidRequestIdentifier = 4_000_011
   case startTooFarInPast = 4_000_012
   case startAfterEnd = 4_000_013
   case invalidPaginationToken = 4_000_014
@@ -24,7 +27,19 @@ enum APIError: Int64, Error {
   case invalidOwnership = 4_000_026
   case invalidRevoked = 4_000_030
   case invalidStatus = 4_000_031
+  case invalidConsent = 4_000_035
+  case invalidDelivery = 4_000_036
+  case invalidSample = 4_000_041
+  case invalidPreference = 4_000_044
   case appTransactionIdNotSupported = 4_000_048
+  case invalidAccountToken = 4_000_183
+  case familyNotSupported = 4_000_185
+  case notOriginalTransactionId = 4_000_187
+  case percentageOfSubscription = 4_000_209
+  case notExtended = 4_030_004
+  case extendedTooOften = 4_030_005
+  case familyNotExtended = 4_030_007
+  case originalIdNotFound = 4_040_005
   case noNotificationURL = 4_040_007
   case testNotFound = 4_040_008
   case transactionIdNotFound = 4_040_010
@@ -41,13 +56,27 @@ enum APIError: Int64, Error {
     4_000_000: "Bad request.",
     4_000_005: "Invalid request revision.",
     4_000_006: "Invalid transaction id.",
+    4_000_009: "Invalid extend by days value.",
+    4_000_011: "Invalid request identifier.",
     4_000_012: "Invalid request. The start date is earlier than the allowed start date.",
     4_000_017: "Invalid request. The pagination token is expired.",
     4_000_018: "Invalid request. The notification type or subtype is invalid.",
     4_000_019:
       "Invalid request. Supply either a transaction id or a notification type, but not both.",
     4_000_021: "Invalid request. The sort parameter is invalid.",
+    4_000_036: "Invalid request. The delivery status field is invalid.",
+    4_000_044: "Invalid request. The refund preference field is invalid.",
     4_000_048: "Invalid request. App transactions aren't supported by this endpoint.",
+    4_000_183: "Invalid request. The app account token field must be a valid UUID.",
+    4_000_185:
+      "Invalid request. Family Sharing transactions aren't supported by this endpoint.",
+    4_000_187:
+      "Invalid request. The transaction ID provided is not an original transaction ID.",
+    4_000_209:
+      "Invalid request. The consumption percentage field is not supported for auto-renewable "
+      + "subscription transactions.",
+    4_030_004: "Forbidden - subscription state ineligible for extension.",
+    4_030_005: "Forbidden - subscription has reached maximum extension count.",
     4_040_002: "Account not found. Please try again.",
     4_040_004: "App not found. Please try again.",
     4_040_005: "Original transaction id not found.",

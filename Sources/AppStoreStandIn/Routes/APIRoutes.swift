@@ -15,36 +15,35 @@ struct APIRoutes {
   /// The most items of a page (App Store Server API, all endpoints with pages).
   static let pageSize = 20
 
-  /// The answer; nil if there is no such endpoint.
-  ///
   /// - Throws: `APIError` for a request that Apple refuses.
   mutating func answer(
-    _ request: HTTPRequest, _ facts: inout AppFacts
-  ) throws(APIError) -> HTTPResponse? {
-    let path = request.path.split(separator: "/").map { QueryItems.decoded($0) }
-    guard path.first == "inApps", path.count >= 3 else { return nil }
+    _ request: HTTPRequest, _ operation: Operation, _ facts: inout AppFacts
+  ) throws(APIError) -> HTTPResponse {
     let query = QueryItems(request.query)
-    let last = path[path.count - 1]
-    switch (request.method, path[1...].dropLast().joined(separator: "/"), last) {
-    case ("POST", "v1/notifications", "history"):
-      guard request.headers.first("content-type")?.hasPrefix("application/json") == true
-      else { return HTTPResponse(status: 415) }
+    let id = operation.id
+    switch operation.kind {
+    case .notificationHistory:
+      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
       return try notificationHistory(request.body, query, &facts)
-    case ("POST", "v1/notifications", "test"): return try requestTest(&facts)
-    case ("GET", "v1/notifications/test", let token): return try testStatus(token, &facts)
-    case ("GET", "v1/subscriptions", let id):
-      return try statuses(try account(id, facts), query, facts)
-    case ("GET", "v1/history", let id):
+    case .requestTest: return try requestTest(&facts)
+    case .testStatus: return try testStatus(id, &facts)
+    case .statuses: return try statuses(try account(id, facts), query, facts)
+    case .historyV1:
       return try transactionHistory(try account(id, facts), query, facts, omitsConsumables: true)
-    case ("GET", "v2/history", let id):
-      return try transactionHistory(try account(id, facts), query, facts)
-    case ("GET", "v2/refund/lookup", let id): return try refunds(try account(id, facts), query)
-    case ("GET", "v1/transactions/appTransactions", let id):
-      return try appTransaction(try account(id, facts), facts)
-    case ("GET", "v1/transactions", let id): return try transaction(id, facts)
-    case ("GET", "v1/lookup", let id): return try lookUpOrder(id, facts)
-    default: return nil
+    case .history: return try transactionHistory(try account(id, facts), query, facts)
+    case .refunds: return try refunds(try account(id, facts), query)
+    case .appTransaction: return try appTransaction(try account(id, facts), facts)
+    case .transaction: return try transaction(id, facts)
+    case .order: return try lookUpOrder(id, facts)
+    case .finish: return try finish(id, facts)
+    case .consumption, .accountToken, .extend:
+      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
+      return try change(operation, request.body, &facts)
     }
+  }
+
+  private static func isJSON(_ request: HTTPRequest) -> Bool {
+    request.headers.first("content-type")?.hasPrefix("application/json") == true
   }
 
   /// - Throws: `APIError.invalidTransactionId` unless the id is a number;

@@ -24,6 +24,10 @@ struct Behaviour: Sendable {
   var neverReleased = false
   /// Milliseconds of the simulated clock.
   var tokenLifetime: Int64 = 3_600_000
+  /// Within which time Apple's limits are enforced.
+  var limits = RateLimits.Window.hour
+  /// Whether an extension is answered with success.
+  var extends = true
   var faults: [Fault] = []
 
   /// Takes over all members of a control document, or none.
@@ -65,6 +69,12 @@ struct Behaviour: Sendable {
     case "explains401": explains401 = try ControlError.flag(name, value)
     case "neverReleased": neverReleased = try ControlError.flag(name, value)
     case "tokenLifetime": tokenLifetime = try ControlError.whole(name, value)
+    case "limits":
+      guard let window = value.string.flatMap(RateLimits.Window.init(rawValue:)) else {
+        throw ControlError("limits must be one of \(RateLimits.Window.allCases.map(\.rawValue))")
+      }
+      limits = window
+    case "extends": extends = try ControlError.flag(name, value)
     case "faults":
       var faults: [Fault] = []
       for element in value.elements { faults.append(try Fault(element)) }

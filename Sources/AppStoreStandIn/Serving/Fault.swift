@@ -14,6 +14,9 @@ struct Fault: Sendable {
     /// Half of the head, or of the body, and then nothing more.
     case stalledHead = "stalled-head"
     case stalledBody = "stalled-body"
+    /// The head, or the body, byte by byte, each `wait` milliseconds later.
+    case slowHead = "slow-head"
+    case slowBody = "slow-body"
     /// Half of the body, and then the connection ends.
     case cutBody = "cut-body"
     /// Content-Length is ten bytes less than the body has.

@@ -27,13 +27,34 @@ extension Fault {
         + #""signedTransactions":{},"signedTransactionInfo":[],"revision":1,"status":"0"}"#
       return Self.body(Array(text.utf8), "application/json")
     case .empty: return HTTPResponse(status: 200)
-    case .unauthenticated, .delay, .stalledHead, .stalledBody, .cutBody, .wrongLength, .gzip:
+    case .unauthenticated, .delay, .stalledHead, .stalledBody, .slowHead, .slowBody, .cutBody,
+      .wrongLength, .gzip:
       return nil
     }
   }
 
-  /// The regular answer, damaged on its way.
-  func damaged(_ response: HTTPResponse) -> HTTPResponse {
+  /// The regular answer, damaged or slow on its way.
+  func damaged(_ response: HTTPResponse) -> TimedAnswer {
+    var answer = TimedAnswer(response: damagedBytes(response))
+    switch kind {
+    case .delay: answer.delay = wait
+    case .slowHead, .slowBody:
+      let (wire, head) = Self.wire(response)
+      answer.slow = kind == .slowHead ? 0..<head : head..<wire.count
+      answer.pause = wait
+    default: break
+    }
+    return answer
+  }
+
+  /// The bytes of an answer, and how many of them are its head.
+  private static func wire(_ response: HTTPResponse) -> (bytes: [UInt8], head: Int) {
+    var wire: [UInt8] = []
+    response.serialise(into: &wire, toHead: false, closing: false)
+    return (wire, wire.count - response.body.count)
+  }
+
+  private func damagedBytes(_ response: HTTPResponse) -> HTTPResponse {
     var response = response
     let body = response.body
     switch kind {
@@ -41,9 +62,7 @@ extension Fault {
       response.headers.append(("Content-Encoding", "gzip"))
       response.body = Gzip.stored(body)
     case .stalledHead, .stalledBody, .cutBody:
-      var wire: [UInt8] = []
-      response.serialise(into: &wire, toHead: false, closing: false)
-      let head = wire.count - body.count
+      let (wire, head) = Self.wire(response)
       response.wire = Array(wire.prefix(kind == .stalledHead ? head / 2 : head + body.count / 2))
       response.closes = kind == .cutBody
     case .wrongLength:

@@ -1,4 +1,3 @@
-import Glibc
 import HTTPServer
 import Platform
 import StrictJSON
@@ -28,15 +27,12 @@ final class StandInHandler: RequestHandler {
   ) -> HTTPResponse? {
     if request.path == "/control" { return control(request, sender) }
     let environment = environment
-    let (response, delay) = store.withLock { $0.answer(request, environment) }
+    let answer = store.withLock { $0.answer(request, environment) }
     let endpoint = RequestCounts.endpoint(request.method, request.path)
-    log("\(environment.rawValue) \(endpoint) \(response.status)")
-    guard delay > 0 else { return response }
-    let thread = try? Thread.start("delay") {
-      usleep(UInt32(clamping: delay * 1000))
-      sender.send(response)
-    }
-    return thread == nil ? response : nil
+    log("\(environment.rawValue) \(endpoint) \(answer.response.status)")
+    guard answer.isTimed else { return answer.response }
+    let thread = try? Thread.start("answer") { answer.send(through: sender) }
+    return thread == nil ? answer.response : nil
   }
 
   /// `GET /control` shows the state. `POST /control` changes the behaviour and may advance the

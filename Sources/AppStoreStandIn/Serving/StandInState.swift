@@ -14,6 +14,7 @@ struct StandInState: Sendable {
   /// Milliseconds between the wall clock and the simulated clock.
   private var offset: Int64
   private var counts: [String: RequestCounts] = [:]
+  private var limits: [Environment: RateLimits] = [:]
 
   /// - Parameter behind: milliseconds that the simulated clock begins behind the wall clock.
   init(
@@ -33,28 +34,29 @@ struct StandInState: Sendable {
 
   // MARK: Requests
 
-  /// The answer to a request, and how many milliseconds later it is to be sent.
-  mutating func answer(
-    _ request: HTTPRequest, _ environment: Environment
-  ) -> (response: HTTPResponse, delay: Int64) {
+  /// The answer to a request.
+  mutating func answer(_ request: HTTPRequest, _ environment: Environment) -> TimedAnswer {
     let wall = Clock.now()
     let now = wall + behaviour.clockSkew
     let endpoint = RequestCounts.endpoint(request.method, request.path)
     counts[environment.rawValue, default: RequestCounts()].add(endpoint, at: wall)
+    let operation = Operation(request.method, request.path)
+    let limitedUntil = operation.flatMap {
+      limits[environment, default: RateLimits(environment)].add($0.kind, at: wall, behaviour.limits)
+    }
     let fault = behaviour.takeFault(request.path, environment.rawValue)
     // A request whose answer is replaced has no effect.
     var response =
       fault?.kind == .unauthenticated
       ? unauthenticated
       : fault?.replacement(path: request.path, now: now)
-        ?? regularAnswer(request, environment, now)
+        ?? regularAnswer(request, operation, environment, now, limitedUntil)
     response.headers += [
       ("Server", "daiquiri/5"), ("Date", HTTPDate.text(now)),
       ("x-apple-request-uuid", Self.requestId()),
       ("x-apple-jingle-correlation-key", Self.requestId()),
     ]
-    guard let fault else { return (response, 0) }
-    return (fault.damaged(response), fault.kind == .delay ? fault.wait : 0)
+    return fault?.damaged(response) ?? TimedAnswer(response: response)
   }
 
   private static func requestId() -> String {
@@ -69,25 +71,35 @@ struct StandInState: Sendable {
       body: behaviour.explains401 ? Array("Unauthenticated".utf8) : [])
   }
 
+  /// - Parameter limitedUntil: when the next request may be sent, if this one is too many.
   private mutating func regularAnswer(
-    _ request: HTTPRequest, _ environment: Environment, _ now: Int64
+    _ request: HTTPRequest, _ operation: Operation?, _ environment: Environment, _ now: Int64,
+    _ limitedUntil: Int64?
   ) -> HTTPResponse {
     let token = BearerToken(key: key, bundleId: production.app.bundleId)
     let fields = request.headers.all("authorization")
     guard fields.count == 1, token.accepts(fields[0], at: now / 1000),
       !(behaviour.neverReleased && environment == .production)
     else { return unauthenticated }
+    if let limitedUntil {
+      var response = HTTPResponse.error(4_290_000)
+      // By the service's clock, as its Date is.
+      let time = limitedUntil + behaviour.clockSkew
+      response.headers.append(("Retry-After", String(time)))
+      return response
+    }
+    guard let operation else { return HTTPResponse(status: 404) }
     var routes = APIRoutes(
       authority: authority, behaviour: behaviour, moment: moment,
       hasNotificationURL: hasNotificationURL)
     do throws(APIError) {
       let response =
         switch environment {
-        case .production: try routes.answer(request, &production)
-        case .sandbox: try routes.answer(request, &sandbox)
+        case .production: try routes.answer(request, operation, &production)
+        case .sandbox: try routes.answer(request, operation, &sandbox)
         }
       behaviour = routes.behaviour
-      return response ?? HTTPResponse(status: 404)
+      return response
     } catch {
       return .error(error.rawValue)
     }
@@ -138,12 +150,12 @@ struct StandInState: Sendable {
   var report: JSONValue {
     .object([
       ("now", .integer(moment)),
-      ("production", report(production)),
-      ("sandbox", report(sandbox)),
+      ("production", report(production, .production)),
+      ("sandbox", report(sandbox, .sandbox)),
     ])
   }
 
-  private func report(_ facts: AppFacts) -> JSONValue {
+  private func report(_ facts: AppFacts, _ environment: Environment) -> JSONValue {
     let listed = facts.signed(from: 0, before: moment + 1)
     return .object([
       ("customers", .integer(Int64(facts.customers))),
@@ -151,6 +163,7 @@ struct StandInState: Sendable {
       ("failures", .integer(Int64(listed.count { facts.sent[$0].isFailure }))),
       ("pendingAttempts", .integer(Int64(facts.pending.count))),
       ("requests", counts[facts.app.environment]?.json ?? .object([])),
+      ("limits", limits[environment]?.json ?? .object([])),
     ])
   }
 }

@@ -68,6 +68,7 @@ final class HTTPConnection<Context> {
 
   /// Appends a response to the output, and sets the stage that follows it.
   func enqueue(_ response: HTTPResponse, closing: Bool) {
+    if response.isPart { return output.append(contentsOf: response.wire ?? []) }
     let closes = closing || closesAfterAnswer || response.closes
     response.serialise(into: &output, toHead: answersHead, closing: closes)
     stage = closes ? .finishing : .reading

@@ -10,6 +10,8 @@ public struct HTTPResponse: Sendable {
   /// Sent in place of all of the above, except that `closes` holds: for a server that plays faults
   /// of others.
   package var wire: [UInt8]?
+  /// Whether more of `wire` follows in further responses to the same request.
+  package var isPart = false
 
   public init(
     status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
