@@ -68,6 +68,30 @@ import Testing
     #expect(try Self.rows(played.store.installation) == played.expected)
   }
 
+  @Test func `evidence, journaled and held, is in exports, bundles and backups`() throws {
+    let played = try Played(customers: 5, days: 100, seed: 10)
+    let installation = played.store.installation
+    let list = try played.write(played.ids.joined(separator: "\n"))
+    for _ in 0..<2 { #expect(try played.fill(list).code == 0) }
+    let exported = try installation.run("export").output
+    #expect(exported.contains("\"held\":true"))
+    let other = try Installation(authority: installation.authority)
+    let file = other.folder.appending(path: "export")
+    try Data(exported.utf8).write(to: file)
+    #expect(try other.run("ingest", "--keep-chain", file.path).code == 0)
+    #expect(try PlayedStore.state(other).digest == PlayedStore.state(installation).digest)
+    #expect(try other.run("export").output == exported)
+    let id = try #require(played.ids.first)
+    let bundle = installation.folder.appending(path: "bundle").path
+    #expect(try installation.run("export", "--bundle", bundle, "--only", id).code == 0)
+    #expect(try installation.run("verify", "--bundle", bundle).code == 0)
+    let backup = installation.folder.appending(path: "backup").path
+    #expect(try installation.run("backup", backup).code == 0)
+    let restored = installation.folder.appending(path: "restored").path
+    #expect(try installation.run("restore", backup, "--data", restored).code == 0)
+    #expect(try installation.run("export", "--data", restored).output == exported)
+  }
+
   @Test func `an import that is killed goes on, and nothing is there twice`() throws {
     let played = try Played(customers: 30, days: 100, seed: 6)
     let list = try played.write(played.ids.joined(separator: "\n"))
