@@ -50,7 +50,7 @@ import Testing
   private func restored(_ backup: URL, of first: Installation) throws -> Installation {
     let other = try Installation(authority: first.authority)
     let finished = try other.run("restore", backup.path)
-    #expect(finished.code == 0 && finished.output.contains("subledger ingest"), "\(finished)")
+    #expect(finished.code == 0 && finished.output.contains("subledger recover"), "\(finished)")
     return other
   }
 

@@ -91,11 +91,16 @@ final class PlayedStore {
     }
   }
 
-  /// The most requests for the notification history in a second, and in all.
-  func requests() throws -> (busiest: Int64, all: Int64) {
-    let counts = try control("{}")["production"]?["requests"]?[
-      "POST /inApps/v1/notifications/history"]
-    return (counts?["busiestSecond"]?.integer ?? 0, counts?["requests"]?.integer ?? 0)
+  /// The requests past Apple's limits, and all for the notification history.
+  func requests() throws -> (refused: Int64, all: Int64) {
+    let production = try control("{}")["production"]
+    let counts = production?["requests"]?["POST /inApps/v1/notifications/history"]
+    let limits = production?["limits"]?.members ?? []
+    guard !limits.isEmpty || counts == nil else { throw TestFailure("no limits are reported") }
+    return (
+      limits.reduce(0) { $0 + ($1.value["refused"]?.integer ?? 1) },
+      counts?["requests"]?.integer ?? 0
+    )
   }
 
   /// The bodies of all notifications of Production that the store still has, read without the
