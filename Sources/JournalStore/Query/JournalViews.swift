@@ -5,7 +5,7 @@ extension SQLView {
     columns: [
       Column("seq", .integer, "The position in the journal, counted from 1 without gaps."),
       Column("notification_uuid", .text, "Apple's notificationUUID, in lower case."),
-      Column("source", .text, "The version of the notification: v2 or v1."),
+      Column("source", .text, "v2 or v1, the notification's version; else transaction or renewal."),
       Column("environment", .text, "Production or Sandbox."),
       Column("bundle_id", .text, "The bundle id of the app."),
       Column("notification_type", .text, "The type, as Apple wrote it."),

@@ -19,7 +19,7 @@ extension Schemas {
     [
       object("event"), ("seq", .integer("Its position in the journal.")),
       ("notification_uuid", .text("The UUID by which duplicates are recognized.")),
-      ("source", .text("v2 or v1.")),
+      ("source", .text("v2 or v1; transaction or renewal for evidence.")),
       ("notification_type", .text("The type, as Apple wrote it.")),
       ("subtype", .optional(.text(""))), ("words", .text("What happened, in plain words.")),
       ("transaction_id", .optional(.text("The transaction that it is about."))),
