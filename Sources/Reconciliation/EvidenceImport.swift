@@ -50,7 +50,7 @@ public final class EvidenceImport {
   /// Asks for all ids but those that are done, and hands over what Apple answers.
   ///
   /// - Parameters:
-  ///   - submit: journals lines of NDJSON; returns what became of each.
+  ///   - submit: journals any number of lines of NDJSON; returns what became of each.
   ///   - observer: called with the ids that are done.
   /// - Returns: the report, also if it ended early.
   /// - Throws: what `submit` throws. What was handed over before is journaled.
@@ -100,7 +100,7 @@ public final class EvidenceImport {
         done.append(answer.index)
       case .success(let customer?):
         report.found[customer.environment.rawValue, default: 0] += 1
-        if report.count(try journal(customer.lines(.import), submit)) { report.complete += 1 }
+        if report.count(try submit(customer.lines(.import))) { report.complete += 1 }
         done.append(answer.index)
         failures = 0
       case .failure(.client(let text)): report.failure = text
@@ -118,17 +118,6 @@ public final class EvidenceImport {
     } catch {
       report.failure = "\(error)"
     }
-  }
-
-  private func journal<SinkError: Error>(
-    _ lines: [[UInt8]], _ submit: ([[UInt8]]) throws(SinkError) -> [Disposition]
-  ) throws(SinkError) -> [Disposition] {
-    var dispositions: [Disposition] = []
-    for start in stride(from: 0, to: lines.count, by: BatchReceive.maximumLines) {
-      let end = min(lines.count, start + BatchReceive.maximumLines)
-      dispositions += try submit(Array(lines[start..<end]))
-    }
-    return dispositions
   }
 
   // MARK: Threads

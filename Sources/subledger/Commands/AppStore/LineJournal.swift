@@ -18,8 +18,19 @@ struct LineJournal {
       ControlClient(folder) == nil ? try StandaloneLedger.start(folder, configuration) : nil
   }
 
+  /// Journals any number of lines, in batches.
+  ///
   /// - Throws: `CommandError.unavailable` if nothing can be journaled.
   func submit(_ lines: [[UInt8]]) throws(CommandError) -> [Disposition] {
+    var dispositions: [Disposition] = []
+    for start in stride(from: 0, to: lines.count, by: BatchReceive.maximumLines) {
+      let end = min(lines.count, start + BatchReceive.maximumLines)
+      dispositions += try submit(batch: Array(lines[start..<end]))
+    }
+    return dispositions
+  }
+
+  private func submit(batch lines: [[UInt8]]) throws(CommandError) -> [Disposition] {
     let dispositions: [Disposition]
     if let ledger {
       dispositions = IngestCommand.receive(lines, true, receiver, ledger, configuration)

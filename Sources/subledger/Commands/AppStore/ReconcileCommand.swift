@@ -80,12 +80,7 @@ enum ReconcileCommand {
       return nil
     }
     let before = try row(stream, folder, configuration)
-    var dispositions: [Disposition] = []
-    let lines = answer.lines(.asked)
-    for start in stride(from: 0, to: lines.count, by: BatchReceive.maximumLines) {
-      let end = min(lines.count, start + BatchReceive.maximumLines)
-      dispositions += try journal.submit(Array(lines[start..<end]))
-    }
+    let dispositions = try journal.submit(answer.lines(.asked))
     let after = try row(stream, folder, configuration)
     return Reconciliation(stream, answer, before: before, after: after, dispositions)
   }
