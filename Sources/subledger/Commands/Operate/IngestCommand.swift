@@ -40,7 +40,8 @@ enum IngestCommand {
       guard chain == nil else {
         throw .usage("--keep-chain needs an empty folder on which no daemon runs")
       }
-      counts = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
+      let limit = BatchReceive.maximumLines
+      counts = try read(reader, limit, skipsBad, interruption) { lines throws(CommandError) in
         try send(lines, skipsBad, to: daemon)
       }
       isStopped = interruption.isRequested
@@ -51,7 +52,8 @@ enum IngestCommand {
         throw .usage("--keep-chain needs an empty folder; this one has \(ledger.seq) events")
       }
       let receiver = try StandaloneLedger.receiver(configuration)
-      counts = try read(reader, skipsBad, interruption) { lines throws(CommandError) in
+      let limit = Journal.batchLimit
+      counts = try read(reader, limit, skipsBad, interruption) { lines throws(CommandError) in
         receive(lines, skipsBad, receiver, ledger, configuration, chain)
       }
       isStopped = interruption.isRequested
@@ -73,16 +75,16 @@ enum IngestCommand {
 
   // MARK: Batches
 
-  /// Reads and submits batches until the end, a bad line, or ^C.
+  /// Reads and submits batches of at most `limit` lines until the end, a bad line, or ^C.
   private static func read(
-    _ reader: LineReader, _ skipsBad: Bool, _ interruption: Interruption,
+    _ reader: LineReader, _ limit: Int, _ skipsBad: Bool, _ interruption: Interruption,
     _ submit: ([[UInt8]]) throws(CommandError) -> [Disposition]
   ) throws(CommandError) -> Counts {
     var counts = Counts()
     var number = 0
     let progress = ProgressReporter("ingest")
     while !interruption.isRequested {
-      let lines = try batch(reader, &number)
+      let lines = try batch(reader, limit, &number)
       guard !lines.isEmpty else { break }
       let outcomes = try submit(lines.map(\.bytes))
       guard outcomes.count == lines.count else {
@@ -95,17 +97,23 @@ enum IngestCommand {
     return counts
   }
 
+  /// The bytes of lines after which a batch ends, so that its memory is bounded.
+  private static let batchBytes = 32 << 20
+
   /// The next lines with something in them, each with its number in the file.
   ///
   /// - Parameter number: of the line that was read last.
   private static func batch(
-    _ reader: LineReader, _ number: inout Int
+    _ reader: LineReader, _ limit: Int, _ number: inout Int
   ) throws(CommandError) -> [(number: Int, bytes: [UInt8])] {
     var lines: [(number: Int, bytes: [UInt8])] = []
+    var bytes = 0
     do throws(PlatformError) {
-      while lines.count < BatchReceive.maximumLines, let line = try reader.next() {
+      while lines.count < limit, bytes < batchBytes, let line = try reader.next() {
         number += 1
-        if !line.allSatisfy(isBlank) { lines.append((number, line)) }
+        guard !line.allSatisfy(isBlank) else { continue }
+        lines.append((number, line))
+        bytes += line.count
       }
     } catch {
       throw .unavailable("\(error)")
