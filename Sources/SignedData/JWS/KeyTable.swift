@@ -94,6 +94,8 @@ final class KeyTable {
     guard let almost = ScalarInverse.almost(of: bytes),
       let inverse = number(almost.number[...]), let power = BN_CTX_get(numbers),
       BN_set_bit(power, Int32(ScalarInverse.maximumDoublings - almost.doublings)) == 1,
+      // Above R only for a small s, which nobody signs with by chance.
+      almost.doublings >= 256 || BN_nnmod(power, power, order, numbers) == 1,
       BN_mod_mul_montgomery(inverse, inverse, power, orderForm, numbers) == 1,
       BN_mod_mul_montgomery(power, inverse, s, orderForm, numbers) == 1, BN_is_one(power) == 1
     else { return nil }
