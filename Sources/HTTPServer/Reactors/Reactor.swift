@@ -138,6 +138,9 @@ final class Reactor<Handler: RequestHandler> {
     case .response(let slot, let ticket, let response):
       guard let connection = connection(in: slot, answering: ticket) else { return }
       deliver(response, to: connection)
+    case .result(let slot, let ticket, let result):
+      guard let connection = connection(in: slot, answering: ticket) else { return }
+      deliver(handler.response(finishing: result), to: connection)
     }
   }
 

@@ -29,10 +29,13 @@ public protocol RequestHandler: AnyObject, SendableMetatype {
   func admit(_ head: RequestHead) -> Admission<Context>
 
   /// Called with the whole request and with what `admit` found. Returns the response, or returns
-  /// nil and promises to call `sender.send` exactly once, later, from any thread.
+  /// nil and promises to call `sender.send` or `.finish` once, later, from any thread.
   func respond(
     to request: HTTPRequest, _ context: Context, through sender: ResponseSender
   ) -> HTTPResponse?
+
+  /// Called with what was given to `sender.finish`. Returns the response to the request.
+  func response(finishing result: any Sendable) -> HTTPResponse
 
   /// Whether the request is so much work that other requests must not wait for it. It is then
   /// queued and processed in order, after all available input has been read; a request that would
@@ -67,6 +70,7 @@ extension RequestHandler {
   public func eventLoopIterationEnded() {}
   public func flush() {}
   public func overload() -> HTTPResponse { refuse(status: 503) }
+  public func response(finishing result: any Sendable) -> HTTPResponse { refuse(status: 503) }
 }
 
 /// Sends a response that comes later, through the reactor that owns the connection.
@@ -81,5 +85,11 @@ public struct ResponseSender: Sendable {
   /// May be called from any thread; blocks no longer than a short lock takes.
   public func send(_ response: HTTPResponse) {
     _ = queue.post(.response(slot: slot, ticket: ticket, response))
+  }
+
+  /// Lets the handler make the response, on its own thread, from `result`; instead of `send`. May
+  /// be called as `send` may.
+  public func finish(_ result: any Sendable) {
+    _ = queue.post(.result(slot: slot, ticket: ticket, result))
   }
 }
