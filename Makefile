@@ -165,7 +165,7 @@ sanitize: deps ## Runs all tests under the thread sanitizer, then under the addr
 	SWIFT=$(SWIFT) .ci/sanitize thread
 	SWIFT=$(SWIFT) .ci/sanitize address
 
-mutants: deps ## Breaks 99 lines, one at a time; the tests must fail for each
+mutants: deps ## Breaks 100 lines, one at a time; the tests must fail for each
 	SWIFT=$(SWIFT) .ci/mutants
 
 install: build ## Installs binary, manual pages and completions under PREFIX (/usr/local)
