@@ -106,10 +106,13 @@ extension ConfigurationKey {
       .readToken, "sha256", "text", "required",
       "The SHA-256 of the token as 64 hexadecimal digits. The token itself is stored nowhere."),
     ConfigurationKey(
-      .readToken, "bundleIds", "list of texts", "all apps", "The token reads only these apps."),
+      .readToken, "bundleIds", "list of texts", "all apps", "The token covers only these apps."),
     ConfigurationKey(
       .readToken, "environments", "list of texts", "Production, Sandbox",
-      "The token reads only these environments."),
+      "The token covers only these environments."),
+    ConfigurationKey(
+      .readToken, "may", "list of texts", "read",
+      "What the token may do: read (every GET), submit (POST /v1/transactions)."),
   ]
 
   /// The values that hold if the file says nothing else.

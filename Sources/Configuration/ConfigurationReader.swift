@@ -210,7 +210,7 @@ struct ConfigurationReader {
   }
 
   private func token(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.ReadToken {
-    try requireKnownKeys(entry, ["name", "sha256", "bundleIds", "environments"])
+    try requireKnownKeys(entry, ["name", "sha256", "bundleIds", "environments", "may"])
     guard let digest = Hexadecimal.decode(try required(entry, "sha256")), digest.count == 32 else {
       throw invalid(
         "sha256 is not a SHA-256", "printf %s \"$TOKEN\" | sha256sum prints its 64 digits")
@@ -218,7 +218,20 @@ struct ConfigurationReader {
     return Configuration.ReadToken(
       name: try required(entry, "name"), sha256: digest,
       bundleIds: try texts(entry, "bundleIds").map(Set.init),
-      environments: try environments(entry))
+      environments: try environments(entry),
+      permissions: try permissions(entry))
+  }
+
+  private func permissions(
+    _ token: JSONElement
+  ) throws(ConfigurationError) -> Set<Configuration.Permission> {
+    guard let names = try texts(token, "may") else { return [.read] }
+    let known = Configuration.Permission.allCases.map(\.rawValue)
+    guard !names.isEmpty, names.allSatisfy(known.contains) else {
+      throw invalid(
+        "may is empty or has an unknown word", "write some of \(known.joined(separator: ", "))")
+    }
+    return Set(names.compactMap(Configuration.Permission.init))
   }
 
   private func roots(

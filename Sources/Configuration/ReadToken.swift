@@ -1,31 +1,41 @@
 public import AppStore
 
 extension Configuration {
-  /// A bearer token, and what it can read. Without lists it can read everything.
+  /// What a bearer token may do.
+  public enum Permission: String, Sendable, CaseIterable {
+    /// Every GET.
+    case read
+    /// Hand over what Apple signed (`POST /v1/transactions`).
+    case submit
+  }
+
+  /// A bearer token, what it may do, and for what. Without lists it covers everything.
   public struct ReadToken: Sendable, Equatable {
     /// The name that logs and errors use.
     public var name: String
     /// SHA-256 of the token, 32 bytes. The token itself is not stored.
     public var sha256: [UInt8]
-    /// The apps it can read; nil for all.
+    /// The apps it covers; nil for all.
     public var bundleIds: Set<String>?
-    /// The environments it can read; nil for both.
+    /// The environments it covers; nil for both.
     public var environments: Set<Environment>?
+    public var permissions: Set<Permission>
 
     package init(
       name: String, sha256: [UInt8], bundleIds: Set<String>? = nil,
-      environments: Set<Environment>? = nil
+      environments: Set<Environment>? = nil, permissions: Set<Permission> = [.read]
     ) {
       self.name = name
       self.sha256 = sha256
       self.bundleIds = bundleIds
       self.environments = environments
+      self.permissions = permissions
     }
 
-    /// Whether the token can read everything, what belongs to no app included.
+    /// Whether the token covers everything, what belongs to no app included.
     public var coversEverything: Bool { covers(environment: nil, bundleId: nil) }
 
-    /// Whether the token can read rows of this app and environment.
+    /// Whether the token covers this app and environment.
     public func covers(environment: Environment?, bundleId: String?) -> Bool {
       let coversApp = bundleIds.map { ids in bundleId.map(ids.contains) ?? false } ?? true
       let coversEnvironment =

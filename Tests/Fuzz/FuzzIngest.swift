@@ -79,9 +79,9 @@ extension FuzzTarget {
     let lines = input.split(separator: 0x0A, omittingEmptySubsequences: false)
     let receiver = context.receiver()
     for line in lines.prefix(8) {
-      let received = try? BatchReceive.receive(
+      let parts = try? BatchReceive.receive(
         line: line, receiver, at: FuzzContext.moment, limit: 262_144, verifying: nil)
-      guard let received else { continue }
+      guard let received = parts?.first else { continue }
       guard line.last != 0x0D else { return "a line with another line end is accepted" }
       if content(received).source == "v2", let fault = genuineFault(received) { return fault }
       guard case .event(let event) = received.submission, event.preservesReceivedAt else {

@@ -65,13 +65,18 @@ public final class LedgerHandler: RequestHandler {
     guard route.methods.contains(head.method) else {
       return refused(Problem.methodNotAllowed(route.methods.joined(separator: ", ")))
     }
-    if route.name == .notifications {
+    if route.isIngest {
       guard JSONMediaType.isDeclared(in: head.headers) else { return refused(Problem.mediaType) }
       if service.isDraining { return refused(Problem.response(.unavailable("shutting_down"))) }
     }
     // A route that is open to anyone may show more to a token, and needs none.
-    let token = access.token(authorization: head.headers.all("Authorization"))
-    if case .token = route.access, token == nil { return refused(Problem.unauthorized()) }
+    var token = access.token(authorization: head.headers.all("Authorization"))
+    if case .token(let permission) = route.access {
+      guard let token else { return refused(Problem.unauthorized()) }
+      guard token.permissions.contains(permission) else { return refused(Problem.notAllowed) }
+    } else if token?.permissions.contains(.read) == false {
+      token = nil
+    }
     return .body(limit: bodyLimit(of: route), AdmittedRequest(match: match, token: token))
   }
 
@@ -81,7 +86,7 @@ public final class LedgerHandler: RequestHandler {
 
   private func bodyLimit(of route: Route) -> Int {
     switch route.name {
-    case .notifications: bodyLimit
+    case .notifications, .transactions: bodyLimit
     case .controlIngest: (bodyLimit + 1024) * BatchReceive.maximumLines
     default: Self.unusedBodyLimit
     }
@@ -99,6 +104,7 @@ public final class LedgerHandler: RequestHandler {
   ) -> HTTPResponse? {
     switch admitted.route.name {
     case .notifications: return receive(request, through: sender)
+    case .transactions: return submit(admitted, request, through: sender)
     case .overview, .quarantine, .comparison:
       return inspect(admitted, request, through: sender)
     case .entitlements, .entitlement, .history: return read(admitted, request, through: sender)
@@ -114,9 +120,7 @@ public final class LedgerHandler: RequestHandler {
   }
 
   /// A notification has three signatures to verify; a read looks up one row.
-  public func isQueued(_ admitted: AdmittedRequest) -> Bool {
-    admitted.route.name == .notifications
-  }
+  public func isQueued(_ admitted: AdmittedRequest) -> Bool { admitted.route.isIngest }
 
   public func eventLoopIterationEnded() { reader?.endSnapshot() }
 

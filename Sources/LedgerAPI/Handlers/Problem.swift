@@ -76,6 +76,28 @@ enum Problem {
   static let notFound = response(
     404, "not_found", "The resource does not exist, or the token may not read it.")
 
+  static let notAllowed = response(
+    403, "not_allowed", "The token may not do this: \"may\" in its configuration says what it may.")
+
+  /// The answer to a transaction that is refused.
+  static func response(toTransaction refusal: Refusal) -> HTTPResponse {
+    let status = status(of: refusal)
+    switch refusal {
+    case .untrusted("xcode_signature"):
+      return response(
+        status, refusal.code, "Xcode signed this transaction for a local test, Apple did not.")
+    case .untrusted:
+      return response(
+        status, refusal.code, "No configured trust root authenticates this transaction.")
+    case .notAdmitted:
+      return response(
+        status, refusal.code,
+        "The transaction is genuine, but of another app or environment than expected. It is not "
+          + "stored.")
+    case .malformed, .unavailable: return response(refusal)
+    }
+  }
+
   static let mediaType = response(
     415, "media_type", "Send application/json in UTF-8, uncompressed.")
 

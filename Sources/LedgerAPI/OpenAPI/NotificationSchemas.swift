@@ -11,6 +11,24 @@ extension Schemas {
     ("seq", .integer("The event's position in the journal.")),
   ])
 
+  static let submitted = Schema.object([
+    (
+      "outcome",
+      .oneOf(
+        ["accepted", "confirmed", "duplicate"],
+        "Accepted: it is a new event. Confirmed: Apple says what the journal says already, and it "
+          + "is held beside it. Duplicate: the same was handed over before.")
+    ),
+    ("entitlement", .named("Entitlement")),
+  ])
+
+  static let signedTransaction = Schema.open(
+    [
+      ("signedTransaction", .text("The JWS of a StoreKit 2 transaction, in compact form.")),
+      ("signedRenewalInfo", .text("The JWS of its renewal information.")),
+      ("environment", .oneOf(Parameter.environments, "What is expected; Production if left out.")),
+    ], required: ["signedTransaction"], "A transaction of StoreKit 2, as the app received it.")
+
   static let notificationV2 = Schema.open(
     [("signedPayload", .text("A JWS in compact form that contains its certificates."))],
     required: ["signedPayload"], "App Store Server Notifications, version 2.")

@@ -12,7 +12,8 @@ enum Schemas {
     ("QuarantineList", list(of: .named("Quarantined"))), ("Comparison", comparison),
     ("ComparisonGroup", comparisonGroup), ("Difference", difference), ("Version", version),
     ("Taken", journaled), ("State", state), ("Ready", ready), ("NotificationV2", notificationV2),
-    ("NotificationV1", notificationV1), ("Problem", problem),
+    ("NotificationV1", notificationV1), ("SignedTransaction", signedTransaction),
+    ("Submitted", submitted), ("Problem", problem),
   ]
 
   // Descriptions are empty where the name says everything.

@@ -1,9 +1,11 @@
+import Configuration
+
 /// One route: a row of the table from which routing, `Allow`, the check of parameters and the
 /// OpenAPI document are derived, so that they cannot contradict each other.
 final class Route: Sendable {
   /// Which code answers the route. The name of a public route is its operationId.
   enum Name: Sendable, Hashable {
-    case notifications
+    case notifications, transactions
     case entitlements, entitlement, history
     case overview, quarantine, comparison
     case healthz, readyz, metrics, version, openAPI
@@ -19,8 +21,8 @@ final class Route: Sendable {
   /// Who may use a route.
   enum Access: Sendable {
     case anyone
-    /// A client with a read token, because the route returns data.
-    case token
+    /// A client with a token that may do this, because the route returns data.
+    case token(Configuration.Permission)
     /// A process on this machine that can open the unix socket in the data folder.
     case local
   }
@@ -70,6 +72,9 @@ final class Route: Sendable {
     let parts = path.split(omittingEmptySubsequences: false) { $0 == "{" || $0 == "}" }
     template = parts.count == 3 ? (parts[0], parts[2]) : nil
   }
+
+  /// Whether it takes what Apple signed, which is proven and journaled.
+  var isIngest: Bool { name == .notifications || name == .transactions }
 
   /// The accepted methods: HEAD is accepted where GET is (RFC 9110 section 9.3.2).
   var methods: [String] { method == "GET" ? ["GET", "HEAD"] : [method] }

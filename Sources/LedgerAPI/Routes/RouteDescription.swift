@@ -69,7 +69,8 @@ package struct RefusalDescription: Sendable {
   private static let problems: [HTTPResponse] =
     [
       Problem.response(.malformed("")), Problem.badQuery, Problem.response(.untrusted("")),
-      Problem.unauthorized(),
+      Problem.unauthorized(), Problem.notAllowed,
+      Problem.response(toTransaction: .untrusted("xcode_signature")),
       Problem.notFound, Problem.methodNotAllowed("the methods of the Allow header"),
       Problem.mediaType, Problem.response(.notAdmitted("")), Problem.response(.unavailable("")),
     ] + [400, 408, 411, 413, 414, 417, 431, 503, 505].map(Problem.transport)

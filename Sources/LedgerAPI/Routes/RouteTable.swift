@@ -1,3 +1,4 @@
+import Configuration
 import LedgerQueries
 
 extension Route {
@@ -8,6 +9,8 @@ extension Route {
     status: 400, meaning: "The request is malformed.", content: .problem)
   private static let unauthorized = Reply(
     status: 401, meaning: "The read token is missing or unknown.", content: .problem)
+  private static let notAllowed = Reply(
+    status: 403, meaning: "The token may not do this.", content: .problem)
   private static let absent = Reply(
     status: 404, meaning: "The resource does not exist, or the token may not read it.",
     content: .problem)
@@ -39,12 +42,31 @@ extension Route {
           meaning: "The notification is genuine but not admitted; it is stored in quarantine "
             + "unless that is full of other apps' notifications.",
           content: .problem), unavailable,
-      ])
+      ]),
+    Route(
+      .transactions, "POST", "/v1/transactions", .token(.submit),
+      "Accepts a transaction that StoreKit 2 gave to the app, and returns its entitlement.",
+      body: .named("SignedTransaction"),
+      [
+        answer("What Apple signed is in the journal, or held, and synced to disk.", "Submitted"),
+        Reply(
+          status: 400, meaning: "The request is malformed and will never be valid.",
+          content: .problem),
+        Reply(
+          status: 401,
+          meaning: "The token is missing or unknown, or Apple did not sign the transaction.",
+          content: .problem), notAllowed,
+        Reply(
+          status: 422,
+          meaning: "The transaction is genuine, but of another app or environment than expected; "
+            + "it is not stored.",
+          content: .problem), unavailable,
+      ]),
   ]
 
   private static let reads = [
     Route(
-      .entitlements, "GET", "/v1/entitlements", .token, "Lists entitlements, page by page.",
+      .entitlements, "GET", "/v1/entitlements", .token(.read), "Lists entitlements, page by page.",
       [
         Parameter(
           "app_account_token", .text, "Only entitlements with this appAccountToken, a UUID."),
@@ -53,25 +75,32 @@ extension Route {
         Parameter("status", .status, "Only entitlements that have this status now."),
         .onlyEnvironment, .onlyBundleId, .limit(500, default: 50), .after,
       ],
-      [answer("One page of entitlements.", "EntitlementList"), refused, unauthorized, unavailable]),
+      [
+        answer("One page of entitlements.", "EntitlementList"), refused, unauthorized, notAllowed,
+        unavailable,
+      ]),
     Route(
-      .entitlement, "GET", "/v1/entitlements/{otid}", .token,
+      .entitlement, "GET", "/v1/entitlements/{otid}", .token(.read),
       "Returns what one customer may use, now or at an earlier time.",
       [.id, .environment, .bundleId, .asOf, .knownAt],
-      [answer("The entitlement.", "Entitlement"), refused, unauthorized, absent, unavailable]),
+      [
+        answer("The entitlement.", "Entitlement"), refused, unauthorized, notAllowed, absent,
+        unavailable,
+      ]),
     Route(
-      .history, "GET", "/v1/entitlements/{otid}/history", .token,
+      .history, "GET", "/v1/entitlements/{otid}/history", .token(.read),
       "Lists every event of one customer, with what it changed.",
       [
         .id, .environment, .bundleId, .asOf, .knownAt,
         Parameter("raw", .boolean, "Whether to add the decoded payload of each notification."),
       ],
       [
-        answer("The timeline, oldest event first.", "History"), refused, unauthorized, absent,
+        answer("The timeline, oldest event first.", "History"), refused, unauthorized, notAllowed,
+        absent,
         unavailable,
       ]),
     Route(
-      .overview, "GET", "/v1/overview", .token,
+      .overview, "GET", "/v1/overview", .token(.read),
       "Returns counts of recent notifications, of rows by status and of quarantine.",
       [
         Parameter(
@@ -79,29 +108,33 @@ extension Route {
           "The number of hours to cover, the current hour included."),
         .onlyEnvironment, .onlyBundleId,
       ],
-      [answer("The counts so far.", "Overview"), refused, unauthorized, unavailable]),
+      [answer("The counts so far.", "Overview"), refused, unauthorized, notAllowed, unavailable]),
     Route(
-      .quarantine, "GET", "/v1/quarantine", .token,
+      .quarantine, "GET", "/v1/quarantine", .token(.read),
       "Lists genuine notifications that were not admitted, newest first.",
       [.limit(500, default: 50), .after],
       [
         answer("One page of quarantined notifications.", "QuarantineList"), refused, unauthorized,
+        notAllowed,
         unavailable,
       ]),
     Route(
-      .comparison, "GET", "/v1/rebuild", .token, "Returns the result of the last `rebuild --diff`.",
+      .comparison, "GET", "/v1/rebuild", .token(.read),
+      "Returns the result of the last `rebuild --diff`.",
       [],
       [
         answer("Counts and samples of the differences.", "Comparison"), refused, unauthorized,
+        notAllowed,
         Reply(status: 404, meaning: "There is no comparison.", content: .problem), unavailable,
       ]),
     Route(
-      .metrics, "GET", "/metrics", .token, "Returns counters and gauges in Prometheus text format.",
+      .metrics, "GET", "/metrics", .token(.read),
+      "Returns counters and gauges in Prometheus text format.",
       [],
       [
         Reply(
           status: 200, meaning: "The metrics.", content: .text("text/plain")),
-        unauthorized,
+        unauthorized, notAllowed,
       ]),
   ]
 

@@ -6,7 +6,7 @@ import Synchronization
 /// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
 /// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
 /// have the member `arrival`, with or without the time: how the notification arrived. A line may
-/// also be evidence (`EvidenceLine`).
+/// also be evidence (`EvidenceLine`, `SubmittedTransaction`).
 ///
 /// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
 /// lines.
@@ -79,10 +79,11 @@ public enum BatchReceive {
     let run = EventRun()
     for (index, line) in lines.enumerated() {
       do throws(Refusal) {
-        let received = try receive(
-          line: line, receiver, at: now, limit: limit, verifying: chain)
-        submissions.append((index, skipsRefused ? received : received.joining(run)))
-        if received.refusal != nil && !skipsRefused { break }
+        let parts = try receive(line: line, receiver, at: now, limit: limit, verifying: chain)
+        for received in parts {
+          submissions.append((index, skipsRefused ? received : received.joining(run)))
+        }
+        if !skipsRefused, parts.contains(where: { $0.refusal != nil }) { break }
       } catch {
         dispositions[index] = .refused(error)
         if !skipsRefused { break }
@@ -116,7 +117,7 @@ public enum BatchReceive {
       })
   }
 
-  /// Proves one line, without its line end.
+  /// Proves one line, without its line end: one event, or those of a `SubmittedTransaction`.
   ///
   /// - Throws: as `Receiver.receive`, and `Refusal.malformed` for a line that is too long, ends in
   ///   CR, has a receive time that cannot be preserved or an unknown arrival, or does not continue
@@ -124,7 +125,7 @@ public enum BatchReceive {
   package static func receive(
     line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int,
     verifying chain: ImportChainVerifier?
-  ) throws(Refusal) -> Receiver.Received {
+  ) throws(Refusal) -> [Receiver.Received] {
     guard line.last != 0x0D else { throw .malformed("line_end") }
     guard line.count <= limit + 256 else { throw .malformed("too_long") }
     let bytes = Array(line)
@@ -134,24 +135,27 @@ public enum BatchReceive {
       throw .malformed("json")
     }
     if let line = EvidenceLine(root) {
-      return try receive(line, root, receiver, at: now, verifying: chain)
+      return [try receive(line, root, receiver, at: now, verifying: chain)]
+    }
+    if chain == nil, root[SubmittedTransaction.transactionMember] != nil {
+      return try receiver.receive(submitted: root, at: now).evidence
     }
     let isWrapped = root["received_at_ms"] != nil || root["arrival"] != nil
     guard let exported = root["body"], isWrapped else {
       guard chain == nil else { throw .malformed("chain") }
       guard let body else { throw .malformed("json") }
-      return try receiver.receive(body, at: now)
+      return [try receiver.receive(body, at: now)]
     }
     let arrival = try arrival(root)
     guard root["received_at_ms"] != nil else {
       guard chain == nil else { throw .malformed("chain") }
-      return try receiver.receive(body: exported.text, at: now).arriving(arrival)
+      return [try receiver.receive(body: exported.text, at: now).arriving(arrival)]
     }
     let received = try receiver.receive(
       body: exported.text, at: try receiveTime(root, now), preservesReceivedAt: true
     ).arriving(arrival)
     if let chain, !chain.accepts(root, received) { throw .malformed("chain") }
-    return received
+    return [received]
   }
 
   /// Receives evidence. What an export says was journaled is journaled again; all other evidence is
@@ -201,8 +205,9 @@ public enum BatchReceive {
   }
 }
 
-/// Collects the dispositions of a batch's lines from the writer's thread.
-private final class DispositionCollector: Sendable {
+/// Collects the dispositions of a batch's lines from the writer's thread. A line may have several
+/// parts.
+final class DispositionCollector: Sendable {
   private let state: Mutex<(dispositions: [Disposition], waiting: Int)>
   private let completion: @Sendable ([Disposition]) -> Void
 
@@ -216,7 +221,10 @@ private final class DispositionCollector: Sendable {
 
   func set(_ index: Int, _ disposition: Disposition) {
     let all = state.withLock { state -> [Disposition]? in
-      state.dispositions[index] = disposition
+      let former = state.dispositions[index]
+      state.dispositions[index] =
+        former == .skipped
+        ? disposition : SubmittedTransaction.combined([former, disposition])
       state.waiting -= 1
       return state.waiting == 0 ? state.dispositions : nil
     }

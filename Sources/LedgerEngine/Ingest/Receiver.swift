@@ -120,15 +120,25 @@ public final class Receiver {
     evidence jws: ArraySlice<UInt8>, _ source: EventSource, from origin: EvidenceOrigin,
     at now: Int64, preservesReceivedAt: Bool = false
   ) throws(Refusal) -> Received {
+    try receive(
+      evidence: jws, source, of: origin.bundleId, in: origin.environment, at: now,
+      preservesReceivedAt: preservesReceivedAt)
+  }
+
+  /// Receives evidence of an app; where `bundleId` is nil, of the app that the evidence names.
+  func receive(
+    evidence jws: ArraySlice<UInt8>, _ source: EventSource, of bundleId: String?,
+    in environment: Environment, at now: Int64, preservesReceivedAt: Bool = false
+  ) throws(Refusal) -> Received {
     let proven = try proof.prove(jws, at: now)
     let notification = try proof.notification(in: proven, of: source, at: now)
-    guard let app = apps[origin.bundleId], app.environments.contains(origin.environment),
-      (notification.decoded.bundleId ?? origin.bundleId).utf8.elementsEqual(origin.bundleId.utf8)
+    let named = notification.decoded.bundleId
+    guard let bundleId = bundleId ?? named, let app = apps[bundleId],
+      (named ?? bundleId).utf8.elementsEqual(bundleId.utf8)
     else { throw .notAdmitted("wrong_app") }
-    guard notification.decoded.environment == origin.environment else {
-      throw .notAdmitted("wrong_environment")
-    }
-    return accept(notification, of: origin.bundleId, at: now, preservesReceivedAt)
+    guard notification.decoded.environment == environment, app.environments.contains(environment)
+    else { throw .notAdmitted("wrong_environment") }
+    return accept(notification, of: bundleId, at: now, preservesReceivedAt)
   }
 
   /// Checks that the notification is for one of our apps, as configured, and returns its bundle id.

@@ -50,7 +50,9 @@ enum ConfigurationTopic {
     .paragraph(
       "Choose a token, keep it in your backend, and configure the SHA-256 that this prints:"),
     .code("printf %s \"$TOKEN\" | sha256sum"),
-    .paragraph("A token without bundleIds and environments reads everything."),
+    .paragraph(
+      "A token without bundleIds and environments covers everything. Without \"may\" it may read; "
+        + "the one of a backend that hands over transactions has \"may\": [\"read\", \"submit\"]."),
     .heading("Shared secrets of version 1"),
     .paragraph(
       "An app without v1SharedSecretFile does not admit version 1 notifications. The file of "

@@ -11,13 +11,19 @@ enum HTTPTopic {
         + "a reverse proxy. /openapi.json of a running daemon describes the same routes for "
         + "generators of clients."),
     .paragraph(
-      "Routes marked \"token\" need a read token of the configuration. The other routes are open "
-        + "and reveal no data about customers."),
+      "Routes marked \"token\" need a token of the configuration that may read; POST "
+        + "/v1/transactions needs one that may submit. The other routes are open and reveal no "
+        + "data about customers."),
     .code("curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/overview"),
     .paragraph(
       "POST /v1/notifications answers 200 only after the event is in the journal, synced to the "
         + "disk: {\"outcome\":\"accepted\",\"seq\":7}. The outcome is duplicate if the journal "
         + "already has an event with the uuid."),
+    .paragraph(
+      "POST /v1/transactions takes what StoreKit 2 gave to the app: {\"signedTransaction\":\"…\", "
+        + "\"signedRenewalInfo\":\"…\", \"environment\":\"Sandbox\"}, the last two optional, and "
+        + "Production where no environment is given. It answers with the customer's entitlement: "
+        + "{\"outcome\":\"accepted\",\"entitlement\":{…}}."),
     .paragraph(
       "Times in parameters are RFC 3339 (2026-01-31T10:00:00Z) or milliseconds since 1970 UTC. "
         + "Times in answers are milliseconds since 1970 UTC. A parameter that is unknown, given "

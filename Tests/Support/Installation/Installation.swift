@@ -98,6 +98,11 @@ package final class Installation {
     try authority.sign(notification: notification)
   }
 
+  /// The JWS of a payload, as a transaction is in Apple's answers.
+  package func signedText(_ payload: JSONValue) throws -> JSONValue {
+    .string(String(decoding: try authority.sign(payload: payload.bytes), as: UTF8.self))
+  }
+
   /// An NDJSON file of these lines.
   package func file(_ name: String, _ lines: [[UInt8]]) throws -> String {
     let path = folder.appending(path: name)

@@ -17,33 +17,58 @@ package enum Sample {
     _ number: Int, otid: String = "7000", type: String = "DID_RENEW",
     bundleId: String = "com.example.app", environment: String = "Production"
   ) -> JSONValue {
-    let signed = start + Int64(number) * 60_000
-    let shared: [(String, JSONValue)] = [
-      ("originalTransactionId", .string(otid)), ("environment", .string(environment)),
-      ("productId", .string("pro.monthly")), ("signedDate", .integer(signed)),
-    ]
-    let transaction: [(String, JSONValue)] =
-      shared + [
-        ("transactionId", .string("\(otid)\(number)")), ("bundleId", .string(bundleId)),
-        ("purchaseDate", .integer(signed)), ("expiresDate", .integer(signed + 30 * day)),
-        ("type", .string("Auto-Renewable Subscription")),
-        ("inAppOwnershipType", .string("PURCHASED")), ("quantity", .integer(1)),
-        ("subscriptionGroupIdentifier", .string("21400001")),
-      ]
-    let renewal: [(String, JSONValue)] =
-      shared + [
-        ("autoRenewStatus", .integer(1)), ("autoRenewProductId", .string("pro.monthly")),
-        ("renewalDate", .integer(signed + 30 * day)),
-      ]
     var data: [(String, JSONValue)] = [
       ("bundleId", .string(bundleId)), ("environment", .string(environment)),
-      ("status", .integer(1)), ("transaction", .object(transaction)),
-      ("renewalInfo", .object(renewal)),
+      ("status", .integer(1)),
+      (
+        "transaction",
+        transaction(number, otid: otid, bundleId: bundleId, environment: environment)
+      ),
+      ("renewalInfo", renewal(number, otid: otid, environment: environment)),
     ]
     if environment == "Production" { data.append(("appAppleId", .integer(123_456_789))) }
     return .object([
       ("notificationType", .string(type)), ("notificationUUID", .string(uuid(number))),
-      ("version", .string("2.0")), ("signedDate", .integer(signed)), ("data", .object(data)),
+      ("version", .string("2.0")), ("signedDate", .integer(signed(number))),
+      ("data", .object(data)),
     ])
+  }
+
+  /// The transaction in the notification of this number.
+  package static func transaction(
+    _ number: Int, otid: String = "7000", bundleId: String = "com.example.app",
+    environment: String = "Production"
+  ) -> JSONValue {
+    .object(
+      shared(number, otid, environment) + [
+        ("transactionId", .string("\(otid)\(number)")), ("bundleId", .string(bundleId)),
+        ("purchaseDate", .integer(signed(number))),
+        ("expiresDate", .integer(signed(number) + 30 * day)),
+        ("type", .string("Auto-Renewable Subscription")),
+        ("inAppOwnershipType", .string("PURCHASED")), ("quantity", .integer(1)),
+        ("subscriptionGroupIdentifier", .string("21400001")),
+      ])
+  }
+
+  /// The renewal information in the notification of this number.
+  package static func renewal(
+    _ number: Int, otid: String = "7000", environment: String = "Production"
+  ) -> JSONValue {
+    .object(
+      shared(number, otid, environment) + [
+        ("autoRenewStatus", .integer(1)), ("autoRenewProductId", .string("pro.monthly")),
+        ("renewalDate", .integer(signed(number) + 30 * day)),
+      ])
+  }
+
+  private static func signed(_ number: Int) -> Int64 { start + Int64(number) * 60_000 }
+
+  private static func shared(
+    _ number: Int, _ otid: String, _ environment: String
+  ) -> [(String, JSONValue)] {
+    [
+      ("originalTransactionId", .string(otid)), ("environment", .string(environment)),
+      ("productId", .string("pro.monthly")), ("signedDate", .integer(signed(number))),
+    ]
   }
 }

@@ -1,0 +1,118 @@
+public import AppStore
+import Encoding
+import JournalStore
+public import StrictJSON
+
+/// What an app hands over through the user's backend: a transaction that Apple signed for StoreKit
+/// 2, and perhaps its renewal information.
+///
+///     {"signedTransaction":"…","signedRenewalInfo":"…","environment":"Sandbox"}
+///
+/// `environment` is what the backend expects, Production if it is left out: anybody can make
+/// genuine sandbox purchases.
+public struct SubmittedTransaction: Sendable {
+  /// The customer that it is about.
+  public let stream: StreamKey
+  /// The transaction, then the renewal information.
+  public let evidence: [Receiver.Received]
+
+  static let transactionMember = "signedTransaction"
+  fileprivate static let members = [transactionMember, "signedRenewalInfo", "environment"]
+
+  /// What became of the whole: it failed if any part did, and is news if any part is.
+  public static func combined(_ dispositions: [Disposition]) -> Disposition {
+    let ranked = dispositions.min { rank($0) < rank($1) }
+    return ranked ?? .skipped
+  }
+
+  private static func rank(_ disposition: Disposition) -> Int {
+    switch disposition {
+    case .unavailable: 0
+    case .refused, .quarantined, .quarantineFull, .receiveTimeBehind, .conflict, .skipped: 1
+    case .accepted: 2
+    case .confirmed: 3
+    case .duplicate, .alreadyConfirmed: 4
+    }
+  }
+
+  /// The parts, for the writer.
+  ///
+  /// - Parameters:
+  ///   - onDisposition: called for each part, on the writer's thread.
+  ///   - completion: called once, on the writer's thread, with what became of the whole.
+  public func submissions(
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void,
+    completion: @escaping @Sendable (Disposition) -> Void
+  ) -> [Ledger.Submitted] {
+    let collector = DispositionCollector([.skipped], waiting: evidence.count) { whole in
+      completion(whole.first ?? .skipped)
+    }
+    return evidence.map { received in
+      (
+        received,
+        { disposition in
+          onDisposition(received, disposition)
+          collector.set(0, disposition)
+        }
+      )
+    }
+  }
+}
+
+extension Receiver {
+  /// Receives what an app handed over.
+  ///
+  /// A transaction names its app. Renewal information names none, so it must be about the same
+  /// customer, whose transaction is proven.
+  ///
+  /// - Parameter now: our clock, milliseconds since 1970; becomes the receive time.
+  /// - Throws: `Refusal.malformed` for another form, `.untrusted` for what Apple did not sign and
+  ///   for what Xcode signed, `.notAdmitted` for another app or environment. None goes to
+  ///   quarantine.
+  public func receive(
+    submitted root: JSONElement, at now: Int64
+  ) throws(Refusal) -> SubmittedTransaction {
+    let unknown = root.members.contains { !SubmittedTransaction.members.contains($0.0) }
+    guard root.kind == .object, !unknown,
+      let text = root[SubmittedTransaction.transactionMember]?.string
+    else { throw .malformed("envelope") }
+    let expected = root["environment"].map { $0.string.map(Environment.init(rawValue:)) }
+    guard let environment = expected ?? .production, Environment.all.contains(environment) else {
+      throw .malformed("environment")
+    }
+    let transaction = try receive(transaction: ArraySlice(text.utf8), environment, at: now)
+    guard let stream = transaction.stream else { throw .notAdmitted("nested_payload") }
+    var evidence = [transaction]
+    if let member = root["signedRenewalInfo"], member.kind != .null {
+      guard let text = member.string else { throw .malformed("envelope") }
+      let renewal = try receive(
+        evidence: ArraySlice(text.utf8), .renewal,
+        from: EvidenceOrigin(bundleId: stream.bundleId, environment: environment), at: now)
+      guard renewal.stream == stream else { throw .notAdmitted("no_transaction") }
+      evidence.append(renewal)
+    }
+    return SubmittedTransaction(
+      stream: stream, evidence: evidence.map { $0.arriving(.submitted) })
+  }
+
+  private func receive(
+    transaction jws: ArraySlice<UInt8>, _ environment: Environment, at now: Int64
+  ) throws(Refusal) -> Received {
+    do throws(Refusal) {
+      return try receive(evidence: jws, .transaction, of: nil, in: environment, at: now)
+    } catch {
+      if case .notAdmitted = error { throw error }
+      // Xcode signs purchases of local tests with a certificate of its own.
+      throw Self.isOfXcode(jws) ? .untrusted("xcode_signature") : error
+    }
+  }
+
+  /// Whether a JWS that is not proven claims to come from Xcode's local tests.
+  private static func isOfXcode(_ jws: ArraySlice<UInt8>) -> Bool {
+    let parts = jws.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
+      let root = try? JSONDocument(parsing: payload, within: .unproven).root
+    else { return false }
+    return ["Xcode", "LocalTesting"].contains(root["environment"]?.string)
+  }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// `POST /v1/transactions`: what an app hands over through its backend.
+@Suite struct TransactionTests {
+  private static let submitter = "e2e-token-that-submits-4711"
+  private static let otherSubmitter = "e2e-token-of-another-app-4712"
+
+  private struct Served {
+    let installation: Installation
+    let daemon: RunningDaemon
+
+    init() throws {
+      installation = try Installation()
+      let submit = ("may", JSONValue.array([.string("submit")]))
+      try installation.configure(with: [
+        (
+          "readTokens",
+          .array([
+            Installation.token("backend", Installation.token, []),
+            Installation.token("app", TransactionTests.submitter, [submit]),
+            Installation.token(
+              "other", TransactionTests.otherSubmitter,
+              [submit, ("bundleIds", .array([.string("com.example.other")]))]),
+          ])
+        )
+      ])
+      daemon = try installation.start()
+    }
+
+    func body(
+      _ transaction: JSONValue, _ renewal: JSONValue? = nil, _ more: [(String, JSONValue)] = []
+    ) throws -> [UInt8] {
+      var members = [("signedTransaction", try installation.signedText(transaction))] + more
+      if let renewal {
+        members.append(("signedRenewalInfo", try installation.signedText(renewal)))
+      }
+      return JSONValue.object(members).bytes
+    }
+
+    func submit(
+      _ body: [UInt8], token: String? = TransactionTests.submitter
+    ) throws -> Client.Answer {
+      let authorization = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
+      let head =
+        "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        + authorization + "Content-Length: \(body.count)\r\n\r\n"
+      return try #require(daemon.client().send(head, body))
+    }
+
+    func row(_ id: String = "7000") throws -> JSONElement {
+      try #require(daemon.client().get("/v1/entitlements/\(id)")?.json)
+    }
+  }
+
+  /// The members of a row that do not depend on when it was asked for.
+  private static func lasting(_ row: JSONElement?) -> [String: String] {
+    let members = row?.members.filter {
+      !["as_of", "confirmed_at", "event_count", "last_event"].contains($0.name)
+    }
+    return Dictionary(
+      uniqueKeysWithValues: (members ?? []).map {
+        ($0.name, String(decoding: $0.value.text, as: UTF8.self))
+      })
+  }
+
+  @Test func `a transaction from the app is journaled once and answered with its row`() throws {
+    let served = try Served()
+    let body = try served.body(Sample.transaction(1), Sample.renewal(1))
+    let first = try served.submit(body)
+    #expect(first.status == 200 && first.json?["outcome"]?.string == "accepted", "\(first.text)")
+    let row = first.json?["entitlement"]
+    #expect(row?["status"]?.string == "expired" || row?["status"]?.string == "active")
+    #expect(row?["product_id"]?.string == "pro.monthly")
+    #expect(row?["auto_renew"]?.boolean == true)
+    #expect(Self.lasting(row) == Self.lasting(try served.row()))
+    #expect(try served.submit(body).json?["outcome"]?.string == "duplicate")
+    let later = Sample.transaction(1).setting("signedDate", .integer(Sample.start + Sample.day))
+    let confirmed = try served.submit(try served.body(later))
+    #expect(confirmed.json?["outcome"]?.string == "confirmed", "\(confirmed.text)")
+    #expect(
+      confirmed.json?["entitlement"]?["confirmed_at"]?.integer == Sample.start + Sample.day)
+    #expect(try served.installation.events().count == 2)
+    let history = try #require(
+      served.daemon.client().get("/v1/entitlements/7000/history")?.json)
+    #expect(history["items"]?.elements.map { $0["arrival"]?.string } == ["submitted", "submitted"])
+    #expect(try served.daemon.stop().code == 0)
+    #expect(try served.installation.verify().code == 0)
+  }
+
+  @Test func `before, with and after its notification a transaction gives the same row`() throws {
+    var rows: [[String: String]] = []
+    for order in [[0, 1], [1, 0], [1]] {
+      let served = try Served()
+      for step in order {
+        if step == 0 {
+          let body = try served.body(Sample.transaction(1), Sample.renewal(1))
+          #expect(try served.submit(body).status == 200)
+        } else {
+          let notification = try served.installation.sign(Sample.notification(1))
+          #expect(served.daemon.client().post(notification)?.status == 200)
+        }
+      }
+      rows.append(Self.lasting(try served.row()))
+      let history = try #require(
+        served.daemon.client().get("/v1/entitlements/7000/history")?.json)
+      let purchases = history["items"]?.elements.filter { $0["late"]?.boolean == true } ?? []
+      #expect(purchases.isEmpty, "nothing is late")
+    }
+    #expect(rows[0] == rows[1] && rows[1] == rows[2])
+  }
+
+  @Test func `what is refused is not kept`() throws {
+    let served = try Served()
+    let other = try Installation()
+    let good = try served.body(Sample.transaction(1))
+    func expect(
+      _ body: [UInt8], _ status: Int, _ code: String, token: String? = Self.submitter,
+      sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+      let answer = try served.submit(body, token: token)
+      #expect(answer.status == status, "\(answer.text)", sourceLocation: sourceLocation)
+      #expect(answer.json?["code"]?.string == code, sourceLocation: sourceLocation)
+    }
+    try expect(good, 401, "token", token: nil)
+    try expect(good, 401, "token", token: "unknown")
+    try expect(good, 403, "not_allowed", token: Installation.token)
+    try expect(good, 403, "not_allowed", token: Self.otherSubmitter)
+    try expect(Array("{}".utf8), 400, "envelope")
+    try expect(Array("[1]".utf8), 400, "envelope")
+    try expect(Array("{".utf8), 400, "json")
+    try expect(Array(#"{"signedTransaction":"a.b.c"}"#.utf8), 400, "jws_base64url")
+    let moreMembers = [("environmnet", JSONValue.string("Sandbox"))]
+    try expect(try served.body(Sample.transaction(1), nil, moreMembers), 400, "envelope")
+    let xcode = [("environment", JSONValue.string("Xcode"))]
+    try expect(try served.body(Sample.transaction(1), nil, xcode), 400, "environment")
+    let sandbox = Sample.transaction(1, environment: "Sandbox")
+    try expect(try served.body(sandbox), 422, "wrong_environment")
+    let alien = Sample.transaction(1, bundleId: "com.example.alien")
+    try expect(try served.body(alien), 422, "wrong_app")
+    let strange = try served.body(Sample.transaction(1), Sample.renewal(1, otid: "7001"))
+    try expect(strange, 422, "no_transaction")
+    let forged = try other.signedText(Sample.transaction(1))
+    #expect(
+      try served.submit(JSONValue.object([("signedTransaction", forged)]).bytes).status == 401)
+    let local = try other.signedText(Sample.transaction(1, environment: "Xcode"))
+    try expect(
+      JSONValue.object([("signedTransaction", local)]).bytes, 401, "xcode_signature")
+    #expect(try served.installation.events().isEmpty)
+    let quarantine = try #require(served.daemon.client().get("/v1/quarantine")?.json)
+    #expect(quarantine["items"]?.elements.isEmpty == true)
+    // The environment that is expected is taken.
+    let expected = [("environment", JSONValue.string("Sandbox"))]
+    #expect(try served.submit(try served.body(sandbox, nil, expected)).status == 200)
+  }
+
+  @Test func `a token that may only submit reads nothing`() throws {
+    let served = try Served()
+    #expect(try served.submit(try served.body(Sample.transaction(1))).status == 200)
+    for path in ["/v1/entitlements/7000", "/v1/entitlements", "/v1/overview", "/metrics"] {
+      let answer = try #require(served.daemon.client().get(path, token: Self.submitter))
+      #expect(answer.status == 403, "\(path)")
+      #expect(answer.json?["code"]?.string == "not_allowed")
+    }
+    let version = served.daemon.client().get("/version", token: Self.submitter)?.json
+    #expect(version?["digest"]?.kind == .null)
+  }
+
+  @Test(arguments: [false, true])
+  func `ingest takes the same lines`(besideDaemon: Bool) throws {
+    let served = try Served()
+    if !besideDaemon { #expect(try served.daemon.stop().code == 0) }
+    let lines = [
+      try served.body(Sample.transaction(1), Sample.renewal(1)),
+      try served.body(Sample.transaction(1, otid: "7001")),
+      try served.body(Sample.transaction(1), Sample.renewal(1)),
+    ]
+    let file = try served.installation.file("lines", lines)
+    let result = try served.installation.run("ingest", file, "--json")
+    let counts = try #require(try result.lines().last)
+    #expect(counts["accepted"]?.integer == 2 && counts["duplicates"]?.integer == 1, "\(result)")
+    #expect(try served.installation.events().count == 3)
+    let bad = try served.installation.file(
+      "bad", [try served.body(Sample.transaction(2, environment: "Sandbox"))])
+    let refused = try served.installation.run("ingest", bad)
+    #expect(refused.code == 1 && refused.errors.contains("wrong_environment"), "\(refused)")
+  }
+
+  @Test(arguments: [#"[]"#, #"["write"]"#, #""submit""#])
+  func `a permission that does not exist refuses the start`(value: String) throws {
+    let installation = try Installation()
+    let text = String(decoding: try Data(contentsOf: installation.config), as: UTF8.self)
+    let changed = text.replacingOccurrences(
+      of: #""name":"backend","#, with: #""name":"backend","may":\#(value),"#)
+    #expect(changed != text)
+    try Data(changed.utf8).write(to: installation.config)
+    let result = try installation.run("entitlement", "7000")
+    #expect(result.code == 2 && result.errors.contains("may"), "\(result)")
+  }
+}
