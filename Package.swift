@@ -43,10 +43,8 @@ let package = Package(
         "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Recovery", "Reconciliation",
         "LedgerAudit",
         "LedgerQueries",
-        "LedgerEngine", "Entitlements", "Configuration", "JournalStore", "AppStoreClient",
-        "HTTPClient", "AppStore",
-        "Observability",
-        "Platform", "StrictJSON", "Encoding",
+        "LedgerEngine", "Configuration", "JournalStore", "AppStoreClient", "HTTPClient", "AppStore",
+        "Observability", "Platform", "StrictJSON", "Encoding",
       ],
       swiftSettings: strict),
     // Measures the release binary from outside; not part of the product.
@@ -161,6 +159,12 @@ let package = Package(
       ]),
     tests(
       "Recovery", ["Recovery", "AppStore", "StrictJSON", "Encoding"]),
+    tests(
+      "Reconciliation",
+      [
+        "Reconciliation", "LedgerQueries", "LedgerEngine", "AppStoreClient", "Entitlements",
+        "AppStore", "StrictJSON", "Encoding",
+      ]),
     tests(
       "LedgerAPI", ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"], fixtures: true),
     tests("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),

@@ -13,18 +13,22 @@ public struct CustomerAnswer: Sendable {
   /// JWS.
   public let transactions: [String]
 
-  /// The lines that hand it over, as `BatchReceive` reads them: transactions first, because renewal
-  /// information belongs to the app of its transaction.
+  /// Every JWS of it: transactions first, because renewal information belongs to the app of its
+  /// transaction.
+  var evidence: [(jws: String, source: EventSource)] {
+    transactions.map { ($0, .transaction) }
+      + subscriptions.map { ($0.signedTransactionInfo, .transaction) }
+      + subscriptions.compactMap { $0.signedRenewalInfo }.map { ($0, .renewal) }
+  }
+
+  /// The lines that hand the evidence over, in its order, as `BatchReceive` reads them.
   public func lines(_ arrival: EventArrival) -> [[UInt8]] {
     let origin = Receiver.EvidenceOrigin(bundleId: bundleId, environment: environment)
-    func line(_ jws: String, _ source: EventSource) -> [UInt8] {
+    return evidence.map { jws, source in
       JSONValue.object([
         ("arrival", .string(arrival.rawValue)),
         ("body", EvidenceLine.body(jws, source, from: origin)),
       ]).bytes
     }
-    return transactions.map { line($0, .transaction) }
-      + subscriptions.map { line($0.signedTransactionInfo, .transaction) }
-      + subscriptions.compactMap { $0.signedRenewalInfo }.map { line($0, .renewal) }
   }
 }

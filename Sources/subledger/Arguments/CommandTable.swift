@@ -88,12 +88,14 @@ enum CommandTable {
       action: ImportCommand.run),
     Command(
       name: "reconcile", summary: "Compares customers with what Apple says of them now.",
-      details: "Asks Apple about one customer, about all with --all, or with --due about those "
-        + "whose paid period ended longer ago than reconcileAfter (24 hours) although they renew, "
-        + "and of whom Apple has said nothing since. Journals what is new, and prints what it "
-        + "changed. Exits with 1 if a row still differs from Apple's status. Needs appStore in the "
-        + "configuration.",
-      usage: "[OTID]", flags: ReconcileCommand.flags,
+      details: "Asks Apple about the given customers, about all with --all, or with --due about "
+        + "those whose paid period ended longer ago than reconcileAfter (24 hours) although they "
+        + "renew, and of whom Apple has said nothing since. Journals what is new, and prints each "
+        + "field on which the row before, Apple and the row now do not all agree: with --json as "
+        + "before, apple and after in fields, without apple where Apple says nothing. Exits with "
+        + "1 if a row still differs from what Apple says, or if Apple or the journal does not know "
+        + "a customer. Needs appStore in the configuration.",
+      usage: "OTID… | --due | --all", flags: ReconcileCommand.flags,
       example: "subledger reconcile 2000000000000001", action: ReconcileCommand.run),
     Command(
       name: "test-notification",

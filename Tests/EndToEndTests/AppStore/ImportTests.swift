@@ -1,4 +1,3 @@
-import Encoding
 import Foundation
 import StrictJSON
 import Support
@@ -19,15 +18,15 @@ import Testing
   }
 
   /// The rows that all notifications give, and an installation that has none of them.
-  private struct Played {
+  struct Played {
     let store: PlayedStore
     let expected: [String]
     var ids: [String] { expected.compactMap { $0.split(separator: ",").first.map(String.init) } }
 
-    init(customers: Int, days: Int, seed: Int) throws {
-      store = try PlayedStore([
-        "--customers", "\(customers)", "--days", "\(days)", "--seed", "\(seed)",
-      ])
+    init(customers: Int, days: Int, seed: Int, recover: String = "off") throws {
+      store = try PlayedStore(
+        ["--customers", "\(customers)", "--days", "\(days)", "--seed", "\(seed)"],
+        recover: recover)
       let other = try Installation(authority: store.installation.authority)
       let file = try other.file("all", try store.bodies())
       guard try other.run("ingest", file).code == 0 else { throw TestFailure("not ingested") }
@@ -138,39 +137,5 @@ import Testing
     let row = daemon.client().get("/v1/entitlements/\(id)")?.json
     #expect(row?["confirmed_at"]?.integer != nil)
     #expect(try daemon.stop().code == 0)
-  }
-
-  @Test func `reconcile finds what no notification told, and agrees then`() throws {
-    let played = try Played(customers: 30, days: 150, seed: 9)
-    let installation = played.store.installation
-    // Only the first word of each customer arrived.
-    let first = try played.store.bodies().filter {
-      Self.type(of: $0) == "SUBSCRIBED"
-    }
-    let file = try installation.file("first", first)
-    #expect(try installation.run("ingest", file).code == 0)
-    let before = try Self.rows(installation)
-    let due = try installation.run("reconcile", "--due")
-    #expect(due.code == 0, "\(due)")
-    #expect(try Self.rows(installation) != before, "those who renewed in silence")
-    let all = try installation.run("reconcile", "--all", "--environment", "Production")
-    #expect(all.code == 0, "\(all)")
-    let known = Set(before.compactMap { $0.split(separator: ",").first })
-    #expect(
-      try Self.rows(installation)
-        == played.expected.filter { known.contains($0.split(separator: ",")[0]) })
-    let again = try installation.run("reconcile", "--all", "--environment", "Production")
-    #expect(again.output.hasSuffix("\(known.count) agree with Apple, 0 differ; 0 rows changed\n"))
-    #expect(try installation.run("reconcile", "12345").code == 1)
-    #expect(try installation.run("reconcile").code == 2)
-    #expect(try installation.verify().code == 0)
-  }
-
-  private static func type(of body: [UInt8]) -> String? {
-    guard let payload = try? JSONDocument(parsing: body).root["signedPayload"]?.string,
-      let part = payload.split(separator: ".").dropFirst().first
-    else { return nil }
-    guard let bytes = Base64URL.decode(ArraySlice(part.utf8)) else { return nil }
-    return try? JSONDocument(parsing: bytes).root["notificationType"]?.string
   }
 }

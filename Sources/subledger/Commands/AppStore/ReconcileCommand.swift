@@ -1,7 +1,6 @@
 import AppStore
 import AppStoreClient
 import Configuration
-import Entitlements
 import HTTPClient
 import JournalStore
 import LedgerEngine
@@ -19,7 +18,16 @@ enum ReconcileCommand {
     .init("--environment", "E", "only in Production or Sandbox; both by default"), .json,
   ]
 
+  /// A customer, and where Apple is asked about it.
+  private typealias Customer = (stream: StreamKey, account: AppStoreAccount)
+
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let isList = arguments.has("--due") || arguments.has("--all")
+    if isList {
+      try arguments.requireNoOperand()
+    } else if arguments.operands.isEmpty {
+      throw .usage("missing argument: an original transaction id, --due or --all")
+    }
     let configuration = try arguments.configuration()
     let accounts = try AppStoreAccounts(
       configuration, app: arguments["--app"], environment: try arguments.environment()
@@ -30,155 +38,159 @@ enum ReconcileCommand {
     let journal = try LineJournal(folder, configuration)
     defer { journal.ledger?.stop() }
     journal.ledger?.waitForProjection { cancellation.isRequested }
-    let streams = try streams(accounts, folder, configuration, arguments)
-    var questions: [ObjectIdentifier: CustomerQuestion] = [:]
-    var (differing, agreed, changed) = (0, 0, 0)
+    let durations = configuration.nonRenewingDurations
+    let reader = try mapError(CommandError.store, try LedgerReader(folder, durations: durations))
+    var report = Report()
+    let customers =
+      isList
+      ? try listed(accounts, reader, isDue: arguments.has("--due"), configuration)
+      : try named(arguments.operands, accounts, reader, &report)
+    let reconciler = Reconciler(
+      reader, durations: durations, version: Subledger.version, .interactive, cancellation)
+    let printsAll = !isList || customers.count == 1 || arguments.has("--json")
     let reporter = ProgressReporter("reconcile", counting: "customers")
-    for (index, (stream, account)) in streams.enumerated() {
+    for (index, customer) in customers.enumerated() {
       if cancellation.isRequested { break }
-      let asking: CustomerQuestion
-      if let known = questions[ObjectIdentifier(account)] {
-        asking = known
-      } else {
-        asking = try question(account, cancellation)
-        questions[ObjectIdentifier(account)] = asking
+      let found = try compare(customer, reconciler, journal)
+      report.count(found, customer.stream)
+      if let found, printsAll || found.remains || found.isChanged {
+        Terminal.print(found.json, or: ReconciliationText.of(found), arguments)
       }
-      let found = try compare(stream, asking, journal, folder, configuration)
-      guard let found else { continue }
-      if found.remains { differing += 1 } else { agreed += 1 }
-      if !found.changes.isEmpty { changed += 1 }
-      if streams.count == 1 || found.remains || !found.changes.isEmpty || arguments.has("--json") {
-        Terminal.print(found.json, or: text(found), arguments)
-      }
-      reporter.show(Int64(index + 1), of: Int64(streams.count))
+      reporter.show(Int64(index + 1), of: Int64(customers.count))
     }
     if cancellation.isRequested {
       Terminal.error("subledger reconcile: stopped; run it again")
       return .interrupted
     }
-    if !arguments.has("--json"), streams.count != 1 {
-      Terminal.print(
-        "\(streams.count) customers: \(agreed) agree with Apple, \(differing) differ; "
-          + "\(changed) rows changed")
-    }
-    return differing == 0 && agreed + differing == streams.count ? .good : .findings
+    if !arguments.has("--json"), isList || customers.count > 1 { Terminal.print(report.text) }
+    return report.hasFindings ? .findings : .good
   }
 
-  /// - Returns: nil if Apple does not know the customer; that is printed.
+  /// - Returns: nil if Apple does not know the customer.
   private static func compare(
-    _ stream: StreamKey, _ question: CustomerQuestion, _ journal: LineJournal,
-    _ folder: DataFolder, _ configuration: Configuration
+    _ customer: Customer, _ reconciler: Reconciler, _ journal: LineJournal
   ) throws(CommandError) -> Reconciliation? {
-    let answer = try mapError(
-      { (error: AppStoreError) in
-        error.reason == .cancelled ? CommandError.interrupted : .unavailable("\(error)")
-      }, try question.ask(stream.originalTransactionId))
-    guard let answer else {
-      Terminal.error(
-        "subledger reconcile: Apple does not know \(stream.originalTransactionId) in "
-          + "\(stream.environment)")
-      return nil
-    }
-    let before = try row(stream, folder, configuration)
-    let dispositions = try journal.submit(answer.lines(.asked))
-    let after = try row(stream, folder, configuration)
-    return Reconciliation(stream, answer, before: before, after: after, dispositions)
-  }
-
-  private static func row(
-    _ stream: StreamKey, _ folder: DataFolder, _ configuration: Configuration
-  ) throws(CommandError) -> RowDocument? {
-    let reader = try mapError(
-      CommandError.store,
-      try LedgerReader(folder, durations: configuration.nonRenewingDurations))
-    return try mapError(
-      CommandError.read,
-      try reader.entitlement(
-        stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
-        LedgerReader.Question(now: Clock.now())))
-  }
-
-  private static func question(
-    _ account: AppStoreAccount, _ cancellation: Cancellation
-  ) throws(CommandError) -> CustomerQuestion {
     try mapError(
-      { (error: ClientError) in CommandError.unavailable("\(error)") },
-      try CustomerQuestion([account], version: Subledger.version, .interactive, cancellation))
+      commandError,
+      in: { () throws(Reconciler.Failure) in
+        try reconciler.compare(customer.stream, customer.account, at: Clock.now()) {
+          (lines) throws(Reconciler.Failure) in
+          try mapError(
+            { (error: CommandError) in Reconciler.Failure.unjournaled(error.text) },
+            try journal.submit(lines))
+        }
+      })
+  }
+
+  private static func commandError(_ failure: Reconciler.Failure) -> CommandError {
+    switch failure {
+    case .appStore(let error) where error.reason == .cancelled: .interrupted
+    case .read(let failure): .read(failure)
+    case .appStore, .client, .unjournaled: .unavailable(failure.description)
+    }
   }
 
   // MARK: Who is compared
 
-  private static func streams(
-    _ accounts: [AppStoreAccount], _ folder: DataFolder, _ configuration: Configuration,
-    _ arguments: Arguments
-  ) throws(CommandError) -> [(StreamKey, AppStoreAccount)] {
-    let reader = try mapError(
-      CommandError.store,
-      try LedgerReader(folder, durations: configuration.nonRenewingDurations))
-    var keys: [StreamKey] = []
-    if arguments.has("--due") || arguments.has("--all") {
-      try arguments.requireNoOperand()
-      let isDue = arguments.has("--due")
-      for account in accounts {
-        keys += try listed(reader, account, isDue ? due(configuration, account) : nil)
-      }
-    } else {
-      let id = try arguments.operand("an original transaction id, --due or --all")
-      keys = try mapError(
-        CommandError.store, try reader.journal.streams(withOriginalTransactionId: id))
-      guard !keys.isEmpty else {
-        throw .findings("the journal does not have \(id); fill it with: subledger import")
-      }
-    }
-    return keys.compactMap { key in
-      accounts.first { $0.bundleId == key.bundleId && $0.environment == key.environment }
-        .map { (key, $0) }
-    }
-  }
-
-  /// Before this time a paid period must have ended for its customer to be due.
-  private static func due(_ configuration: Configuration, _ account: AppStoreAccount) -> Int64 {
-    let wait = configuration.apps[account.bundleId]?.appStore?.reconcileAfter ?? 86_400_000
-    return Clock.now() - wait
-  }
-
-  /// - Parameter ended: only those whose paid period ended before this time, who renew, and of whom
-  ///   Apple has said nothing since.
   private static func listed(
-    _ reader: LedgerReader, _ account: AppStoreAccount, _ ended: Int64?
-  ) throws(CommandError) -> [StreamKey] {
-    var filter = LedgerReader.Filter()
-    (filter.environment, filter.bundleId) = (account.environment, account.bundleId)
-    if ended != nil { filter.status = .expired }
-    var keys: [StreamKey] = []
-    var after: StreamKey?
-    repeat {
-      let page = try mapError(
-        CommandError.read,
-        try reader.list(
-          filter, after: after, limit: 1_000, LedgerReader.Question(now: Clock.now())))
-      keys += page.rows.filter { isDue($0, ended) }.map(\.key)
-      after = page.next
-    } while after != nil
-    return keys
-  }
-
-  private static func isDue(_ row: RowDocument, _ ended: Int64?) -> Bool {
-    guard let ended else { return true }
-    guard let end = row.entitlement.expiresAt, end < ended, row.entitlement.autoRenew == true
-    else { return false }
-    return max(row.lastEvent?.signedDate ?? 0, row.confirmedAt ?? 0) <= end
-  }
-
-  private static func text(_ found: Reconciliation) -> String {
-    let name = "\(found.stream.originalTransactionId)  \(found.stream.environment)"
-    let apple = found.appleStatus ?? "no subscription"
-    var lines = ["\(name)  \(found.remains ? "differs" : "agrees"): Apple says \(apple)"]
-    lines += found.changes.map { change in
-      "  \(change.field): \(change.before.text) → \(change.after.text)"
+    _ accounts: [AppStoreAccount], _ reader: LedgerReader, isDue: Bool,
+    _ configuration: Configuration
+  ) throws(CommandError) -> [Customer] {
+    var customers: [Customer] = []
+    let now = Clock.now()
+    for account in accounts {
+      // Each account is of an app with this access.
+      let wait = configuration.apps[account.bundleId]?.appStore?.reconcileAfter ?? 0
+      var pages = CustomerPages(
+        account.environment, bundleId: account.bundleId, endedBefore: isDue ? now - wait : nil)
+      while let page = try mapError(CommandError.read, try pages.next(reader, at: now)) {
+        customers += page.map { ($0, account) }
+      }
     }
-    if found.remains { lines.append("  the row says \(found.status ?? "nothing")") }
+    return customers
+  }
+
+  /// The customers with these original transaction ids. Those that cannot be compared are printed.
+  private static func named(
+    _ ids: [String], _ accounts: [AppStoreAccount], _ reader: LedgerReader, _ report: inout Report
+  ) throws(CommandError) -> [Customer] {
+    var customers: [Customer] = []
+    for id in ids {
+      let streams = try mapError(
+        CommandError.store, try reader.journal.streams(withOriginalTransactionId: id))
+      let found = streams.compactMap { stream -> Customer? in
+        accounts.first {
+          $0.bundleId == stream.bundleId && $0.environment == stream.environment
+        }.map { (stream, $0) }
+      }
+      if streams.isEmpty {
+        report.refuse("the journal does not have \(id); fill it with: subledger import")
+      } else if found.isEmpty {
+        let apps = streams.map { "\($0.bundleId) in \($0.environment)" }.joined(separator: ", ")
+        report.refuse("\(id) is of \(apps), about which Apple is not asked")
+      }
+      customers += found
+    }
+    return customers
+  }
+
+  /// What is said at the end.
+  private struct Report {
+    private var (agreed, differing, changed, unknown, refused) = (0, 0, 0, 0, 0)
+
+    var hasFindings: Bool { differing + unknown + refused > 0 }
+
+    mutating func count(_ found: Reconciliation?, _ stream: StreamKey) {
+      guard let found else {
+        unknown += 1
+        return Terminal.error(
+          "subledger reconcile: Apple does not know \(stream.originalTransactionId) in "
+            + "\(stream.environment)")
+      }
+      if found.remains { differing += 1 } else { agreed += 1 }
+      if found.isChanged { changed += 1 }
+    }
+
+    /// An id that cannot be compared.
+    mutating func refuse(_ reason: String) {
+      refused += 1
+      Terminal.error("subledger reconcile: \(reason)")
+    }
+
+    var text: String {
+      "\(agreed + differing + unknown) customers: \(agreed) agree with Apple, \(differing) differ; "
+        + "\(changed) rows changed"
+    }
+  }
+}
+
+/// A comparison as text: a line for the customer, and a table of the fields.
+private enum ReconciliationText {
+  static func of(_ found: Reconciliation) -> String {
+    let stream = found.stream
+    let apple = found.appleStatus.map { "Apple says \($0)" } ?? "Apple has no subscription"
+    var lines = [
+      "\(stream.originalTransactionId)  \(stream.environment)  "
+        + "\(found.remains ? "differs" : "agrees"): \(apple)"
+    ]
+    let rows = found.fields.map { field in
+      [
+        "  " + field.name, FieldText.of(field.name, field.before),
+        field.apple.map { FieldText.of(field.name, $0) } ?? "",
+        FieldText.of(field.name, field.after) + (field.remains ? "  differs" : ""),
+      ]
+    }
+    if !rows.isEmpty { lines += table([["  field", "before", "Apple", "now"]] + rows) }
     for code in Set(found.refused).sorted() { lines.append("  not taken: \(code)") }
     return lines.joined(separator: "\n")
+  }
+
+  private static func table(_ rows: [[String]]) -> [String] {
+    let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+    return rows.map { row in
+      var line = zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ")
+      while line.last == " " { line.removeLast() }
+      return line
+    }
   }
 }
