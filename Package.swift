@@ -70,8 +70,9 @@ let package = Package(
     module(
       "Recovery",
       [
-        "LedgerEngine", "AppStoreClient", "HTTPClient", "Configuration", "JournalStore", "AppStore",
-        "Observability", "Platform", "StrictJSON", "Encoding",
+        "Reconciliation", "LedgerQueries", "LedgerEngine", "AppStoreClient", "HTTPClient",
+        "Configuration", "JournalStore", "AppStore", "Observability", "Platform", "StrictJSON",
+        "Encoding",
       ]),
     module(
       "Reconciliation",

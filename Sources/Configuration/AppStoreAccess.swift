@@ -13,7 +13,7 @@ extension Configuration {
       public static func == (left: Key, right: Key) -> Bool { left.digest == right.digest }
     }
 
-    /// Whether the daemon may ask for what it missed by itself.
+    /// Whether the daemon may ask by itself for what it missed, and about customers who are due.
     public enum Recovery: String, Sendable, CaseIterable { case automatic, off }
 
     public let issuerId: String

@@ -184,7 +184,8 @@ extension ConfigurationKey {
         + "environment and call. Your other programs need the rest."),
     ConfigurationKey(
       .appStore, "recover", "text", "automatic",
-      "automatic or off: whether the daemon may ask by itself for notifications that it missed."),
+      "automatic or off: whether the daemon may ask Apple by itself, for notifications that it "
+        + "missed, and once a day about the customers whom reconcileAfter describes."),
     ConfigurationKey(
       .appStore, "reconcileAfter", "text", "PT24H",
       "How long after the end of a paid period without word a customer is due to be compared with "

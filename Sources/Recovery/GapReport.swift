@@ -118,6 +118,17 @@ extension GapReport.Account {
     ])
   }
 
+  /// What it found in a few numbers, for the API.
+  func summary(_ reason: RecoverySchedule.Reason, at time: Int64) -> JSONValue {
+    .object([
+      ("at", .integer(time)), ("reason", .string(reason.rawValue)), ("listed", .integer(listed)),
+      ("recovered", .integer(events)), ("delivered", .integer(delivered)),
+      ("refused", .integer(refused.reduce(conflicts) { $0 + $1.count })),
+      ("gone", .boolean(gone.map { !$0.isEmpty } ?? false)),
+      ("error", .optional(error?.description)),
+    ])
+  }
+
   /// By type and subtype, in their order.
   public var types: [(kind: JournalReader.Recovered.Kind, count: Int64)] {
     recovered.counts.map { (kind: $0.key, count: $0.value) }.sorted {

@@ -17,6 +17,8 @@ struct Heartbeat: Equatable {
   var pendingSince: Int64?
   /// When Apple was last asked for what it could not deliver; nil for never.
   var failuresAskedAt: Int64?
+  /// When the last reconciliation ended that asked about all who were due; nil for never.
+  var reconciledAt: Int64?
 
   private static let mostBytes = 4096
 
@@ -30,7 +32,8 @@ struct Heartbeat: Equatable {
     else { return nil }
     return Heartbeat(
       at: at, journalId: id, seq: seq, hash: hash, pendingSince: root["pending_since"]?.integer,
-      failuresAskedAt: root["failures_asked_at"]?.integer)
+      failuresAskedAt: root["failures_asked_at"]?.integer,
+      reconciledAt: root["reconciled_at"]?.integer)
   }
 
   /// - Throws: `PlatformError` if the file cannot be written.
@@ -40,6 +43,7 @@ struct Heartbeat: Equatable {
       ("seq", .integer(seq)), ("hash", .string(Hexadecimal.encode(hash))),
       ("pending_since", .optional(pendingSince)),
       ("failures_asked_at", .optional(failuresAskedAt)),
+      ("reconciled_at", .optional(reconciledAt)),
     ])
     try DurableFile.write(document.bytes + [0x0A], to: folder.heartbeat)
   }

@@ -1,6 +1,7 @@
 import Encoding
 
-/// When the daemon recovers, and what: a value without a clock. Times are milliseconds since 1970.
+/// When the daemon recovers and reconciles, and what: a value without a clock. Times are
+/// milliseconds since 1970.
 struct RecoverySchedule: Equatable {
   enum Reason: String {
     case start, restore, silence
@@ -8,6 +9,11 @@ struct RecoverySchedule: Equatable {
     case again
     /// What Apple could not deliver in the last eight days, which is as long as it tries.
     case failures
+    /// Customers of whom Apple has said nothing since their paid period ended.
+    case reconciliation
+
+    /// Whether it is repeated every day, and follows from no gap.
+    var isDaily: Bool { self == .failures || self == .reconciliation }
   }
 
   struct Task: Equatable {
@@ -20,7 +26,7 @@ struct RecoverySchedule: Equatable {
   private(set) var tasks: [Task] = []
   /// When silence was last a reason.
   private var silenceAt = Int64.min
-  private var failedTimes = 0
+  private var failedTimes: [Reason: Int] = [:]
 
   /// How long after a recovery it is made again.
   static let again: Int64 = 600_000
@@ -33,13 +39,19 @@ struct RecoverySchedule: Equatable {
   /// - Parameters:
   ///   - gap: from when on notifications may be missing; nil if none can be.
   ///   - failuresAskedAt: when the failures were last asked for; nil for never.
-  init(gap: (since: Int64, isRestored: Bool)?, failuresAskedAt: Int64?, at now: Int64) {
+  ///   - reconciledAt: when the last reconciliation ended; nil for never.
+  init(
+    gap: (since: Int64, isRestored: Bool)?, failuresAskedAt: Int64?, reconciledAt: Int64?,
+    at now: Int64
+  ) {
     if let gap {
       add(Task(reason: gap.isRestored ? .restore : .start, since: gap.since, due: now))
     }
-    // A clock that was set back must not put it off for long.
-    let last = min(failuresAskedAt ?? now - CivilTime.day + Self.again, now)
-    add(Task(reason: .failures, since: now, due: last + CivilTime.day))
+    for (reason, last) in [(Reason.failures, failuresAskedAt), (.reconciliation, reconciledAt)] {
+      // A clock that was set back must not put it off for long.
+      let last = min(last ?? now - CivilTime.day + Self.again, now)
+      add(Task(reason: reason, since: now, due: last + CivilTime.day))
+    }
   }
 
   private mutating func add(_ task: Task) {
@@ -47,38 +59,47 @@ struct RecoverySchedule: Equatable {
     tasks.sort { $0.due < $1.due }
   }
 
-  /// The next task; nil if none is due.
+  /// The next task; nil if none is due. What can be recovered comes before the reconciliation,
+  /// which then asks about fewer customers.
   func next(at now: Int64) -> Task? {
-    guard var task = tasks.first, task.due <= now else { return nil }
+    let due = tasks.filter { $0.due <= now }
+    guard var task = due.first(where: { $0.reason != .reconciliation }) ?? due.first else {
+      return nil
+    }
     // Seven days, and the day before that every recovery asks for.
     if task.reason == .failures { task.since = now - 7 * CivilTime.day }
     return task
   }
 
-  /// When the next task is due.
-  var nextDue: Int64? { tasks.first?.due }
+  /// When the next recovery is due.
+  var nextRecovery: Int64? { tasks.first { $0.reason != .reconciliation }?.due }
+
+  /// When the next reconciliation is due.
+  var nextReconciliation: Int64? { tasks.first { $0.reason == .reconciliation }?.due }
 
   /// From when on the unfinished tasks recover; nil if there is no gap.
   var pendingSince: Int64? {
-    tasks.filter { $0.reason != .failures && $0.reason != .again }.map(\.since).min()
+    tasks.filter { !$0.reason.isDaily && $0.reason != .again }.map(\.since).min()
   }
 
   /// Replaces the task that was carried out.
   ///
   /// - Parameter isComplete: whether everything was asked for; otherwise it is tried again.
   mutating func finish(_ task: Task, at now: Int64, isComplete: Bool) {
-    tasks.removeFirst()
+    tasks.removeAll { $0.reason == task.reason && $0.due == task.due }
     guard isComplete else {
-      failedTimes += 1
-      let wait = min(Self.retry << Int64(min(failedTimes - 1, 10)), Self.longestRetry)
+      let times = failedTimes[task.reason, default: 0]
+      failedTimes[task.reason] = times + 1
+      let wait = min(Self.retry << Int64(min(times, 10)), Self.longestRetry)
       return add(Task(reason: task.reason, since: task.since, due: now + wait))
     }
-    failedTimes = 0
+    failedTimes[task.reason] = nil
     switch task.reason {
     case .start, .restore, .silence:
       add(Task(reason: .again, since: now, due: now + Self.again))
     case .again: break
-    case .failures: add(Task(reason: .failures, since: now, due: now + CivilTime.day))
+    case .failures, .reconciliation:
+      add(Task(reason: task.reason, since: now, due: now + CivilTime.day))
     }
   }
 
@@ -90,7 +111,7 @@ struct RecoverySchedule: Equatable {
   mutating func consider(lastReceived: Int64, longestPause: Int64, at now: Int64) {
     let bound = max(Self.shortestSilence, longestPause * Self.silenceFactor)
     guard now - lastReceived > bound, lastReceived > silenceAt,
-      !tasks.contains(where: { $0.reason != .failures })
+      tasks.allSatisfy(\.reason.isDaily)
     else { return }
     silenceAt = lastReceived
     add(Task(reason: .silence, since: lastReceived, due: now))

@@ -5,7 +5,8 @@ public import Platform
 import Synchronization
 
 /// The daemon's thread that recovers by itself what the ledger missed (promise 11): after a start,
-/// a restore or a silence, and once a day what Apple could not deliver.
+/// a restore or a silence, and once a day what Apple could not deliver. Once a day it also compares
+/// customers whose paid period ended without a word with what Apple says of them.
 ///
 /// Nothing waits for it. It has a budget of requests of its own, and hands notifications to the
 /// writer as any reactor does.

@@ -50,12 +50,24 @@ public final class LedgerSink: RecoverySink {
 
   /// - Throws: nothing; what could not be journaled is `Disposition.unavailable`.
   public func submit(_ payloads: [String]) throws(RecoveryError) -> [Disposition] {
-    let done = BoundedQueue<[Disposition]>(capacity: 1)
-    BatchReceive.receive(
-      payloads.map { RecoveryLine.make($0)[...] }, skipsRefused: true, receiver: receiver,
-      ledger: ledger, at: Clock.now(), limit: bodyLimit, onDisposition: onDisposition
-    ) { _ = done.enqueue($0) }
-    return done.dequeueAll()?.first ?? []
+    submit(lines: payloads.map(RecoveryLine.make))
+  }
+
+  /// Journals any number of lines of NDJSON, in batches.
+  ///
+  /// - Returns: what became of each.
+  func submit(lines: [[UInt8]]) -> [Disposition] {
+    var dispositions: [Disposition] = []
+    for start in stride(from: 0, to: lines.count, by: BatchReceive.maximumLines) {
+      let batch = lines[start..<min(lines.count, start + BatchReceive.maximumLines)]
+      let done = BoundedQueue<[Disposition]>(capacity: 1)
+      BatchReceive.receive(
+        batch.map { $0[...] }, skipsRefused: true, receiver: receiver, ledger: ledger,
+        at: Clock.now(), limit: bodyLimit, onDisposition: onDisposition
+      ) { _ = done.enqueue($0) }
+      dispositions += done.dequeueAll()?.first ?? []
+    }
+    return dispositions
   }
 }
 

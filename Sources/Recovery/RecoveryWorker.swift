@@ -3,8 +3,10 @@ import Configuration
 import HTTPClient
 import JournalStore
 import LedgerEngine
+import LedgerQueries
 import Observability
 import Platform
+import Reconciliation
 import StrictJSON
 
 /// What the thread of `RecoveryService` does, from start to end.
@@ -13,11 +15,16 @@ final class RecoveryWorker {
   private var accounts = RecoveryAccounts()
   private var schedule: RecoverySchedule?
   private var failuresAskedAt: Int64?
+  private var reconciledAt: Int64?
+  /// The reconciliation that is under way.
+  private var reconciliation: (run: DueReconciliation, sink: LedgerSink)?
 
   /// Milliseconds between two heartbeats.
   private static let interval: Int64 = 60_000
   /// Milliseconds after which a configuration that was reloaded, or a task that is due, is noticed.
   private static let poll: Int64 = 1000
+  /// Nanoseconds of a reconciliation between two looks for what is more urgent.
+  private static let reconciling: Int64 = 20_000_000_000
 
   init(_ service: RecoveryService) { self.service = service }
 
@@ -27,7 +34,9 @@ final class RecoveryWorker {
       // Without an app to ask about, nothing is stored and nothing is done.
       let current = accounts.automatic(service.configuration())
       service.update { $0.isOn = !current.isEmpty }
-      if !current.isEmpty {
+      if current.isEmpty {
+        reconciliation = nil
+      } else {
         attempt { () throws(StoreError) in
           let now = Clock.now()
           if schedule == nil { try begin(at: now) }
@@ -36,7 +45,7 @@ final class RecoveryWorker {
             try beat(at: now)
             beatAt = now
           }
-          try recoverIfDue(current, at: now)
+          try workIfDue(current, at: now)
         }
       }
       service.cancellation.wait(milliseconds: Self.poll)
@@ -58,8 +67,11 @@ final class RecoveryWorker {
     let journal = try JournalReader.open(service.ledger.folder)
     let last = Heartbeat.read(service.ledger.folder)
     failuresAskedAt = last?.failuresAskedAt
+    reconciledAt = last?.reconciledAt
     schedule = RecoverySchedule(
-      gap: try Heartbeat.gap(last, journal), failuresAskedAt: failuresAskedAt, at: now)
+      gap: try Heartbeat.gap(last, journal), failuresAskedAt: failuresAskedAt,
+      reconciledAt: reconciledAt, at: now)
+    service.update { $0.reconciliation.succeededAt = reconciledAt }
   }
 
   private func beat(at now: Int64) throws(StoreError) {
@@ -67,9 +79,15 @@ final class RecoveryWorker {
     let head = try journal.head()
     let heartbeat = Heartbeat(
       at: now, journalId: try journal.journalId(), seq: head.seq, hash: head.hash,
-      pendingSince: schedule?.pendingSince, failuresAskedAt: failuresAskedAt)
+      pendingSince: schedule?.pendingSince, failuresAskedAt: failuresAskedAt,
+      reconciledAt: reconciledAt)
     try mapError(StoreError.init, try heartbeat.write(service.ledger.folder))
-    service.update { $0.nextAt = schedule?.nextDue }
+    service.update(showNext)
+  }
+
+  private func showNext(_ status: inout RecoveryStatus) {
+    status.nextAt = schedule?.nextRecovery
+    status.reconciliation.nextAt = schedule?.nextReconciliation
   }
 
   private func considerSilence(at now: Int64) throws(StoreError) {
@@ -79,14 +97,24 @@ final class RecoveryWorker {
     schedule?.consider(lastReceived: last, longestPause: pause, at: now)
   }
 
+  private func workIfDue(_ current: [AppStoreAccount], at now: Int64) throws(StoreError) {
+    guard let task = schedule?.next(at: now) else { return }
+    if task.reason == .reconciliation {
+      try reconcile(current, task)
+    } else {
+      try recover(current, task, at: now)
+    }
+  }
+
   // MARK: Recovering
 
-  private func recoverIfDue(_ current: [AppStoreAccount], at now: Int64) throws(StoreError) {
-    guard let task = schedule?.next(at: now) else { return }
+  private func recover(
+    _ current: [AppStoreAccount], _ task: RecoverySchedule.Task, at now: Int64
+  ) throws(StoreError) {
     Log.write(
       .info, "recovery_began",
       [("reason", .string(task.reason.rawValue)), ("since", .integer(task.since))])
-    let report = try recover(current, task, at: now)
+    let report = try report(current, task, at: now)
     // Ended by the shutdown: the heartbeat keeps from when on it is still to be done.
     if report.isCancelled { return }
     let end = Clock.now()
@@ -97,7 +125,7 @@ final class RecoveryWorker {
     try beat(at: end)
   }
 
-  private func recover(
+  private func report(
     _ current: [AppStoreAccount], _ task: RecoverySchedule.Task, at now: Int64
   ) throws(StoreError) -> GapReport {
     let journal = try JournalReader.open(service.ledger.folder)
@@ -108,10 +136,7 @@ final class RecoveryWorker {
     var report = GapReport(plan, isDry: false)
     for account in current {
       do {
-        let receiver = try Receiver(configuration, dictionary: service.ledger.dictionary)
-        let sink = LedgerSink(
-          service.ledger, receiver, bodyLimit: configuration.bodyLimit,
-          onDisposition: service.onDisposition)
+        let sink = try sink(configuration)
         let client = try AppStoreClient(
           account, version: service.version, policy: .background,
           cancellation: service.cancellation)
@@ -124,6 +149,12 @@ final class RecoveryWorker {
     return report
   }
 
+  private func sink(_ configuration: Configuration) throws(ConfigurationError) -> LedgerSink {
+    LedgerSink(
+      service.ledger, try Receiver(configuration, dictionary: service.ledger.dictionary),
+      bodyLimit: configuration.bodyLimit, onDisposition: service.onDisposition)
+  }
+
   private func record(_ report: GapReport, _ task: RecoverySchedule.Task, at end: Int64) {
     let requests = report.accounts.reduce(0) { $0 + $1.requests }
     let recovered = report.accounts.reduce(0) { $0 + $1.events }
@@ -133,7 +164,11 @@ final class RecoveryWorker {
       status.recovered += recovered
       status.delivered += delivered
       if report.error == nil { status.succeededAt = end } else { status.failures += 1 }
-      status.nextAt = schedule?.nextDue
+      showNext(&status)
+      for account in report.accounts {
+        status.apps[.init(account.environment, account.bundleId), default: .init()].recovery =
+          account.summary(task.reason, at: end)
+      }
     }
     // What is gone is one day less than what was asked for at both ends.
     let gone = report.accounts.contains { $0.gone.map { !$0.isEmpty } ?? false }
@@ -146,6 +181,92 @@ final class RecoveryWorker {
         ("gone", .boolean(gone)), ("error", .optional(report.error?.description)),
         (
           "next", .optional(isAlarm ? "for the whole report: subledger recover" : nil)
+        ),
+      ])
+  }
+
+  // MARK: Reconciling
+
+  /// Goes on with the reconciliation for some seconds.
+  private func reconcile(
+    _ current: [AppStoreAccount], _ task: RecoverySchedule.Task
+  ) throws(StoreError) {
+    guard let (run, sink) = try reconciliation(of: current) else {
+      schedule?.finish(task, at: Clock.now(), isComplete: false)
+      return
+    }
+    let stop = Clock.monotonicNanoseconds() + Self.reconciling
+    let isDone = run.advance(
+      clock: Clock.now,
+      until: { service.cancellation.isRequested || Clock.monotonicNanoseconds() >= stop }
+    ) { (lines) throws(Reconciler.Failure) in
+      let dispositions = sink.submit(lines: lines)
+      for case .unavailable(let code) in dispositions {
+        throw .unjournaled("nothing can be journaled (\(code))")
+      }
+      return dispositions
+    }
+    guard isDone else { return }
+    reconciliation = nil
+    let end = Clock.now()
+    let isComplete = run.results.allSatisfy { $0.error == nil }
+    schedule?.finish(task, at: end, isComplete: isComplete)
+    if isComplete { reconciledAt = end }
+    record(run.results, at: end)
+    try beat(at: end)
+  }
+
+  /// The one that is under way, or a new one if there is none for these apps. Nil if the trust
+  /// roots of the configuration cannot be used.
+  private func reconciliation(
+    of current: [AppStoreAccount]
+  ) throws(StoreError) -> (run: DueReconciliation, sink: LedgerSink)? {
+    if let reconciliation, reconciliation.run.isAbout(current) { return reconciliation }
+    let configuration = service.configuration()
+    guard let sink = try? sink(configuration) else { return nil }
+    let durations = configuration.nonRenewingDurations
+    let reader = try LedgerReader(service.ledger, durations: durations)
+    let apps = current.compactMap { account -> DueReconciliation.App? in
+      configuration.apps[account.bundleId]?.appStore.map { (account, $0.reconcileAfter) }
+    }
+    let reconciler = Reconciler(
+      reader, durations: durations, version: service.version, .background, service.cancellation)
+    let made = (run: DueReconciliation(apps, reader, reconciler), sink: sink)
+    reconciliation = made
+    return made
+  }
+
+  private func record(_ results: [DueReconciliation.Result], at end: Int64) {
+    func sum(_ count: KeyPath<DueReconciliation.Result, Int64>) -> Int64 {
+      results.reduce(0) { $0 + $1[keyPath: count] }
+    }
+    let error = results.lazy.compactMap(\.error).first
+    service.update { status in
+      status.reconciliation.asked += sum(\.asked)
+      status.reconciliation.differed += sum(\.differed)
+      status.reconciliation.journaled += sum(\.journaled)
+      if error == nil {
+        status.reconciliation.succeededAt = end
+      } else {
+        status.reconciliation.failures += 1
+      }
+      showNext(&status)
+      for result in results {
+        status.apps[.init(result.environment, result.bundleId), default: .init()].reconciliation =
+          result.json(at: end)
+      }
+    }
+    let remaining = results.flatMap(\.remainingIds)
+    Log.write(
+      error == nil && remaining.isEmpty ? .info : .warning, "reconciled",
+      [
+        ("asked", .integer(sum(\.asked))), ("differed", .integer(sum(\.differed))),
+        ("remaining", .integer(sum(\.remaining))), ("journaled", .integer(sum(\.journaled))),
+        ("unknown", .integer(sum(\.unknown))), ("failed", .integer(sum(\.failed))),
+        ("customers", .array(remaining.map(JSONValue.string))), ("error", .optional(error)),
+        (
+          "next",
+          .optional(remaining.isEmpty ? nil : "to see what differs: subledger reconcile OTID")
         ),
       ])
   }

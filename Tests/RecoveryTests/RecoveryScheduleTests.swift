@@ -9,10 +9,12 @@ import Testing
   private static let hour = CivilTime.hour
 
   private func schedule(
-    _ since: Int64? = nil, isRestored: Bool = false, failures: Int64? = nil
+    _ since: Int64? = nil, isRestored: Bool = false, failures: Int64? = nil,
+    reconciled: Int64? = RecoveryScheduleTests.now
   ) -> RecoverySchedule {
     RecoverySchedule(
-      gap: since.map { ($0, isRestored) }, failuresAskedAt: failures, at: Self.now)
+      gap: since.map { ($0, isRestored) }, failuresAskedAt: failures, reconciledAt: reconciled,
+      at: Self.now)
   }
 
   @Test func `a start recovers the gap, and again ten minutes later`() throws {
@@ -25,7 +27,7 @@ import Testing
     let again = try #require(schedule.next(at: Self.now + 600_005))
     #expect(again.reason == .again && again.since == Self.now + 5)
     schedule.finish(again, at: Self.now + 600_010, isComplete: true)
-    #expect(schedule.nextDue == Self.now + CivilTime.day)
+    #expect(schedule.nextRecovery == Self.now + CivilTime.day)
   }
 
   @Test func `what fails is tried again, less and less often, and stays pending`() throws {
@@ -36,7 +38,7 @@ import Testing
       guard task.reason == .restore else { break }
       schedule.finish(task, at: now, isComplete: false)
       #expect(schedule.pendingSince == Self.now - Self.hour)
-      let due = try #require(schedule.nextDue)
+      let due = try #require(schedule.nextRecovery)
       waits.append(due - now)
       now = due
     }
@@ -50,10 +52,10 @@ import Testing
     let task = try #require(schedule.next(at: due))
     #expect(task.reason == .failures && task.since == due - 7 * CivilTime.day)
     schedule.finish(task, at: due, isComplete: true)
-    #expect(schedule.nextDue == due + CivilTime.day)
+    #expect(schedule.nextRecovery == due + CivilTime.day)
     // A clock that was set back does not put it off.
     let late = self.schedule(failures: Self.now + 90 * CivilTime.day)
-    #expect(late.nextDue == Self.now + CivilTime.day)
+    #expect(late.nextRecovery == Self.now + CivilTime.day)
   }
 
   @Test func `a silence longer than usual is a reason, once`() throws {
@@ -73,5 +75,50 @@ import Testing
     schedule.finish(again, at: Self.now + 600_000, isComplete: true)
     consider(11 * Self.hour, 5 * Self.hour)
     #expect(schedule.next(at: Self.now) == nil)
+  }
+
+  @Test func `those who are due are reconciled once a day, after what can be recovered`() throws {
+    var schedule = schedule(
+      Self.now - Self.hour, failures: Self.now, reconciled: Self.now - 25 * Self.hour)
+    let first = try #require(schedule.next(at: Self.now))
+    #expect(first.reason == .start)
+    schedule.finish(first, at: Self.now, isComplete: true)
+    let task = try #require(schedule.next(at: Self.now))
+    #expect(task.reason == .reconciliation && schedule.pendingSince == nil)
+    // It may take long: what becomes due meanwhile comes first.
+    let again = try #require(schedule.next(at: Self.now + 600_000))
+    #expect(again.reason == .again)
+    schedule.finish(again, at: Self.now + 600_000, isComplete: true)
+    schedule.consider(
+      lastReceived: Self.now - 9 * Self.hour, longestPause: 0, at: Self.now + 600_000)
+    let silence = try #require(schedule.next(at: Self.now + 600_000))
+    #expect(silence.reason == .silence)
+    schedule.finish(silence, at: Self.now + 600_000, isComplete: true)
+    #expect(schedule.next(at: Self.now + 600_000) == task)
+    let end = Self.now + 2 * Self.hour
+    schedule.finish(task, at: end, isComplete: true)
+    #expect(schedule.nextReconciliation == end + CivilTime.day)
+  }
+
+  @Test func `without any reconciliation the first is soon, and a failed one soon again`() throws {
+    var schedule = schedule(failures: Self.now, reconciled: nil)
+    #expect(schedule.nextReconciliation == Self.now + RecoverySchedule.again)
+    let task = try #require(schedule.next(at: Self.now + RecoverySchedule.again))
+    var now = Self.now + RecoverySchedule.again
+    schedule.finish(task, at: now, isComplete: false)
+    #expect(schedule.nextReconciliation == now + 60_000)
+    for _ in 0..<9 {
+      now = try #require(schedule.nextReconciliation)
+      let task = try #require(schedule.next(at: now))
+      schedule.finish(task, at: now, isComplete: false)
+    }
+    #expect(schedule.nextReconciliation == now + Self.hour)
+    // Its failures do not put off a recovery.
+    now += 10 * Self.hour
+    schedule.consider(lastReceived: Self.now, longestPause: 0, at: now)
+    let silence = try #require(schedule.next(at: now))
+    #expect(silence.reason == .silence)
+    schedule.finish(silence, at: now, isComplete: false)
+    #expect(schedule.nextRecovery == now + 60_000)
   }
 }

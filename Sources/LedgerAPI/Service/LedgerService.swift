@@ -65,6 +65,9 @@ public final class LedgerService: Sendable {
     recovery.withLock { $0 = read }
   }
 
+  /// The numbers of recoveries; nil if Apple is asked about no app.
+  var recoveryReadings: RecoveryReadings? { recovery.withLock { $0 }?() }
+
   /// Stops the threads that read journal and projection, and completes the log of refusals. Call it
   /// after the last request and before the ledger stops.
   public func stop() {
@@ -134,6 +137,6 @@ public final class LedgerService: Sendable {
     }
     return metrics.text(
       for: token, ledger, readings, rows.last, folded: folded, versions: versions,
-      recovery: recovery.withLock { $0 }?(), unlogged: refusalLog.leftOut.value)
+      recovery: recoveryReadings, unlogged: refusalLog.leftOut.value)
   }
 }

@@ -92,9 +92,10 @@ enum CommandTable {
         + "those whose paid period ended longer ago than reconcileAfter (24 hours) although they "
         + "renew, and of whom Apple has said nothing since. Journals what is new, and prints each "
         + "field on which the row before, Apple and the row now do not all agree: with --json as "
-        + "before, apple and after in fields, without apple where Apple says nothing. Exits with "
-        + "1 if a row still differs from what Apple says, or if Apple or the journal does not know "
-        + "a customer. Needs appStore in the configuration.",
+        + "before, apple and after in fields, without apple where Apple says nothing. The daemon "
+        + "does the same as --due once a day. Exits with 1 if a row still differs from what Apple "
+        + "says, or if Apple or the journal does not know a customer. Needs appStore in the "
+        + "configuration.",
       usage: "OTID… | --due | --all", flags: ReconcileCommand.flags,
       example: "subledger reconcile 2000000000000001", action: ReconcileCommand.run),
     Command(

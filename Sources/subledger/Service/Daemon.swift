@@ -97,9 +97,7 @@ struct Daemon {
       service.setRecovery {
         let status = recovery.status
         guard status.isOn else { return nil }
-        return RecoveryReadings(
-          requests: status.requests, recovered: status.recovered, failures: status.failures,
-          succeededAt: status.succeededAt, nextAt: status.nextAt)
+        return RecoveryReadings(status)
       }
       return recovery
     } catch {

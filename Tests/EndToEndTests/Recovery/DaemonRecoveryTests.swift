@@ -78,6 +78,7 @@ import Testing
     #expect(try store.installation.files()["heartbeat.json"] == nil)
     let text = daemon.client().get("/metrics")?.text ?? ""
     #expect(!text.contains("subledger_recovery") && text.contains("subledger_journal_seq"))
+    #expect(!text.contains("subledger_reconcil"))
     try daemon.stop()
   }
 
