@@ -1,5 +1,5 @@
-// The first page: counts of notifications, customers and quarantine. Two routes: /v1/overview and
-// /v1/quarantine.
+// The first page: counts of notifications, customers and quarantine, and what was recovered. Two
+// routes: /v1/overview and /v1/quarantine.
 
 import { ago, ask, brief, card, count, dot, exact, h, kind, kinds, minute, s, status, statuses,
   table, tag } from "./draw.js";
@@ -67,7 +67,7 @@ function page(view, set) {
   return h("div", { class: "stack" }, h("h1", { class: "visually-hidden" }, "Overview"), tiles(data),
     chartCard(view, set),
     h("div", { class: "split" }, customers(data), apps(data)),
-    quarantine(data, view.quarantine),
+    recovery(data), quarantine(data, view.quarantine),
     h("p", { class: "soft small" }, "Source: ", h("code", {}, "GET /v1/overview"),
       " and ", h("code", {}, "GET /v1/quarantine"), ". Times are UTC."));
 }
@@ -210,7 +210,7 @@ function scale(most) {
   return [Math.ceil(most / step) * step, step];
 }
 
-// MARK: Customers, apps, quarantine
+// MARK: Customers and apps
 
 function customers(data) {
   if (!data.rows) return card("Customers by status", null, h("p", { class: "soft" },
@@ -247,6 +247,59 @@ function apps(data) {
     })) : h("p", { class: "soft" },
       "No app is configured: every notification goes to quarantine."));
 }
+
+// MARK: Recovery
+
+const code = (text) => h("code", {}, text);
+const keyHint = () => ["Add ", code("appStore"), " to the configuration: ", code(
+  "subledger help configuration"), "."];
+
+function recovery(data) {
+  const { apps, next_at: next, next_reconciliation_at: nextReconciliation } = data.recovery;
+  if (!apps.length) return null;
+  if (apps.every((app) => app.recover === "no_key")) {
+    return card("Recovery", null, h("p", { class: "soft" },
+      "Apple is not asked for what was missed: no app has a key. ", keyHint()));
+  }
+  const due = (time) => time > data.at ? ago(time, data.at) : "now";
+  const aside = [next && `next recovery ${due(next)}`, nextReconciliation &&
+    `next reconciliation ${due(nextReconciliation)}`
+  ].filter(Boolean).join(", ");
+  return card("Recovery", h("span", { class: "soft small" }, aside), h("ul", { class: "rows",
+    id: "recovery" }, apps.map((app) => h("li", {}, h("span", {}, h("b", {}, app
+      .bundle_id), " ", tag(app.environment === "Production" ? "blue" : "gray", app
+      .environment), lines(app, data).map((line) => [h("br"), h("span", {
+      class: "soft small" }, line)]))))));
+}
+
+function lines(app, data) {
+  if (app.recover === "no_key") return [["Not asked about: no key. ", keyHint()]];
+  if (app.recover === "off") return [["Not asked about: ", code("\"recover\": \"off\"")]];
+  const { last_recovery: found, last_reconciliation: compared } = app;
+  const when = (name, time) => h("span", { title: exact(time) }, `${name} ${ago(time, data.at)}: `);
+  const failed = (error) => error ? [" ", tag("red", "failed"), ` ${error}`] : null;
+  const many = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
+  return [
+    found ? [when("Recovery", found.at), found.recovered ?
+      `${count(found.recovered)} of ${many(found.listed, "listed notification")} recovered` :
+      `${found.error ? "" : "nothing was missing, "}${many(found.listed, "notification")} listed`,
+      found.delivered ? [" ", tag("red", `${count(found.delivered)} that Apple believes delivered`)] :
+      null,
+      found.refused ? [" ", tag("red", `${count(found.refused)} refused`)] : null,
+      found.gone ? [" ", tag("amber", "Apple no longer has all")] : null, failed(found.error)
+    ] : "No recovery since the daemon started",
+    compared ? [when("Reconciliation", compared.at), compared.asked ?
+      `${count(compared.asked)} due, ${count(compared.differed)} differed` :
+      compared.error ? "nobody was asked about" : "nobody was due",
+      compared.remaining ? [" ", tag("red", `${count(compared.remaining)} still differ`)] : null,
+      failed(compared.error)
+    ] : data.recovery.reconciled_at ?
+    `Last reconciliation ${ago(data.recovery.reconciled_at, data.at)}, before the daemon started` :
+    "No reconciliation yet"
+  ];
+}
+
+// MARK: Quarantine
 
 const reasons = {
   other_app: "of another app",

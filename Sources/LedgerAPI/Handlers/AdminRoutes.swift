@@ -32,7 +32,10 @@ extension LedgerHandler {
         bundleId: query["bundle_id"], token: token)
       let service = service
       service.overview.ask(question, service.configuration) { found in
-        if let found { return sender.send(.json(found)) }
+        if case .object(let members)? = found {
+          let recovery = service.recoveryOverview(of: question)
+          return sender.send(.json(members + [("recovery", recovery)]))
+        }
         let refusal = Problem.response(.unavailable("overview"))
         service.record(refusal)
         sender.send(refusal)

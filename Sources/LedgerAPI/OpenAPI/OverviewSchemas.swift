@@ -15,6 +15,7 @@ extension Schemas {
     ("through_seq", .integer("The last event that is counted.")),
     ("notifications", .list(overviewHour)), ("rows", .optional(overviewRows)),
     ("quarantine", overviewQuarantine), ("apps", .list(overviewApp)),
+    ("recovery", overviewRecovery),
   ])
 
   private static let overviewHour = Schema.object([
@@ -67,5 +68,72 @@ extension Schemas {
           ("signed_date", .time("")), ("received_at", .time("")),
         ]))
     ),
+  ])
+
+  // MARK: Recovery
+
+  private static let overviewRecovery = Schema.object([
+    (
+      "recovered_at",
+      .optional(.time("When the last complete recovery since the daemon's start ended."))
+    ),
+    ("next_at", .optional(.time("When the next recovery begins."))),
+    (
+      "reconciled_at",
+      .optional(.time("When the last complete daily reconciliation ended."))
+    ),
+    (
+      "next_reconciliation_at", .optional(.time("When the next daily reconciliation begins."))
+    ),
+    (
+      "apps",
+      .list(
+        .object([
+          ("environment", environment), ("bundle_id", bundleId),
+          (
+            "recover",
+            .oneOf(
+              ["automatic", "off", "no_key"],
+              "Whether the daemon asks Apple by itself: as configured, or without a key.")
+          ),
+          ("last_recovery", .optional(overviewLastRecovery)),
+          ("last_reconciliation", .optional(overviewLastReconciliation)),
+        ]))
+    ),
+  ])
+
+  /// Null before any since the daemon's start.
+  private static let overviewLastRecovery = Schema.object([
+    ("at", .time("When it ended.")),
+    (
+      "reason",
+      .oneOf(["start", "restore", "silence", "again", "failures"], "Why Apple was asked.")
+    ),
+    ("listed", .integer("The notifications that Apple listed.")),
+    ("recovered", .integer("Those of them that were missing.")),
+    ("delivered", .integer("Those that were missing though Apple believes them delivered.")),
+    ("refused", .integer("Those that could not be journaled.")),
+    ("gone", .boolean("Whether Apple no longer has a part of the time that was asked for.")),
+    ("error", .optional(.text("Why it did not come to its end; it is tried again."))),
+  ])
+
+  /// Null before any since the daemon's start.
+  private static let overviewLastReconciliation = Schema.object([
+    ("at", .time("When it ended.")),
+    (
+      "asked",
+      .integer(
+        "The customers of whom Apple had said nothing since their paid period ended, and about "
+          + "whom it was asked.")
+    ),
+    ("differed", .integer("Those of whom Apple said something else than the row.")),
+    (
+      "remaining",
+      .integer("Those of whom it still does, with everything that Apple signed.")
+    ),
+    ("unknown", .integer("Those that Apple does not know.")),
+    ("failed", .integer("Those that Apple could not be asked about.")),
+    ("journaled", .integer("The events that were journaled.")),
+    ("error", .optional(.text("Why not all were compared; it is tried again."))),
   ])
 }

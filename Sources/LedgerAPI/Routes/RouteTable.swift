@@ -101,7 +101,8 @@ extension Route {
       ]),
     Route(
       .overview, "GET", "/v1/overview", .token(.read),
-      "Returns counts of recent notifications, of rows by status and of quarantine.",
+      "Returns counts of recent notifications, of rows by status and of quarantine, and what was "
+        + "recovered.",
       [
         Parameter(
           "hours", .integer(1...168, default: 24),

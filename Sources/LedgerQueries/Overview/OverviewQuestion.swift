@@ -32,7 +32,7 @@ extension Overview {
 
     /// Whether counts of this app are asked for and may be shown. Counts whose app is unknown are
     /// only shown to a token without lists.
-    func covers(_ environment: Environment?, _ bundleId: String?) -> Bool {
+    public func covers(_ environment: Environment?, _ bundleId: String?) -> Bool {
       if let wanted = self.environment, wanted != environment { return false }
       if let wanted = self.bundleId, wanted != bundleId { return false }
       if token.bundleIds == nil && token.environments == nil { return true }

@@ -112,6 +112,45 @@ import Testing
     session.expectNoErrors()
   }
 
+  // MARK: Recovery
+
+  @Test func `the overview says that Apple is not asked, and what to do about it`() throws {
+    let session = try Session(try Installation())
+    try session.enter()
+    let card = try session.browser.text("section[aria-labelledby=h-recovery]")
+    #expect(card.contains("Apple is not asked for what was missed: no app has a key"))
+    #expect(card.contains("subledger help configuration"))
+    #expect(try session.browser.count("section[aria-labelledby=h-recovery] p") == 1)
+    session.expectNoErrors()
+  }
+
+  @Test(arguments: [false, true])
+  func `the overview shows the last recovery, the last reconciliation and errors`(
+    isRefused: Bool
+  ) throws {
+    let (store, _) = try DailyReconciliationTests.begun()
+    if isRefused {
+      try store.control(
+        #"{"faults":[{"kind":"unauthenticated","path":"/inApps/v1/subscriptions"}]}"#)
+    }
+    let session = try Session(store.installation, isDark: isRefused)
+    try DailyReconciliationTests.wait(
+      for: isRefused
+        ? "subledger_reconciliation_failures_total"
+        : "subledger_reconciliation_success_time_seconds", session.daemon)
+    try session.enter()
+    let rows = try session.browser.text("#recovery")
+    #expect(rows.contains("com.example.app Production") && rows.contains("Recovery "))
+    #expect(rows.contains("nobody was due"), "\(rows)")
+    #expect(rows.contains(" due, ") != isRefused, "\(rows)")
+    #expect(rows.contains("nobody was asked about") == isRefused, "\(rows)")
+    #expect(try session.browser.count("#recovery .tag.red") == (isRefused ? 1 : 0), "\(rows)")
+    #expect(rows.contains("Apple refused the token (401)") == isRefused, "\(rows)")
+    let next = try session.browser.text("section[aria-labelledby=h-recovery] .head .soft")
+    #expect(next.contains("next recovery in") && next.contains("next reconciliation"))
+    session.expectNoErrors()
+  }
+
   // MARK: A customer
 
   @Test func `a customer is found by any of the three ids`() throws {

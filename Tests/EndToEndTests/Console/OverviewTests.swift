@@ -182,6 +182,19 @@ import Testing
     #expect(seqs == [2, 1])
   }
 
+  @Test func `an app without a key is one that Apple is not asked about`() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let recovery = try #require(daemon.client().get("/v1/overview")?.json?["recovery"])
+    let apps = recovery["apps"]?.elements ?? []
+    #expect(apps.map { $0["environment"]?.string } == ["Production", "Sandbox"])
+    #expect(apps.allSatisfy { $0["recover"]?.string == "no_key" })
+    #expect(apps.allSatisfy { $0["last_recovery"]?.kind == .null })
+    #expect(recovery["next_at"]?.kind == .null && recovery["recovered_at"]?.kind == .null)
+    let other = daemon.client().get("/v1/overview", token: Installation.otherAppsToken)?.json
+    #expect(other?["recovery"]?["apps"]?.elements.isEmpty == true)
+  }
+
   @Test func `the last comparison is stored and served`() throws {
     let installation = try Installation.renewing(4)
     let daemon = try installation.start()

@@ -79,6 +79,9 @@ import Testing
     let text = daemon.client().get("/metrics")?.text ?? ""
     #expect(!text.contains("subledger_recovery") && text.contains("subledger_journal_seq"))
     #expect(!text.contains("subledger_reconcil"))
+    let recovery = daemon.client().get("/v1/overview")?.json?["recovery"]
+    #expect(recovery?["apps"]?.elements.map { $0["recover"]?.string } == ["off", "off"])
+    #expect(recovery?["next_reconciliation_at"]?.kind == .null)
     try daemon.stop()
   }
 

@@ -58,6 +58,15 @@ import Testing
     return Set(found.output.split(whereSeparator: \.isNewline).dropFirst().map(String.init))
   }
 
+  private func recovery(_ daemon: RunningDaemon, token: String) throws -> JSONElement {
+    let client = daemon.client()
+    let answer = try #require(client.get("/v1/overview", token: token)?.json)
+    let document = try #require(client.get("/openapi.json", token: nil)?.json)
+    let schema = try #require(document["components"]?["schemas"]?["Overview"])
+    #expect(try Shape(document: document).objections(answer, to: schema) == [])
+    return try #require(answer["recovery"])
+  }
+
   @Test func `a renewal that no notification told is learned by asking once a day`() throws {
     let (store, expected) = try Self.begun()
     let installation = store.installation
@@ -81,14 +90,27 @@ import Testing
     for row in expected where due.contains(row.split(separator: ",").first.map(String.init) ?? "") {
       #expect(rows.contains(row), "\(row)")
     }
+    let state = try recovery(daemon, token: Installation.token)
+    let app = try #require(
+      state["apps"]?.elements.first { $0["environment"]?.string == "Production" })
+    #expect(app["recover"]?.string == "automatic")
+    #expect(app["last_recovery"]?["reason"]?.string == "start")
+    #expect(app["last_reconciliation"]?["asked"]?.integer ?? 0 >= Int64(due.count))
+    #expect(app["last_reconciliation"]?["differed"]?.integer ?? 0 > 0)
+    #expect(app["last_reconciliation"]?["error"]?.kind == .null)
+    for time in ["recovered_at", "next_at", "reconciled_at", "next_reconciliation_at"] {
+      #expect(state[time]?.integer ?? 0 > 0, "\(time)")
+    }
+    let sandbox = try recovery(daemon, token: Installation.sandboxToken)
+    #expect(sandbox["apps"]?.elements.map { $0["environment"]?.string } == ["Sandbox"])
     #expect(try self.due(installation).isEmpty)
     #expect(try daemon.stop().code == 0)
-    // Nobody is due any more, and a restart does not ask again.
     let again = try installation.run("reconcile", "--due")
     #expect(again.code == 0 && again.output.hasPrefix("0 customers"), "\(again)")
-    let text = String(
-      decoding: try #require(try installation.files()["heartbeat.json"]), as: UTF8.self)
-    #expect(!text.contains(#""reconciled_at":null"#))
+    // So that a restart does not ask again.
+    let heartbeat = try #require(try installation.files()["heartbeat.json"])
+    let stored = try JSONDocument(parsing: Array(heartbeat)).root["reconciled_at"]?.integer ?? 0
+    #expect(stored > Int64(Date().timeIntervalSince1970 * 1000) - PlayedStore.hour)
     #expect(try installation.verify().code == 0)
   }
 
@@ -102,6 +124,10 @@ import Testing
     #expect(metrics.value(Self.reconciledAt) ?? 0 < Date().timeIntervalSince1970 - 3600)
     let next = metrics.value("subledger_reconciliation_next_time_seconds") ?? 0
     #expect(abs(next - Date().timeIntervalSince1970) < 70 * RunningCommand.timeoutFactor)
+    let state = try recovery(daemon, token: Installation.token)
+    let app = state["apps"]?.elements.first { $0["environment"]?.string == "Production" }
+    #expect(app?["last_reconciliation"]?["error"]?.string?.contains("401") == true)
+    #expect(app?["last_reconciliation"]?["failed"]?.integer == 1, "a refused key is not used again")
     #expect(daemon.log.contains(#""event":"reconciled""#))
     #expect(try daemon.stop().code == 0)
   }
