@@ -22,6 +22,38 @@ extension JournalReader {
       .bind(4, signedThrough).bind(5, receivedThrough).first { $0.int(0) }
   }
 
+  /// What Apple said again about the customers of one app in one environment.
+  public struct Confirmations: Sendable, Equatable {
+    /// Customers about whom it did in the time that was asked for.
+    public let customers: Int64
+    /// When it last did, milliseconds since 1970 UTC.
+    public let newest: Int64
+  }
+
+  /// What Apple said again, by app. Reads one entry of an index for each held piece of evidence.
+  ///
+  /// - Parameter time: customers are counted from this signed date on, milliseconds since 1970 UTC.
+  /// - Throws: what SQLite reports.
+  public func confirmations(
+    since time: Int64
+  ) throws(StoreError) -> [ProjectionReader.Counts.App: Confirmations] {
+    guard try hasEvidence() else { return [:] }
+    var found: [ProjectionReader.Counts.App: Confirmations] = [:]
+    try connection.statement(
+      """
+      SELECT a.environment, a.bundle_id, sum(h.newest >= ?), max(h.newest) FROM (
+        SELECT stream_id, max(signed_date_ms) AS newest FROM held_evidence GROUP BY stream_id) h
+      JOIN stream s ON s.id = h.stream_id JOIN app a ON a.id = s.app_id GROUP BY a.id
+      """
+    ).bind(1, time).forEach { row in
+      let app = ProjectionReader.Counts.App(
+        environment: Environment(rawValue: row.text(0)), bundleId: row.text(1))
+      found[app] = Confirmations(customers: row.int(2), newest: row.int(3))
+      return true
+    }
+    return found
+  }
+
   /// Held evidence in order of id, with bodies.
   ///
   /// - Throws: what SQLite reports.

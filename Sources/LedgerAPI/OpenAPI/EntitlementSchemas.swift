@@ -62,16 +62,19 @@ extension Schemas {
       ("last_event", .optional(lastEvent)),
     ],
     optional: [
-      (
-        "confirmed_at",
-        .time("When Apple, asked for it, last said the same. Absent if it was not asked.")
-      ),
+      confirmedAt,
       (
         "anomaly",
         .boolean(
           "A transaction has a date, price or quantity that no purchase has. True or absent.")
       ),
     ])
+
+  /// Of the row and of the timeline.
+  static let confirmedAt = (
+    "confirmed_at",
+    Schema.time("When Apple, asked for it, last said the same. Absent if it was not asked.")
+  )
 
   static let offerType = Schema.integer("Apple's offerType: \(ValueDescriptions.offerType.list).")
   static let offerDiscountType = Schema.text(

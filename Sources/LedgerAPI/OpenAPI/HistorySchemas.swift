@@ -2,15 +2,16 @@ import AppStore
 
 /// The timeline of one customer, and quarantined notifications.
 extension Schemas {
-  static let history = Schema.object([
-    object("list"),
-    ("items", .list(.either([.named("HistoryEvent"), .named("HistoryQuarantined")]))),
-    ("next_page", .optional(.text("Always null, because a timeline has one page."))),
-    (
-      "more_quarantined",
-      .boolean("Whether quarantine holds more notifications about this customer than are shown.")
-    ),
-  ])
+  static let history = Schema.object(
+    [
+      object("list"),
+      ("items", .list(.either([.named("HistoryEvent"), .named("HistoryQuarantined")]))),
+      ("next_page", .optional(.text("Always null, because a timeline has one page."))),
+      (
+        "more_quarantined",
+        .boolean("Whether quarantine holds more notifications about this customer than are shown.")
+      ),
+    ], optional: [confirmedAt])
 
   private static let payload = Schema.anything(
     "With raw=true, the decoded payload of the notification; null if it cannot be recovered.")

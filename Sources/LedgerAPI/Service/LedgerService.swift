@@ -136,7 +136,7 @@ public final class LedgerService: Sendable {
       return (name, text)
     }
     return metrics.text(
-      for: token, ledger, readings, rows.last, folded: folded, versions: versions,
-      recovery: recoveryReadings, unlogged: refusalLog.leftOut.value)
+      for: token, ledger, readings, rows.last, rows.confirmations, folded: folded,
+      versions: versions, recovery: recoveryReadings, unlogged: refusalLog.leftOut.value)
   }
 }

@@ -12,14 +12,16 @@ extension Metrics {
   ///   - token: what is shown: only counts of its apps and environments if it is narrowed to some.
   ///   - readings: sizes, as sampled last.
   ///   - rows: how many rows have each status; nil if they were never counted.
+  ///   - confirmations: what Apple, asked for it, said again.
   ///   - folded: the last seq in the live projection; nil if there is none.
   ///   - versions: the versions of the program and its parts, by name.
   ///   - recovery: what the daemon recovered by itself; nil if it asks about no app.
   ///   - unlogged: how many refusals had no log line of their own.
   func text(
     for token: Configuration.ReadToken, _ ledger: Ledger, _ readings: ResourceReadings,
-    _ rows: ProjectionReader.Counts?, folded: Int64?, versions: [(String, String)],
-    recovery: RecoveryReadings?, unlogged: Int64
+    _ rows: ProjectionReader.Counts?,
+    _ confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations], folded: Int64?,
+    versions: [(String, String)], recovery: RecoveryReadings?, unlogged: Int64
   ) -> String {
     var page = PrometheusText()
     page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
@@ -39,7 +41,14 @@ extension Metrics {
       writeProjection(&page, ledger, folded)
       recovery?.write(&page)
     }
-    if let rows { writeRowCounts(&page, rows, token) }
+    if let rows {
+      writeRowCounts(&page, rows, token)
+      writeConfirmations(
+        &page,
+        confirmations.filter {
+          token.covers(environment: $0.key.environment, bundleId: $0.key.bundleId)
+        })
+    }
     return page.text
   }
 
@@ -199,5 +208,30 @@ extension Metrics {
       counts.broken.filter { isShown($0.key) }.values.reduce(0, +))
     page.family("subledger_rows_age_seconds", .gauge, "How long ago the rows were counted.")
     page.sample("subledger_rows_age_seconds", [], Double(Clock.now() - counts.at) / 1000)
+  }
+
+  private func writeConfirmations(
+    _ page: inout PrometheusText,
+    _ confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations]
+  ) {
+    let byEnvironment = Dictionary(grouping: confirmations) { $0.key.environment.rawValue }
+      .sorted { $0.key < $1.key }
+    page.family(
+      "subledger_rows_confirmed", .gauge,
+      "Rows about which Apple, asked for it, said the same within the last 30 days, as of the same "
+        + "count.")
+    for (environment, found) in byEnvironment {
+      page.sample(
+        "subledger_rows_confirmed", [(name: "environment", value: environment)],
+        found.reduce(0) { $0 + $1.value.customers })
+    }
+    page.family(
+      "subledger_confirmed_time_seconds", .gauge,
+      "When Apple, asked for it, last said the same about any row, as Unix time.")
+    for (environment, found) in byEnvironment {
+      page.sample(
+        "subledger_confirmed_time_seconds", [(name: "environment", value: environment)],
+        Double(found.map(\.value.newest).max() ?? 0) / 1000)
+    }
   }
 }

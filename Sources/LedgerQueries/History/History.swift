@@ -25,6 +25,9 @@ public struct History: Sendable {
   public let items: [Item]
   /// Whether quarantine holds more about this customer than `items`.
   public let hasMoreQuarantined: Bool
+  /// When Apple, asked for it, last said again what the events say: as in the row. Milliseconds
+  /// since 1970 UTC; nil if it did not.
+  public let confirmedAt: Int64?
 
   /// The events among `items`.
   public var entries: [HistoryEntry] {
@@ -34,18 +37,19 @@ public struct History: Sendable {
   }
 
   public var json: JSONValue {
-    .object([
-      ("object", .string("list")), ("items", .array(items.map(\.json))), ("next_page", .null),
-      ("more_quarantined", .boolean(hasMoreQuarantined)),
-    ])
+    .object(
+      [
+        ("object", .string("list")), ("items", .array(items.map(\.json))), ("next_page", .null),
+        ("more_quarantined", .boolean(hasMoreQuarantined)),
+      ] + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? []))
   }
 
   init(
     _ key: StreamKey, _ entries: [HistoryEntry], _ quarantined: [QuarantinedEntry] = [],
-    hasMoreQuarantined: Bool = false
+    hasMoreQuarantined: Bool = false, confirmedAt: Int64? = nil
   ) {
     self.key = key
-    self.hasMoreQuarantined = hasMoreQuarantined
+    (self.hasMoreQuarantined, self.confirmedAt) = (hasMoreQuarantined, confirmedAt)
     var items: [Item] = []
     items.reserveCapacity(entries.count + quarantined.count)
     var rest = quarantined.sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }[...]

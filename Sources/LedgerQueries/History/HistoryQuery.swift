@@ -26,7 +26,7 @@ extension LedgerReader {
     guard let key = known ?? quarantined.first?.key(originalTransactionId) else { return nil }
     return History(
       key, known == nil ? [] : try entries(of: key, question, isRaw: isRaw), quarantined,
-      hasMoreQuarantined: hasMore)
+      hasMoreQuarantined: hasMore, confirmedAt: try confirmedAt(key, question))
   }
 
   private func entries(

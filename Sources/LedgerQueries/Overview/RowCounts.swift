@@ -1,3 +1,4 @@
+import Encoding
 import Entitlements
 public import JournalStore
 import Platform
@@ -8,6 +9,7 @@ import Synchronization
 public final class RowCounts: Sendable {
   private struct Latest {
     var counts: ProjectionReader.Counts?
+    var confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations] = [:]
     /// When they are counted again, nanoseconds of the monotonic clock.
     var due = Int64.min
   }
@@ -15,11 +17,19 @@ public final class RowCounts: Sendable {
   private let latest = Mutex(Latest())
   /// The shortest time between two counts, nanoseconds.
   private static let pause: Int64 = 2_000_000_000
+  /// How long, in milliseconds, a customer counts as confirmed: most renew within that time, and
+  /// are then heard of again.
+  private static let confirmed = 30 * CivilTime.day
 
   public init() {}
 
   /// The last counts, whatever their age; nil before the first, and while no rows can be read.
   public var last: ProjectionReader.Counts? { latest.withLock { $0.counts } }
+
+  /// What Apple said again in the last 30 days, as of the last counts.
+  public var confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations] {
+    latest.withLock { $0.confirmations }
+  }
 
   /// The counts at a time, or the last ones if they are young. Not for a thread that others wait
   /// for.
@@ -30,9 +40,11 @@ public final class RowCounts: Sendable {
     guard latest.withLock({ $0.due <= begun }) else { return last }
     let counts = try? reader.counts(at: now)
     reader.endSnapshot()
+    let confirmations = try? reader.confirmations(since: now - Self.confirmed)
     let ended = Clock.monotonicNanoseconds()
     latest.withLock { latest in
       latest.counts = counts
+      latest.confirmations = confirmations ?? latest.confirmations
       latest.due = ended + max(Self.pause, 50 * (ended - begun))
     }
     return counts

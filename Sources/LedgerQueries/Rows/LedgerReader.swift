@@ -141,6 +141,16 @@ public final class LedgerReader {
     }
   }
 
+  /// What Apple said again, by app: as `JournalReader.confirmations`.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  func confirmations(
+    since time: Int64
+  ) throws(Failure) -> [ProjectionReader.Counts.App: JournalReader.Confirmations] {
+    if case .running(let projection) = source, !projection.holdsEvidence { return [:] }
+    return try store { () throws(StoreError) in try journal.confirmations(since: time) }
+  }
+
   /// Streams that have named this id as their predecessor since the process started, and before as
   /// far as that is known.
   func knownSuccessors(of originalTransactionId: String) -> Set<StreamKey> {

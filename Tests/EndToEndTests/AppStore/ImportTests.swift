@@ -120,6 +120,45 @@ import Testing
     #expect(byName.code == 1 && report["found"]?["Production"]?.integer == 1, "\(byName)")
     #expect(report["unknown"]?["ids"]?.elements.first?.string == "99999999999")
     #expect(report["invalid_lines"]?.elements.map(\.integer) == [4])
+  @Test func `when Apple last said the same is in row, timeline and metrics`() throws {
+    let played = try Played(customers: 5, days: 60, seed: 11)
+    let installation = played.store.installation
+    let list = try played.write(played.ids.joined(separator: "\n"))
+    let daemon = try installation.start()
+    let id = try #require(played.ids.first)
+    #expect(try played.fill(list).code == 0)
+    let before = Int64(Date().timeIntervalSince1970 * 1000)
+    #expect(try played.fill(list).code == 0)
+    let path = "/v1/entitlements/\(id)"
+    let time = try #require(daemon.client().get(path)?.json?["confirmed_at"]?.integer)
+    #expect(time >= before - 1)
+    let timeline = try #require(daemon.client().get(path + "/history")?.json)
+    #expect(timeline["confirmed_at"]?.integer == time)
+    // As of an earlier time, it was not said yet.
+    let earlier = daemon.client().get(path + "/history?known_at=\(before)")?.json
+    #expect(earlier?["confirmed_at"]?.integer ?? 0 < before)
+    let text = try installation.run("history", id).output
+    #expect(text.hasSuffix("Apple, asked for it, last said the same at \(Timestamp.text(time)).\n"))
+    let last = try installation.run("history", id, "--json").lines().last
+    #expect(last?["object"]?.string == "confirmation")
+    #expect(last?["confirmed_at"]?.integer == time)
+    let labels = ["environment": "Production"]
+    try daemon.command.wait(60, "a count") {
+      let metrics = MetricsText(daemon.client().get("/metrics")?.text ?? "")
+      let newest = metrics.value("subledger_confirmed_time_seconds", labels) ?? 0
+      return metrics.faults.isEmpty && newest * 1000 >= Double(time)
+        && metrics.value("subledger_rows_confirmed", labels) == Double(played.ids.count)
+    }
+    // A token that is narrowed to another app or environment is told nothing.
+    for token in [Installation.otherAppsToken, Installation.sandboxToken] {
+      let narrowed = daemon.client().get("/metrics", token: token)?.text ?? ""
+      #expect(narrowed.contains("subledger_rows{") == false)
+      #expect(!narrowed.contains("subledger_rows_confirmed{"))
+      #expect(!narrowed.contains("subledger_confirmed_time_seconds{"))
+    }
+    #expect(try daemon.stop().code == 0)
+  }
+
     #expect(try played.fill(list, "--column", "2").output.contains("nothing new         1"))
     #expect(try played.fill(list, "--column", "age").code == 2)
     #expect(try played.fill(try played.write("nobody\n")).code == 2)

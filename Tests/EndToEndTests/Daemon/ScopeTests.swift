@@ -175,7 +175,8 @@ import Testing
       #expect(metrics.value("subledger_duplicates_total") == duplicates, "\(token)")
       let families: Set = [
         name, "subledger_duplicates_total", "subledger_build_info", "subledger_rows",
-        "subledger_rows_broken", "subledger_rows_age_seconds",
+        "subledger_rows_broken", "subledger_rows_age_seconds", "subledger_rows_confirmed",
+        "subledger_confirmed_time_seconds",
       ]
       #expect(Set(metrics.families.keys).isSubset(of: families), "\(metrics.families.keys)")
     }

@@ -20,6 +20,10 @@ enum HistoryCommand {
     }
     if arguments.has("--json") {
       for item in history.items { Terminal.print(item.json) }
+      if let time = history.confirmedAt {
+        Terminal.print(
+          .object([("object", .string("confirmation")), ("confirmed_at", .integer(time))]))
+      }
     } else {
       print(history)
     }

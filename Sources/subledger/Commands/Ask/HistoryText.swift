@@ -29,10 +29,16 @@ enum HistoryText {
     return paragraph.text
   }
 
-  /// The line after the last item; nil if there is nothing to add.
+  /// The lines after the last item; nil if there is nothing to add.
   static func closing(_ history: History) -> String? {
-    guard history.hasMoreQuarantined else { return nil }
-    return "There are more quarantined notifications; see: subledger quarantine list"
+    var lines: [String] = []
+    if let time = history.confirmedAt {
+      lines.append("Apple, asked for it, last said the same at \(Timestamp.text(time)).")
+    }
+    if history.hasMoreQuarantined {
+      lines.append("There are more quarantined notifications; see: subledger quarantine list")
+    }
+    return lines.isEmpty ? nil : lines.joined(separator: "\n")
   }
 
   static func block(_ item: History.Item) -> String {
