@@ -4,10 +4,13 @@ the answers. Run by .ci/stand-in, with the daemon's binary as argument. Fails wi
 difference, and otherwise prints how many calls were made and how many JWS were verified.
 """
 import collections, http.server, json, pathlib, subprocess, sys, tempfile, threading, time
+import urllib.request, uuid
 
 from appstoreserverlibrary.api_client import (
     APIException, AppStoreServerAPIClient, GetTransactionHistoryVersion)
 from appstoreserverlibrary.models.Environment import Environment
+from appstoreserverlibrary.models.ExtendReasonCode import ExtendReasonCode
+from appstoreserverlibrary.models.MassExtendRenewalDateRequest import MassExtendRenewalDateRequest
 from appstoreserverlibrary.models.NotificationHistoryRequest import NotificationHistoryRequest
 from appstoreserverlibrary.models.NotificationTypeV2 import NotificationTypeV2
 from appstoreserverlibrary.models.OrderLookupStatus import OrderLookupStatus
@@ -173,6 +176,46 @@ def check_customer(app, id):
         expect(app.transaction(order.signedTransactions[0]).transactionId == ids[0], "the order")
 
 
+def check_mass_extension(app, line):
+    """Ten days more for all active subscribers, with the notifications that it causes."""
+    before = len(history(app, notificationType=NotificationTypeV2.RENEWAL_EXTENDED))
+    summaries = len(history(app, notificationType=NotificationTypeV2.RENEWAL_EXTENSION))
+    identifier, product = str(uuid.uuid4()), "pro.monthly"
+    request = MassExtendRenewalDateRequest(
+        extendByDays=10, extendReasonCode=ExtendReasonCode.SERVICE_ISSUE_OR_OUTAGE,
+        requestIdentifier=identifier, productId=product)
+    for _ in range(2):  # the second is only answered
+        answer = app.call("extend_renewal_date_for_all_active_subscribers", request)
+        expect(answer.requestIdentifier == identifier, "the identifier of a mass extension")
+    name = "get_status_of_subscription_renewal_date_extensions"
+    status = app.call(name, identifier, product)
+    expect(status.complete is False and status.succeededCount is None, "not complete yet")
+    advance(line, 61_000)
+    status = app.call(name, identifier, product)
+    expect(status.complete and status.completeDate and status.failedCount == 0, "complete")
+    told = history(app, notificationType=NotificationTypeV2.RENEWAL_EXTENDED)
+    expect(len(told) - before == status.succeededCount > 0, "one RENEWAL_EXTENDED for each")
+    told = history(app, notificationType=NotificationTypeV2.RENEWAL_EXTENSION)
+    expect(len(told) - summaries == 1, "one summary")
+    summary = next(each.summary for each in told
+                   if each.summary and each.summary.requestIdentifier == identifier)
+    expect(summary.succeededCount == status.succeededCount, "the summary's count")
+    expect(summary.productId == product and not summary.failedCount, "the summary")
+    app.refused(4040009, name, str(uuid.uuid4()), product)
+    app.refused(4000009, "extend_renewal_date_for_all_active_subscribers",
+                MassExtendRenewalDateRequest(extendByDays=91, extendReasonCode=ExtendReasonCode.UNDECLARED,
+                                             requestIdentifier=identifier, productId=product))
+
+
+def advance(line, milliseconds):
+    """Moves the simulated clock; returns when all that is then due was sent."""
+    request = urllib.request.Request(
+        line["production"] + "/control", json.dumps({"advance": milliseconds}).encode(),
+        {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        expect(answer.status == 200, "the control route")
+
+
 def pages(app, name, id, *arguments):
     """All transactions of a paged answer, verified."""
     found, revision = [], None
@@ -219,6 +262,7 @@ def main():
                 customers = check_notifications(app)
                 for id in sorted(customers):
                     check_customer(app, id)
+                check_mass_extension(app, line)
             check_errors(line, apps)
             service.terminate()
             expect(service.stdout.read() == b"", "more than one line on standard output")
@@ -226,7 +270,7 @@ def main():
         finally:
             if service.poll() is None:
                 service.kill()
-    expect(len(Receiver.bodies) == 2, "two test notifications")
+    expect(len(Receiver.bodies) > 4, "two test notifications, and those of the extensions")
     for name, count in sorted(CALLS.items()):
         print(f"{count:7} {name}")
     print(f"{sum(CALLS.values())} calls of {len(CALLS)} kinds; verified "

@@ -72,7 +72,7 @@ public enum StandInCommand {
       neverReleased   true: production refuses every token
       limits          hour, second or off: within which time Apple's limits are enforced (hour);
                       GET /control counts what exceeds them
-      extends         false: an extension is answered without success
+      extends         false: no extension succeeds
       faults          a list of {"kind": …}, with optional count, path (a prefix) and environment.
                       Kinds: unauthenticated, error (code), rate-limit (retryAfter: milliseconds,
                       seconds, date, absent, past, future or garbage; wait), delay (wait),
@@ -80,8 +80,9 @@ public enum StandInCommand {
                       cut-body, wrong-length, gzip, oversized, redirect, html-503, html-200,
                       wrong-types, empty
 
-    The calls that change something (consumption, finish, app account token, extension) are checked
-    and answered; no customer's life changes by them.
+    The calls that change something of one customer (consumption, finish, app account token,
+    extension) are checked and answered; no life changes by them. An extension for all subscribers
+    of a product moves the ends of their running periods and sends its notifications.
 
     Example:
       subledger simulate serve --authority ./authority --customers 50 --notify http://127.0.0.1:8080

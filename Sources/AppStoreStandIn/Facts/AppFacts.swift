@@ -12,14 +12,20 @@ struct AppFacts: Sendable {
   private(set) var sent: [SentNotification] = []
   /// Indices of `sent` in ascending order of signedDate.
   private(set) var order: [Int] = []
-  private var tests: [SimulatedNotification] = []
+  /// Those that a request caused.
+  private var caused: [SimulatedNotification] = []
+  /// Indices of `caused` by the household that they are about, oldest first.
+  private var causedOf: [Int: [Int]] = [:]
   /// In descending order of time, so that the next one is the last.
   private(set) var pending: [PendingAttempt] = []
   /// By original transaction id: the identifiers of extensions, and when each was asked for.
   var extensions: [String: [String: Int64]] = [:]
+  /// By their identifier.
+  var massExtensions: [String: MassExtension] = [:]
 
   var isProduction: Bool { app.environment == "Production" }
   var customers: Int { households.all.count }
+  var householdNumbers: Range<Int> { households.all.indices }
 
   /// - Parameters:
   ///   - start: what was signed before was sent before; milliseconds since 1970.
@@ -69,7 +75,7 @@ struct AppFacts: Sendable {
     switch sent[index].source {
     case .household(let household, let number):
       households.notifications(of: household)[number]
-    case .test(let number): tests[number]
+    case .caused(let number, _): caused[number]
     }
   }
 
@@ -95,14 +101,29 @@ struct AppFacts: Sendable {
         app: app, seed: .random(in: 0...UInt64.max), endingAt: moment
       ).last
     else { return nil }
-    tests.append(test)
+    return add(test, due: moment)
+  }
+
+  /// Adds a notification that a request caused.
+  ///
+  /// - Parameters:
+  ///   - household: whom it is about; nil if it names no customer.
+  ///   - due: when it is sent first, milliseconds since 1970.
+  /// - Returns: its index.
+  @discardableResult
+  mutating func add(
+    _ notification: SimulatedNotification, about household: Int? = nil, due: Int64
+  ) -> Int {
+    caused.append(notification)
+    if let household { causedOf[household, default: []].append(caused.count - 1) }
     sent.append(
       SentNotification(
-        source: .test(tests.count - 1), signedDate: test.signedDate, type: test.type,
-        subtype: nil))
+        source: .caused(caused.count - 1, household: household),
+        signedDate: notification.signedDate, type: notification.type,
+        subtype: notification.subtype))
     let index = sent.count - 1
-    order.insert(index, at: position(after: test.signedDate))
-    schedule(PendingAttempt(due: moment, notification: index, number: 0))
+    order.insert(index, at: position(after: notification.signedDate))
+    schedule(PendingAttempt(due: due, notification: index, number: 0))
     return index
   }
 
@@ -159,13 +180,24 @@ struct AppFacts: Sendable {
   /// - Returns: nil if no customer has the id at that moment.
   func account(with id: String, at moment: Int64) -> CustomerAccount? {
     guard let household = Int64(id).flatMap({ owners[$0] }) else { return nil }
-    return CustomerAccount(households.notifications(of: household), with: id, at: moment)
+    return CustomerAccount(notifications(of: household), with: id, at: moment)
+  }
+
+  /// All notifications about a household, in the order Apple signed them.
+  func notifications(of household: Int) -> [SimulatedNotification] {
+    let own = households.notifications(of: household)
+    guard let more = causedOf[household] else { return own }
+    return (own + more.map { caused[$0] }).sorted(by: SimulatedNotification.precedes)
   }
 
   /// Whether a notification is about that customer.
   func isNotification(_ index: Int, of account: CustomerAccount) -> Bool {
-    guard case .household(let household, _) = sent[index].source,
-      Int64(account.appTransactionId).flatMap({ owners[$0] }) == household
+    let household: Int? =
+      switch sent[index].source {
+      case .household(let number, _): number
+      case .caused(_, let number): number
+      }
+    guard let household, Int64(account.appTransactionId).flatMap({ owners[$0] }) == household
     else { return false }
     let transaction = notification(index).payload["data"]?["transaction"]
     return transaction?.text("appTransactionId") == account.appTransactionId

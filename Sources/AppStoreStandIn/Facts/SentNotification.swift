@@ -7,8 +7,8 @@ struct SentNotification: Sendable {
   enum Source: Sendable {
     /// Index of the household, and of the notification among all of that household.
     case household(Int, Int)
-    /// Index among the test notifications.
-    case test(Int)
+    /// Index among those that a request caused, and the household that it is about.
+    case caused(Int, household: Int?)
   }
 
   let source: Source

@@ -25,6 +25,8 @@ enum APIError: Int64, Error {
   case invalidGroup = 4_000_024
   case invalidExcludeRevoked = 4_000_025
   case invalidOwnership = 4_000_026
+  case emptyStorefronts = 4_000_027
+  case invalidStorefront = 4_000_028
   case invalidRevoked = 4_000_030
   case invalidStatus = 4_000_031
   case invalidConsent = 4_000_035
@@ -42,6 +44,7 @@ enum APIError: Int64, Error {
   case originalIdNotFound = 4_040_005
   case noNotificationURL = 4_040_007
   case testNotFound = 4_040_008
+  case statusRequestNotFound = 4_040_009
   case transactionIdNotFound = 4_040_010
   case internalError = 5_000_000
 
@@ -64,6 +67,8 @@ enum APIError: Int64, Error {
     4_000_019:
       "Invalid request. Supply either a transaction id or a notification type, but not both.",
     4_000_021: "Invalid request. The sort parameter is invalid.",
+    4_000_027:
+      "Invalid request. If provided, the list of storefront country codes must not be empty.",
     4_000_036: "Invalid request. The delivery status field is invalid.",
     4_000_044: "Invalid request. The refund preference field is invalid.",
     4_000_048: "Invalid request. App transactions aren't supported by this endpoint.",
@@ -87,6 +92,9 @@ enum APIError: Int64, Error {
     4_040_008:
       "Either the test notification token is expired or the notification and status are not yet "
       + "available.",
+    4_040_009:
+      "The server didn't find a subscription-renewal-date extension request for this "
+      + "requestIdentifier and productId combination.",
     4_040_010: "Transaction id not found.",
     4_040_019: "No AppTransaction exists for the customer.",
     4_290_000: "Rate limit exceeded.",

@@ -39,6 +39,10 @@ struct APIRoutes {
     case .consumption, .accountToken, .extend:
       guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
       return try change(operation, request.body, &facts)
+    case .massExtend:
+      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
+      return try extendAll(request.body, &facts)
+    case .massExtendStatus: return try massExtensionStatus(operation, facts)
     }
   }
 

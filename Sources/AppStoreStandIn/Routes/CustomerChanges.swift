@@ -2,8 +2,8 @@ import Encoding
 import HTTPServer
 import StrictJSON
 
-/// The calls that change something at Apple. They are checked and answered, and only a second
-/// extension remembers the first: the customers' lives go on as they were made.
+/// The calls that change something of one customer at Apple. They are checked and answered, and
+/// only a second extension remembers the first: the customers' lives go on as they were made.
 extension APIRoutes {
   /// - Throws: `APIError` for the first member or id that Apple refuses.
   func change(
@@ -94,7 +94,7 @@ extension APIRoutes {
     return HTTPResponse(status: 200)
   }
 
-  private static func isUUID(_ text: String) -> Bool {
+  static func isUUID(_ text: String) -> Bool {
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
       && groups.joined().utf8.allSatisfy {
@@ -109,10 +109,7 @@ extension APIRoutes {
   private func extend(
     _ id: String, _ root: JSONElement, _ facts: inout AppFacts
   ) throws(APIError) -> HTTPResponse {
-    guard let days = root["extendByDays"]?.integer, 1...90 ~= days else { throw .invalidDays }
-    guard let reason = root["extendReasonCode"]?.integer, 0...3 ~= reason else {
-      throw .invalidReason
-    }
+    let days = try Self.days(root)
     guard let identifier = root["requestIdentifier"]?.string, 1...128 ~= identifier.count else {
       throw .invalidRequestIdentifier
     }
@@ -124,12 +121,7 @@ extension APIRoutes {
     guard own.status == 1, let end = own.transaction.number("expiresDate") else {
       throw .notExtended
     }
-    let extended = facts.extensions[id] ?? [:]
-    let isKnown = extended[identifier] != nil
-    let year = moment - 365 * CivilTime.day
-    guard isKnown || extended.values.count(where: { $0 > year }) < 2 else {
-      throw .extendedTooOften
-    }
+    guard isExtensible(id, identifier, facts) else { throw .extendedTooOften }
     if behaviour.extends { facts.extensions[id, default: [:]][identifier] = moment }
     return .json(
       .object([
@@ -138,6 +130,22 @@ extension APIRoutes {
         ("success", .boolean(behaviour.extends)),
         ("effectiveDate", .integer(end + days * CivilTime.day)),
       ]))
+  }
+
+  /// - Throws: `APIError.invalidDays`, `.invalidReason`.
+  static func days(_ root: JSONElement) throws(APIError) -> Int64 {
+    guard let days = root["extendByDays"]?.integer, 1...90 ~= days else { throw .invalidDays }
+    guard let reason = root["extendReasonCode"]?.integer, 0...3 ~= reason else {
+      throw .invalidReason
+    }
+    return days
+  }
+
+  /// Whether a subscription was extended less than twice in a year, without the same request.
+  func isExtensible(_ id: String, _ identifier: String, _ facts: AppFacts) -> Bool {
+    let extended = facts.extensions[id] ?? [:]
+    let year = moment - 365 * CivilTime.day
+    return extended[identifier] != nil || extended.values.count(where: { $0 > year }) < 2
   }
 
   /// The customer with an original transaction id.

@@ -16,13 +16,16 @@ struct Operation: Sendable {
     case finish = "Finish Transaction"
     case accountToken = "Set App Account Token"
     case extend = "Extend a Subscription Renewal Date"
+    case massExtend = "Extend Subscription Renewal Dates for All Active Subscribers"
+    case massExtendStatus = "Get Status of Subscription Renewal Date Extensions"
 
-    /// Requests a second in Production; the sandbox has a tenth.
+    /// Requests a second in Production; the sandbox has a tenth. The status of extensions is not in
+    /// Apple's table.
     ///
     /// Source: developer.apple.com/documentation/appstoreserverapi/identifying-rate-limits.
     var limit: Double {
       switch self {
-      case .requestTest, .testStatus: 1
+      case .requestTest, .testStatus, .massExtend, .massExtendStatus: 1
       case .order, .refunds: 10
       case .accountToken, .extend: 20
       default: 50
@@ -31,8 +34,10 @@ struct Operation: Sendable {
   }
 
   let kind: Kind
-  /// The segment of the path that names a customer, a transaction, an order or a test.
-  let id: String
+  /// The segments of the path that name a customer, a transaction, an order, a test, or a product
+  /// and a request.
+  let ids: [String]
+  var id: String { ids.first ?? "" }
 
   /// The first that fits counts. `*` is the id.
   private static let table: [(method: String, path: [String], kind: Kind)] = [
@@ -48,6 +53,8 @@ struct Operation: Sendable {
     ("POST", ["v1", "transactions", "*", "finish"], .finish),
     ("PUT", ["v1", "transactions", "*", "appAccountToken"], .accountToken),
     ("PUT", ["v1", "subscriptions", "extend", "*"], .extend),
+    ("POST", ["v1", "subscriptions", "extend", "mass"], .massExtend),
+    ("GET", ["v1", "subscriptions", "extend", "mass", "*", "*"], .massExtendStatus),
   ]
 
   /// Returns nil if there is no such call.
@@ -61,6 +68,6 @@ struct Operation: Sendable {
     }
     guard let found else { return nil }
     kind = found.kind
-    id = zip(found.path, rest).first { $0.0 == "*" }?.1 ?? ""
+    ids = zip(found.path, rest).filter { $0.0 == "*" }.map(\.1)
   }
 }

@@ -12,6 +12,13 @@ public struct SimulatedNotification: Sendable {
   /// of signedTransactionInfo and signedRenewalInfo.
   public let payload: JSONValue
 
+  public init(
+    uuid: String, signedDate: Int64, type: String, subtype: String?, payload: JSONValue
+  ) {
+    (self.uuid, self.signedDate) = (uuid, signedDate)
+    (self.type, self.subtype, self.payload) = (type, subtype, payload)
+  }
+
   /// The id of the stream it belongs to; nil if it is about no transaction.
   public var originalTransactionId: String? {
     guard case .string(let id) = payload["data"]?["transaction"]?["originalTransactionId"] else {
