@@ -1,5 +1,5 @@
 import Encoding
-import JournalStore
+public import JournalStore
 import Platform
 import StrictJSON
 
@@ -63,5 +63,20 @@ struct Heartbeat: Equatable {
     let pending = last.pendingSince ?? .max
     guard isSame else { return (min(received ?? last.at, last.at, pending), true) }
     return (min(last.at, pending), false)
+  }
+}
+
+extension RecoveryService {
+  /// Stores that the daemon was last alive at a time: its next start recovers what was sent since.
+  /// For an outage that is played, whose days pass in a moment.
+  ///
+  /// - Parameter time: milliseconds since 1970 UTC.
+  /// - Throws: what SQLite and the file system report.
+  public static func recordAlive(at time: Int64, _ folder: DataFolder) throws(StoreError) {
+    let journal = try JournalReader.open(folder)
+    let head = try journal.head()
+    let heartbeat = Heartbeat(
+      at: time, journalId: try journal.journalId(), seq: head.seq, hash: head.hash)
+    try mapError(StoreError.init, try heartbeat.write(folder))
   }
 }

@@ -213,8 +213,9 @@ enum CommandTable {
       action: { _ throws(CommandError) in .usage }),
     Command(
       name: "demo", summary: "Runs a simulated App Store, the daemon, and shows one customer.",
-      details: "Stays up until ^C, so that the commands it prints can be tried. The next run uses "
-        + "the same data.",
+      details: "Plays an outage too: the daemon is away for three simulated days, and recovers by "
+        + "itself what it missed. Stays up until ^C, so that the commands it prints can be tried. "
+        + "The next run uses the same data.",
       usage: "[--listen HOST:PORT]",
       flags: [.init("--listen", "HOST:PORT", "where to listen; a free port by default")],
       example: "subledger demo --data .demo", action: DemoCommand.run),

@@ -133,6 +133,9 @@ struct Daemon {
     return fitted
   }
 
+  /// What it has recovered by itself.
+  var recovered: RecoveryStatus { recovery.status }
+
   /// Finishes the requests in flight and closes the files.
   func stop() -> ExitCode {
     service.beginDraining()

@@ -11,7 +11,8 @@ import Simulator
 import StrictJSON
 
 /// `demo`: a simulated App Store sends the notifications of a small fleet to the daemon over HTTP,
-/// and one customer is looked up. Everything is in one folder; the next run continues with it.
+/// an outage is played and recovered, and one customer is looked up. Everything is in one folder;
+/// the next run continues with it.
 enum DemoCommand {
   private static let customers = 40
   private static let days: Int64 = 120
@@ -27,20 +28,30 @@ enum DemoCommand {
     Terminal.print("subledger listens on http://\(address), its data is in \(folder)/data")
     let interruption = Interruption()
     interruption.start()
+    let notifications: [SimulatedNotification]
     do throws(CommandError) {
       let fleet = Fleet(
         app: SimulatedApp(), customers: customers, days: days, end: try end(folder), seed: 7)
-      let notifications = fleet.notifications()
+      notifications = fleet.notifications()
       try play(notifications, to: address, authority, interruption)
-      try show(notifications, DataFolder(path: configuration.data))
-      showRequests(address, token, notifications)
     } catch {
       _ = daemon.stop()
       throw error
     }
+    let outage = try DemoOutage.play(daemon, folder, interruption) {
+      (listen, store) throws(CommandError) in
+      try configure(folder, listen: listen, token: token, appStore: store.access)
+    }
+    do throws(CommandError) {
+      try show(notifications, DataFolder(path: configuration.data))
+      showRequests(address, token, notifications)
+    } catch {
+      _ = outage.stop()
+      throw error
+    }
     while !interruption.isRequested { usleep(100_000) }
     Terminal.print("stopping; the next run continues with the same data")
-    return daemon.stop()
+    return outage.stop()
   }
 
   // MARK: Folder, authority, token, configuration
@@ -51,9 +62,18 @@ enum DemoCommand {
     try mapError(CommandError.store, try DataFolder(path: folder).create())
     let authority = try authority(folder + "/authority")
     let token = try token(folder + "/read-token")
+    return (try configure(folder, listen: listen, token: token), token, authority)
+  }
+
+  /// Writes and reads the configuration.
+  ///
+  /// - Parameter appStore: how Apple is asked; nil if it is not.
+  private static func configure(
+    _ folder: String, listen: String?, token: String, appStore: JSONValue? = nil
+  ) throws(CommandError) -> Configuration {
     let file = folder + "/config.json"
     let app = SimulatedApp()
-    let configuration = JSONValue.object([
+    let members: [(String, JSONValue)] = [
       ("listen", .string("127.0.0.1:0")), ("data", .string(folder + "/data")),
       (
         "apps",
@@ -73,12 +93,12 @@ enum DemoCommand {
           ])
         ])
       ),
-    ])
+    ]
+    let configuration = JSONValue.object(members + (appStore.map { [("appStore", $0)] } ?? []))
     try write(Array((configuration.prettyText + "\n").utf8), to: file)
-    let loaded = try mapError(
+    return try mapError(
       CommandError.configuration,
       try Configuration.load(file: file, variables: [:], listen: listen, data: nil))
-    return (loaded, token, authority)
   }
 
   private static func authority(_ folder: String) throws(CommandError) -> SimulatedAuthority {
