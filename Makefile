@@ -16,6 +16,8 @@ CUSTOMERS ?= 20000
 # Seconds of fuzzing for each parser, and how many hostile inputs are generated.
 FUZZ_SECONDS ?= 300
 HOSTILE ?= 100000
+# How often each command that asks Apple is killed.
+KILLS ?= 100
 # How many histories are simulated, and how many images of a disk after power loss are checked.
 SIMULATIONS ?= 30000
 IMAGES ?= 42000
@@ -35,7 +37,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
-.PHONY: help deps build run changed-rule test laws simulation storm recover-kills trial test-console \
+.PHONY: help deps build run changed-rule test laws simulation storm kills trial test-console \
   test-contract differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
   hostile fuzz check bench-build bench bench-large siege sanitize mutants install format clean
 
@@ -76,8 +78,8 @@ simulation: deps ## Simulates 30,000 histories of the whole ledger with injected
 storm: deps ## Sends 200,000 posts over 64 connections; kills the daemon 60 times under load
 	SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 $(TEST) --filter 'StormTests|CrashTests'
 
-recover-kills: deps ## Kills `recover` 100 times, alone and beside a daemon, and compares the rows
-	SUBLEDGER_RECOVER_KILLS=100 $(TEST) --filter 'after any kills the next run goes on'
+kills: deps ## Kills `recover`, `import` and `reconcile` 100 times each, and compares the rows
+	SUBLEDGER_KILLS=$(KILLS) $(TEST) --filter '^EndToEndTests\.KillTests'
 
 trial: build changed-rule ## Compares, applies and rolls back a changed fold for 20,000 customers
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \

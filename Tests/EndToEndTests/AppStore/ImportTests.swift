@@ -1,3 +1,4 @@
+import Encoding
 import Foundation
 import StrictJSON
 import Support
@@ -91,25 +92,6 @@ import Testing
     #expect(try installation.run("export", "--data", restored).output == exported)
   }
 
-  @Test func `an import that is killed goes on, and nothing is there twice`() throws {
-    let played = try Played(customers: 30, days: 100, seed: 6)
-    let list = try played.write(played.ids.joined(separator: "\n"))
-    let installation = played.store.installation
-    var generator = SplitMix64(seed: 20_261_123)
-    for _ in 0..<8 {
-      let running = try installation.launch(["import", list, "--config", installation.config.path])
-      usleep(UInt32(generator.below(500_000)))
-      running.signal(SIGKILL)
-      _ = try? running.finish(within: 20)
-    }
-    let last = try played.fill(list)
-    #expect(last.code == 0, "\(last)")
-    #expect(try Self.rows(installation) == played.expected)
-    #expect(try installation.verify().code == 0)
-    let names = try installation.files().keys
-    #expect(!names.contains { $0.hasPrefix("import-") }, "the progress is removed at the end")
-  }
-
   @Test func `a CSV column is read, and what is no id is told`() throws {
     let played = try Played(customers: 3, days: 60, seed: 7)
     let id = try #require(played.ids.first)
@@ -120,6 +102,25 @@ import Testing
     #expect(byName.code == 1 && report["found"]?["Production"]?.integer == 1, "\(byName)")
     #expect(report["unknown"]?["ids"]?.elements.first?.string == "99999999999")
     #expect(report["invalid_lines"]?.elements.map(\.integer) == [4])
+    #expect(try played.fill(list, "--column", "2").output.contains("nothing new         1"))
+    #expect(try played.fill(list, "--column", "age").code == 2)
+    #expect(try played.fill(try played.write("nobody\n")).code == 2)
+    #expect(try played.fill("/nowhere").code == 3)
+  }
+
+  @Test func `an import beside the daemon is handed over to it`() throws {
+    let played = try Played(customers: 10, days: 60, seed: 8)
+    let list = try played.write(played.ids.joined(separator: "\n"))
+    let daemon = try played.store.installation.start()
+    #expect(try played.fill(list).code == 0)
+    #expect(try Self.rows(played.store.installation) == played.expected)
+    let id = try #require(played.ids.first)
+    #expect(try played.fill(list).code == 0)
+    let row = daemon.client().get("/v1/entitlements/\(id)")?.json
+    #expect(row?["confirmed_at"]?.integer != nil)
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `when Apple last said the same is in row, timeline and metrics`() throws {
     let played = try Played(customers: 5, days: 60, seed: 11)
     let installation = played.store.installation
@@ -156,25 +157,6 @@ import Testing
       #expect(!narrowed.contains("subledger_rows_confirmed{"))
       #expect(!narrowed.contains("subledger_confirmed_time_seconds{"))
     }
-    #expect(try daemon.stop().code == 0)
-  }
-
-    #expect(try played.fill(list, "--column", "2").output.contains("nothing new         1"))
-    #expect(try played.fill(list, "--column", "age").code == 2)
-    #expect(try played.fill(try played.write("nobody\n")).code == 2)
-    #expect(try played.fill("/nowhere").code == 3)
-  }
-
-  @Test func `an import beside the daemon is handed over to it`() throws {
-    let played = try Played(customers: 10, days: 60, seed: 8)
-    let list = try played.write(played.ids.joined(separator: "\n"))
-    let daemon = try played.store.installation.start()
-    #expect(try played.fill(list).code == 0)
-    #expect(try Self.rows(played.store.installation) == played.expected)
-    let id = try #require(played.ids.first)
-    #expect(try played.fill(list).code == 0)
-    let row = daemon.client().get("/v1/entitlements/\(id)")?.json
-    #expect(row?["confirmed_at"]?.integer != nil)
     #expect(try daemon.stop().code == 0)
   }
 }

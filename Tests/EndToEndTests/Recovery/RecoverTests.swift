@@ -3,7 +3,7 @@ import StrictJSON
 import Support
 import Testing
 
-/// `recover`: its report, its refusals, and what a kill leaves.
+/// `recover`: its report and its refusals.
 @Suite struct RecoverTests {
   /// A store whose notifications never reached the ledger, although they all count as sent.
   private func delivered(_ customers: Int = 10, _ days: Int = 60) throws -> PlayedStore {
@@ -99,47 +99,5 @@ import Testing
     running.signal(SIGINT)
     let stopped = try running.finish(within: 10)
     #expect(stopped.code == 130 && stopped.errors.contains("run it again"), "\(stopped)")
-  }
-
-  /// Kills in a run; SUBLEDGER_RECOVER_KILLS sets another number.
-  private static let kills =
-    ProcessInfo.processInfo.environment["SUBLEDGER_RECOVER_KILLS"].flatMap { Int($0) } ?? 10
-
-  @Test(arguments: [false, true])
-  func `after any kills the next run goes on, and nothing is there twice or missing`(
-    isBesideDaemon: Bool
-  ) throws {
-    // Slowly, so that the kills come in between.
-    let store = try PlayedStore(["--customers", "40", "--days", "170"], share: "0.2")
-    let daemon = isBesideDaemon ? try store.installation.start() : nil
-    let expected = try store.reference()
-    var recovered: Int64 = 0
-    for _ in 0..<Self.kills {
-      let running = try store.installation.launch(
-        [
-          "recover", "--config", store.installation.config.path, "--environment", "Production",
-          "--json",
-        ])
-      // Once it asks, however slow the machine is.
-      let asked = try store.requests().all
-      try running.wait(60, "a request") {
-        try !running.isRunning || store.requests().all > asked
-      }
-      usleep(UInt32.random(in: 0...400_000))
-      running.signal(SIGKILL)
-      let ended = try running.finish(within: 10)
-      // One that came to its end before the kill has reported what it recovered.
-      let app = try ended.lines().last?["apps"]?.elements.first
-      recovered += app?["recovered"]?["events"]?.integer ?? 0
-    }
-    let (_, app) = try store.recover()
-    #expect(app["error"]?.kind == .null)
-    // All of it counts as recovered once, whichever run journaled it.
-    recovered += app["recovered"]?["events"]?.integer ?? 0
-    #expect(recovered == expected.events)
-    if let daemon { try daemon.stop() }
-    let state = try PlayedStore.state(store.installation)
-    #expect(state.digest == expected.digest && state.events == expected.events)
-    #expect(try store.installation.files()["recovery.ndjson"] == nil)
   }
 }
