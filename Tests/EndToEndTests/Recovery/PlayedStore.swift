@@ -17,6 +17,8 @@ final class PlayedStore {
   private let store: RunningCommand
   private let description: JSONElement
   private let authorityFolder: URL
+  /// Where the daemon listens.
+  private let listen: String
 
   /// - Parameters:
   ///   - arguments: of `simulate serve`, after the authority.
@@ -28,6 +30,7 @@ final class PlayedStore {
     installation = try Installation(authority: authority)
     authorityFolder = folder
     let port = try Self.freePort()
+    listen = "127.0.0.1:\(port)"
     store = try installation.launch(
       [
         "simulate", "serve", "--authority", folder.path, "--notify",
@@ -39,7 +42,7 @@ final class PlayedStore {
     }
     description = try JSONDocument(parsing: Array(store.outputSoFar().utf8)).root
     try installation.configure(with: [
-      ("listen", .string("127.0.0.1:\(port)")),
+      ("listen", .string(listen)),
       ("appStore", access(recover, share)),
     ])
   }
@@ -54,6 +57,28 @@ final class PlayedStore {
       ["issuerId", "keyId", "keyFile", "production", "sandbox"].map {
         ($0, .string(text($0)))
       } + [("limitShare", .number(share)), ("recover", .string(recover))])
+  }
+
+  /// Has the program ask through relays, and recover by itself.
+  func relay() throws -> [RecordingRelay] {
+    let relays = try ["production", "sandbox"].map { try RecordingRelay(to: port($0)) }
+    guard case .object(let members) = access("automatic", "1") else { return [] }
+    let asked = members.map { name, value -> (String, JSONValue) in
+      switch name {
+      case "production": (name, .string(relays[0].address))
+      case "sandbox": (name, .string(relays[1].address))
+      default: (name, value)
+      }
+    }
+    try installation.configure(with: [("listen", .string(listen)), ("appStore", .object(asked))])
+    return relays
+  }
+
+  /// The file with the private key.
+  var keyFile: URL { URL(filePath: text("keyFile")) }
+
+  private func port(_ environment: String) -> UInt16 {
+    text(environment).split(separator: ":").last.flatMap { UInt16($0) } ?? 0
   }
 
   private func text(_ name: String) -> String { description[name]?.string ?? "" }
@@ -71,8 +96,7 @@ final class PlayedStore {
   /// Posts a control document, and returns the state once all that is due is sent.
   @discardableResult
   func control(_ document: String) throws -> JSONElement {
-    let port = text("production").split(separator: ":").last.flatMap { UInt16($0) } ?? 0
-    let client = Client(port: port)
+    let client = Client(port: port("production"))
     let answer = client.post(Array(document.utf8), to: "/control")
     guard let answer, answer.status == 200, let json = answer.json else {
       throw TestFailure("control: \(answer?.text ?? "no answer")")
@@ -108,7 +132,7 @@ final class PlayedStore {
   ///
   /// - Parameter since: only those signed from then on, milliseconds since 1970.
   func bodies(since: Int64 = 0) throws -> [[UInt8]] {
-    let pem = try Data(contentsOf: URL(filePath: text("keyFile")))
+    let pem = try Data(contentsOf: keyFile)
     guard let address = ServiceURL(text("production")) else { throw TestFailure("no address") }
     let account = AppStoreAccount(
       bundleId: "com.example.app", environment: .production, service: address,

@@ -53,20 +53,8 @@ package final class ScriptedServer: Sendable {
   package var address: String { "http://127.0.0.1:\(port)" }
 
   package init(_ answer: @escaping @Sendable (Request) -> [Step]) throws {
-    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    (listener, port) = try Loopback.listen()
     let descriptor = listener
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, length) == 0 && listen(descriptor, 64) == 0
-          && getsockname(descriptor, $0, &length) == 0
-      }
-    }
-    guard isBound else { throw TestFailure("no port") }
-    port = UInt16(bigEndian: address.sin_port)
     _ = try Thread.start("scripted") { [weak self] in
       while true {
         let connection = accept(descriptor, nil, nil)
@@ -94,14 +82,7 @@ package final class ScriptedServer: Sendable {
       for step in answer(request) {
         switch step {
         case .send(let bytes):
-          var rest = bytes[...]
-          while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-              Glibc.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { return }
-            rest = rest.dropFirst(count)
-          }
+          guard Loopback.send(bytes[...], to: connection) else { return }
         case .pause(let milliseconds): usleep(milliseconds * 1000)
         case .close: return
         case .reset:
