@@ -128,7 +128,7 @@ final class RecoveryWorker {
   private func report(
     _ current: [AppStoreAccount], _ task: RecoverySchedule.Task, at now: Int64
   ) throws(StoreError) -> GapReport {
-    let journal = try JournalReader.open(service.ledger.folder)
+    let journal = try JournalReader.open(service.ledger.folder, isPassing: true)
     let configuration = service.configuration()
     let plan = RecoveryPlan(
       since: task.since, onlyFailures: task.reason == .failures, startedAt: now,

@@ -35,7 +35,7 @@ enum RecoverCommand {
     defer { ledger?.stop() }
     let receiver = try StandaloneLedger.receiver(configuration)
     let report = try mapError(CommandError.store) { () throws(StoreError) in
-      let journal = try JournalReader.open(folder)
+      let journal = try JournalReader.open(folder, isPassing: true)
       let sink: any RecoverySink =
         if let ledger {
           LedgerSink(ledger, receiver, bodyLimit: configuration.bodyLimit)
