@@ -30,6 +30,9 @@ CONTRACT_PACKAGES = python3 python3-venv
 PICTURES = .pictures
 # Events in the journal that bench-large makes; each needs about 1 KB of disk.
 EVENTS   ?= 10000000
+# What bench-asking recovers, and how many customers it imports.
+NOTIFICATIONS ?= 100000
+IMPORT ?= 2000
 
 # Installs the Debian package $(2) if the program $(1) is missing; its services are not started.
 need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
@@ -39,7 +42,8 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
 
 .PHONY: help deps build run changed-rule test laws simulation storm kills trial test-console \
   test-contract differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
-  hostile fuzz check bench-build bench bench-large siege sanitize mutants install format clean
+  hostile fuzz check bench-build bench bench-large bench-asking siege sanitize mutants install \
+  format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -159,6 +163,11 @@ bench: bench-build ## Measures speed and size as ratios taken in one run; a few 
 bench-large: bench-build ## Measures with EVENTS (ten million) journaled: 10 GB, half an hour
 	.build/release/subledger-bench --large --subledger $(BINARY) --events $(EVENTS) \
 	  $(if $(DATA),--data $(DATA)) $(if $(JSON),--json $(JSON))
+
+# NOTIFICATIONS are recovered, and IMPORT customers imported.
+bench-asking: build ## Measures memory, answers and import while Apple is asked; ten minutes
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) python3"
+	python3 -B .ci/bench-asking.py $(BINARY) --notifications $(NOTIFICATIONS) --import $(IMPORT)
 
 siege: bench-build ## Measures under 2,000 slow clients and under ten times the load
 	.build/release/subledger-bench --siege --subledger $(BINARY)
