@@ -59,6 +59,8 @@ import Testing
     #expect(try DurableFile.read(path, limit: 3) == Array("abc".utf8))
     #expect(try DurableFile.read(path, limit: 0) == [])
     #expect(try DurableFile.read(path, limit: 7) == Array("abcdef".utf8))
+    // More than there is memory.
+    #expect(try DurableFile.read(path, limit: .max) == Array("abcdef".utf8))
   }
 
   @Test func `read refuses a folder and does not wait for a pipe`() throws {

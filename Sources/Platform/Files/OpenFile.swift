@@ -37,20 +37,27 @@ struct OpenFile: ~Copyable {
     }
   }
 
+  private static let firstRead = 65_536
+
   /// Reads up to `limit` bytes from the descriptor's current offset.
   func read(limit: Int, path: String) throws(PlatformError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: limit)
+    // As much as has come so far, doubled: a limit may be far more than a file has.
+    var bytes = [UInt8](repeating: 0, count: min(limit, Self.firstRead))
     var filled = 0
     while filled < limit {
+      if filled == bytes.count {
+        bytes += [UInt8](repeating: 0, count: min(filled, limit - filled))
+      }
+      let room = bytes.count - filled
       let count = bytes.withUnsafeMutableBytes {
-        Glibc.read(descriptor, $0.baseAddress.map { $0 + filled }, limit - filled)
+        Glibc.read(descriptor, $0.baseAddress.map { $0 + filled }, room)
       }
       if count < 0 && errno == EINTR { continue }
       guard count >= 0 else { throw .last("read \(path)") }
       if count == 0 { break }
       filled += count
     }
-    bytes.removeLast(limit - filled)
+    bytes.removeLast(bytes.count - filled)
     return bytes
   }
 
