@@ -35,17 +35,21 @@ public final class LedgerSink: RecoverySink {
   private let ledger: Ledger
   private let receiver: Receiver
   private let bodyLimit: Int
+  private let batchLimit: Int
   private let onDisposition: @Sendable (Receiver.Received, Disposition) -> Void
 
   /// - Parameters:
   ///   - bodyLimit: bytes of a notification.
+  ///   - batchLimit: notifications that are committed together, for which one from the network may
+  ///     have to wait.
   ///   - onDisposition: called for each notification that was proven, on the writer's thread.
   public init(
     _ ledger: Ledger, _ receiver: Receiver, bodyLimit: Int,
+    batchLimit: Int = BatchReceive.maximumLines,
     onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in }
   ) {
     (self.ledger, self.receiver, self.bodyLimit) = (ledger, receiver, bodyLimit)
-    self.onDisposition = onDisposition
+    (self.batchLimit, self.onDisposition) = (batchLimit, onDisposition)
   }
 
   /// - Throws: nothing; what could not be journaled is `Disposition.unavailable`.
@@ -58,8 +62,8 @@ public final class LedgerSink: RecoverySink {
   /// - Returns: what became of each.
   func submit(lines: [[UInt8]]) -> [Disposition] {
     var dispositions: [Disposition] = []
-    for start in stride(from: 0, to: lines.count, by: BatchReceive.maximumLines) {
-      let batch = lines[start..<min(lines.count, start + BatchReceive.maximumLines)]
+    for start in stride(from: 0, to: lines.count, by: batchLimit) {
+      let batch = lines[start..<min(lines.count, start + batchLimit)]
       let done = BoundedQueue<[Disposition]>(capacity: 1)
       BatchReceive.receive(
         batch.map { $0[...] }, skipsRefused: true, receiver: receiver, ledger: ledger,

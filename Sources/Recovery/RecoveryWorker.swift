@@ -26,6 +26,9 @@ final class RecoveryWorker {
   /// Nanoseconds of a reconciliation between two looks for what is more urgent.
   private static let reconciling: Int64 = 20_000_000_000
 
+  /// Notifications that are committed together, so that one that Apple posts waits for few others.
+  private static let batchLimit = 4
+
   init(_ service: RecoveryService) { self.service = service }
 
   func run() {
@@ -152,7 +155,8 @@ final class RecoveryWorker {
   private func sink(_ configuration: Configuration) throws(ConfigurationError) -> LedgerSink {
     LedgerSink(
       service.ledger, try Receiver(configuration, dictionary: service.ledger.dictionary),
-      bodyLimit: configuration.bodyLimit, onDisposition: service.onDisposition)
+      bodyLimit: configuration.bodyLimit, batchLimit: Self.batchLimit,
+      onDisposition: service.onDisposition)
   }
 
   private func record(_ report: GapReport, _ task: RecoverySchedule.Task, at end: Int64) {
