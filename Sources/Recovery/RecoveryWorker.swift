@@ -27,7 +27,7 @@ final class RecoveryWorker {
   private static let reconciling: Int64 = 20_000_000_000
 
   /// Notifications that are committed together, so that one that Apple posts waits for few others.
-  private static let batchLimit = 4
+  private static let batchLimit = 2
 
   init(_ service: RecoveryService) { self.service = service }
 
