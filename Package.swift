@@ -43,7 +43,8 @@ let package = Package(
         "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Recovery", "Reconciliation",
         "LedgerAudit",
         "LedgerQueries",
-        "LedgerEngine", "Configuration", "JournalStore", "AppStoreClient", "HTTPClient", "AppStore",
+        "LedgerEngine", "Configuration", "JournalStore", "Entitlements", "AppStoreClient",
+        "HTTPClient", "AppStore",
         "Observability", "Platform", "StrictJSON", "Encoding",
       ],
       swiftSettings: strict),
@@ -108,8 +109,8 @@ let package = Package(
     module(
       "Configuration",
       [
-        "HTTPClient", "AppStore", "Observability", "SignedData", "Platform", "StrictJSON",
-        "Encoding",
+        "HTTPClient", "Entitlements", "AppStore", "Observability", "SignedData", "Platform",
+        "StrictJSON", "Encoding",
       ]),
     module(
       "JournalStore",

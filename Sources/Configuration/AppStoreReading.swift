@@ -127,7 +127,7 @@ extension ConfigurationReader {
   }
 
   /// The length of an ISO 8601 duration of whole hours in milliseconds; nil for anything else.
-  private static func hours(_ text: String) -> Int64? {
+  static func hours(_ text: String) -> Int64? {
     guard text.hasPrefix("PT"), text.hasSuffix("H"),
       let count = Int64(text.dropFirst(2).dropLast()),
       (1...876_000).contains(count)

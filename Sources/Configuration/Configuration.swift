@@ -1,3 +1,4 @@
+public import Entitlements
 public import Observability
 import Platform
 public import SignedData
@@ -20,6 +21,8 @@ public struct Configuration: Sendable {
   public var limits = Limits()
   /// How long products of type Non-Renewing Subscription last, by product id, in milliseconds.
   public var nonRenewingDurations: [String: Int64] = [:]
+  /// The entitlements by name, and which products give them.
+  public var entitlements = EntitlementCatalog()
   /// Nil if the daemon writes no anchors.
   public var anchors: Anchors?
   /// The lowest level that is logged.

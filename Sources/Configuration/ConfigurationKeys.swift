@@ -12,6 +12,7 @@ public struct ConfigurationKey: Sendable {
     case limits = "limits."
     case anchors = "anchors."
     case appStore = "appStore."
+    case entitlement = "entitlements.NAME."
   }
 
   public let parent: Parent
@@ -33,7 +34,7 @@ public struct ConfigurationKey: Sendable {
 
 extension ConfigurationKey {
   /// Every key, in the order of the manual.
-  public static let table = top + app + readToken + limits + anchors + appStore
+  public static let table = top + app + readToken + limits + anchors + appStore + entitlement
 
   private static let top = [
     ConfigurationKey(
@@ -72,6 +73,12 @@ extension ConfigurationKey {
       .file, "nonRenewingDurations", "object", "none",
       "How long non-renewing subscriptions last, by product id, in days or weeks: "
         + "{\"season.pass\": \"P90D\", \"camp\": \"P12W\"}."),
+    ConfigurationKey(
+      .file, "entitlements", "object", "none",
+      "What GET /v1/customers answers about, by names of your choice, with the products that give "
+        + "each: {\"pro\": [\"pro.monthly\", \"pro.yearly\"], \"remove_ads\": [\"lifetime\", "
+        + "\"pro.*\"]}, or an object with the keys below. A name has at most 64 letters, digits, "
+        + "_, - and dots."),
   ]
 
   private static let app = [
@@ -96,6 +103,10 @@ extension ConfigurationKey {
     ConfigurationKey(
       .app, "appStore", "object", "none",
       "As the key of this name at the top, for this app: each of its keys wins over the one there."
+    ),
+    ConfigurationKey(
+      .app, "entitlements", "object", "none",
+      "As the key of this name at the top, for this app: a name here wins over the same name there."
     ),
   ]
 
@@ -190,5 +201,16 @@ extension ConfigurationKey {
       .appStore, "reconcileAfter", "text", "PT24H",
       "How long after the end of a paid period without word a customer is due to be compared with "
         + "what Apple says, in hours or days: PT24H, P2D."),
+  ]
+  private static let entitlement = [
+    ConfigurationKey(
+      .entitlement, "products", "list of texts", "required",
+      "The product ids that give the entitlement. One that ends with * stands for all that begin "
+        + "with the rest of it. Consumables never give one."),
+    ConfigurationKey(
+      .entitlement, "accessLeeway", "text", "none",
+      "How long access goes on after the end of a paid period that was to renew, while no word "
+        + "from Apple has come, in hours or days up to P7D: PT6H. With it an outage of "
+        + "notifications at a renewal locks nobody out. Rows and gives_access are not affected."),
   ]
 }

@@ -31,7 +31,7 @@ struct ConfigurationReader {
       root,
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
-        "nonRenewingDurations", "anchors", "appStore", "logLevel",
+        "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements",
       ])
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
@@ -50,6 +50,7 @@ struct ConfigurationReader {
       app.appStore = try appStore(entry, over: shared)
       keyPath = "apps[\(index)]"
       try durations(entry, into: &configuration)
+      try entitlements(entry, for: app.bundleId, into: &configuration.entitlements)
       guard configuration.apps.updateValue(app, forKey: app.bundleId) == nil else {
         throw invalid("bundleId occurs twice", "write each app once")
       }
@@ -67,6 +68,7 @@ struct ConfigurationReader {
     }
     try limits(root, into: &configuration.limits)
     try durations(root, into: &configuration)
+    try entitlements(root, for: nil, into: &configuration.entitlements)
   }
 
   func invalid(_ what: String, _ next: String) -> ConfigurationError {
@@ -167,7 +169,7 @@ struct ConfigurationReader {
       entry,
       [
         "bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations",
-        "appStore",
+        "appStore", "entitlements",
       ])
     let environments = try environments(entry) ?? Set(Environment.all)
     guard !environments.isEmpty else {

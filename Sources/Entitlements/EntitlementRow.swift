@@ -176,7 +176,7 @@ public struct EntitlementRow: Sendable, Equatable {
 
   /// When a non-renewing subscription ends by its product's configured duration; nil if none is
   /// configured.
-  private func lastingEnd(_ durations: [String: Int64]) -> Int64? {
+  func lastingEnd(_ durations: [String: Int64]) -> Int64? {
     guard !durations.isEmpty, let lasting, let duration = durations[lasting.productId] else {
       return nil
     }

@@ -24,6 +24,7 @@ public struct Reload: Sendable {
     next.trustRoots = read.trustRoots
     next.extraRoots = read.extraRoots
     next.nonRenewingDurations = read.nonRenewingDurations
+    next.entitlements = read.entitlements
     next.logLevel = read.logLevel
     // Throws if a trust root cannot be used.
     _ = try Receiver(next)
@@ -39,6 +40,7 @@ public struct Reload: Sendable {
     if old.nonRenewingDurations != new.nonRenewingDurations {
       changes.append("nonRenewingDurations changed")
     }
+    if old.entitlements != new.entitlements { changes.append("entitlements changed") }
     if old.logLevel != new.logLevel { changes.append("logLevel \(new.logLevel.rawValue)") }
     return changes
   }

@@ -79,6 +79,7 @@ import Testing
       case .limits: "{\"limits\":\(object)}"
       case .anchors: "{\"anchors\":\(object)}"
       case .appStore: "{\"appStore\":\(object)}"
+      case .entitlement: "{\"entitlements\":{\"pro\":\(object)}}"
       }
     let work = try InitTests.WorkFolder()
     let file = work.folder.appending(path: "config.json")

@@ -1,0 +1,214 @@
+public import AppStore
+
+/// One stream of a customer, as the entitlements by name see it.
+public struct CustomerStream: Sendable {
+  public let key: StreamKey
+  /// With all spans that answer at the time asked about, at a leeway before it, and after it.
+  public let row: EntitlementRow
+  /// The original transaction id of the stream that replaced this one (MIGRATION).
+  public let succeededBy: String?
+  /// When Apple last said anything about it, milliseconds since 1970.
+  public let heardAt: Int64?
+
+  public init(key: StreamKey, row: EntitlementRow, succeededBy: String?, confirmedAt: Int64?) {
+    self.key = key
+    self.row = row
+    self.succeededBy = succeededBy
+    let signed = row.lastEvent?.signedDate
+    heardAt = signed.map { max($0, confirmedAt ?? $0) } ?? confirmedAt
+  }
+}
+
+/// An entitlement by name at a time: what gives it, and when that changes by time alone.
+public struct NamedAnswer: Sendable, Equatable {
+  /// Why there is access.
+  public enum Basis: String, Sendable, CaseIterable {
+    /// A subscription is paid for.
+    case paid
+    /// A charge failed, and Apple grants a grace period.
+    case grace
+    /// The paid period ended, no word from Apple has come, and the configured leeway runs.
+    case leeway
+    /// A product that does not renew was bought.
+    case oneTime = "one_time"
+    /// A member of the family bought it.
+    case family
+    /// A seat that somebody else pays for.
+    case assigned
+  }
+
+  /// What gives the entitlement.
+  public struct Access: Sendable, Equatable {
+    public let basis: Basis
+    /// When it ends, as far as is known now, milliseconds since 1970; nil: it does not.
+    public let expiresAt: Int64?
+    /// Whether Apple will renew it to a product that gives the same entitlement.
+    public let willRenew: Bool
+    public let productId: String?
+    public let key: StreamKey
+  }
+
+  /// What the passing of time will change.
+  public struct Change: Sendable, Equatable {
+    /// Milliseconds since 1970.
+    public let at: Int64
+    public let isActive: Bool
+  }
+
+  /// Nil while the entitlement is not active.
+  public let access: Access?
+  /// Nil if time alone will not change whether it is active.
+  public let next: Change?
+}
+
+extension EntitlementCatalog {
+  /// Whether a customer has an entitlement at a time.
+  ///
+  /// Of several purchases that give it, the answer is about the one that lasts longest; of those
+  /// about one that will renew; of those about the first by original transaction id, environment
+  /// and bundle id. Leeway counts only where nothing else gives access. A stream that was replaced
+  /// does not count if its successor is about the same entitlement: that one says what is left.
+  ///
+  /// What else gives access by name, without a stream, joins the `sources` here.
+  ///
+  /// - Parameters:
+  ///   - time: milliseconds since 1970.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  public func answer(
+    _ name: String, _ streams: [CustomerStream], at time: Int64, durations: [String: Int64]
+  ) -> NamedAnswer {
+    var sources: [AccessSource] = []
+    for stream in streams {
+      guard let entitlement = entitlement(name, in: stream.key.bundleId) else { continue }
+      sources.append(AccessSource(stream: stream, entitlement: entitlement, durations: durations))
+    }
+    let successors = Set(sources.filter { $0.isAbout(time) }.map(\.stream.key))
+    sources.removeAll { $0.successor.map(successors.contains) ?? false }
+    let access = sources.compactMap { $0.access(at: time) }.max(by: NamedAnswer.Access.isWorse)
+    let change = Set(sources.flatMap { $0.changes(after: time) }).sorted().first { later in
+      sources.contains { $0.isActive(at: later) } != (access != nil)
+    }
+    return NamedAnswer(
+      access: access, next: change.map { .init(at: $0, isActive: access == nil) })
+  }
+}
+
+extension NamedAnswer.Access {
+  /// Whether `other` is the one to answer with.
+  fileprivate static func isWorse(_ one: Self, _ other: Self) -> Bool {
+    if (one.basis == .leeway) != (other.basis == .leeway) { return one.basis == .leeway }
+    let (end, otherEnd) = (one.expiresAt ?? .max, other.expiresAt ?? .max)
+    if end != otherEnd { return end < otherEnd }
+    if one.willRenew != other.willRenew { return other.willRenew }
+    return other.key < one.key
+  }
+}
+
+/// A stream under one entitlement.
+private struct AccessSource {
+  let stream: CustomerStream
+  let entitlement: NamedEntitlement
+  let durations: [String: Int64]
+
+  private var row: EntitlementRow { stream.row }
+
+  /// The stream that replaced this one.
+  var successor: StreamKey? {
+    stream.succeededBy.map {
+      StreamKey(
+        environment: stream.key.environment, bundleId: stream.key.bundleId,
+        originalTransactionId: $0)
+    }
+  }
+
+  /// Whether the stream's product at a time gives the entitlement, with access or without.
+  func isAbout(_ time: Int64) -> Bool {
+    row.current(at: time, durations: durations).map { isGiven(in: $0.span) } ?? false
+  }
+
+  func isActive(at time: Int64) -> Bool { isStrict(at: time) || leewayEnd(at: time) != nil }
+
+  /// What the stream gives at a time; nil if it gives nothing.
+  func access(at time: Int64) -> NamedAnswer.Access? {
+    guard let current = row.current(at: time, durations: durations) else { return nil }
+    let span = row.spans[current.span]
+    var (basis, end) = (NamedAnswer.Basis.leeway, leewayEnd(at: time))
+    if current.givesAccess && isGiven(in: current.span) {
+      (basis, end) = (self.basis(current.status, span), strictEnd(after: time))
+    } else if end == nil {
+      return nil
+    }
+    return NamedAnswer.Access(
+      basis: basis, expiresAt: end, willRenew: willRenew, productId: span.productId,
+      key: stream.key)
+  }
+
+  /// The times after one at which the stream's answer may change, in no order.
+  func changes(after time: Int64) -> [Int64] {
+    var times = row.spans.map(\.from)
+    if let end = row.lastingEnd(durations) { times.append(end) }
+    if entitlement.accessLeeway > 0, row.autoRenew == true {
+      times += row.spans.compactMap(\.expiresAt).map {
+        $0.advanced(orBoundBy: entitlement.accessLeeway)
+      }
+    }
+    return times.filter { $0 > time }
+  }
+
+  // MARK: Rules
+
+  /// Whether the row itself gives access by a product of the entitlement.
+  private func isStrict(at time: Int64) -> Bool {
+    row.current(at: time, durations: durations).map { $0.givesAccess && isGiven(in: $0.span) }
+      ?? false
+  }
+
+  private func isGiven(in span: Int) -> Bool {
+    row.spans[span].productId.map(entitlement.isGiven) ?? false
+  }
+
+  /// When the access that the row gives at a time ends; nil: never.
+  private func strictEnd(after time: Int64) -> Int64? {
+    var time = time
+    while let current = row.current(at: time, durations: durations), current.givesAccess,
+      isGiven(in: current.span)
+    {
+      guard let until = current.until else { return nil }
+      time = until
+    }
+    return time
+  }
+
+  /// When the leeway that runs at a time ends; nil if none runs.
+  ///
+  /// It runs from the end of what is paid for, if that was to renew to a product of the same
+  /// entitlement, and until Apple says anything about the stream.
+  private func leewayEnd(at time: Int64) -> Int64? {
+    guard entitlement.accessLeeway > 0, willRenew,
+      let current = row.current(at: time, durations: durations), current.status == .expired,
+      let end = row.spans[current.span].expiresAt, end <= time, stream.heardAt ?? .max < end,
+      isStrict(at: end.advanced(orBoundBy: -1))
+    else { return nil }
+    let last = end.advanced(orBoundBy: entitlement.accessLeeway)
+    return time < last ? last : nil
+  }
+
+  private var willRenew: Bool {
+    row.autoRenew == true && row.renewalProductId.map(entitlement.isGiven) ?? true
+  }
+
+  private func basis(
+    _ status: Entitlement.Status, _ span: EntitlementRow.Span
+  ) -> NamedAnswer.Basis {
+    let purchase = span.purchase.map { row.purchases[$0] }
+    if status == .gracePeriod { return .grace }
+    switch purchase?.ownership {
+    case "FAMILY_SHARED": return .family
+    case "ASSIGNED": return .assigned
+    default: break
+    }
+    // V1 does not give the product type.
+    let renews = purchase?.productType.map { $0 == "Auto-Renewable Subscription" }
+    return renews ?? (span.expiresAt != nil) ? .paid : .oneTime
+  }
+}

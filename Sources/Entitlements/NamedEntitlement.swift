@@ -1,0 +1,65 @@
+import Encoding
+
+/// What the owner calls an entitlement, such as `pro`: the products that give it to a customer.
+public struct NamedEntitlement: Sendable, Equatable {
+  /// Product ids. One that ends with `*` stands for every id that begins with the rest of it.
+  public var products: [String]
+  /// For how long access goes on after the end of a paid period that was to renew, while no word
+  /// from Apple has come; milliseconds, 0 for none.
+  public var accessLeeway: Int64
+
+  public init(products: [String], accessLeeway: Int64 = 0) {
+    self.products = products
+    self.accessLeeway = accessLeeway
+  }
+
+  /// Whether a product gives the entitlement. Compares bytes.
+  public func isGiven(by productId: String) -> Bool {
+    products.contains { product in
+      product.utf8.last == UInt8(ascii: "*")
+        ? productId.utf8.starts(with: product.utf8.dropLast())
+        : ByteSearch.areEqual(product, productId)
+    }
+  }
+}
+
+/// The configured entitlements: those of all apps, and those of one app. For that app its own win
+/// over others of the same name.
+public struct EntitlementCatalog: Sendable, Equatable {
+  private var shared: [String: NamedEntitlement] = [:]
+  /// By bundle id, then by name.
+  private var own: [String: [String: NamedEntitlement]] = [:]
+
+  public init() {}
+
+  /// Whether no entitlement is configured.
+  public var isEmpty: Bool { shared.isEmpty && own.isEmpty }
+
+  /// The longest leeway of all, milliseconds.
+  public var longestLeeway: Int64 {
+    (own.values.flatMap(\.values) + shared.values).map(\.accessLeeway).max() ?? 0
+  }
+
+  /// Adds an entitlement.
+  ///
+  /// - Parameter bundleId: the app that it is for; nil for all apps.
+  public mutating func add(_ name: String, _ entitlement: NamedEntitlement, for bundleId: String?) {
+    if let bundleId {
+      own[bundleId, default: [:]][name] = entitlement
+    } else {
+      shared[name] = entitlement
+    }
+  }
+
+  /// What a name means in an app; nil if nothing.
+  public func entitlement(_ name: String, in bundleId: String) -> NamedEntitlement? {
+    own[bundleId]?[name] ?? shared[name]
+  }
+
+  /// The names that mean something in at least one of these apps, and those of all apps, sorted.
+  public func names(in bundleIds: some Sequence<String>) -> [String] {
+    var names = Set(shared.keys)
+    for bundleId in bundleIds { names.formUnion((own[bundleId] ?? [:]).keys) }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+}
