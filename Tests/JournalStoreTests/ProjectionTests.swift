@@ -103,9 +103,14 @@ import Testing
       #expect(try reader.isIndexed(streamKey), "seed \(seed)")
       for from in read.row.spans.map(\.from) {
         for time in [from, from &+ 1, from == .min ? .min : from - 1] {
-          let row = try reader.row(of: streamKey, only: time)?.row
+          let row = try reader.row(of: streamKey, .at(time))?.row
           #expect(
             row?.entitlement(at: time) == read.row.entitlement(at: time), "seed \(seed), \(time)")
+          let rest = try reader.row(of: streamKey, .since(time))?.row
+          for later in [time] + read.row.spans.map(\.from) where later >= time {
+            let answer = rest?.entitlement(at: later)
+            #expect(answer == read.row.entitlement(at: later), "seed \(seed), \(time), \(later)")
+          }
         }
       }
     }

@@ -10,7 +10,9 @@ struct ScenarioLedger {
   let ledger: TestLedger
   private var count = 0
 
-  init(apps: [String] = []) throws { ledger = try TestLedger(apps: apps) }
+  init(apps: [String] = [], durations: [String: String] = [:]) throws {
+    ledger = try TestLedger(apps: apps, durations: durations)
+  }
 
   /// Sends one notification; transaction and renewal are in scenario notation.
   ///

@@ -116,7 +116,7 @@ public final class ProjectionReader {
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func broken(limit: Int) throws(StoreError) -> [ProjectedRow] {
     try connection.statement(Self.select + "WHERE e.broken IS NOT NULL ORDER BY e.id LIMIT ?")
-      .bind(1, Int64(limit)).all(row(only: nil))
+      .bind(1, Int64(limit)).all(row(.all))
   }
 
   /// Up to `limit` rows with a transaction that has values that no purchase has.
@@ -125,32 +125,30 @@ public final class ProjectionReader {
   public func anomalous(limit: Int) throws(StoreError) -> [ProjectedRow] {
     try connection.statement(
       Self.select + "INDEXED BY entitlement_anomaly WHERE e.anomaly LIMIT ?"
-    ).bind(1, Int64(limit)).all(row(only: nil))
+    ).bind(1, Int64(limit)).all(row(.all))
   }
 
   /// The row of a stream, or nil if there is none.
   ///
-  /// - Parameter time: makes the row valid at this time alone, at less cost; nil for all times.
   /// - Throws: `StoreError.corrupt` when it is damaged, otherwise what SQLite reports.
   public func row(
-    of key: StreamKey, only time: Int64? = nil
+    of key: StreamKey, _ spans: WantedSpans = .all
   ) throws(StoreError) -> ProjectedRow? {
     guard let app = try reading.values.id(of: AppKey(key), adding: false) else { return nil }
     return try connection.statement(
       Self.select + "WHERE e.original_transaction_id = ? AND e.app_id = ?"
-    ).bind(1, key.originalTransactionId).bind(2, app).first(row(only: time))
+    ).bind(1, key.originalTransactionId).bind(2, app).first(row(spans))
   }
 
   /// The rows with this id, in key order: one for each app and environment.
   ///
-  /// - Parameter time: makes the rows valid at this time alone, at less cost; nil for all times.
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
-    withOriginalTransactionId id: String, only time: Int64? = nil
+    withOriginalTransactionId id: String, _ spans: WantedSpans = .all
   ) throws(StoreError) -> [ProjectedRow] {
     // Nearly always one row. Sorting it in SQL would cost more than the query itself.
     try connection.statement(Self.select + "WHERE e.original_transaction_id = ?").bind(1, id)
-      .all(row(only: time)).sorted { $0.key < $1.key }
+      .all(row(spans)).sorted { $0.key < $1.key }
   }
 
   /// Up to 100 rows that have named this id as their predecessor, in key order.
@@ -179,11 +177,10 @@ public final class ProjectionReader {
 
   /// Up to `limit` rows that have an id, after a key, in key order.
   ///
-  /// - Parameter time: makes the rows valid at this time alone, at less cost; nil for all times.
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func rows(
     _ kind: IdKind, _ value: String, after key: StreamKey?, _ limit: Int,
-    only time: Int64? = nil
+    _ spans: WantedSpans = .all
   ) throws(StoreError) -> [ProjectedRow] {
     try connection.statement(
       Self.select + """
@@ -194,7 +191,27 @@ public final class ProjectionReader {
         """
     ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
       .bind(3, key?.bundleId ?? "").bind(4, kind.rawValue).bind(5, value).bind(6, Int64(limit))
-      .all(row(only: time))
+      .all(row(spans))
+  }
+
+  /// Up to `limit` rows of one environment that have an id: first those whose product is no
+  /// consumable, each group in key order.
+  ///
+  /// - Parameter bundleId: of this app only; nil for all.
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func customerRows(
+    _ kind: IdKind, _ value: String, _ environment: Environment, _ bundleId: String?,
+    limit: Int, _ spans: WantedSpans
+  ) throws(StoreError) -> [ProjectedRow] {
+    try connection.statement(
+      Self.select + """
+        JOIN app a ON a.id = e.app_id LEFT JOIN product p ON p.id = e.answer_product
+        WHERE e.id IN (SELECT entitlement_id FROM token WHERE kind = ?1 AND value = ?2)
+        AND a.environment = ?3 AND (?4 IS NULL OR a.bundle_id = ?4)
+        ORDER BY p.product_type IS 'Consumable', e.original_transaction_id, a.bundle_id LIMIT ?5
+        """
+    ).bind(1, kind.rawValue).bind(2, value).bind(3, environment.rawValue).bind(4, bundleId)
+      .bind(5, Int64(limit)).all(row(spans))
   }
 
   /// Up to `limit` rows with their states after a key, in key order.
@@ -256,10 +273,9 @@ public final class ProjectionReader {
 
   static let select = "SELECT \(RowReading.columns) FROM entitlement e\n"
 
-  /// Reads rows, for all times or valid at one alone.
-  func row(only time: Int64?) -> (Statement) throws(StoreError) -> ProjectedRow {
-    let spans = time.map(RowReading.Spans.at) ?? .all
-    return { (statement) throws(StoreError) in
+  /// Reads rows with these spans.
+  func row(_ spans: WantedSpans) -> (Statement) throws(StoreError) -> ProjectedRow {
+    { (statement) throws(StoreError) in
       try self.reading.stored(statement, spans).projected
     }
   }

@@ -4,7 +4,7 @@ public import Entitlements
 /// One row of a projection: the entitlement of one stream.
 public struct ProjectedRow: Sendable, Equatable {
   public var key: StreamKey
-  /// With all spans, or with those alone that answer at the time it was read for.
+  /// With all spans, or with the `WantedSpans` it was read with.
   public var row: EntitlementRow
   /// Why the fold failed, or nil if it did not (promise 9).
   public var broken: String?
@@ -14,6 +14,16 @@ public struct ProjectedRow: Sendable, Equatable {
     self.row = row
     self.broken = broken
   }
+}
+
+/// Which spans of a row are read. Fewer cost less. Times are milliseconds since 1970.
+public enum WantedSpans: Sendable {
+  case all
+  case none
+  /// The one that answers at a time: the row is valid at this time alone.
+  case at(Int64)
+  /// That one and all later ones.
+  case since(Int64)
 }
 
 /// A stream's row with the fold's state, as a projection stores them.

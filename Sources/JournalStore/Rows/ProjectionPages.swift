@@ -39,11 +39,11 @@ extension ProjectionReader {
     let candidates: AnyCandidates
     if let token = filter.appAccountToken {
       candidates = { (last, limit) throws(StoreError) in
-        try self.rows(.appAccountToken, token, after: last, limit, only: now)
+        try self.rows(.appAccountToken, token, after: last, limit, .at(now))
       }
     } else if let id = filter.appTransactionId {
       candidates = { (last, limit) throws(StoreError) in
-        try self.rows(.appTransactionId, id, after: last, limit, only: now)
+        try self.rows(.appTransactionId, id, after: last, limit, .at(now))
       }
     } else if try isEvaluated(by: now) {
       candidates = { (last, limit) throws(StoreError) in
@@ -51,7 +51,7 @@ extension ProjectionReader {
       }
     } else {
       candidates = { (last, limit) throws(StoreError) in
-        try self.all(after: last, max(50, limit), self.row(only: now))
+        try self.all(after: last, max(50, limit), self.row(.at(now)))
       }
     }
     var found: [ProjectedRow] = []
@@ -107,7 +107,7 @@ extension ProjectionReader {
     var rows: [ProjectedRow] = []
     for candidate in found.prefix(limit) {
       let row = try connection.statement(Self.select + "WHERE e.id = ?").bind(1, candidate.id)
-        .first(row(only: now))
+        .first(row(.at(now)))
       if let row { rows.append(row) }
     }
     return rows

@@ -32,14 +32,6 @@ struct RowReading {
     var until: Int64?
   }
 
-  /// Which spans of a row are read.
-  enum Spans {
-    case all
-    case none
-    /// That which answers at a time, milliseconds since 1970.
-    case at(Int64)
-  }
-
   /// The columns that `stored` reads, of a table `e`.
   static let columns = """
     e.id, e.app_id, e.original_transaction_id, e.checksum, e.last_seq, e.broken, e.state,
@@ -58,7 +50,7 @@ struct RowReading {
   /// - Throws: `StoreError.corrupt` when the row does not have its checksum, otherwise what SQLite
   ///   reports.
   func stored(
-    _ row: Statement, _ spans: Spans = .all, withState: Bool = false
+    _ row: Statement, _ spans: WantedSpans = .all, withState: Bool = false
   ) throws(StoreError) -> Stored {
     let (id, app) = (row.int(0), row.int(1))
     let key = StreamKey(try values.app(app), row.text(2))
@@ -109,7 +101,7 @@ struct RowReading {
   /// Reads spans of a row, each against its sum: also those after the last that is wanted, until
   /// one that says when it expires.
   private func readSpans(
-    of id: Int64, _ wanted: Spans, _ sums: [RowSums.Span], _ ids: EntitlementRow.LastIds,
+    of id: Int64, _ wanted: WantedSpans, _ sums: [RowSums.Span], _ ids: EntitlementRow.LastIds,
     into row: inout EntitlementRow
   ) throws(StoreError) {
     var range = sums.indices
@@ -120,6 +112,7 @@ struct RowReading {
     case .at(let time):
       let end = sums.partitionPoint { $0.from <= time }
       range = max(0, end - 1)..<end
+    case .since(let time): range = max(0, sums.partitionPoint { $0.from <= time } - 1)..<sums.count
     }
     guard let start = range.first else { return }
     var found: [(span: EntitlementRow.Span, purchase: Purchase?)] = []

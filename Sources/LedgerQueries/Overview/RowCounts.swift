@@ -64,7 +64,7 @@ extension LedgerReader {
     let found = rows { () throws(StoreError) -> ProjectionReader.Counts in
       var counts = try opened.reader.counts(at: now, durations: durations)
       for (key, stream) in later {
-        let before = try opened.reader.row(of: key, only: now)
+        let before = try opened.reader.row(of: key, .at(now))
         counts.add(key, before?.row.current(at: now, durations: durations)?.status, -1)
         counts.add(key, stream.row.current(at: now, durations: durations)?.status, 1)
       }

@@ -13,14 +13,32 @@ extension LedgerReader {
     _ originalTransactionId: String, environment: Environment, bundleId: String?,
     _ question: Question
   ) throws(Failure) -> RowDocument? {
-    let current = readable()
     defer { if !reusesSnapshot { endSnapshot() } }
+    let found = try located(
+      originalTransactionId, environment, bundleId, question, .at(question.time))
+    guard let found else { return nil }
+    return try document(found.key, found.row, question, found.opened)
+  }
+
+  /// A row that was found, and the projection that the rest of the answer reads.
+  struct Located {
+    let key: StreamKey
+    let row: EntitlementRow
+    let opened: Opened?
+  }
+
+  /// As `entitlement`, before the time is applied. The caller ends the snapshot.
+  func located(
+    _ originalTransactionId: String, _ environment: Environment, _ bundleId: String?,
+    _ question: Question, _ spans: WantedSpans
+  ) throws(Failure) -> Located? {
+    let current = readable()
     guard !question.isAboutThePast, let opened = current, opened.isOwn,
       let found = rows({ () throws(StoreError) in
         // The row and its successor are read from one state of the file.
         try beginSnapshot()
         return try projected(
-          opened.reader, originalTransactionId, environment, bundleId, question)
+          opened.reader, originalTransactionId, environment, bundleId, question, spans)
       })
     else {
       return try journaledEntitlement(
@@ -33,8 +51,7 @@ extension LedgerReader {
       return try journaledEntitlement(
         originalTransactionId, environment, bundleId, question, opened)
     }
-    guard let row else { return nil }
-    return try document(row.key, row.row, question, opened)
+    return row.map { Located(key: $0.key, row: $0.row, opened: opened) }
   }
 
   /// The rows with an id that may be shown. That there is none is confirmed in the journal.
@@ -42,11 +59,11 @@ extension LedgerReader {
   /// - Throws: `StoreError.corrupt` if the projection lacks a row.
   private func projected(
     _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
-    _ bundleId: String?, _ question: Question
+    _ bundleId: String?, _ question: Question, _ spans: WantedSpans
   ) throws(StoreError) -> [ProjectedRow] {
     let found =
       try projection
-      .rows(withOriginalTransactionId: originalTransactionId, only: question.time)
+      .rows(withOriginalTransactionId: originalTransactionId, spans)
       .filter { Self.isAskedFor($0.key, environment, bundleId, question) }
     guard found.isEmpty else { return found }
     for key in try journal.streams(withOriginalTransactionId: originalTransactionId)
@@ -67,10 +84,10 @@ extension LedgerReader {
   private func journaledEntitlement(
     _ originalTransactionId: String, _ environment: Environment, _ bundleId: String?,
     _ question: Question, _ opened: Opened?
-  ) throws(Failure) -> RowDocument? {
+  ) throws(Failure) -> Located? {
     let keys = try keys(originalTransactionId, environment, bundleId, question)
     guard let key = try Self.only(keys) else { return nil }
-    return try document(key, try journaledRow(of: key, question), question, opened)
+    return Located(key: key, row: try journaledRow(of: key, question), opened: opened)
   }
 
   /// The streams of an original transaction id in the journal that may be shown.

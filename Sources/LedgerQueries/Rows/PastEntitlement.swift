@@ -10,6 +10,11 @@ extension LedgerReader {
   /// An event that cannot be folded is left out of a row as of now, as in a projection, where such
   /// a row is marked (promise 9). An answer about the past must not lack an event: it fails.
   func journaledRow(of key: StreamKey, _ question: Question) throws(Failure) -> EntitlementRow {
+    EntitlementRow(try journaledState(of: key, question))
+  }
+
+  /// The state of such a row.
+  func journaledState(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState {
     try store { () throws(StoreError) in
       var state = StreamState()
       try journal.forEachPayload(
@@ -21,7 +26,7 @@ extension LedgerReader {
           throw .corrupt("the body of seq \(payload.seq)")
         }
       }
-      return EntitlementRow(state)
+      return state
     }
   }
 }
