@@ -23,7 +23,12 @@ extension LedgerHandler {
   ) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
     let route = admitted.route
-    guard let query = QueryString(request.query, of: route) else { return Problem.badQuery }
+    let query: QueryString
+    do throws(ParameterFault) {
+      query = try QueryString(request.query, of: route)
+    } catch {
+      return Problem.response(error)
+    }
     switch route.name {
     case .overview:
       let question = Overview.Question(
@@ -50,7 +55,7 @@ extension LedgerHandler {
   private func comparison(_ token: Configuration.ReadToken) -> HTTPResponse {
     do {
       let stored = try StoredDiff.read(service.ledger.folder, for: token)
-      return stored.map { .json($0) } ?? Problem.notFound
+      return stored.map { .json($0) } ?? Problem.noComparison
     } catch {
       return Self.problem(.store(error))
     }
@@ -62,7 +67,7 @@ extension LedgerHandler {
   ) -> HTTPResponse {
     // Ids count from 1, the newest is the greatest; the next page continues below the last id.
     let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
-    if case .some(.none) = start { return Problem.badQuery }
+    if case .some(.none) = start { return Problem.response(.after) }
     do throws(LedgerReader.Failure) {
       let page = try ledgerReader().quarantine(
         through: (start ?? nil).map { $0 - 1 } ?? .max,

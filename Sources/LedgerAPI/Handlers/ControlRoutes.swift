@@ -17,7 +17,7 @@ extension LedgerHandler {
       guard let ids = Self.ids(request.body) else { return Problem.response(.malformed("ids")) }
       let isAdmission = admitted.route.name == .controlAdmit
       if isAdmission { admitQuarantined(ids, through: sender) } else { drop(ids, through: sender) }
-    default: return Problem.notFound
+    default: return Problem.noSuchRoute
     }
     return nil
   }
@@ -72,7 +72,7 @@ extension LedgerHandler {
   private static func response(to outcome: Ledger.ProjectionOutcome) -> HTTPResponse {
     switch outcome {
     case .done: .json([("outcome", .string("done"))])
-    case .nothing: Problem.notFound
+    case .nothing: Problem.nothingThere
     case .otherFold(let found): response(toReturn: found)
     case .failed: Problem.response(.unavailable("rows"))
     }
@@ -90,7 +90,7 @@ extension LedgerHandler {
   /// The projection to return to is another program's: its name and fold, for the command to say.
   private static func response(toReturn found: Rebuild.Return) -> HTTPResponse {
     guard case .otherFold(let name, let version, let fingerprint) = found else {
-      return Problem.notFound
+      return Problem.nothingThere
     }
     return .json(
       [

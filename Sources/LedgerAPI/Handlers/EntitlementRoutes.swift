@@ -26,8 +26,11 @@ extension LedgerHandler {
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
-    guard let query = QueryString(request.query, of: admitted.route) else {
-      return Problem.badQuery
+    let query: QueryString
+    do throws(ParameterFault) {
+      query = try QueryString(request.query, of: admitted.route)
+    } catch {
+      return Problem.response(error)
     }
     do throws(LedgerReader.Failure) {
       let reader = try ledgerReader()
@@ -81,7 +84,7 @@ enum EntitlementRoutes {
     let document = try reader.entitlement(
       id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
       question(query, token))
-    return document.map { .json($0.json) } ?? Problem.notFound
+    return document.map { .json($0.json) } ?? absent(id, query, token, reader)
   }
 
   /// The timeline of one customer.
@@ -92,7 +95,25 @@ enum EntitlementRoutes {
       id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
       question(query, token),
       isRaw: query.isTrue("raw"))
-    return history.map { .json($0.json) } ?? Problem.notFound
+    return history.map { .json($0.json) } ?? absent(id, query, token, reader)
+  }
+
+  /// Why there is nothing under an id.
+  private static func absent(
+    _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) -> HTTPResponse {
+    guard token.environments.map({ $0.isSuperset(of: Environment.all) }) ?? true else {
+      return Problem.noSuchEntitlement
+    }
+    let asked = query.environment ?? .production
+    do throws(LedgerReader.Failure) {
+      let other = try reader.entitlement(
+        id, environment: asked == .production ? .sandbox : .production,
+        bundleId: query["bundle_id"], question(query, token))
+      return other == nil ? Problem.noSuchEntitlement : Problem.wrongEnvironment
+    } catch {
+      return Problem.noSuchEntitlement
+    }
   }
 
   /// A page of entitlements. A cursor is valid only for the token that it was given to.
@@ -106,9 +127,9 @@ enum EntitlementRoutes {
     filter.productId = query["product_id"]
     filter.bundleId = query["bundle_id"]
     filter.environment = query.environment
-    if let name = query["status"], !filter.setStatus(name) { return Problem.badQuery }
+    _ = query["status"].map { filter.setStatus($0) }
     let after = query["after"].map { PageCursor.key($0, for: token) }
-    if case .some(.none) = after { return Problem.badQuery }
+    if case .some(.none) = after { return Problem.response(.after) }
     let question = LedgerReader.Question(
       asOf: nil, knownAt: nil, now: Clock.now(), token: token)
     let page = try reader.list(

@@ -59,15 +59,17 @@ public final class LedgerHandler: RequestHandler {
   public func admit(_ head: RequestHead) -> Admission<AdmittedRequest> {
     refresh()
     guard let match = MatchedRoute(head.path), isOpen(match.route, to: head.peer) else {
-      return refused(Problem.notFound)
+      return refused(Problem.noSuchRoute)
     }
     let route = match.route
     guard route.methods.contains(head.method) else {
       return refused(Problem.methodNotAllowed(route.methods.joined(separator: ", ")))
     }
-    if route.isIngest {
+    if route.body != nil {
       guard JSONMediaType.isDeclared(in: head.headers) else { return refused(Problem.mediaType) }
-      if service.isDraining { return refused(Problem.response(.unavailable("shutting_down"))) }
+    }
+    if route.isIngest, service.isDraining {
+      return refused(Problem.response(.unavailable("shutting_down")))
     }
     // A route that is open to anyone may show more to a token, and needs none.
     var token = access.token(authorization: head.headers.all("Authorization"))
@@ -87,6 +89,7 @@ public final class LedgerHandler: RequestHandler {
   private func bodyLimit(of route: Route) -> Int {
     switch route.name {
     case .notifications, .transactions: bodyLimit
+    case .customers: CustomerRoutes.bodyLimit
     case .controlIngest: (bodyLimit + 1024) * BatchReceive.maximumLines
     default: Self.unusedBodyLimit
     }
@@ -107,20 +110,24 @@ public final class LedgerHandler: RequestHandler {
     case .transactions: return submit(admitted, request, through: sender)
     case .overview, .quarantine, .comparison:
       return inspect(admitted, request, through: sender)
+    case .customer, .customers: return answer(admitted, request, through: sender)
     case .entitlements, .entitlement, .history: return read(admitted, request, through: sender)
     case .healthz: return .json([("status", .string("alive"))])
     case .readyz: return ready()
     case .version: return version(admitted)
     case .metrics: return metrics(admitted)
     case .openAPI: return service.openAPI
-    case .page: return ConsolePages.response(request.path) ?? Problem.notFound
+    case .page: return ConsolePages.response(request.path) ?? Problem.noSuchRoute
     case .controlIngest, .controlProjection, .controlAdmit, .controlDrop:
       return control(admitted, request, through: sender)
     }
   }
 
-  /// A notification has three signatures to verify; a read looks up one row.
-  public func isQueued(_ admitted: AdmittedRequest) -> Bool { admitted.route.isIngest }
+  /// A notification has three signatures to verify, and a query 500 customers; other reads look up
+  /// one row, or one page of them.
+  public func isQueued(_ admitted: AdmittedRequest) -> Bool {
+    admitted.route.isIngest || admitted.route.name == .customers
+  }
 
   public func eventLoopIterationEnded() { reader?.endSnapshot() }
 

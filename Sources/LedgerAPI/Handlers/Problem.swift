@@ -57,24 +57,40 @@ enum Problem {
 
   static func response(
     _ status: Int, _ code: String, _ detail: String, retryAfter seconds: Int? = nil,
-    closes: Bool = false
+    closes: Bool = false, more: [(String, JSONValue)] = []
   ) -> HTTPResponse {
-    let body = JSONValue.object([
+    let members: [(String, JSONValue)] = [
       ("type", .string("urn:subledger:problem:\(code)")),
       ("title", .string(HTTPResponse.reason(of: status))), ("status", .integer(Int64(status))),
       ("detail", .string(detail)), ("code", .string(code)),
       ("retryable", .boolean(status == 503 || status == 408)),
-    ])
+    ]
     var headers = [(name: "Content-Type", value: "application/problem+json")]
     if let seconds { headers.append((name: "Retry-After", value: String(seconds))) }
     var problem = HTTPResponse(
-      status: status, headers: headers, body: body.bytes, closes: closes)
+      status: status, headers: headers, body: JSONValue.object(members + more).bytes,
+      closes: closes)
     problem.code = code
     return problem
   }
 
-  static let notFound = response(
-    404, "not_found", "The resource does not exist, or the token may not read it.")
+  /// Nothing is said about customers: the path is one that the program does not have.
+  static let noSuchRoute = response(
+    404, "no_such_route", "There is no such path; /openapi.json lists all.")
+
+  static let noSuchEntitlement = response(
+    404, "no_such_entitlement",
+    "Nothing is known under this id in this environment, or the token may not read it.")
+
+  /// Only for tokens that cover both environments.
+  static let wrongEnvironment = response(
+    404, "wrong_environment",
+    "The id is known in the other environment alone; set the parameter environment.")
+
+  /// For commands: there is no projection, or no quarantined notification, of this name.
+  static let nothingThere = response(404, "not_found", "There is nothing to do this with.")
+
+  static let noComparison = response(404, "no_comparison", "No comparison is stored.")
 
   static let notAllowed = response(
     403, "not_allowed", "The token may not do this: \"may\" in its configuration says what it may.")
@@ -101,8 +117,25 @@ enum Problem {
   static let mediaType = response(
     415, "media_type", "Send application/json in UTF-8, uncompressed.")
 
-  static let badQuery = response(
-    400, "query", "A query parameter is unknown, repeated, or has an invalid value.")
+  static let badQuery = response(400, "query", badQueryDetail)
+  private static let badQueryDetail =
+    "A query parameter is unknown, repeated, or has an invalid value: parameter names it, expected "
+    + "says what is valid, position counts from 1."
+
+  static let malformedBody = response(400, "body", badBodyDetail)
+  private static let badBodyDetail =
+    "The body is no JSON object, or a member of it is unknown, missing or invalid: parameter names "
+    + "it, expected says what is valid."
+
+  /// The answer to a parameter of the query, or of the path.
+  static func response(_ fault: ParameterFault) -> HTTPResponse {
+    response(400, "query", badQueryDetail, more: fault.members)
+  }
+
+  /// The answer to a member of the body.
+  static func response(toBody fault: ParameterFault) -> HTTPResponse {
+    response(400, "body", badBodyDetail, more: fault.members)
+  }
 
   static func unauthorized() -> HTTPResponse {
     var problem = response(401, "token", "Send Authorization: Bearer and a read token.")

@@ -96,37 +96,7 @@ enum OpenAPI {
       ("name", .string(parameter.name)),
       ("in", .string(parameter.isInPath ? "path" : "query")),
       ("required", .boolean(parameter.isInPath)), ("description", .string(parameter.meaning)),
-      ("schema", .object(schema(parameter.kind))),
+      ("schema", parameter.schema.json),
     ])
-  }
-
-  private static func schema(_ kind: Parameter.Kind) -> [(String, JSONValue)] {
-    func text(_ more: [(String, JSONValue)]) -> [(String, JSONValue)] {
-      [("type", .string("string"))] + more
-    }
-    // Not empty, and without control characters.
-    let visible = ("pattern", JSONValue.string("^[^\\u0000-\\u001f]+$"))
-    return switch kind {
-    case .identifier: text([("pattern", .string("^[0-9A-Za-z_-]{1,128}$"))])
-    case .text, .cursor: text([visible])
-    case .environment: text([("enum", .array(Parameter.environments.map(JSONValue.string)))])
-    case .status: text([("enum", .array(Parameter.statuses.map(JSONValue.string)))])
-    case .time:
-      [
-        (
-          "anyOf",
-          .array([
-            .object(text([("format", .string("date-time"))])),
-            .object([("type", .string("integer")), ("format", .string("int64"))]),
-          ])
-        ), ("examples", .array([.string("2026-01-01T00:00:00Z")])),
-      ]
-    case .boolean: [("type", .string("boolean"))]
-    case .integer(let range, let usual):
-      [
-        ("type", .string("integer")), ("minimum", .integer(range.lowerBound)),
-        ("maximum", .integer(range.upperBound)), ("default", .integer(usual)),
-      ]
-    }
   }
 }

@@ -19,15 +19,42 @@ struct Schema: Sendable {
 
   static func text(_ meaning: String) -> Schema { plain("string", meaning) }
 
+  static func text(_ meaning: String, pattern: String) -> Schema {
+    plain("string", meaning).with("pattern", .string(pattern))
+  }
+
+  static let uuid = plain("string", "").with("format", .string("uuid"))
+    .with("examples", .array([.string("0d9a3f0e-7c1b-4f52-9d7e-2f1c0a5b6e4d")]))
+
+  /// RFC 3339, or milliseconds since 1970.
+  static let moment = Schema([
+    (
+      "anyOf",
+      .array([
+        plain("string", "").with("format", .string("date-time")).json, integer("").json,
+      ])
+    ), ("examples", .array([.string("2026-01-01T00:00:00Z")])),
+  ])
+
+  static func integer(in range: ClosedRange<Int64>, default usual: Int64) -> Schema {
+    plain("integer", "").with("minimum", .integer(range.lowerBound))
+      .with("maximum", .integer(range.upperBound)).with("default", .integer(usual))
+  }
+
   static func boolean(_ meaning: String) -> Schema { plain("boolean", meaning) }
 
   /// One of these strings.
-  static func oneOf(_ values: [String], _ meaning: String) -> Schema {
+  static func oneOf(_ values: [String], _ meaning: String = "") -> Schema {
     plain("string", meaning).with("enum", .array(values.map(JSONValue.string)))
   }
 
   static func list(_ item: Schema) -> Schema {
     Schema([("type", .string("array")), ("items", item.json)])
+  }
+
+  static func list(_ item: Schema, count: ClosedRange<Int64>) -> Schema {
+    list(item).with("minItems", .integer(count.lowerBound))
+      .with("maxItems", .integer(count.upperBound))
   }
 
   /// An object with exactly these members; those in `optional` may be absent.

@@ -8,6 +8,8 @@ enum Schemas {
   static let named: [(String, Schema)] = [
     ("Entitlement", entitlement), ("EntitlementList", entitlements),
     ("History", history), ("HistoryEvent", event), ("HistoryQuarantined", historyQuarantined),
+    ("Customer", customer), ("NamedEntitlement", namedEntitlement),
+    ("CustomerList", list(of: .named("Customer"))), ("CustomerQuery", customerQuery),
     ("Overview", overview), ("Quarantined", quarantined),
     ("QuarantineList", list(of: .named("Quarantined"))), ("Comparison", comparison),
     ("ComparisonGroup", comparisonGroup), ("Difference", difference), ("Version", version),
@@ -74,10 +76,27 @@ enum Schemas {
   ])
 
   /// RFC 9457.
-  private static let problem = Schema.object([
-    ("type", .text("A URN that contains the code.")), ("title", .text("")),
-    ("status", .integer("The HTTP status of the response.")), ("detail", .text("")),
-    ("code", .text("The reason, for programs; it is stable across releases.")),
-    ("retryable", .boolean("Whether the same request may succeed later.")),
-  ])
+  private static let problem = Schema.object(
+    [
+      ("type", .text("A URN that contains the code.")), ("title", .text("")),
+      ("status", .integer("The HTTP status of the response.")), ("detail", .text("")),
+      ("code", .text("The reason, for programs; it is stable across releases.")),
+      ("retryable", .boolean("Whether the same request may succeed later.")),
+    ],
+    optional: [
+      (
+        "reason",
+        .oneOf(
+          ParameterFault.Reason.allCases.map(\.rawValue), "What is wrong with the parameter.")
+      ),
+      (
+        "parameter",
+        .optional(.text("The parameter or member that is wrong; null if its name is unknown."))
+      ),
+      (
+        "position",
+        .optional(.integer("Which parameter of the query is wrong, counted from 1."))
+      ),
+      ("expected", .anything("A JSON Schema of the values or names that are valid; or null.")),
+    ])
 }

@@ -37,7 +37,7 @@ extension Route {
   }
 
   /// Apple's identifiers are digits. Other identifiers in a path must need no percent-encoding.
-  private static func isIdentifier(_ text: Substring.UTF8View) -> Bool {
+  static func isIdentifier(_ text: Substring.UTF8View) -> Bool {
     (1...128).contains(text.count)
       && text.allSatisfy { byte in
         switch byte {

@@ -8,8 +8,11 @@ struct Parameter: Sendable {
     /// One of Apple's identifiers, in the path: at most 128 letters, digits, `-` and `_`.
     case identifier
     case text
+    case uuid
     case environment
     case status
+    /// One of these words.
+    case choice([String])
     /// RFC 3339 or milliseconds since 1970.
     case time
     case boolean
@@ -39,6 +42,8 @@ struct Parameter: Sendable {
   func accepts(_ value: String) -> Bool {
     switch kind {
     case .identifier, .text, .cursor: true
+    case .uuid: NotificationUUID(value) != nil
+    case .choice(let words): words.contains(value)
     case .environment: Self.environments.contains(value)
     case .status: Self.statuses.contains(value)
     case .time: Timestamp.parse(value) != nil
@@ -52,6 +57,11 @@ struct Parameter: Sendable {
   // MARK: Parameters of several routes
 
   static let id = Parameter("otid", .identifier, "The original transaction id.")
+  static let customerId = Parameter(
+    "id", .identifier, "The id that you know the customer by; `by` says which.")
+  static let by = Parameter(
+    "by", .choice(LedgerReader.CustomerQuestion.IdKind.allCases.map(\.rawValue)),
+    "What the id is; app_account_token if absent.")
   static let environment = Parameter(
     "environment", .environment, "The environment; Production if absent.")
   static let onlyEnvironment = Parameter(

@@ -6,27 +6,46 @@ import Encoding
 package struct QueryString {
   private let values: [String: String]
 
-  /// Returns nil if a name is unknown or occurs twice, or if a value cannot be decoded or is not
-  /// valid for its parameter.
-  init?(_ query: String?, of route: Route) {
-    self.init(query, allowed: route.queryNames)
-    for parameter in route.parameters where !parameter.isInPath {
-      if let value = values[parameter.name], !parameter.accepts(value) { return nil }
+  /// - Throws: `ParameterFault` if a name is unknown or occurs twice, or if a value cannot be
+  ///   decoded or is not valid for its parameter.
+  init(_ query: String?, of route: Route) throws(ParameterFault) {
+    let parameters = route.parameters.filter { !$0.isInPath }
+    values = try Self.values(query) { name, value in
+      guard let parameter = parameters.first(where: { $0.name == name }) else {
+        return ParameterFault(.unknown, nil, expected: .oneOf(parameters.map(\.name)))
+      }
+      return value.map(parameter.accepts) ?? false ? nil : ParameterFault(.invalid, parameter)
     }
   }
 
   /// Returns nil if a name is not allowed or occurs twice, or if a value cannot be decoded.
   package init?(_ query: String?, allowed: Set<String>) {
-    var values: [String: String] = [:]
-    for pair in (query ?? "").split(separator: "&", omittingEmptySubsequences: true) {
-      let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard parts.count == 2, let value = Self.decode(parts[1]), !value.isEmpty else { return nil }
-      let name = String(parts[0])
-      guard allowed.contains(name), values.updateValue(value, forKey: name) == nil else {
-        return nil
-      }
+    let values = try? Self.values(query) { name, value in
+      allowed.contains(name) && value != nil ? nil : ParameterFault(.invalid, name)
     }
+    guard let values else { return nil }
     self.values = values
+  }
+
+  /// The decoded values by name.
+  ///
+  /// - Parameter fault: what is wrong with a parameter; its value is nil if it cannot be decoded.
+  private static func values(
+    _ query: String?, _ fault: (_ name: String, _ value: String?) -> ParameterFault?
+  ) throws(ParameterFault) -> [String: String] {
+    var values: [String: String] = [:]
+    let pairs = (query ?? "").split(separator: "&", omittingEmptySubsequences: true)
+    for (index, pair) in pairs.enumerated() {
+      let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let name = String(parts[0])
+      let value = parts.count == 2 ? decode(parts[1]).flatMap { $0.isEmpty ? nil : $0 } : nil
+      var found = fault(name, value)
+      if found == nil, values.updateValue(value ?? "", forKey: name) != nil {
+        found = ParameterFault(.repeated, name)
+      }
+      if let found { throw found.at(index + 1) }
+    }
+    return values
   }
 
   /// The decoded value; nil if the parameter is absent.

@@ -7,6 +7,7 @@ final class Route: Sendable {
   enum Name: Sendable, Hashable {
     case notifications, transactions
     case entitlements, entitlement, history
+    case customer, customers
     case overview, quarantine, comparison
     case healthz, readyz, metrics, version, openAPI
     case page

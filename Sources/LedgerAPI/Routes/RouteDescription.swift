@@ -43,6 +43,8 @@ package struct RouteDescription: Sendable {
   private static func values(_ kind: LedgerAPI.Parameter.Kind) -> String? {
     switch kind {
     case .identifier, .text, .time, .cursor: nil
+    case .uuid: "A UUID"
+    case .choice(let words): "One of " + words.joined(separator: ", ")
     case .environment: LedgerAPI.Parameter.environments.joined(separator: " or ")
     case .status: "One of " + LedgerAPI.Parameter.statuses.joined(separator: ", ")
     case .boolean: "Either true or false"
@@ -71,7 +73,9 @@ package struct RefusalDescription: Sendable {
       Problem.response(.malformed("")), Problem.badQuery, Problem.response(.untrusted("")),
       Problem.unauthorized(), Problem.notAllowed,
       Problem.response(toTransaction: .untrusted("xcode_signature")),
-      Problem.notFound, Problem.methodNotAllowed("the methods of the Allow header"),
+      Problem.noSuchRoute, Problem.noSuchEntitlement, Problem.wrongEnvironment,
+      Problem.noComparison, Problem.malformedBody,
+      Problem.methodNotAllowed("the methods of the Allow header"),
       Problem.mediaType, Problem.response(.notAdmitted("")), Problem.response(.unavailable("")),
     ] + [400, 408, 411, 413, 414, 417, 431, 503, 505].map(Problem.transport)
 

@@ -69,7 +69,7 @@ extension Route {
       .entitlements, "GET", "/v1/entitlements", .token(.read), "Lists entitlements, page by page.",
       [
         Parameter(
-          "app_account_token", .text, "Only entitlements with this appAccountToken, a UUID."),
+          "app_account_token", .uuid, "Only entitlements with this appAccountToken."),
         Parameter("app_transaction_id", .text, "Only entitlements of this download of the app."),
         Parameter("product_id", .text, "Only entitlements to this product."),
         Parameter("status", .status, "Only entitlements that have this status now."),
@@ -98,6 +98,22 @@ extension Route {
         answer("The timeline, oldest event first.", "History"), refused, unauthorized, notAllowed,
         absent,
         unavailable,
+      ]),
+    Route(
+      .customer, "GET", "/v1/customers/{id}", .token(.read),
+      "Returns what one customer may use by name, and the rows that say so.",
+      [.customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt],
+      [
+        answer(
+          "The customer; `known` is false if nothing is known under the id, which says nothing "
+            + "about access.", "Customer"), refused, unauthorized, notAllowed, unavailable,
+      ]),
+    Route(
+      .customers, "POST", "/v1/customers/query", .token(.read),
+      "Returns the same for up to 500 customers, in the order of their ids.",
+      body: .named("CustomerQuery"),
+      [
+        answer("The customers.", "CustomerList"), refused, unauthorized, notAllowed, unavailable,
       ]),
     Route(
       .overview, "GET", "/v1/overview", .token(.read),

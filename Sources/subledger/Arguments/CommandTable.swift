@@ -44,6 +44,15 @@ enum CommandTable {
       example: "subledger entitlement 2000000000000001 --as-of 2026-01-31T10:00:00Z",
       action: EntitlementCommand.run),
     Command(
+      name: "customer",
+      summary: "Prints what one customer may use by name, and the rows behind it.",
+      details: "Answers as GET /v1/customers: every entitlement of the configuration, active or "
+        + "not, with what gives it, until when, and what time alone will change. Exits with 1 if "
+        + "nothing is known under the id, which says nothing about access.",
+      usage: "ID", flags: CustomerCommand.flags,
+      example: "subledger customer 0d9a3f0e-7c1b-4f52-9d7e-2f1c0a5b6e4d",
+      action: CustomerCommand.run),
+    Command(
       name: "history", summary: "Prints one customer's timeline, newest event last.",
       details: "Each event is shown with what it changed, whether it arrived late and how often it "
         + "was delivered again. Quarantined notifications about the same customer are shown at "

@@ -8,7 +8,7 @@ import Testing
   private static let names = [
     "serve", "ingest", "entitlement", "history", "explain", "events", "export",
     "rebuild", "verify", "anchor", "quarantine", "simulate", "version", "demo", "backup",
-    "restore", "init", "doctor", "help", "man", "completions", "query", "lookup",
+    "restore", "init", "doctor", "help", "man", "completions", "query", "lookup", "customer",
     "test-notification",
   ]
 

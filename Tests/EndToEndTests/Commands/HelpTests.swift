@@ -117,7 +117,7 @@ import Testing
     try daemon.stop()
     let text = try run("help", "http").output
     let paths = try #require(document["paths"]?.members)
-    #expect(paths.count == 13)
+    #expect(paths.count == 15)
     for (path, operations) in paths {
       for operation in operations.members {
         let access = operation.value["security"] == nil ? "\n" : "  (token)\n"
@@ -131,7 +131,8 @@ import Testing
       }
     }
     for refusal in [
-      "400", "401 token", "404 not_found", "405 method", "415 media_type", "422",
+      "400", "401 token", "404 no_such_route", "404 no_such_entitlement", "404 wrong_environment",
+      "405 method", "415 media_type", "422",
       "503  (retryable)",
       "505 version", "application/problem+json", "Retry-After", "RFC 3339",
     ] {

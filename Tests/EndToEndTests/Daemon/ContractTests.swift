@@ -16,6 +16,9 @@ import Testing
 
     init() throws {
       installation = try Installation()
+      try installation.configure(with: [
+        ("entitlements", .object([("pro", .array([.string("pro.*")]))]))
+      ])
       daemon = try installation.start()
       client = daemon.client()
       let offer: [(String, JSONValue)] = [
@@ -75,6 +78,11 @@ import Testing
     #expect(history["items"]?.elements.map { $0["object"]?.string }.contains("quarantined") == true)
     let raw = try stage.ask("/v1/entitlements/7000/history?raw=true", of: "\(row)/history")
     #expect(raw["items"]?.elements.allSatisfy { $0["payload"]?.kind == .object } == true)
+    let customer = "/v1/customers/{id}"
+    let known = try stage.ask(
+      "/v1/customers/7000?by=original_transaction_id&as_of=2026-01-10T00:00:00Z", of: customer)
+    #expect(known["entitlements"]?["pro"]?["active"]?.boolean == true)
+    try stage.ask("/v1/customers/\(Sample.uuid(1))", of: customer)
     let list = try stage.ask("/v1/entitlements?limit=1", of: "/v1/entitlements")
     #expect(list["next_page"]?.string != nil)
     try stage.ask("/v1/overview", of: "/v1/overview")
@@ -111,6 +119,7 @@ import Testing
       ("/v1/entitlements", "/v1/entitlements"),
       ("/v1/entitlements/{otid}", "/v1/entitlements/7000"),
       ("/v1/entitlements/{otid}/history", "/v1/entitlements/7000/history"),
+      ("/v1/customers/{id}", "/v1/customers/\(Sample.uuid(1))"),
       ("/v1/overview", "/v1/overview"), ("/v1/quarantine", "/v1/quarantine"),
       ("/v1/rebuild", "/v1/rebuild"),
     ]
@@ -134,11 +143,12 @@ import Testing
   @Test func `every documented path, method and parameter exists`() throws {
     let stage = try Stage()
     let paths = try #require(stage.document["paths"]?.members)
-    #expect(paths.count == 13)
+    #expect(paths.count == 15)
     #expect(paths.allSatisfy { !$0.name.hasPrefix("/control") && !$0.name.hasPrefix("/console") })
     #expect(stage.document["openapi"]?.string == "3.1.0")
     for (path, operations) in paths {
       let asked = path.replacingOccurrences(of: "{otid}", with: "7000")
+        .replacingOccurrences(of: "{id}", with: Sample.uuid(1))
       let methods = operations.members.map { $0.name.uppercased() }
       let other = try #require(stage.client.ask("DELETE", asked))
       #expect(other.status == 405, "\(path)")

@@ -201,9 +201,9 @@ package struct PlainRow {
 
   // MARK: The row
 
-  var shown: Id? { covering ?? head }
+  package var shown: Id? { covering ?? head }
 
-  var product: String? {
+  package var product: String? {
     if gap && covering == nil { return ri?.productId ?? ri?.autoRenewProductId }
     return shown.map { tx($0).productId } ?? ri?.productId
   }
@@ -216,7 +216,7 @@ package struct PlainRow {
     return tx(head).purchaseDate + duration
   }
 
-  var expiresAt: Int64? {
+  package var expiresAt: Int64? {
     if let lasting { return lasting }
     if gap { return ri?.renewalDate }
     guard let covering else { return head.flatMap { expiry($0) } }
@@ -228,7 +228,7 @@ package struct PlainRow {
     return expiry(head) == nil ? ids.compactMap(rev).min() : rev(head)
   }
 
-  var autoRenew: Bool? { ri?.autoRenewStatus.map { $0 == 1 } }
+  package var autoRenew: Bool? { ri?.autoRenewStatus.map { $0 == 1 } }
 
   var pending: String? {
     guard autoRenew == true, ri?.autoRenewProductId != product else { return nil }
@@ -266,7 +266,7 @@ package struct PlainRow {
     ])
   }
 
-  private var givesAccess: Bool {
+  package var givesAccess: Bool {
     ["active", "grace_period"].contains(status) && shown.map { tx($0).type } != "Consumable"
   }
 

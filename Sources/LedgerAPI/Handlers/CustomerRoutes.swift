@@ -1,0 +1,179 @@
+import AppStore
+import Configuration
+import Encoding
+import Entitlements
+import HTTPServer
+import JournalStore
+import LedgerEngine
+import LedgerQueries
+import Platform
+import StrictJSON
+
+/// The routes about what customers may use, by name.
+extension LedgerHandler {
+  /// Answers for one customer or for many, and counts a refusal.
+  ///
+  /// - Returns: nil if `sender` sends the answer later.
+  func answer(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let response = answerUncounted(admitted, request, through: sender) else { return nil }
+    if response.status >= 400 { record(response) }
+    return response
+  }
+
+  private func answerUncounted(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    let isQuery = admitted.route.name == .customers
+    let asked: CustomerRoutes.Asked
+    do throws(ParameterFault) {
+      asked =
+        isQuery
+        ? try CustomerRoutes.Asked(request.body) : try CustomerRoutes.Asked(admitted, request)
+    } catch {
+      return isQuery ? Problem.response(toBody: error) : Problem.response(error)
+    }
+    do throws(LedgerReader.Failure) {
+      let reader = try ledgerReader()
+      if asked.isQuick(reader) {
+        return try CustomerRoutes.response(asked, isQuery, configuration, token, reader)
+      }
+    } catch {
+      return Self.problem(error)
+    }
+    return answerLater(asked, isQuery, token, through: sender)
+  }
+
+  /// Answers on another thread, while that may take longer than a reactor should wait.
+  private func answerLater(
+    _ asked: CustomerRoutes.Asked, _ isQuery: Bool, _ token: Configuration.ReadToken,
+    through sender: ResponseSender
+  ) -> HTTPResponse? {
+    let (service, configuration) = (service, configuration)
+    let isQueued = service.overview.perform(configuration) { reader in
+      let response: HTTPResponse
+      do throws(LedgerReader.Failure) {
+        guard let reader else { throw .store(.busy) }
+        response = try CustomerRoutes.response(asked, isQuery, configuration, token, reader)
+      } catch {
+        response = Self.problem(error)
+        service.record(response)
+      }
+      sender.send(response)
+    }
+    return isQueued ? nil : Problem.response(.unavailable("overload"))
+  }
+}
+
+enum CustomerRoutes {
+  /// Bytes that a query of the most and longest ids needs, with room for white space.
+  static let bodyLimit = 131_072
+  static let maximumIds = 500
+
+  /// A valid question, for one customer or for several.
+  struct Asked: Sendable {
+    typealias IdKind = LedgerReader.CustomerQuestion.IdKind
+
+    private(set) var ids: [String] = []
+    private(set) var kind = IdKind.appAccountToken
+    private(set) var environment = Environment.production
+    private(set) var bundleId: String?
+    private(set) var asOf: Int64?
+    private(set) var knownAt: Int64?
+
+    /// The question of `GET /v1/customers/{id}`.
+    ///
+    /// - Throws: `ParameterFault` for the first that is not valid.
+    init(_ admitted: AdmittedRequest, _ request: HTTPRequest) throws(ParameterFault) {
+      let query = try QueryString(request.query, of: admitted.route)
+      for parameter in Self.shared { query[parameter.name].map { set(parameter.name, $0) } }
+      guard accepts(admitted.id) else {
+        throw ParameterFault(.invalid, "id", expected: idSchema)
+      }
+      ids = [admitted.id]
+    }
+
+    /// The question of `POST /v1/customers/query`.
+    ///
+    /// - Throws: `ParameterFault` for the first member that is not valid.
+    init(_ body: [UInt8]) throws(ParameterFault) {
+      guard let root = try? JSONDocument(parsing: body, within: .unproven).root,
+        root.kind == .object
+      else { throw ParameterFault(.invalid, nil, expected: .named("CustomerQuery")) }
+      for member in root.members where member.name != "ids" {
+        guard let parameter = Self.shared.first(where: { $0.name == member.name }) else {
+          throw ParameterFault(
+            .unknown, nil, expected: .oneOf(["ids"] + Self.shared.map(\.name)))
+        }
+        guard let value = member.value.string ?? member.value.integer.map(String.init),
+          !value.isEmpty, parameter.accepts(value)
+        else { throw ParameterFault(.invalid, parameter) }
+        set(parameter.name, value)
+      }
+      let expected = Schema.list(idSchema, count: 1...Int64(maximumIds))
+      guard let list = root["ids"] else {
+        throw ParameterFault(.missing, "ids", expected: expected)
+      }
+      ids = list.elements.map { $0.string ?? "" }
+      guard (1...maximumIds).contains(ids.count), ids.allSatisfy(accepts) else {
+        throw ParameterFault(.invalid, "ids", expected: expected)
+      }
+    }
+
+    /// What both routes take.
+    static let shared: [Parameter] = [.by, .environment, .onlyBundleId, .asOf, .knownAt]
+
+    /// - Parameter value: one that the parameter accepts.
+    private mutating func set(_ name: String, _ value: String) {
+      switch name {
+      case Parameter.by.name: kind = IdKind(rawValue: value) ?? kind
+      case Parameter.environment.name: environment = Environment(rawValue: value)
+      case Parameter.asOf.name: asOf = Timestamp.parse(value)
+      case Parameter.knownAt.name: knownAt = Timestamp.parse(value)
+      default: bundleId = value
+      }
+    }
+
+    /// Account tokens are UUIDs: any other text is a mistake, not an unknown customer.
+    private func accepts(_ id: String) -> Bool {
+      kind == .appAccountToken ? NotificationUUID(id) != nil : Route.isIdentifier(id.utf8[...])
+    }
+
+    private var idSchema: Schema {
+      kind == .appAccountToken ? .uuid : Parameter.customerId.schema
+    }
+
+    /// Whether the answer costs what it returns: it needs no event of the journal but those of one
+    /// stream.
+    func isQuick(_ reader: LedgerReader) -> Bool {
+      if kind == .originalTransactionId && ids.count == 1 { return true }
+      return asOf == nil && knownAt == nil && reader.isListQuick
+    }
+  }
+
+  static func response(
+    _ asked: Asked, _ isQuery: Bool, _ configuration: Configuration,
+    _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> HTTPResponse {
+    let apps = configuration.apps.keys.filter { app in
+      asked.bundleId ?? app == app && token.covers(environment: asked.environment, bundleId: app)
+    }
+    let names = configuration.entitlements.names(in: apps)
+    let question = LedgerReader.Question(
+      asOf: asked.asOf, knownAt: asked.knownAt, now: Clock.now(), token: token)
+    var customers: [JSONValue] = []
+    for id in asked.ids {
+      let customer = try reader.customer(
+        LedgerReader.CustomerQuestion(
+          id, asked.kind, asked.environment, bundleId: asked.bundleId,
+          configuration.entitlements, names: names), question)
+      customers.append(customer.json)
+    }
+    if !isQuery, let customer = customers.first { return .json(customer) }
+    return .json([
+      ("object", .string("list")), ("items", .array(customers)), ("next_page", .null),
+    ])
+  }
+}

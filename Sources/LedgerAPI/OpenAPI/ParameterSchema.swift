@@ -1,0 +1,19 @@
+import AppStore
+
+/// The JSON Schema of a parameter's values: in the document, and in refusals of other values.
+extension Parameter {
+  var schema: Schema {
+    switch kind {
+    case .identifier: .text("", pattern: "^[0-9A-Za-z_-]{1,128}$")
+    // Not empty, and without control characters.
+    case .text, .cursor: .text("", pattern: "^[^\\u0000-\\u001f]+$")
+    case .uuid: .uuid
+    case .environment: .oneOf(Self.environments, "")
+    case .status: .oneOf(Self.statuses, "")
+    case .choice(let words): .oneOf(words, "")
+    case .time: .moment
+    case .boolean: .boolean("")
+    case .integer(let range, let usual): .integer(in: range, default: usual)
+    }
+  }
+}

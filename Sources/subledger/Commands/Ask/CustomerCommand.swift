@@ -1,0 +1,80 @@
+import AppStore
+import Configuration
+import Encoding
+import Entitlements
+import LedgerQueries
+import Observability
+import Platform
+import StrictJSON
+
+/// `customer`: what one customer may use by name.
+enum CustomerCommand {
+  private typealias IdKind = LedgerReader.CustomerQuestion.IdKind
+
+  static let flags: [Command.Flag] = [
+    .init(
+      "--by", "KIND", "what the ID is: \(kinds); app_account_token by default"),
+    .environment, .init("--bundle-id", "ID", "only rows of this app"), .asOf, .knownAt, .json,
+  ]
+
+  private static let kinds = IdKind.allCases.map(\.rawValue).joined(separator: ", ")
+
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let id = try arguments.operand("a customer's id")
+    guard let kind = IdKind(rawValue: arguments["--by"] ?? IdKind.appAccountToken.rawValue) else {
+      throw .usage("--by takes one of \(kinds)")
+    }
+    guard kind != .appAccountToken || NotificationUUID(id) != nil else {
+      throw .usage("an app account token is a UUID; --by says what else the id is")
+    }
+    let question = try QueryOptions.question(arguments)
+    let environment = try arguments.environment() ?? .production
+    let bundleId = arguments["--bundle-id"]
+    let configuration = try arguments.configuration()
+    let reader = try QueryOptions.reader(arguments)
+    let apps = configuration.apps.keys.filter { bundleId ?? $0 == $0 }
+    let customer = try mapError(
+      CommandError.read,
+      try reader.customer(
+        LedgerReader.CustomerQuestion(
+          id, kind, environment, bundleId: bundleId, configuration.entitlements,
+          names: configuration.entitlements.names(in: apps)), question))
+    Terminal.print(customer.json, or: text(customer), arguments)
+    return customer.isKnown ? .good : .findings
+  }
+
+  /// A line for each entitlement, then one for each row.
+  private static func text(_ customer: CustomerDocument) -> String {
+    guard customer.isKnown else {
+      return "nothing is known under this id in \(customer.environment)"
+    }
+    var lines = customer.entitlements.map { name, answer in
+      name.padded(to: 26) + words(answer)
+    }
+    if lines.isEmpty {
+      lines.append("no entitlement is configured; see: subledger help configuration")
+    }
+    lines.append("")
+    for row in customer.rows {
+      lines.append(
+        row.key.originalTransactionId.padded(to: 26)
+          + VisibleText.of(row.entitlement.productId ?? "–") + "  "
+          + row.entitlement.status.rawValue
+          + (row.entitlement.expiresAt.map { "  until \(Timestamp.text($0))" } ?? ""))
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func words(_ answer: NamedAnswer) -> String {
+    var text = "no"
+    if let access = answer.access {
+      text =
+        "yes (\(access.basis.rawValue))"
+        + (access.expiresAt.map { " until \(Timestamp.text($0))" } ?? "")
+        + (access.willRenew ? ", renews" : "")
+        + (access.productId.map { ", by \(VisibleText.of($0))" } ?? "")
+    }
+    guard let next = answer.next else { return text }
+    return text + "; by time alone \(next.isActive ? "yes" : "no") from \(Timestamp.text(next.at))"
+  }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// `GET /v1/customers/{id}`, `POST /v1/customers/query` and `subledger customer`.
+@Suite struct CustomerRouteTests {
+  private static let alice = "0a0b0c0d-0000-4000-8000-00000000a11c"
+  private static let nobody = "0a0b0c0d-0000-4000-8000-000000000000"
+  /// The subscription of `Sample.notification(1)` is active at this time.
+  private static let asOf = "as_of=2026-01-10T00:00:00Z"
+
+  private func products(_ list: String...) -> JSONValue { .array(list.map(JSONValue.string)) }
+
+  private func served() throws -> (Installation, RunningDaemon) {
+    let installation = try Installation()
+    try installation.configure(with: [
+      (
+        "entitlements",
+        .object([("pro", products("pro.*")), ("remove_ads", products("lifetime", "pro.monthly"))])
+      )
+    ])
+    let daemon = try installation.start()
+    for (number, otid, environment) in [(1, "7000", "Production"), (2, "7010", "Sandbox")] {
+      let body = Sample.notification(number, otid: otid, environment: environment)
+        .setting("data.transaction.appAccountToken", .string(Self.alice))
+        .setting("data.transaction.appTransactionId", .string("7041234567"))
+      #expect(daemon.client().post(try installation.sign(body))?.status == 200)
+    }
+    return (installation, daemon)
+  }
+
+  private func query(_ client: Client, _ body: String, token: String = Installation.token)
+    -> Client.Answer?
+  {
+    client.send(
+      "POST /v1/customers/query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n"
+        + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n",
+      Array(body.utf8))
+  }
+
+  @Test func `one request answers whether a customer may use a feature`() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    for path in [
+      "\(Self.alice)?\(Self.asOf)", "\(Self.alice.uppercased())?\(Self.asOf)",
+      "7041234567?by=app_transaction_id&\(Self.asOf)",
+      "7000?by=original_transaction_id&\(Self.asOf)",
+      "\(Self.alice)?environment=Sandbox&\(Self.asOf)",
+    ] {
+      let customer = try #require(client.get("/v1/customers/\(path)")?.json)
+      #expect(customer["object"]?.string == "customer" && customer["known"]?.boolean == true)
+      for name in ["pro", "remove_ads"] {
+        let found = customer["entitlements"]?[name]
+        #expect(found?["active"]?.boolean == true && found?["basis"]?.string == "paid", "\(path)")
+      }
+      #expect(customer["subscriptions"]?.elements.count == 1, "\(path)")
+    }
+    // Long after the end nothing is active, and the customer is known.
+    let now = try #require(client.get("/v1/customers/\(Self.alice)")?.json)
+    #expect(now["known"]?.boolean == true)
+    #expect(now["entitlements"]?["pro"]?["active"]?.boolean == false)
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `an unknown customer is told from one without access, and from a mistake`() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    let unknown = try #require(client.get("/v1/customers/\(Self.nobody)"))
+    #expect(unknown.status == 200 && unknown.json?["known"]?.boolean == false)
+    #expect(unknown.json?["entitlements"]?["pro"]?["active"]?.boolean == false)
+    for (path, code, status) in [
+      ("/v1/customer/\(Self.nobody)", "no_such_route", 404),
+      ("/v1/customers/", "no_such_route", 404), ("/v1/customers", "no_such_route", 404),
+      ("/v1/customers/\(Self.nobody)/", "no_such_route", 404),
+      ("/v1/customers/\(Self.nobody)%20", "no_such_route", 404),
+      ("/v1/customers/\(Self.nobody)x", "query", 400), ("/v1/customers/42", "query", 400),
+      ("/v1/customers/42?by=account", "query", 400), ("/v1/customers/42?by=user", "query", 400),
+    ] {
+      let answer = try #require(client.get(path))
+      #expect(answer.status == status && answer.json?["code"]?.string == code, "\(path)")
+    }
+    let by = client.get("/v1/customers/42?by=account")?.json
+    #expect(by?["parameter"]?.string == "by")
+    #expect(
+      by?["expected"]?["enum"]?.elements.compactMap(\.string) == [
+        "app_account_token", "app_transaction_id", "original_transaction_id",
+      ])
+    let id = client.get("/v1/customers/42")?.json
+    #expect(id?["parameter"]?.string == "id" && id?["expected"]?["format"]?.string == "uuid")
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `a token sees no customer outside its scope`() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    for (token, isSeen) in [
+      (Installation.otherAppsToken, ["Production": false, "Sandbox": false]),
+      (Installation.sandboxToken, ["Production": false, "Sandbox": true]),
+    ] {
+      for (environment, isSeen) in isSeen {
+        for id in [
+          "\(Self.alice)?", "7041234567?by=app_transaction_id&",
+          "\(environment == "Sandbox" ? 7010 : 7000)?by=original_transaction_id&",
+        ] {
+          let path = "/v1/customers/\(id)environment=\(environment)"
+          let answer = try #require(client.get(path, token: token))
+          #expect(answer.status == 200 && answer.json?["known"]?.boolean == isSeen, "\(path)")
+        }
+      }
+    }
+    #expect(client.get("/v1/customers/\(Self.alice)", token: nil)?.status == 401)
+    #expect(query(client, "{\"ids\":[\"\(Self.alice)\"]}", token: "wrong")?.status == 401)
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `a query answers for many customers in the order of their ids`() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    let ids = (0..<499).map { String(format: "0a0b0c0d-0000-4000-8000-%012d", $0) } + [Self.alice]
+    let list = ids.map { "\"\($0)\"" }.joined(separator: ",")
+    let answer = try #require(query(client, "{\"ids\":[\(list)]}"))
+    let items = answer.json?["items"]?.elements ?? []
+    #expect(answer.status == 200 && items.compactMap { $0["id"]?.string } == ids)
+    #expect(items.map { $0["known"]?.boolean == true } == ids.map { $0 == Self.alice })
+    let past = try #require(
+      query(
+        client,
+        """
+        {"ids":["7000","7010"],"by":"original_transaction_id","as_of":"2026-01-10T00:00:00Z",
+        "environment":"Production","known_at":2145916800000}
+        """))
+    let known = past.json?["items"]?.elements.map { $0["known"]?.boolean }
+    #expect(known == [true, false])
+    let alone = client.get(
+      "/v1/customers/7000?by=original_transaction_id&\(Self.asOf)&known_at=2145916800000")
+    #expect(alone?.json?.value.text == past.json?["items"]?.elements.first?.value.text)
+    #expect(query(client, "{\"ids\":[\(list),\"\(Self.nobody)\"]}")?.status == 400)
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `a reload changes which products give an entitlement`() throws {
+    let (installation, daemon) = try served()
+    let client = daemon.client()
+    let path = "/v1/customers/\(Self.alice)?\(Self.asOf)"
+    #expect(client.get(path)?.json?["entitlements"]?["pro"]?["active"]?.boolean == true)
+    try installation.configure(with: [
+      ("entitlements", .object([("gold", products("pro.monthly"))]))
+    ])
+    daemon.command.signal(SIGHUP)
+    try daemon.command.wait(20, "the reload") {
+      client.get(path)?.json?["entitlements"]?["gold"] != nil
+    }
+    let entitlements = try #require(client.get(path)?.json?["entitlements"])
+    #expect(entitlements.members.map(\.name) == ["gold"])
+    #expect(entitlements["gold"]?["active"]?.boolean == true)
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `the command prints the same as the route`() throws {
+    let (installation, daemon) = try served()
+    let (time, moment) = ("2026-01-10T00:00:00Z", "1768003200000")
+    let shown = try installation.run("customer", Self.alice, "--as-of", time, "--json")
+    let answer = daemon.client().get("/v1/customers/\(Self.alice)?as_of=\(moment)")
+    #expect(try shown.lines().first?.value.text == answer?.json?.value.text && shown.code == 0)
+    let text = try installation.run(
+      "customer", "7000", "--by", "original_transaction_id", "--as-of", time)
+    #expect(text.code == 0 && text.output.contains("yes (paid) until 2026-01-31T00:01:00Z, renews"))
+    #expect(try installation.run("customer", Self.nobody).code == 1)
+    #expect(try installation.run("customer", "42").code == 2)
+    #expect(try installation.run("customer", "42", "--by", "account").code == 2)
+    #expect(try daemon.stop().code == 0)
+  }
+}
