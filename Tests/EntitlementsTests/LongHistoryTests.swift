@@ -32,19 +32,19 @@ import Testing
   }
 
   private static func seconds(_ state: StreamState) -> Double {
-    let best = (0..<3).map { _ in
+    let best = (0..<7).map { _ in
       ContinuousClock().measure { _ = EntitlementRow(state) }
     }.min()
     return (best ?? .zero) / .seconds(1)
   }
 
   /// For 16 times the transactions sorting takes about 22 times the work; quadratic work is 256
-  /// times.
-  @Test func `sixteen times the transactions take less than eighty times as long`() {
+  /// times. On a busy machine the larger row took up to 115 times, as its memory leaves the caches.
+  @Test func `sixteen times the transactions take less than 128 times as long`() {
     for kind in Kind.allCases {
       let few = Self.seconds(Self.state(250, kind))
       let many = Self.seconds(Self.state(4000, kind))
-      #expect(many < 80 * few, "\(kind): 250 in \(few) s, 4000 in \(many) s")
+      #expect(many < 128 * few, "\(kind): 250 in \(few) s, 4000 in \(many) s")
     }
   }
 }

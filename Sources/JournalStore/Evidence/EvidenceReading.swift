@@ -54,6 +54,26 @@ extension JournalReader {
     return found
   }
 
+  /// Whether an event of a stream, up to a seq, satisfies a condition.
+  ///
+  /// - Throws: what SQLite reports.
+  public func hasPayload(
+    of key: StreamKey, through seq: Int64, where isFound: (JournaledPayload) -> Bool
+  ) throws(StoreError) -> Bool {
+    var hasFound = false
+    try connection.statement(
+      """
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
+      WHERE e.stream_id = \(Self.streamId) AND e.seq <= ? ORDER BY e.seq
+      """
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .bind(4, seq).forEach { (row) throws(StoreError) in
+        hasFound = isFound(try codec.payload(row))
+        return !hasFound
+      }
+    return hasFound
+  }
+
   /// Held evidence in order of id, with bodies.
   ///
   /// - Throws: what SQLite reports.

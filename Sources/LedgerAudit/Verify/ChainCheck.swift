@@ -1,5 +1,6 @@
 import AppStore
 import Configuration
+import Entitlements
 import JournalStore
 import LedgerEngine
 import Platform
@@ -99,6 +100,7 @@ final class ChainCheck {
     // Nil if the event before the batch is missing; the check of that event's batch reports it.
     var previous = try journal.hash(at: batch.lowerBound - 1)
     var lastReceivedAt = Int64.min
+    var renewals: [StoredEvent] = []
     try journal.forEachRaw(from: batch.lowerBound, through: batch.upperBound) { raw in
       let event = raw.event
       if event.seq != expected {
@@ -113,11 +115,15 @@ final class ChainCheck {
       }
       lastReceivedAt = event.receivedAt
       check(raw)
+      if readsBodies, event.source == .renewal { renewals.append(event) }
       previous = event.hash
       expected = event.seq + 1
       return true
     }
     if expected <= batch.upperBound { add(5, expected, "missing") }
+    for event in renewals where try !journal.hasTransaction(event.streamKey, before: event.seq) {
+      add(3, event.seq, "is renewal information of a customer without a transaction before it")
+    }
   }
 
   private func check(_ raw: RawEvent) {
@@ -199,5 +205,17 @@ final class ChainCheck {
       return "original_transaction_id"
     }
     return event.signedDate == notification.signedDate ? nil : "signed_date_ms"
+  }
+}
+
+extension JournalReader {
+  /// Whether an event before a seq carries a transaction of the stream. The app of renewal
+  /// information follows from it alone (promise 3). That its event is proven is checked there.
+  func hasTransaction(_ stream: StreamKey?, before seq: Int64) throws(StoreError) -> Bool {
+    guard let stream else { return false }
+    return try hasPayload(of: stream, through: seq - 1) { payload in
+      let event = try? JournaledNotification.foldEvent(payload)
+      return event?.transactions.isEmpty == false
+    }
   }
 }

@@ -16,6 +16,7 @@ enum HeldCheck {
       let batch = try journal.heldEvidence(after: last, limit: 200)
       guard let end = batch.last else { return }
       last = end.id
+      var renewals: [HeldEvidence] = []
       for item in batch {
         guard SHA256.hash(item.body) == item.bodySHA256 else {
           findings.add(5, nil, "held evidence \(item.id): the body was changed")
@@ -26,10 +27,17 @@ enum HeldCheck {
           let found = try proof.notification(in: proven, of: item.source, at: item.receivedAt)
           if let column = differingColumn(item, found.decoded) {
             findings.add(5, nil, "held evidence \(item.id): column \(column) differs from the body")
+          } else if item.source == .renewal {
+            renewals.append(item)
           }
         } catch {
           findings.add(3, nil, "held evidence \(item.id) is not proven: \(error.code)")
         }
+      }
+      for item in renewals where try !journal.hasTransaction(item.stream, before: .max) {
+        findings.add(
+          3, nil,
+          "held evidence \(item.id) is renewal information of a customer without a transaction")
       }
     }
   }

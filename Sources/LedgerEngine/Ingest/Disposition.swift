@@ -33,11 +33,11 @@ public enum Disposition: Sendable, Equatable {
     case .duplicate, .alreadyConfirmed: "duplicate"
     case .confirmed: "confirmed"
     case .conflict: "conflict"
-    case .quarantined, .refused(.notAdmitted): "quarantined"
+    case .quarantined: "quarantined"
     case .quarantineFull: "not_kept"
     case .skipped: "skipped"
-    case .receiveTimeBehind, .refused(.malformed), .refused(.untrusted): "refused"
     case .unavailable, .refused(.unavailable): "unavailable"
+    case .receiveTimeBehind, .refused: "refused"
     }
   }
 
@@ -52,7 +52,7 @@ public enum Disposition: Sendable, Equatable {
     case .quarantineFull: self = .quarantineFull
     case .held: self = .confirmed
     case .alreadyHeld: self = .alreadyConfirmed
-    case .noTransaction: self = .refused(.malformed("no_transaction"))
+    case .noTransaction: self = .refused(.notAdmitted("no_transaction"))
     }
   }
 }

@@ -190,7 +190,7 @@ extension Installation {
   }
 
   /// Computes the chain's hashes again, so that a start does not stop at them.
-  fileprivate func chainAgain() throws {
+  func chainAgain() throws {
     let connection = try SQLiteConnection.open(journal.path, .read)
     let events = try connection.statement(
       """
