@@ -19,6 +19,14 @@ public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringCon
   /// Renewal information outside of a notification: a JWS signed by Apple.
   public static let renewal = EventSource(rawValue: "renewal")
 
+  /// The owner of the ledger says whose account a customer has: canonical JSON.
+  public static let account = EventSource(rawValue: "account")
+  /// The owner grants a customer an entitlement: canonical JSON.
+  public static let grant = EventSource(rawValue: "grant")
+
+  /// Whether the owner of the ledger says it, not Apple. No row depends on it (promise 3).
+  public var isOwners: Bool { self == .account || self == .grant }
+
   /// Whether it is signed by Apple and no notification.
   public var isEvidence: Bool { self == .transaction || self == .renewal }
 }

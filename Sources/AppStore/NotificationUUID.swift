@@ -54,6 +54,15 @@ public struct NotificationUUID: Sendable, Hashable, Comparable, CustomStringConv
     self.init(high: high, low: low)
   }
 
+  /// Derives a UUID for what Apple gives none: RFC 9562 section 5.8, version 8; variant 10.
+  ///
+  /// - Parameter digest: SHA-256 of what identifies it.
+  public init(digest: [UInt8]) {
+    var halves: [UInt64] = [0, 0]
+    for index in 0..<16 { halves[index / 8] = halves[index / 8] << 8 | UInt64(digest[index]) }
+    self.init(high: halves[0] & ~0xF000 | 0x8000, low: halves[1] & ~(3 << 62) | 1 << 63)
+  }
+
   /// The 16 bytes that the journal stores, most significant first.
   public var bytes: [UInt8] {
     var bytes: [UInt8] = []

@@ -38,6 +38,10 @@ public enum TypeDescriptions {
   private static let evidence: [String: Entry] = [
     "TRANSACTION_INFO": Entry("Apple was asked: the transaction as of then"),
     "RENEWAL_INFO": Entry("Apple was asked: the renewal as of then"),
+    "ACCOUNT_CLAIM": Entry("the backend said: it belongs to an account"),
+    "ACCOUNT_RELEASE": Entry("the backend said: it belongs to that account no longer"),
+    "GRANT": Entry("the backend granted an entitlement"),
+    "GRANT_REVOKE": Entry("the backend ended a grant"),
   ]
 
   static let v2: [String: Entry] = [

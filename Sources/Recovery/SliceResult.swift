@@ -46,7 +46,7 @@ struct SliceResult: Sendable, Equatable {
     case .refused(let refusal): refused[refusal.code, default: 0] += 1
     // Evidence alone is confirmed, and a history has none.
     case .confirmed, .alreadyConfirmed, .quarantined, .quarantineFull, .receiveTimeBehind,
-      .skipped, .unavailable:
+      .skipped, .notFound, .unavailable:
       refused[disposition.name, default: 0] += 1
     }
   }

@@ -122,6 +122,7 @@ extension FuzzTarget {
     switch received.submission {
     case .event(let event): (event.source, event.body)
     case .quarantine(let item): (item.source, item.body)
+    case .statement: (.account, [])
     }
   }
 

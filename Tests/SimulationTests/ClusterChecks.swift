@@ -120,7 +120,8 @@ extension SimulatedCluster {
         guard case .foreign = item.kind else { throw Violation("\(item.name) is in quarantine") }
         try checkQuarantined(item)
       case .unavailable: break
-      case .receiveTimeBehind, .skipped, .refused: throw Violation("\(item.name): \(entry.outcome)")
+      case .receiveTimeBehind, .skipped, .notFound, .refused:
+        throw Violation("\(item.name): \(entry.outcome)")
       }
     }
     observed.answers.removeAll()

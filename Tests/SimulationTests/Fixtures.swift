@@ -83,6 +83,7 @@ struct Fixtures: Sendable {
     switch received.submission {
     case .event(let event): return .event(event, received)
     case .quarantine(let item): return .foreign(item)
+    case .statement: return .refused
     }
   }
 

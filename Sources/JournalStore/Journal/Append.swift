@@ -21,6 +21,7 @@ extension Journal {
         switch submission {
         case .event(let event): outcomes.append(try append(event, connection))
         case .quarantine(let item): outcomes.append(try quarantine(item, connection))
+        case .statement(let item): outcomes.append(try append(item, connection))
         }
       }
       // This SQL transaction is synced anyway, so waiting counts cost no sync of their own.
@@ -83,7 +84,7 @@ extension Journal {
   ) throws(StoreError) {
     // A dictionary made of evidence would suit no notification.
     let stored = try codec.encode(
-      event.content, trainsDictionary: !event.source.isEvidence)
+      event.content, trainsDictionary: !event.source.isEvidence && !event.source.isOwners)
     let statement = try connection.statement(
       """
       INSERT INTO event (seq, notification_uuid, source, stream_id, kind_id, dictionary_id,

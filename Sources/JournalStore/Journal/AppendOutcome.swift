@@ -23,4 +23,6 @@ public enum AppendOutcome: Sendable, Equatable {
   case alreadyHeld
   /// The renewal information belongs to no transaction that is journaled; nothing was written.
   case noTransaction
+  /// The statement is about a purchase, claim or grant that is not there; nothing was written.
+  case notFound
 }

@@ -27,6 +27,8 @@ public final class Journal {
 
   /// How many pieces of evidence are held.
   public internal(set) var heldCount: Int64 = 0
+  /// How many statements of the owner are journaled.
+  public internal(set) var statementCount: Int64 = 0
   /// The evidence that the last `append` journaled although it had been held, in order of seq.
   public internal(set) var released: [ReleasedEvidence] = []
   let decodeForFold: FoldEventDecoder
@@ -82,6 +84,7 @@ public final class Journal {
     codec = BodyCodec(dictionaries: DictionaryStore(connection))
     head = try Self.readHead(connection)
     heldCount = try Self.countHeld(connection)
+    statementCount = try Self.countStatements(connection)
     quarantineSizes = try Self.quarantineSizes(connection)
   }
 
@@ -148,6 +151,7 @@ public final class Journal {
     do throws(StoreError) {
       head = try Self.readHead(live)
       heldCount = try Self.countHeld(live)
+      statementCount = try Self.countStatements(live)
       quarantineSizes = try Self.quarantineSizes(live)
     } catch {
       closingError = error
@@ -163,6 +167,26 @@ public final class Journal {
     guard connection.walPages > Self.checkpointPages else { return }
     do {
       try connection.checkpointPassive()
+    } catch {
+      recover(from: error)
+      throw error
+    }
+  }
+
+  /// Copies the -wal into the file and empties it, so that no deleted byte is left in it. The file
+  /// is marked as closed meanwhile, because one that is marked as open is refused without its -wal
+  /// (`StartUp`, 3).
+  ///
+  /// - Throws: `StoreError.busy` when a reader still uses the -wal, and what SQLite reports.
+  func emptyWAL() throws(StoreError) {
+    let connection = try connection()
+    do {
+      try connection.atomically { () throws(StoreError) in
+        try Meta(connection: connection).set(.open, 0)
+      }
+      let emptied = Result { () throws(StoreError) in try connection.checkpointTruncate() }
+      try markOpen()
+      try emptied.get()
     } catch {
       recover(from: error)
       throw error

@@ -2,4 +2,5 @@
 public enum Submission: Sendable {
   case event(NewEvent)
   case quarantine(NewQuarantine)
+  case statement(NewStatement)
 }

@@ -9,6 +9,7 @@ public final class JournalReader {
   let codec: BodyCodec
   /// Migrations only go forward, so this is asked until it is true.
   private var knowsEvidence = false
+  private var knowsAccounts = false
 
   /// Opens a folder's journal, with or without a running daemon. Creates no file if no process
   /// holds the folder and there is no -wal.
@@ -63,6 +64,12 @@ public final class JournalReader {
   func hasEvidence() throws(StoreError) -> Bool {
     if !knowsEvidence { knowsEvidence = try hasMigration(5) }
     return knowsEvidence
+  }
+
+  /// Whether the journal has the tables of accounts and statements.
+  func hasAccounts() throws(StoreError) -> Bool {
+    if !knowsAccounts { knowsAccounts = try hasMigration(6) }
+    return knowsAccounts
   }
 
   func hasMigration(_ number: Int64) throws(StoreError) -> Bool {

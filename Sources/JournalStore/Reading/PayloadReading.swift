@@ -2,6 +2,9 @@ public import AppStore
 
 /// Reads events for the fold: only the columns that it uses, and without reassembling bodies.
 extension JournalReader {
+  /// Statements of the owner are left out: the fold reads what Apple said (promise 3).
+  static let isApples = "e.source NOT IN ('account', 'grant')"
+
   /// A stream's payloads in order of seq. One that cannot be recovered has the content
   /// `unreadable`.
   ///
@@ -30,7 +33,8 @@ extension JournalReader {
       """
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
       WHERE e.stream_id = \(Self.streamId)
-      AND e.seq <= ? AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
+      AND e.seq <= ? AND e.signed_date_ms <= ? AND e.received_at_ms <= ? AND \(Self.isApples)
+      ORDER BY e.seq
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, seq).bind(5, signedThrough).bind(6, receivedThrough).forEach {
@@ -41,8 +45,9 @@ extension JournalReader {
   }
 
   /// Calls `body` with the payload of each event of a range in order of seq, until it returns
-  /// false, together with the event's stream (nil without a transaction) and hash[seq]. A payload
-  /// that cannot be recovered has the content `unreadable`.
+  /// false, together with the event's stream and hash[seq]. The stream is nil without a
+  /// transaction, and of a statement of the owner. A payload that cannot be recovered has the
+  /// content `unreadable`.
   ///
   /// A read transaction lasts for one batch and its calls of `body`. `body` must not call this
   /// function of the same reader.
@@ -67,8 +72,10 @@ extension JournalReader {
         """
       ).bind(1, next).bind(2, last).forEach { (row) throws(StoreError) in
         var key: StreamKey?
-        if let id = row.optionalText(7) { key = try self.key(row.int(6), id, &apps) }
         let payload = try codec.payload(row)
+        if let id = row.optionalText(7), !payload.source.isOwners {
+          key = try self.key(row.int(6), id, &apps)
+        }
         next = try RowOrder.successor(of: payload.seq, atLeast: next)
         shouldContinue = body(key, row.bytes(5), payload)
         return shouldContinue
@@ -111,6 +118,7 @@ extension JournalReader {
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, s.id
       FROM stream s CROSS JOIN event e INDEXED BY event_stream ON e.stream_id = s.id
       WHERE s.id BETWEEN ? AND ? AND s.original_transaction_id IS NOT NULL AND e.seq <= ?
+        AND \(Self.isApples)
       ORDER BY s.id, e.seq
       """
     ).bind(1, ids.lowerBound).bind(2, ids.upperBound).bind(3, seq).forEach {

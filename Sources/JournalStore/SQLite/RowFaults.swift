@@ -13,6 +13,7 @@ extension JournalReader {
     defer { endSnapshot() }
     return try referenceFaults() + unusedRowFaults() + redeliveryFaults()
       + arrivalFaults(limit: Self.limit) + metaFaults() + digestFaults()
+      + accountFaults()
   }
 
   /// At most this many rows of one kind are named.

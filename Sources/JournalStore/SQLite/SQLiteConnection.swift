@@ -118,6 +118,8 @@ package final class SQLiteConnection {
     if mode == .inspection || mode == .copy { try execute("PRAGMA locking_mode=EXCLUSIVE") }
     try execute("PRAGMA mmap_size=0; PRAGMA wal_autocheckpoint=0; PRAGMA recursive_triggers=ON")
     if !mode.isWriting { try execute("PRAGMA query_only=ON") }
+    // What is deleted may be personal (sqlite.org/pragma.html#pragma_secure_delete).
+    if mode == .write { try execute("PRAGMA secure_delete=ON") }
     try execute("PRAGMA cache_size=-\(mode.isWriting ? 32_000 : 16_000)")
     if mode == .write {
       sqlite3_wal_hook(

@@ -64,7 +64,7 @@ extension LedgerHandler {
     case .refused(let refusal): return refused(refusal, since: start)
     case .unavailable(let code): return refused(.unavailable(code), since: start)
     // None of them happens to evidence of the network.
-    case .conflict, .quarantined, .quarantineFull, .receiveTimeBehind, .skipped:
+    case .conflict, .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .notFound:
       return refused(.malformed("envelope"), since: start)
     }
     service.record(transaction: result.disposition, stream, since: start)

@@ -55,6 +55,7 @@ public final class NotificationCounts: Sendable {
       add(event.bundleId, event.environment, event.source, event.notificationType, outcome)
     case .quarantine(let item):
       add(item.bundleId, item.environment, item.source, item.notificationType, outcome)
+    case .statement: break
     }
   }
 

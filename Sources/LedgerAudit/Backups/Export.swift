@@ -13,8 +13,9 @@ import StrictJSON
 /// (`EvidenceLine`). Held evidence comes last, without seq and hash, and with `"held":true`.
 ///
 /// The body is exactly what was proven, so that anyone can prove it again. V1 is the exception: the
-/// secret that made it authentic is not stored, so `ingest` refuses a V1 line, and a journal with
-/// V1 events is moved with `backup`.
+/// secret that made it authentic is not stored. Statements of the owner are another: the names of
+/// accounts are not exported. `ingest` refuses lines of both, and a journal with such events is
+/// moved with `backup`.
 public enum Export {
   /// Writes all events, or one customer's.
   ///
@@ -103,7 +104,7 @@ public enum Export {
     let member = arrival.map { "\"arrival\":\"\($0.rawValue)\"," } ?? ""
     var line = Array("{\(position),\(member)\"hash\":\"\(hash)\",\"body\":".utf8)
     line.reserveCapacity(line.count + event.body.count + 32)
-    if event.source == .v1 {
+    if event.source == .v1 || event.source.isOwners {
       line += event.body
     } else if event.source.isEvidence {
       line += evidence(event.body, event.source, event.bundleId, event.environment)

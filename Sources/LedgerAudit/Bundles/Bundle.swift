@@ -38,7 +38,8 @@ enum Bundle {
     "By hand: an event's body is a compact JWS (RFC 7515) that Apple signed. Its header's x5c is "
       + "the certificate chain; its third certificate is Apple Root CA - G3, with the SHA-256 "
       + "63343abfb89a6a03ebb57e9b3f5fa7be7c4f5c756f3017b3a8c488c3653e9179.",
-    "An event of source v1 has no signature of Apple's: its place in the chain is all there is.",
+    "An event of source v1 has no signature of Apple's: its place in the chain is all there is. "
+      + "Events of the sources account and grant are what the ledger's owner said, not Apple.",
     "hash[seq] = SHA-256(\"subledger.journal.v1\" 0x00 + hash[seq-1] + be64(seq) "
       + "+ be64(received_at_ms) + lp(notification_uuid) + lp(source) + SHA-256(body)); "
       + "lp(x) = be32(bytes of x) + x. The last hash before an anchor is the anchor's.",

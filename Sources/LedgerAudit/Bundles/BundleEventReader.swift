@@ -37,7 +37,14 @@ struct BundleEventReader {
   func event(
     _ link: ChainLink, _ body: [UInt8], _ hash: [UInt8], of key: StreamKey
   ) throws(Refusal) -> StoredEvent? {
-    let event = link.source == .v1 ? v1(link, body, hash, key) : try signed(link, body, hash, key)
+    let event: StoredEvent? =
+      if link.source.isOwners {
+        owners(link, body, hash)
+      } else if link.source == .v1 {
+        v1(link, body, hash, key)
+      } else {
+        try signed(link, body, hash, key)
+      }
     guard let event, event.streamKey == key, event.notificationUUID == link.notificationUUID
     else { return nil }
     return event
@@ -59,6 +66,18 @@ struct BundleEventReader {
       notificationType: notification.notificationType, subtype: notification.subtype,
       originalTransactionId: notification.originalTransactionId,
       signedDate: notification.signedDate,
+      receivedAt: link.receivedAt, body: body, bodySHA256: link.bodySHA256, hash: hash)
+  }
+
+  private func owners(_ link: ChainLink, _ body: [UInt8], _ hash: [UInt8]) -> StoredEvent? {
+    guard let statement = OwnerStatement(body: body), statement.source == link.source else {
+      return nil
+    }
+    return StoredEvent(
+      seq: link.seq, notificationUUID: NotificationUUID(statement), source: link.source,
+      environment: statement.environment, bundleId: statement.bundleId,
+      notificationType: statement.notificationType, subtype: nil,
+      originalTransactionId: statement.originalTransactionId, signedDate: statement.at,
       receivedAt: link.receivedAt, body: body, bodySHA256: link.bodySHA256, hash: hash)
   }
 

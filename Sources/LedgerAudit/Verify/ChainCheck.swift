@@ -29,6 +29,8 @@ final class ChainCheck {
   /// Findings of the current batch. They are dropped if it cannot be read to its end, because the
   /// batch is then checked again event by event.
   private var batchFindings: [Finding] = []
+  /// The owner's statements of the current batch.
+  private var statements: [(seq: Int64, mac: [UInt8])] = []
 
   init(
     _ folder: DataFolder, _ depth: Depth, _ findings: FindingCollector
@@ -77,6 +79,7 @@ final class ChainCheck {
   /// that are damaged are left out.
   private func checkReadable(_ batch: ClosedRange<Int64>) throws(StoreError) {
     batchFindings.removeAll()
+    statements.removeAll()
     do throws(StoreError) {
       try check(batch)
       for finding in batchFindings { findings.add(finding) }
@@ -121,6 +124,9 @@ final class ChainCheck {
       return true
     }
     if expected <= batch.upperBound { add(5, expected, "missing") }
+    for item in statements where try !journal.isFound(item.seq, by: item.mac) {
+      add(5, item.seq, "is not found by whom it is about")
+    }
     for event in renewals where try !journal.hasTransaction(event.streamKey, before: event.seq) {
       add(3, event.seq, "is renewal information of a customer without a transaction before it")
     }
@@ -135,6 +141,7 @@ final class ChainCheck {
     }
     guard readsBodies else { return }
     guard event.source != .v1 else { return checkV1(event) }
+    guard !event.source.isOwners else { return checkStatement(event) }
     do throws(Refusal) {
       guard let notification = try decode(event, proven) else {
         return add(3, event.seq, "the payload is not JSON")
@@ -150,7 +157,8 @@ final class ChainCheck {
   /// Proves the body; nil if signatures are not to be checked, or if it is not proven. `decode`
   /// proves it again for the reason, once the body is known to match its hash.
   private func prove(_ raw: RawEvent) -> NotificationProof.ProvenJWS? {
-    guard let proof, raw.isBodyReadable, raw.event.source != .v1 else { return nil }
+    guard let proof, raw.isBodyReadable, raw.event.source != .v1, !raw.event.source.isOwners
+    else { return nil }
     return try? proof.prove(raw.event.body[...], at: raw.event.receivedAt)
   }
 
@@ -186,6 +194,22 @@ final class ChainCheck {
       && notification.originalTransactionId == event.originalTransactionId
       && notification.evidenceDate == event.signedDate
     if !isSame { add(5, event.seq, "a column differs from the body") }
+  }
+
+  /// A statement of the owner: what can be checked is that the columns follow from the body, and
+  /// that the statement is found by whom and what it is about.
+  private func checkStatement(_ event: StoredEvent) {
+    guard let statement = OwnerStatement(body: event.body), statement.source == event.source else {
+      return add(3, event.seq, "the body is not a statement of the ledger's owner")
+    }
+    let isSame =
+      NotificationUUID(statement) == event.notificationUUID
+      && statement.environment == event.environment && statement.bundleId == event.bundleId
+      && statement.notificationType == event.notificationType && event.subtype == nil
+      && statement.originalTransactionId == event.originalTransactionId
+      && statement.at == event.signedDate
+    if !isSame { add(5, event.seq, "a column differs from the body") }
+    statements.append((event.seq, statement.mac))
   }
 
   private static func differingColumn(

@@ -25,7 +25,7 @@ public enum BatchReceive {
         case .unavailable(let code): .object([("unavailable", .string(code))])
         case .confirmed: .object([("confirmed", .boolean(true))])
         case .alreadyConfirmed: .object([("confirmed", .boolean(false))])
-        case .skipped: .null
+        case .skipped, .notFound: .null
         }
       })
   }

@@ -17,6 +17,8 @@ public enum Disposition: Sendable, Equatable {
   case confirmed
   /// Evidence that is held already.
   case alreadyConfirmed
+  /// The statement is about a purchase, claim or grant that is not there; nothing was written.
+  case notFound
   /// Its given receive time is before the head's; nothing was written.
   case receiveTimeBehind
   /// It comes after a refused one of its file; nothing was written.
@@ -37,7 +39,7 @@ public enum Disposition: Sendable, Equatable {
     case .quarantineFull: "not_kept"
     case .skipped: "skipped"
     case .unavailable, .refused(.unavailable): "unavailable"
-    case .receiveTimeBehind, .refused: "refused"
+    case .receiveTimeBehind, .notFound, .refused: "refused"
     }
   }
 
@@ -52,6 +54,7 @@ public enum Disposition: Sendable, Equatable {
     case .quarantineFull: self = .quarantineFull
     case .held: self = .confirmed
     case .alreadyHeld: self = .alreadyConfirmed
+    case .notFound: self = .notFound
     case .noTransaction: self = .refused(.notAdmitted("no_transaction"))
     }
   }

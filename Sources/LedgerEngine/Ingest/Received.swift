@@ -41,6 +41,13 @@ extension Receiver {
       self.refusal = refusal
     }
 
+    /// A statement of the owner.
+    public init(_ statement: NewStatement) {
+      submission = .statement(statement)
+      (notification, stream, refusal) = (nil, nil, nil)
+      (isAheadOfClock, isUnknownType) = (false, false)
+    }
+
     private init(_ event: NewEvent, like other: Received) {
       submission = .event(event)
       (notification, stream, refusal) = (other.notification, other.stream, other.refusal)
@@ -88,6 +95,12 @@ extension Receiver.Received {
         ("environment", .optional(item.environment?.rawValue)),
         ("bundle_id", .optional(item.bundleId)),
         ("original_transaction_id", .optional(item.originalTransactionId)),
+      ]
+    // Never the customer's name: it is erased on demand.
+    case .statement(let statement):
+      [
+        ("environment", .string(statement.environment.rawValue)),
+        ("bundle_id", .string(statement.bundleId)), ("token", .string(statement.token)),
       ]
     }
   }

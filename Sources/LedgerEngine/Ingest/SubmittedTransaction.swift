@@ -28,7 +28,9 @@ public struct SubmittedTransaction: Sendable {
   private static func rank(_ disposition: Disposition) -> Int {
     switch disposition {
     case .unavailable: 0
-    case .refused, .quarantined, .quarantineFull, .receiveTimeBehind, .conflict, .skipped: 1
+    case .refused, .quarantined, .quarantineFull, .receiveTimeBehind, .conflict, .skipped,
+      .notFound:
+      1
     case .accepted: 2
     case .confirmed: 3
     case .duplicate, .alreadyConfirmed: 4

@@ -34,14 +34,3 @@ public struct V1Body {
     return .object(members.filter { !names.contains($0.0) })
   }
 }
-
-extension NotificationUUID {
-  /// Derives a UUID for what Apple gives none: RFC 9562 section 5.8, version 8; variant 10.
-  ///
-  /// - Parameter digest: SHA-256 of what identifies it.
-  init(digest: [UInt8]) {
-    var halves: [UInt64] = [0, 0]
-    for index in 0..<16 { halves[index / 8] = halves[index / 8] << 8 | UInt64(digest[index]) }
-    self.init(high: halves[0] & ~0xF000 | 0x8000, low: halves[1] & ~(3 << 62) | 1 << 63)
-  }
-}

@@ -100,6 +100,22 @@ public final class Ledger: Sendable {
     if !jobs.enqueueBeyondCapacity(.drop(ids, completion)) { completion(nil) }
   }
 
+  /// What became of forgetting an account.
+  public enum Erased: Sendable, Equatable {
+    /// No file of the folder has a byte of it.
+    case done(wasKnown: Bool)
+    /// Its row is deleted, but a reader still uses a file with its bytes: ask again.
+    case inUse
+    /// The journal cannot be written.
+    case failed
+  }
+
+  /// Forgets an account: deletes its name, and the key without which the journal's statements about
+  /// it are about nobody.
+  public func erase(account: String, completion: @escaping @Sendable (Erased) -> Void) {
+    if !jobs.enqueueBeyondCapacity(.erase(account: account, completion)) { completion(.failed) }
+  }
+
   /// What became of a command about projections.
   public enum ProjectionOutcome: Sendable {
     case done

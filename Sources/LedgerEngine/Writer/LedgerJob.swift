@@ -3,6 +3,8 @@ package enum LedgerJob: Sendable {
   case submit(Ledger.Submitted)
   /// Removes notifications from quarantine.
   case drop([Int64], @Sendable (Int?) -> Void)
+  /// Forgets an account.
+  case erase(account: String, @Sendable (Ledger.Erased) -> Void)
   /// Makes the built projection live.
   case makeLive(retaining: Int, @Sendable (Ledger.ProjectionOutcome) -> Void)
   case rollBack(@Sendable (Ledger.ProjectionOutcome) -> Void)

@@ -117,6 +117,7 @@ package final class LedgerWriter {
     case .submit, .adoptDurations: break
     case .drop(let ids, let completion):
       completion(attempt { () throws(StoreError) in try journal.removeQuarantined(ids) })
+    case .erase(let account, let completion): completion(erase(account))
     case .makeLive(let count, let completion): completion(projection.makeLive(retaining: count))
     case .rollBack(let completion): completion(projection.rollBack())
     case .prune(let count, let completion): completion(projection.prune(retaining: count))
@@ -127,6 +128,18 @@ package final class LedgerWriter {
     case .setProjectionAside:
       projection.setAside()
       ledger.liveProjection.recordOrder()
+    }
+  }
+
+  private func erase(_ account: String) -> Ledger.Erased {
+    // Readers of this thread keep their place in the write-ahead log.
+    reader.endSnapshot()
+    do throws(StoreError) {
+      return .done(wasKnown: try journal.erase(account: account))
+    } catch {
+      if error == .busy { return .inUse }
+      fail(error)
+      return .failed
     }
   }
 

@@ -38,8 +38,11 @@ struct HistoryEvolution {
     _ event: StoredEvent, _ payload: JournaledPayload, _ arrival: EventArrival? = nil,
     _ redeliveries: Redeliveries? = nil, isRaw: Bool = false
   ) -> HistoryEntry {
-    let lateBy = event.signedDate < clock ? clock.subtracting(boundBy: event.signedDate) : nil
-    if event.signedDate > clock {
+    // The time of a statement of the owner is ours: it says nothing of the order of Apple's.
+    let isApples = !event.source.isOwners
+    let lateBy =
+      isApples && event.signedDate < clock ? clock.subtracting(boundBy: event.signedDate) : nil
+    if isApples, event.signedDate > clock {
       clock = event.signedDate
       // What changed because time passed is not a change by this event.
       evaluate()

@@ -60,6 +60,16 @@ public struct SHA256: ~Copyable {
     }
   }
 
+  /// HMAC-SHA256 (RFC 2104) of `bytes`: 32 bytes.
+  public static func authenticate(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
+      let done = HMAC(
+        EVP_sha256(), key, Int32(key.count), bytes, bytes.count, buffer.baseAddress, nil)
+      precondition(done != nil, "OpenSSL has no SHA-256 or no memory")
+      count = 32
+    }
+  }
+
   /// Whether two digests are equal. For digests of secrets: the time taken does not depend on their
   /// content (CRYPTO_memcmp(3)).
   public static func areSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {

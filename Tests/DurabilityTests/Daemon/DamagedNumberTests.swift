@@ -42,7 +42,7 @@ import Testing
       "quarantine": ["id", "is_foreign", "signed_date_ms", "received_at_ms", "dictionary_id"],
       "redelivery": ["seq", "count", "first_at_ms", "last_at_ms"], "arrival": ["seq"],
       "held_evidence": ["id", "stream_id", "signed_date_ms", "received_at_ms", "dictionary_id"],
-      "sqlite_sequence": ["seq"],
+      "account": ["id"], "statement": ["seq", "stream_id"], "sqlite_sequence": ["seq"],
     ]
     for (table, names) in tables.sorted(by: { $0.key < $1.key }) {
       columns += names.map { Column(table: table, name: $0) }

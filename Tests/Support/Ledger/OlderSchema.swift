@@ -13,6 +13,8 @@ package enum OlderSchema {
       DROP VIEW journal_v1;
       DROP TABLE arrival;
       DROP TABLE held_evidence;
+      DROP TABLE statement;
+      DROP TABLE account;
       \(view);
       DROP TABLE redelivery;
       DROP INDEX quarantine_stream;

@@ -170,7 +170,7 @@ private struct AdmissionReport {
         throw .unavailable(
           "the journal could not be written; \(accepted.count) were admitted, try again")
       // Another command was faster.
-      case .skipped, .quarantined, .quarantineFull, .receiveTimeBehind, .confirmed,
+      case .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind, .confirmed,
         .alreadyConfirmed:
         break
       }

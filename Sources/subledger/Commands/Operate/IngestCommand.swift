@@ -140,7 +140,7 @@ enum IngestCommand {
       case .unavailable(let code):
         throw .unavailable(
           "line \(number): \(code); \(counts.accepted) events are journaled, run this again")
-      case .skipped, .quarantined, .quarantineFull, .receiveTimeBehind: return false
+      case .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind: return false
       }
     }
     return true

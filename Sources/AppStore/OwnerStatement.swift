@@ -1,0 +1,124 @@
+import Encoding
+import StrictJSON
+
+/// What the owner of the ledger says of a customer: the body of an event whose source is `account`
+/// or `grant`. It is not Apple's word, and changes no row (promise 3).
+public struct OwnerStatement: Sendable, Equatable {
+  public enum Content: Sendable, Equatable {
+    /// The customer with this original transaction id has the account.
+    case claim(originalTransactionId: String)
+    /// He has it no longer.
+    case release(originalTransactionId: String)
+    /// The customer may use an entitlement, until a time in milliseconds since 1970; nil: for ever.
+    case grant(entitlement: String, until: Int64?, reason: String?)
+    /// An earlier grant, by its id, has ended.
+    case revocation(of: String)
+  }
+
+  public var content: Content
+  /// The customer: an HMAC, 32 bytes, that only the journal's table of accounts can resolve.
+  public var mac: [UInt8]
+  public var environment: Environment
+  public var bundleId: String
+  /// When it was said, in milliseconds since 1970 UTC by our clock.
+  public var at: Int64
+  /// A UUID in lower case: random, or derived from the caller's Idempotency-Key.
+  public var id: String
+  /// The name of the token, or of the command.
+  public var token: String
+
+  public init(
+    _ content: Content, mac: [UInt8], environment: Environment, bundleId: String, at: Int64,
+    id: String, token: String
+  ) {
+    self.content = content
+    self.mac = mac
+    self.environment = environment
+    self.bundleId = bundleId
+    self.at = at
+    self.id = id
+    self.token = token
+  }
+
+  public var source: EventSource {
+    switch content {
+    case .claim, .release: .account
+    case .grant, .revocation: .grant
+    }
+  }
+
+  /// In the place of Apple's notificationType.
+  public var notificationType: String {
+    switch content {
+    case .claim: "ACCOUNT_CLAIM"
+    case .release: "ACCOUNT_RELEASE"
+    case .grant: "GRANT"
+    case .revocation: "GRANT_REVOKE"
+    }
+  }
+
+  /// The customer's, where the statement is about one purchase.
+  public var originalTransactionId: String? {
+    switch content {
+    case .claim(let id), .release(let id): id
+    case .grant, .revocation: nil
+    }
+  }
+
+  /// Whether both say the same, at whatever time and by whichever token.
+  public func saysTheSame(as other: Self) -> Bool {
+    var copy = other
+    (copy.at, copy.token) = (at, token)
+    return self == copy
+  }
+
+  // MARK: The body
+
+  /// Canonical JSON: members sorted by their UTF-8 bytes, no white space.
+  public var body: [UInt8] {
+    var members: [(String, JSONValue)] = [
+      ("at", .integer(at)), ("bundleId", .string(bundleId)),
+      ("environment", .string(environment.rawValue)), ("id", .string(id)),
+      ("mac", .string(Hexadecimal.encode(mac))), ("token", .string(token)),
+      ("type", .string(notificationType)),
+    ]
+    switch content {
+    case .claim(let id), .release(let id): members.append(("originalTransactionId", .string(id)))
+    case .grant(let entitlement, let until, let reason):
+      members.append(("entitlement", .string(entitlement)))
+      if let until { members.append(("until", .integer(until))) }
+      if let reason { members.append(("reason", .string(reason))) }
+    case .revocation(let grant): members.append(("grant", .string(grant)))
+    }
+    return JSONValue.object(members.sorted { $0.0 < $1.0 }).bytes
+  }
+
+  /// Reads a body; nil if it is not exactly what `body` gives.
+  public init?(body: [UInt8]) {
+    guard let root = try? JSONDocument(parsing: body).root, root.kind == .object,
+      let mac = root["mac"]?.string.flatMap({ Hexadecimal.decode($0) }), mac.count == 32,
+      let environment = root["environment"]?.string, let bundleId = root["bundleId"]?.string,
+      let at = root["at"]?.integer, let id = root["id"]?.string, let token = root["token"]?.string,
+      let content = Self.content(root)
+    else { return nil }
+    self.init(
+      content, mac: mac, environment: Environment(rawValue: environment), bundleId: bundleId,
+      at: at, id: id, token: token)
+    guard self.body == body else { return nil }
+  }
+
+  private static func content(_ root: JSONElement) -> Content? {
+    let original = root["originalTransactionId"]?.string
+    switch root["type"]?.string {
+    case "ACCOUNT_CLAIM": return original.map { .claim(originalTransactionId: $0) }
+    case "ACCOUNT_RELEASE": return original.map { .release(originalTransactionId: $0) }
+    case "GRANT":
+      return root["entitlement"]?.string.map {
+        .grant(
+          entitlement: $0, until: root["until"]?.integer, reason: root["reason"]?.string)
+      }
+    case "GRANT_REVOKE": return root["grant"]?.string.map { .revocation(of: $0) }
+    default: return nil
+    }
+  }
+}

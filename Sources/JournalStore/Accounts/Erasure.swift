@@ -1,0 +1,19 @@
+/// Forgets accounts.
+extension Journal {
+  /// Deletes an account's name with its key, and every byte of both in the files. The statements
+  /// about it stay in the journal, under a mac that nobody can compute again, so that the chain
+  /// stays whole (promise 5).
+  ///
+  /// - Returns: whether the account was known.
+  /// - Throws: `StoreError.busy` if the account is deleted, but a reader still uses the write-ahead
+  ///   log that has its name: the call is to be repeated. Otherwise what SQLite reports.
+  public func erase(account name: String) throws(StoreError) -> Bool {
+    let isKnown = try write { (connection) throws(StoreError) in
+      try connection.statement("DELETE FROM account WHERE kind = 'account' AND name = ?")
+        .bind(1, name).run()
+      return connection.changes > 0
+    }
+    try emptyWAL()
+    return isKnown
+  }
+}

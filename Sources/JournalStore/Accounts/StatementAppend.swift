@@ -1,0 +1,164 @@
+public import AppStore
+import SignedData
+
+/// Journals statements of the owner, within the SQL transaction of `append`.
+extension Journal {
+  /// A customer's row in the table of accounts.
+  private struct Account {
+    let key: [UInt8]
+    let mac: [UInt8]
+  }
+
+  /// Journals a statement that changes what holds.
+  ///
+  /// - Returns: `.duplicate` of the event that already says so, `.conflict` with another statement
+  ///   of the same Idempotency-Key, `.notFound` if the customer has no such purchase, claim or
+  ///   grant.
+  func append(
+    _ new: NewStatement, _ connection: SQLiteConnection
+  ) throws(StoreError) -> AppendOutcome {
+    let isAdding: Bool
+    switch new.content {
+    case .claim(let id), .release(let id):
+      guard try isKnown(id, new, connection) else { return .notFound }
+      isAdding = if case .claim = new.content { true } else { false }
+    case .grant: isAdding = true
+    case .revocation: isAdding = false
+    }
+    guard let account = try account(new.customer, adding: isAdding, connection) else {
+      return .notFound
+    }
+    let statement = OwnerStatement(
+      new.content, mac: account.mac, environment: new.environment, bundleId: new.bundleId,
+      at: max(new.receivedAt, head.receivedAt ?? .min),
+      id: Self.id(new.idempotencyKey, account).description, token: new.token)
+    let uuid = NotificationUUID(statement)
+    if let found = try journaled(uuid, connection) {
+      return found.statement?.saysTheSame(as: statement) == true
+        ? .duplicate(seq: found.seq) : .conflict(seq: found.seq)
+    }
+    if let outcome = try holds(statement, connection) { return outcome }
+    return try journal(statement, uuid, connection)
+  }
+
+  /// Appends the event, and the row by which it is found.
+  private func journal(
+    _ statement: OwnerStatement, _ uuid: NotificationUUID, _ connection: SQLiteConnection
+  ) throws(StoreError) -> AppendOutcome {
+    let event = NewEvent(statement, uuid)
+    let outcome = try appendNew(event, uuid.bytes, connection)
+    if case .journaled(let seq, _) = outcome {
+      try connection.statement("INSERT INTO statement (seq, mac, stream_id) VALUES (?, ?, ?)")
+        .bind(1, seq).bind(2, statement.mac).bind(3, try streamId(of: event, connection)).run()
+      statementCount += 1
+    }
+    return outcome
+  }
+
+  /// Whether the journal has the purchase that a claim is about.
+  private func isKnown(
+    _ originalTransactionId: String, _ new: NewStatement, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
+    try connection.statement("SELECT \(JournalReader.streamId)")
+      .bind(1, originalTransactionId).bind(2, new.environment.rawValue).bind(3, new.bundleId)
+      .first { $0.optionalInt(0) != nil } ?? false
+  }
+
+  private func account(
+    _ customer: CustomerName, adding isAdding: Bool, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Account? {
+    let known = try connection.statement("SELECT key, mac FROM account WHERE kind = ? AND name = ?")
+      .bind(1, customer.kind.rawValue).bind(2, customer.name)
+      .first { Account(key: $0.bytes(0), mac: $0.bytes(1)) }
+    if known != nil || !isAdding { return known }
+    let key = Self.random(count: 32)
+    let account = Account(key: key, mac: customer.mac(key: key))
+    try connection.statement("INSERT INTO account (kind, name, key, mac) VALUES (?, ?, ?, ?)")
+      .bind(1, customer.kind.rawValue).bind(2, customer.name).bind(3, key).bind(4, account.mac)
+      .run()
+    return account
+  }
+
+  private static func random(count: Int) -> [UInt8] {
+    var system = SystemRandomNumberGenerator()
+    return (0..<count).map { _ in UInt8.random(in: 0...255, using: &system) }
+  }
+
+  /// A key of the caller is journaled as an HMAC too, because it may contain the account.
+  private static func id(_ idempotencyKey: String?, _ account: Account) -> NotificationUUID {
+    guard let idempotencyKey else { return NotificationUUID(digest: random(count: 16)) }
+    let text = Array("Idempotency-Key".utf8) + [0] + Array(idempotencyKey.utf8)
+    return NotificationUUID(digest: SHA256.authenticate(text, key: account.key))
+  }
+
+  private func journaled(
+    _ uuid: NotificationUUID, _ connection: SQLiteConnection
+  ) throws(StoreError) -> (seq: Int64, statement: OwnerStatement?)? {
+    let found = try connection.statement(
+      "SELECT seq, body, dictionary_id FROM event WHERE notification_uuid = ?"
+    ).bind(1, uuid.bytes).first { (seq: $0.int(0), body: $0.bytes(1), $0.optionalInt(2)) }
+    guard let found else { return nil }
+    let body = try codec.decode(found.body, dictionary: found.2)
+    return (found.seq, body.flatMap { OwnerStatement(body: $0) })
+  }
+
+  /// What the journal says already of the same purchase or grant.
+  ///
+  /// - Returns: nil if the statement changes it.
+  private func holds(
+    _ statement: OwnerStatement, _ connection: SQLiteConnection
+  ) throws(StoreError) -> AppendOutcome? {
+    let all = try StoredStatement.read(
+      "s.mac = ?", connection, codec
+    ) { $0.bind(1, statement.mac) }
+    switch statement.content {
+    case .grant: return nil
+    case .claim(let id), .release(let id):
+      let last = all.last {
+        $0.statement.originalTransactionId == id
+          && $0.statement.environment == statement.environment
+          && $0.statement.bundleId == statement.bundleId
+      }
+      if let last, last.statement.content == statement.content { return .duplicate(seq: last.seq) }
+      guard case .release = statement.content, last == nil else { return nil }
+      return .notFound
+    case .revocation(let grant):
+      let isGranted = all.contains {
+        if case .grant = $0.statement.content { $0.statement.id == grant } else { false }
+      }
+      guard isGranted else { return .notFound }
+      return all.first { $0.statement.content == statement.content }
+        .map { .duplicate(seq: $0.seq) }
+    }
+  }
+
+  static func countStatements(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {
+    try connection.statement("SELECT count(*) FROM statement").first { $0.int(0) } ?? 0
+  }
+}
+
+extension CustomerName {
+  /// What the journal says instead of the name.
+  func mac(key: [UInt8]) -> [UInt8] {
+    SHA256.authenticate(Array(kind.rawValue.utf8) + [0] + Array(name.utf8), key: key)
+  }
+}
+
+extension NotificationUUID {
+  /// The UUID of a statement's event: of who is meant, and of the statement's id.
+  public init(_ statement: OwnerStatement) {
+    let text = "\(statement.source.rawValue)\u{0}\(statement.id)\u{0}"
+    self.init(digest: SHA256.hash(Array(text.utf8) + statement.mac))
+  }
+}
+
+extension NewEvent {
+  fileprivate init(_ statement: OwnerStatement, _ uuid: NotificationUUID) {
+    let body = statement.body
+    self.init(
+      notificationUUID: uuid, source: statement.source, environment: statement.environment,
+      bundleId: statement.bundleId, notificationType: statement.notificationType, subtype: nil,
+      originalTransactionId: statement.originalTransactionId, signedDate: statement.at,
+      receivedAt: statement.at, body: .bytes(body), bodySHA256: SHA256.hash(body))
+  }
+}
