@@ -123,7 +123,8 @@ extension ConfigurationKey {
       "The token covers only these environments."),
     ConfigurationKey(
       .readToken, "may", "list of texts", "read",
-      "What the token may do: read (every GET), submit (POST /v1/transactions)."),
+      "What the token may do: read (every GET), submit (what Apple signed), claim (say without it "
+        + "which account has a purchase), grant (entitlements), erase (accounts)."),
   ]
 
   /// The values that hold if the file says nothing else.

@@ -7,6 +7,12 @@ extension Configuration {
     case read
     /// Hand over what Apple signed (`POST /v1/transactions`).
     case submit
+    /// Say without Apple's proof which account a purchase belongs to.
+    case claim
+    /// Grant entitlements, and end grants.
+    case grant
+    /// Forget accounts.
+    case erase
   }
 
   /// A bearer token, what it may do, and for what. Without lists it covers everything.

@@ -19,6 +19,23 @@ public struct CustomerStream: Sendable {
   }
 }
 
+/// An entitlement that the owner granted, of one app, in milliseconds since 1970.
+public struct GrantedAccess: Sendable {
+  public let name: String
+  public let bundleId: String
+  public let from: Int64
+  /// Exclusive; nil: for ever.
+  public let until: Int64?
+
+  public init(name: String, bundleId: String, from: Int64, until: Int64?) {
+    (self.name, self.bundleId, self.from, self.until) = (name, bundleId, from, until)
+  }
+
+  fileprivate func isActive(at time: Int64) -> Bool {
+    from <= time && until.map { time < $0 } ?? true
+  }
+}
+
 /// An entitlement by name at a time: what gives it, and when that changes by time alone.
 public struct NamedAnswer: Sendable, Equatable {
   /// Why there is access.
@@ -35,6 +52,8 @@ public struct NamedAnswer: Sendable, Equatable {
     case family
     /// A seat that somebody else pays for.
     case assigned
+    /// The owner granted it.
+    case granted
   }
 
   /// What gives the entitlement.
@@ -45,7 +64,8 @@ public struct NamedAnswer: Sendable, Equatable {
     /// Whether Apple will renew it to a product that gives the same entitlement.
     public let willRenew: Bool
     public let productId: String?
-    public let key: StreamKey
+    /// Nil for what was granted.
+    public let key: StreamKey?
   }
 
   /// What the passing of time will change.
@@ -69,13 +89,12 @@ extension EntitlementCatalog {
   /// and bundle id. Leeway counts only where nothing else gives access. A stream that was replaced
   /// does not count if its successor is about the same entitlement: that one says what is left.
   ///
-  /// What else gives access by name, without a stream, joins the `sources` here.
-  ///
   /// - Parameters:
   ///   - time: milliseconds since 1970.
   ///   - durations: milliseconds that non-renewing products last, by product id.
   public func answer(
-    _ name: String, _ streams: [CustomerStream], at time: Int64, durations: [String: Int64]
+    _ name: String, _ streams: [CustomerStream], _ granted: [GrantedAccess] = [], at time: Int64,
+    durations: [String: Int64]
   ) -> NamedAnswer {
     var sources: [AccessSource] = []
     for stream in streams {
@@ -84,9 +103,18 @@ extension EntitlementCatalog {
     }
     let successors = Set(sources.filter { $0.isAbout(time) }.map(\.stream.key))
     sources.removeAll { $0.successor.map(successors.contains) ?? false }
-    let access = sources.compactMap { $0.access(at: time) }.max(by: NamedAnswer.Access.isWorse)
-    let change = Set(sources.flatMap { $0.changes(after: time) }).sorted().first { later in
-      sources.contains { $0.isActive(at: later) } != (access != nil)
+    let grants = granted.filter { $0.name == name }
+    let given = grants.filter { $0.isActive(at: time) }.map {
+      NamedAnswer.Access(
+        basis: .granted, expiresAt: $0.until, willRenew: false, productId: nil, key: nil)
+    }
+    let access = (sources.compactMap { $0.access(at: time) } + given)
+      .max(by: NamedAnswer.Access.isWorse)
+    let ends = grants.flatMap { [$0.from, $0.until ?? $0.from] }.filter { $0 > time }
+    let change = Set(sources.flatMap { $0.changes(after: time) } + ends).sorted().first { later in
+      let isActive =
+        sources.contains { $0.isActive(at: later) } || grants.contains { $0.isActive(at: later) }
+      return isActive != (access != nil)
     }
     return NamedAnswer(
       access: access, next: change.map { .init(at: $0, isActive: access == nil) })
@@ -100,7 +128,8 @@ extension NamedAnswer.Access {
     let (end, otherEnd) = (one.expiresAt ?? .max, other.expiresAt ?? .max)
     if end != otherEnd { return end < otherEnd }
     if one.willRenew != other.willRenew { return other.willRenew }
-    return other.key < one.key
+    guard let key = one.key, let otherKey = other.key else { return one.key == nil }
+    return otherKey < key
   }
 }
 

@@ -64,7 +64,8 @@ struct CustomerLedger {
     var text = "no"
     if let access = answer.access {
       text =
-        "\(access.basis.rawValue) \(access.productId ?? "–") \(access.key.originalTransactionId)"
+        "\(access.basis.rawValue) \(access.productId ?? "–") "
+        + (access.key?.originalTransactionId ?? "")
       text += access.expiresAt.map { " until \(ScenarioSyntax.text($0))" } ?? " for ever"
       if access.willRenew { text += ", renews" }
     }

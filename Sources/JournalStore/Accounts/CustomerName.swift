@@ -18,6 +18,13 @@ public struct CustomerName: Sendable, Hashable {
     self.name = name
   }
 
-  /// The longest name, in bytes of UTF-8.
+  /// The longest name, in characters of Unicode.
   public static let maximumLength = 128
+
+  /// Whether a text can be a name: not empty, not too long, without control characters.
+  public static func isValid(_ name: String) -> Bool {
+    let scalars = name.unicodeScalars
+    return (1...maximumLength).contains(scalars.count)
+      && scalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+  }
 }

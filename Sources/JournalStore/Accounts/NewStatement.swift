@@ -1,4 +1,5 @@
 public import AppStore
+public import StrictJSON
 
 /// A statement of the owner that is to be journaled.
 public struct NewStatement: Sendable {
@@ -24,5 +25,48 @@ public struct NewStatement: Sendable {
     self.token = token
     self.idempotencyKey = idempotencyKey
     self.receivedAt = receivedAt
+  }
+}
+
+/// As a command hands a grant, or its end, to the daemon.
+extension NewStatement {
+  /// Claims have no form: no command makes them.
+  public var json: JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("kind", .string(customer.kind.rawValue)), ("name", .string(customer.name)),
+      ("environment", .string(environment.rawValue)), ("bundleId", .string(bundleId)),
+      ("token", .string(token)),
+    ]
+    switch content {
+    case .grant(let entitlement, let until, let reason):
+      members += [
+        ("entitlement", .string(entitlement)), ("until", .optional(until)),
+        ("reason", .optional(reason)),
+      ]
+    case .revocation(let id): members.append(("grant", .string(id)))
+    case .claim, .release: break
+    }
+    return .object(members)
+  }
+
+  /// Nil for another form.
+  public init?(_ root: JSONElement, receivedAt: Int64) {
+    guard let kind = root["kind"]?.string.flatMap(CustomerName.Kind.init),
+      let name = root["name"]?.string, CustomerName.isValid(name),
+      let environment = root["environment"]?.string, let bundleId = root["bundleId"]?.string,
+      let token = root["token"]?.string
+    else { return nil }
+    let content: OwnerStatement.Content
+    if let id = root["grant"]?.string {
+      content = .revocation(of: id)
+    } else if let entitlement = root["entitlement"]?.string {
+      content = .grant(
+        entitlement: entitlement, until: root["until"]?.integer, reason: root["reason"]?.string)
+    } else {
+      return nil
+    }
+    self.init(
+      content, of: CustomerName(kind, name), environment: Environment(rawValue: environment),
+      bundleId: bundleId, token: token, receivedAt: receivedAt)
   }
 }

@@ -17,6 +17,9 @@ extension LedgerHandler {
       guard let ids = Self.ids(request.body) else { return Problem.response(.malformed("ids")) }
       let isAdmission = admitted.route.name == .controlAdmit
       if isAdmission { admitQuarantined(ids, through: sender) } else { drop(ids, through: sender) }
+    case .controlStatement: return say(request, through: sender)
+    case .controlErase:
+      erase(String(decoding: request.body, as: UTF8.self), by: "command", through: sender)
     default: return Problem.noSuchRoute
     }
     return nil
@@ -120,6 +123,22 @@ extension LedgerHandler {
     } catch {
       sender.send(Problem.response(.unavailable("journal")))
     }
+  }
+
+  /// Journals a grant of a command, or the end of one.
+  private func say(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
+    guard let root = try? JSONDocument(parsing: request.body).root,
+      let statement = NewStatement(root, receivedAt: Clock.now())
+    else { return Problem.response(.malformed("statement")) }
+    service.ledger.submit(Receiver.Received(statement)) { disposition in
+      switch disposition {
+      case .accepted, .duplicate:
+        sender.send(.json([("outcome", .string(disposition.name))]))
+      case .notFound: sender.send(Problem.noSuchGrant)
+      default: sender.send(Problem.response(.unavailable("journal")))
+      }
+    }
+    return nil
   }
 
   /// Deletes quarantined notifications.

@@ -69,7 +69,7 @@ extension LedgerHandler {
 
 enum CustomerRoutes {
   /// Bytes that a query of the most and longest ids needs, with room for white space.
-  static let bodyLimit = 131_072
+  static let bodyLimit = 327_680
   static let maximumIds = 500
 
   /// A valid question, for one customer or for several.
@@ -138,17 +138,26 @@ enum CustomerRoutes {
 
     /// Account tokens are UUIDs: any other text is a mistake, not an unknown customer.
     private func accepts(_ id: String) -> Bool {
-      kind == .appAccountToken ? NotificationUUID(id) != nil : Route.isIdentifier(id.utf8[...])
+      switch kind {
+      case .appAccountToken: NotificationUUID(id) != nil
+      case .account: CustomerName.isValid(id)
+      case .appTransactionId, .originalTransactionId: Route.isIdentifier(id.utf8[...])
+      }
     }
 
     private var idSchema: Schema {
-      kind == .appAccountToken ? .uuid : Parameter.customerId.schema
+      switch kind {
+      case .appAccountToken: .uuid
+      case .account: Parameter.customerId.schema
+      case .appTransactionId, .originalTransactionId: Parameter.id.schema
+      }
     }
 
     /// Whether the answer costs what it returns: it needs no event of the journal but those of one
     /// stream.
     func isQuick(_ reader: LedgerReader) -> Bool {
       if kind == .originalTransactionId && ids.count == 1 { return true }
+      if kind == .account { return ids.count == 1 }
       return asOf == nil && knownAt == nil && reader.isListQuick
     }
   }

@@ -58,12 +58,13 @@ public final class LedgerHandler: RequestHandler {
 
   public func admit(_ head: RequestHead) -> Admission<AdmittedRequest> {
     refresh()
-    guard let match = MatchedRoute(head.path), isOpen(match.route, to: head.peer) else {
+    guard let match = MatchedRoute(head.path, head.method), isOpen(match.route, to: head.peer)
+    else {
       return refused(Problem.noSuchRoute)
     }
     let route = match.route
     guard route.methods.contains(head.method) else {
-      return refused(Problem.methodNotAllowed(route.methods.joined(separator: ", ")))
+      return refused(Problem.methodNotAllowed(match.methods.joined(separator: ", ")))
     }
     if route.body != nil {
       guard JSONMediaType.isDeclared(in: head.headers) else { return refused(Problem.mediaType) }
@@ -73,9 +74,11 @@ public final class LedgerHandler: RequestHandler {
     }
     // A route that is open to anyone may show more to a token, and needs none.
     var token = access.token(authorization: head.headers.all("Authorization"))
-    if case .token(let permission) = route.access {
+    if case .tokens(let permissions) = route.access {
       guard let token else { return refused(Problem.unauthorized()) }
-      guard token.permissions.contains(permission) else { return refused(Problem.notAllowed) }
+      guard !token.permissions.isDisjoint(with: permissions) else {
+        return refused(Problem.notAllowed)
+      }
     } else if token?.permissions.contains(.read) == false {
       token = nil
     }
@@ -88,7 +91,7 @@ public final class LedgerHandler: RequestHandler {
 
   private func bodyLimit(of route: Route) -> Int {
     switch route.name {
-    case .notifications, .transactions: bodyLimit
+    case .notifications, .transactions, .claim: bodyLimit
     case .customers: CustomerRoutes.bodyLimit
     case .controlIngest: (bodyLimit + 1024) * BatchReceive.maximumLines
     default: Self.unusedBodyLimit
@@ -107,6 +110,9 @@ public final class LedgerHandler: RequestHandler {
   ) -> HTTPResponse? {
     switch admitted.route.name {
     case .notifications: return receive(request, through: sender)
+    case .claim, .release, .grant, .revoke: return say(admitted, request, through: sender)
+    case .erase: return erase(admitted, through: sender)
+    case .grants: return grants(admitted, request)
     case .transactions: return submit(admitted, request, through: sender)
     case .overview, .quarantine, .comparison:
       return inspect(admitted, request, through: sender)
@@ -118,7 +124,8 @@ public final class LedgerHandler: RequestHandler {
     case .metrics: return metrics(admitted)
     case .openAPI: return service.openAPI
     case .page: return ConsolePages.response(request.path) ?? Problem.noSuchRoute
-    case .controlIngest, .controlProjection, .controlAdmit, .controlDrop:
+    case .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
+      .controlErase:
       return control(admitted, request, through: sender)
     }
   }

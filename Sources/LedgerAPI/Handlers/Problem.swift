@@ -87,6 +87,15 @@ enum Problem {
     404, "wrong_environment",
     "The id is known in the other environment alone; set the parameter environment.")
 
+  static let noSuchAccount = response(404, "no_such_account", "No account has this name.")
+
+  static let noSuchGrant = response(
+    404, "no_such_grant", "This customer has no grant of this id here.")
+
+  static let reusedKey = response(
+    422, "idempotency_key",
+    "This Idempotency-Key came with another statement before; nothing is stored.")
+
   /// For commands: there is no projection, or no quarantined notification, of this name.
   static let nothingThere = response(404, "not_found", "There is nothing to do this with.")
 

@@ -31,7 +31,8 @@ extension LedgerHandler {
       guard let body = try? JSONDocument(parsing: request.body, within: .unproven) else {
         throw .malformed("json")
       }
-      let submitted = try receiver.receive(submitted: body.root, at: Clock.now())
+      let submitted = try receiver.receive(
+        submitted: body.root, at: Clock.now(), from: token.name)
       let stream = submitted.stream
       guard token.covers(environment: stream.environment, bundleId: stream.bundleId) else {
         record(Problem.notAllowed)
@@ -57,6 +58,7 @@ extension LedgerHandler {
   /// The response to a transaction that the writer has processed. This is the only place that
   /// returns 200 for a transaction (promise 1).
   public func response(finishing result: any Sendable) -> HTTPResponse {
+    if let said = result as? Said { return response(to: said) }
     guard let result = result as? Result else { return refuse(status: 503) }
     let (stream, start) = (result.stream, result.start)
     switch result.disposition {

@@ -64,6 +64,15 @@ extension Schemas {
     optional: [
       confirmedAt,
       (
+        "accounts",
+        .list(
+          .text("An account of yours that has the purchase. Absent if none has claimed it."))
+      ),
+      (
+        "shared_by_accounts",
+        .boolean("More than one account has it. True or absent.")
+      ),
+      (
         "anomaly",
         .boolean(
           "A transaction has a date, price or quantity that no purchase has. True or absent.")

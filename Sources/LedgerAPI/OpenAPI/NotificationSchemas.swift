@@ -27,6 +27,7 @@ extension Schemas {
       ("signedTransaction", .text("The JWS of a StoreKit 2 transaction, in compact form.")),
       ("signedRenewalInfo", .text("The JWS of its renewal information.")),
       ("environment", .oneOf(Parameter.environments, "What is expected; Production if left out.")),
+      ("account", .text("Your own id of the user, who has the purchase from now on.")),
     ], required: ["signedTransaction"], "A transaction of StoreKit 2, as the app received it.")
 
   static let notificationV2 = Schema.open(

@@ -34,9 +34,16 @@ enum OpenAPI {
 
   /// In the order of the table.
   private static var paths: [(String, JSONValue)] {
-    Route.documented.map { route in
-      (route.path, .object([(route.method.lowercased(), operation(route))]))
+    var paths: [(String, [(String, JSONValue)])] = []
+    for route in Route.documented {
+      let member = (route.method.lowercased(), operation(route))
+      if let index = paths.firstIndex(where: { $0.0 == route.path }) {
+        paths[index].1.append(member)
+      } else {
+        paths.append((route.path, [member]))
+      }
     }
+    return paths.map { ($0.0, .object($0.1)) }
   }
 
   private static func operation(_ route: Route) -> JSONValue {
@@ -58,7 +65,7 @@ enum OpenAPI {
         ))
     }
     members.append(("responses", .object(route.replies.map(reply) + [transport])))
-    if case .token = route.access {
+    if case .tokens = route.access {
       members.append(("security", .array([.object([("readToken", .array([]))])])))
     }
     return .object(members)

@@ -5,6 +5,7 @@ extension Parameter {
   var schema: Schema {
     switch kind {
     case .identifier: .text("", pattern: "^[0-9A-Za-z_-]{1,128}$")
+    case .name: .text("", pattern: "^[^\\u0000-\\u001f]{1,128}$")
     // Not empty, and without control characters.
     case .text, .cursor: .text("", pattern: "^[^\\u0000-\\u001f]+$")
     case .uuid: .uuid

@@ -15,7 +15,9 @@ enum Schemas {
     ("ComparisonGroup", comparisonGroup), ("Difference", difference), ("Version", version),
     ("Taken", journaled), ("State", state), ("Ready", ready), ("NotificationV2", notificationV2),
     ("NotificationV1", notificationV1), ("SignedTransaction", signedTransaction),
-    ("Submitted", submitted), ("Problem", problem),
+    ("Submitted", submitted), ("Claim", claim), ("Erased", erased), ("NewGrant", newGrant),
+    ("Grant", grant), ("Granted", granted), ("GrantList", list(of: .named("Grant"))),
+    ("Problem", problem),
   ]
 
   // Descriptions are empty where the name says everything.

@@ -1,39 +1,41 @@
-/// The route that a request matched, with the identifier in its path.
+/// The route that a request matched, with the identifiers in its path.
 struct MatchedRoute {
   let route: Route
-  /// The identifier in the path; empty if the path has none.
-  let id: String
+  /// The identifiers in the path, in its order, decoded.
+  let ids: [String]
+  /// The methods of all routes of the path.
+  let methods: [String]
 
-  private static let fixed = Dictionary(
-    Route.table.filter { $0.template == nil }.map { ($0.path, $0) },
-    uniquingKeysWith: { first, _ in first })
-  private static let templates = Route.table.filter { $0.template != nil }
-
-  /// Returns nil if no route matches. The path is matched as received, never decoded or normalised.
-  init?(_ path: String) {
-    if let route = Self.fixed[path] {
-      (self.route, id) = (route, "")
-      return
+  /// Returns nil if no route has the path. It is matched as received, never normalised.
+  ///
+  /// - Parameter method: chooses among the routes of one path; the first of them if none has it.
+  init?(_ path: String, _ method: String) {
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+    var found = (Self.routes[segments.count] ?? []).filter { $0.hasShape(of: segments) }
+    let fixed = found.filter { !$0.segments.contains(nil) }
+    if !fixed.isEmpty { found = fixed }
+    guard let route = found.first(where: { $0.methods.contains(method) }) ?? found.first else {
+      return nil
     }
-    for route in Self.templates {
-      guard let id = route.identifier(in: path) else { continue }
-      (self.route, self.id) = (route, id)
-      return
+    let texts = zip(route.segments, segments).filter { $0.0 == nil }.map(\.1)
+    let kinds = route.parameters.filter(\.isInPath)
+    var ids: [String] = []
+    for (text, parameter) in zip(texts, kinds) {
+      guard let id = parameter.id(text) else { return nil }
+      ids.append(id)
     }
-    return nil
+    self.route = route
+    self.ids = ids
+    methods = found.flatMap(\.methods)
   }
+
+  /// By the number of segments.
+  private static let routes = Dictionary(grouping: Route.table, by: \.segments.count)
 }
 
 extension Route {
-  /// The identifier in a path that matches the template; nil for any other path.
-  fileprivate func identifier(in path: String) -> String? {
-    guard let template else { return nil }
-    let (prefix, suffix) = (template.prefix.utf8, template.suffix.utf8)
-    guard path.utf8.count > prefix.count + suffix.count, path.utf8.starts(with: prefix),
-      path.utf8.suffix(suffix.count).elementsEqual(suffix)
-    else { return nil }
-    let text = path.utf8.dropFirst(prefix.count).dropLast(suffix.count)
-    return Self.isIdentifier(text) ? String(Substring(text)) : nil
+  fileprivate func hasShape(of path: [Substring]) -> Bool {
+    zip(segments, path).allSatisfy { segment, text in segment.map { $0 == text } ?? true }
   }
 
   /// Apple's identifiers are digits. Other identifiers in a path must need no percent-encoding.

@@ -1,5 +1,6 @@
 import AppStore
 import Encoding
+import JournalStore
 import LedgerQueries
 
 /// A parameter in the path or the query of a route, and the values it can have.
@@ -7,6 +8,8 @@ struct Parameter: Sendable {
   enum Kind: Sendable {
     /// One of Apple's identifiers, in the path: at most 128 letters, digits, `-` and `_`.
     case identifier
+    /// A customer's id as the owner writes it, percent-encoded in the path: 128 characters at most.
+    case name
     case text
     case uuid
     case environment
@@ -32,7 +35,10 @@ struct Parameter: Sendable {
   }
 
   var isInPath: Bool {
-    if case .identifier = kind { true } else { false }
+    switch kind {
+    case .identifier, .name: true
+    default: false
+    }
   }
 
   static let environments = Environment.all.map(\.rawValue)
@@ -41,7 +47,7 @@ struct Parameter: Sendable {
   /// Whether a decoded value is valid. Cursors are checked later, against the token.
   func accepts(_ value: String) -> Bool {
     switch kind {
-    case .identifier, .text, .cursor: true
+    case .identifier, .name, .text, .cursor: true
     case .uuid: NotificationUUID(value) != nil
     case .choice(let words): words.contains(value)
     case .environment: Self.environments.contains(value)
@@ -54,11 +60,24 @@ struct Parameter: Sendable {
     }
   }
 
+  /// The identifier that a segment of the path is; nil if it is none.
+  func id(_ segment: Substring) -> String? {
+    guard case .name = kind else {
+      return Route.isIdentifier(segment.utf8) ? String(segment) : nil
+    }
+    return QueryString.decode(segment).flatMap { CustomerName.isValid($0) ? $0 : nil }
+  }
+
   // MARK: Parameters of several routes
 
   static let id = Parameter("otid", .identifier, "The original transaction id.")
+  static let account = Parameter("account", .name, "Your own id of the user, percent-encoded.")
+  static let grantId = Parameter("grant", .identifier, "The id of the grant.")
+  static let customerName = Parameter(
+    "by", .choice(CustomerName.Kind.allCases.map(\.rawValue)),
+    "What the id is; app_account_token if absent.")
   static let customerId = Parameter(
-    "id", .identifier, "The id that you know the customer by; `by` says which.")
+    "id", .name, "The id that you know the customer by; `by` says which.")
   static let by = Parameter(
     "by", .choice(LedgerReader.CustomerQuestion.IdKind.allCases.map(\.rawValue)),
     "What the id is; app_account_token if absent.")

@@ -69,7 +69,8 @@ package struct QueryString {
     return 0
   }
 
-  private static func decode(_ text: Substring) -> String? {
+  /// Percent-decodes; nil for what is no UTF-8 or has a control character.
+  static func decode(_ text: Substring) -> String? {
     var bytes: [UInt8] = []
     var rest = text.utf8[...]
     while let byte = rest.popFirst() {

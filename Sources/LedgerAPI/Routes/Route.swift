@@ -8,12 +8,15 @@ final class Route: Sendable {
     case notifications, transactions
     case entitlements, entitlement, history
     case customer, customers
+    case claim, release, erase
+    case grants, grant, revoke
     case overview, quarantine, comparison
     case healthz, readyz, metrics, version, openAPI
     case page
     case controlIngest
     case controlProjection(ProjectionOrder)
     case controlAdmit, controlDrop
+    case controlStatement, controlErase
   }
 
   /// What a command asks the daemon to do with the projections of its folder.
@@ -22,10 +25,14 @@ final class Route: Sendable {
   /// Who may use a route.
   enum Access: Sendable {
     case anyone
-    /// A client with a token that may do this, because the route returns data.
-    case token(Configuration.Permission)
+    /// A client with a token that may do one of these, because the route returns data.
+    case tokens([Configuration.Permission])
     /// A process on this machine that can open the unix socket in the data folder.
     case local
+
+    static func token(_ permissions: Configuration.Permission...) -> Access {
+      .tokens(permissions)
+    }
   }
 
   /// A documented response. Refusals by the transport are not listed: every route can return them.
@@ -42,7 +49,7 @@ final class Route: Sendable {
   }
 
   let name: Name
-  /// `{name}` stands for one path segment, an identifier; a path has at most one.
+  /// `{name}` stands for one path segment.
   let path: String
   let method: String
   let access: Access
@@ -54,8 +61,8 @@ final class Route: Sendable {
   let replies: [Reply]
   /// The names of the query parameters.
   let queryNames: Set<String>
-  /// The path before and after its identifier; nil if it has none.
-  let template: (prefix: Substring, suffix: Substring)?
+  /// The path's segments; nil stands for one that is an identifier.
+  let segments: [Substring?]
 
   init(
     _ name: Name, _ method: String, _ path: String, _ access: Access, _ summary: String,
@@ -70,12 +77,17 @@ final class Route: Sendable {
     self.body = body
     self.replies = replies
     queryNames = Set(parameters.filter { !$0.isInPath }.map(\.name))
-    let parts = path.split(omittingEmptySubsequences: false) { $0 == "{" || $0 == "}" }
-    template = parts.count == 3 ? (parts[0], parts[2]) : nil
+    segments = path.split(separator: "/", omittingEmptySubsequences: false)
+      .map { $0.hasPrefix("{") ? nil : $0 }
   }
 
-  /// Whether it takes what Apple signed, which is proven and journaled.
-  var isIngest: Bool { name == .notifications || name == .transactions }
+  /// Whether it journals something, or erases it.
+  var isIngest: Bool {
+    switch name {
+    case .notifications, .transactions, .claim, .release, .erase, .grant, .revoke: true
+    default: false
+    }
+  }
 
   /// The accepted methods: HEAD is accepted where GET is (RFC 9110 section 9.3.2).
   var methods: [String] { method == "GET" ? ["GET", "HEAD"] : [method] }

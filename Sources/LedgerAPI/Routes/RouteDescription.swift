@@ -33,7 +33,7 @@ package struct RouteDescription: Sendable {
 
   private init(_ route: Route) {
     (method, path, summary) = (route.method, route.path, route.summary)
-    needsToken = if case .token = route.access { true } else { false }
+    needsToken = if case .tokens = route.access { true } else { false }
     parameters = route.parameters.map { parameter in
       Parameter(
         name: parameter.name, meaning: parameter.meaning, values: Self.values(parameter.kind))
@@ -42,7 +42,7 @@ package struct RouteDescription: Sendable {
 
   private static func values(_ kind: LedgerAPI.Parameter.Kind) -> String? {
     switch kind {
-    case .identifier, .text, .time, .cursor: nil
+    case .identifier, .name, .text, .time, .cursor: nil
     case .uuid: "A UUID"
     case .choice(let words): "One of " + words.joined(separator: ", ")
     case .environment: LedgerAPI.Parameter.environments.joined(separator: " or ")

@@ -3,7 +3,7 @@ import LedgerQueries
 
 extension Route {
   /// All routes of the server.
-  static let table = ingest + reads + state + control + ConsolePages.routes
+  static let table = ingest + reads + statements + state + control + ConsolePages.routes
 
   private static let refused = Reply(
     status: 400, meaning: "The request is malformed.", content: .problem)
@@ -155,6 +155,62 @@ extension Route {
       ]),
   ]
 
+  /// What the owner says of his customers.
+  private static let statements = [
+    Route(
+      .claim, "PUT", "/v1/accounts/{account}/transactions", .token(.submit, .claim),
+      "Says that a user of yours has a purchase: with the signed transaction, or, by a token that "
+        + "may claim, with its id alone.",
+      [.account], body: .either([.named("SignedTransaction"), .named("Claim")]),
+      [
+        answer("The claim is in the journal and synced to disk.", "Submitted"), refused,
+        unauthorized, notAllowed, absent, genuine, unavailable,
+      ]),
+    Route(
+      .release, "DELETE", "/v1/accounts/{account}/transactions/{otid}", .token(.submit, .claim),
+      "Says that a user of yours has a purchase no longer.",
+      [.account, .id, .environment, .bundleId],
+      [
+        answer("The release is in the journal and synced to disk.", "Submitted"), refused,
+        unauthorized, notAllowed, absent, reusedKey, unavailable,
+      ]),
+    Route(
+      .erase, "DELETE", "/v1/accounts/{account}", .token(.erase),
+      "Forgets a user of yours: no file of the ledger names him any more.", [.account],
+      [
+        answer("It is forgotten.", "Erased"), unauthorized, notAllowed, absent, unavailable,
+      ]),
+    Route(
+      .grants, "GET", "/v1/customers/{id}/grants", .token(.read, .grant),
+      "Lists what you granted to a customer, oldest first, ended grants included.",
+      [.customerId, .customerName, .environment, .onlyBundleId],
+      [answer("The grants.", "GrantList"), refused, unauthorized, notAllowed, unavailable]),
+    Route(
+      .grant, "POST", "/v1/customers/{id}/grants", .token(.grant),
+      "Grants a customer an entitlement without a purchase.",
+      [.customerId, .customerName, .environment, .bundleId], body: .named("NewGrant"),
+      [
+        answer("The grant is in the journal and synced to disk.", "Granted"), refused,
+        unauthorized, notAllowed, reusedKey, unavailable,
+      ]),
+    Route(
+      .revoke, "DELETE", "/v1/customers/{id}/grants/{grant}", .token(.grant), "Ends a grant.",
+      [.customerId, .grantId, .customerName, .environment, .bundleId],
+      [
+        answer("The end is in the journal and synced to disk.", "Granted"), refused, unauthorized,
+        notAllowed, absent, reusedKey, unavailable,
+      ]),
+  ]
+
+  private static let genuine = Reply(
+    status: 422,
+    meaning: "The transaction is genuine, but of another app or environment than expected, or the "
+      + "Idempotency-Key came with another statement before; nothing is stored.",
+    content: .problem)
+  private static let reusedKey = Reply(
+    status: 422, meaning: "The Idempotency-Key came with another statement before.",
+    content: .problem)
+
   private static let state = [
     Route(
       .healthz, "GET", "/healthz", .anyone, "Returns whether the process is alive.", [],
@@ -188,6 +244,10 @@ extension Route {
       Route(
         .controlDrop, "POST", "/control/quarantine/drop", .local,
         "Drops quarantined notifications."),
+      Route(
+        .controlStatement, "POST", "/control/statement", .local,
+        "Journals a grant, or the end of one."),
+      Route(.controlErase, "POST", "/control/erase", .local, "Forgets an account."),
     ]
     + ProjectionOrder.allCases.map { order in
       Route(

@@ -138,7 +138,7 @@ public enum BatchReceive {
       return [try receive(line, root, receiver, at: now, verifying: chain)]
     }
     if chain == nil, root[SubmittedTransaction.transactionMember] != nil {
-      return try receiver.receive(submitted: root, at: now).evidence
+      return try receiver.receive(submitted: root, at: now, from: "ingest").evidence
     }
     let isWrapped = root["received_at_ms"] != nil || root["arrival"] != nil
     guard let exported = root["body"], isWrapped else {
@@ -207,11 +207,11 @@ public enum BatchReceive {
 
 /// Collects the dispositions of a batch's lines from the writer's thread. A line may have several
 /// parts.
-final class DispositionCollector: Sendable {
+public final class DispositionCollector: Sendable {
   private let state: Mutex<(dispositions: [Disposition], waiting: Int)>
   private let completion: @Sendable ([Disposition]) -> Void
 
-  init(
+  public init(
     _ dispositions: [Disposition], waiting: Int,
     _ completion: @escaping @Sendable ([Disposition]) -> Void
   ) {
@@ -219,7 +219,7 @@ final class DispositionCollector: Sendable {
     self.completion = completion
   }
 
-  func set(_ index: Int, _ disposition: Disposition) {
+  public func set(_ index: Int, _ disposition: Disposition) {
     let all = state.withLock { state -> [Disposition]? in
       let former = state.dispositions[index]
       state.dispositions[index] =

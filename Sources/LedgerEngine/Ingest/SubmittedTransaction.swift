@@ -8,16 +8,19 @@ public import StrictJSON
 ///
 ///     {"signedTransaction":"…","signedRenewalInfo":"…","environment":"Sandbox"}
 ///
-/// `environment` is what the backend expects, Production if it is left out: anybody can make
+/// `account` is the owner's own id of the user, who has the purchase from now on. `environment` is
+/// what the backend expects, Production if it is left out: anybody can make
 /// genuine sandbox purchases.
 public struct SubmittedTransaction: Sendable {
   /// The customer that it is about.
   public let stream: StreamKey
-  /// The transaction, then the renewal information.
+  /// The transaction, then the renewal information, then the claim of an account.
   public let evidence: [Receiver.Received]
 
-  static let transactionMember = "signedTransaction"
-  fileprivate static let members = [transactionMember, "signedRenewalInfo", "environment"]
+  public static let transactionMember = "signedTransaction"
+  fileprivate static let members = [
+    transactionMember, "signedRenewalInfo", "environment", "account",
+  ]
 
   /// What became of the whole: it failed if any part did, and is news if any part is.
   public static func combined(_ dispositions: [Disposition]) -> Disposition {
@@ -67,12 +70,14 @@ extension Receiver {
   /// A transaction names its app. Renewal information names none, so it must be about the same
   /// customer, whose transaction is proven.
   ///
-  /// - Parameter now: our clock, milliseconds since 1970; becomes the receive time.
+  /// - Parameters:
+  ///   - now: our clock, milliseconds since 1970; becomes the receive time.
+  ///   - token: the name of who claims an account.
   /// - Throws: `Refusal.malformed` for another form, `.untrusted` for what Apple did not sign and
   ///   for what Xcode signed, `.notAdmitted` for another app or environment. None goes to
   ///   quarantine.
   public func receive(
-    submitted root: JSONElement, at now: Int64
+    submitted root: JSONElement, at now: Int64, from token: String
   ) throws(Refusal) -> SubmittedTransaction {
     let unknown = root.members.contains { !SubmittedTransaction.members.contains($0.0) }
     guard root.kind == .object, !unknown,
@@ -93,8 +98,19 @@ extension Receiver {
       guard renewal.stream == stream else { throw .notAdmitted("no_transaction") }
       evidence.append(renewal)
     }
-    return SubmittedTransaction(
-      stream: stream, evidence: evidence.map { $0.arriving(.submitted) })
+    evidence = evidence.map { $0.arriving(.submitted) }
+    if let member = root["account"], member.kind != .null {
+      guard let account = member.string, CustomerName.isValid(account) else {
+        throw .malformed("account")
+      }
+      evidence.append(
+        Received(
+          NewStatement(
+            .claim(originalTransactionId: stream.originalTransactionId),
+            of: CustomerName(.account, account), environment: stream.environment,
+            bundleId: stream.bundleId, token: token, receivedAt: now)))
+    }
+    return SubmittedTransaction(stream: stream, evidence: evidence)
   }
 
   private func receive(

@@ -50,6 +50,7 @@ public final class LiveProjection: Sendable {
   private let commitCount = Atomic<Int>(0)
   private let damageCount = Atomic<Int64>(0)
   private let holdsEvidenceFlag = Atomic<Bool>(true)
+  private let hasStatementsFlag = Atomic<Bool>(true)
   private let checkBegan = Atomic<Int64>(0)
   private let servedCount = Atomic<Int>(0)
   /// Signalled with every change of state, for the thread that maintains the projection.
@@ -69,6 +70,11 @@ public final class LiveProjection: Sendable {
   public var holdsEvidence: Bool { holdsEvidenceFlag.load(ordering: .acquiring) }
 
   func recordEvidence(isHeld: Bool) { holdsEvidenceFlag.store(isHeld, ordering: .releasing) }
+
+  /// Whether the journal has statements of the owner.
+  public var hasStatements: Bool { hasStatementsFlag.load(ordering: .acquiring) }
+
+  func recordStatements(_ hasSome: Bool) { hasStatementsFlag.store(hasSome, ordering: .releasing) }
 
   /// When the last complete check of all rows that found no damage began, milliseconds since 1970;
   /// 0 before any.

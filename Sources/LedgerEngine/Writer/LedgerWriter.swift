@@ -74,6 +74,7 @@ package final class LedgerWriter {
     self.onFailure = onFailure
     ledger.setHead(journal.head)
     ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
+    ledger.liveProjection.recordStatements(journal.statementCount > 0)
   }
 
   /// Milliseconds after which `serve` should be called even if no job came; negative: never.
@@ -162,6 +163,7 @@ package final class LedgerWriter {
     if journal.head.seq > ledger.seq { ledger.meter.recordDiskSpace() }
     ledger.setHead(journal.head)
     ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
+    ledger.liveProjection.recordStatements(journal.statementCount > 0)
     let dispositions = outcomes.map { Disposition($0) }
     projection.fold(batch.map(\.received), dispositions, journal.released)
     for (item, disposition) in zip(batch, dispositions) { item.completion(disposition) }

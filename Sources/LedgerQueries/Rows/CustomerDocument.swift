@@ -19,17 +19,17 @@ public struct CustomerDocument: Sendable {
 
   init(
     _ asked: LedgerReader.CustomerQuestion, entitlements: [(String, NamedAnswer)],
-    _ rows: [RowDocument], hasMore: Bool, _ question: LedgerReader.Question
+    _ rows: [RowDocument], isKnown: Bool, hasMore: Bool, _ question: LedgerReader.Question
   ) {
     (id, kind, environment) = (asked.id, asked.kind, asked.environment.rawValue)
     self.entitlements = entitlements.map { (name: $0.0, answer: $0.1) }
     self.rows = rows
-    self.hasMore = hasMore
+    (self.isKnown, self.hasMore) = (isKnown, hasMore)
     (asOf, knownAt) = (question.time, question.knownAt)
   }
 
   /// Whether anything is known under the id. If not, nothing follows for the customer's access.
-  public var isKnown: Bool { !rows.isEmpty }
+  public let isKnown: Bool
 
   /// The JSON object: members in the contract's order, times in milliseconds since 1970.
   public var json: JSONValue {
@@ -53,7 +53,7 @@ public struct CustomerDocument: Sendable {
       ("active", .boolean(access != nil)), ("expires_at", .optional(access?.expiresAt)),
       ("will_renew", .boolean(access?.willRenew ?? false)),
       ("basis", .optional(access?.basis.rawValue)), ("product_id", .optional(access?.productId)),
-      ("original_transaction_id", .optional(access?.key.originalTransactionId)),
+      ("original_transaction_id", .optional(access?.key?.originalTransactionId)),
       ("next", next ?? .null),
     ])
   }

@@ -6,11 +6,18 @@ import JournalStore
 extension LedgerReader {
   /// Which customer is asked about, and which entitlements.
   public struct CustomerQuestion: Sendable {
-    /// What the id is. `by=account` joins here, and `streams(of:_:_:)` finds its streams.
+    /// What the id is.
     public enum IdKind: String, Sendable, CaseIterable {
       case appAccountToken = "app_account_token"
       case appTransactionId = "app_transaction_id"
+      /// The owner's own id of a user, who claimed his purchases.
+      case account
       case originalTransactionId = "original_transaction_id"
+    }
+
+    /// The customer as statements of the owner name him.
+    var customer: CustomerName? {
+      CustomerName.Kind(rawValue: kind.rawValue).map { CustomerName($0, id) }
     }
 
     public var id: String
@@ -76,11 +83,45 @@ extension LedgerReader {
       }
     }
     documents.sort { $0.key < $1.key }
+    let granted = try granted(asked, question)
     return CustomerDocument(
       asked,
       entitlements: asked.names.map { name in
-        (name, asked.catalog.answer(name, streams, at: question.time, durations: durations))
-      }, documents, hasMore: hasMore, question)
+        (
+          name,
+          asked.catalog.answer(name, streams, granted, at: question.time, durations: durations)
+        )
+      }, documents, isKnown: !documents.isEmpty || !granted.isEmpty, hasMore: hasMore, question)
+  }
+
+  /// What the owner granted of what may be shown.
+  private func granted(
+    _ asked: CustomerQuestion, _ question: Question
+  ) throws(Failure) -> [GrantedAccess] {
+    guard let customer = asked.customer else { return [] }
+    let all = try grants(
+      of: customer, asked.environment, receivedThrough: question.knownAt ?? .max)
+    return all.map(\.access).filter { grant in
+      let key = StreamKey(
+        environment: asked.environment, bundleId: grant.bundleId, originalTransactionId: "")
+      return asked.covers(key) && question.covers(key)
+    }
+  }
+
+  /// The streams that an account has claimed.
+  private func claimed(
+    _ asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans
+  ) throws(Failure) -> [Located] {
+    let keys = try store { () throws(StoreError) in
+      try journal.streams(claimedBy: asked.id, receivedThrough: question.knownAt ?? .max)
+    }
+    var found: [Located] = []
+    for key in keys.prefix(Self.maximumRows) where asked.covers(key) {
+      let located = try located(
+        key.originalTransactionId, key.environment, key.bundleId, question, spans)
+      if let located { found.append(located) }
+    }
+    return found
   }
 
   /// The streams that an id finds, and whether there are more.
@@ -90,6 +131,7 @@ extension LedgerReader {
     switch asked.kind {
     case .appAccountToken: return try streams(having: .appAccountToken, asked, question, spans)
     case .appTransactionId: return try streams(having: .appTransactionId, asked, question, spans)
+    case .account: return (try claimed(asked, question, spans), false)
     case .originalTransactionId:
       let found = try located(asked.id, asked.environment, asked.bundleId, question, spans)
       return (found.map { [$0] } ?? [], false)

@@ -128,6 +128,7 @@ extension LedgerReader {
     return RowDocument(
       key: key, entitlement: entitlement, eventCount: row.eventCount, lastEvent: row.lastEvent,
       succeededBy: try successor(of: key, question, opened),
-      confirmedAt: try confirmedAt(key, question), knownAt: question.knownAt)
+      confirmedAt: try confirmedAt(key, question),
+      accounts: try accounts(key, question), knownAt: question.knownAt)
   }
 }

@@ -141,6 +141,12 @@ public final class LedgerReader {
     }
   }
 
+  /// Whether the journal may have statements of the owner. While a daemon runs, it knows.
+  var mayHaveStatements: Bool {
+    guard case .running(let projection) = source else { return true }
+    return projection.hasStatements
+  }
+
   /// What Apple said again, by app: as `JournalReader.confirmations`.
   ///
   /// - Throws: `Failure.store` if the journal cannot be read.

@@ -16,12 +16,15 @@ public struct RowDocument: Sendable {
   /// When Apple last said the same without a notification, milliseconds since 1970; nil: never, as
   /// far as is known. No part of the row proper.
   public let confirmedAt: Int64?
+  /// The owner's accounts that have the purchase, in the order in which they claimed it. No part of
+  /// the row proper.
+  public let accounts: [String]
   /// The `known_at` of the question, milliseconds since 1970; nil: all events that we have.
   public let knownAt: Int64?
 
   public init(
     key: StreamKey, entitlement: Entitlement, eventCount: Int64, lastEvent: StreamState.LastEvent?,
-    succeededBy: String?, confirmedAt: Int64? = nil, knownAt: Int64?
+    succeededBy: String?, confirmedAt: Int64? = nil, accounts: [String] = [], knownAt: Int64?
   ) {
     self.key = key
     self.entitlement = entitlement
@@ -29,6 +32,7 @@ public struct RowDocument: Sendable {
     self.lastEvent = lastEvent
     self.succeededBy = succeededBy
     self.confirmedAt = confirmedAt
+    self.accounts = accounts
     self.knownAt = knownAt
   }
 
@@ -62,6 +66,8 @@ public struct RowDocument: Sendable {
         ("as_of", .integer(entitlement.asOf)), ("known_at", .optional(knownAt)),
         ("event_count", .integer(eventCount)), ("last_event", last),
       ] + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? [])
+        + (accounts.isEmpty ? [] : [("accounts", .array(accounts.map(JSONValue.string)))])
+        + (accounts.count > 1 ? [("shared_by_accounts", .boolean(true))] : [])
         + (entitlement.hasAnomaly ? [("anomaly", .boolean(true))] : []))
   }
 

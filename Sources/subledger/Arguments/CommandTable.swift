@@ -161,6 +161,22 @@ enum CommandTable {
       operands: ["list", "admit", "drop"], example: "subledger quarantine list",
       action: QuarantineCommand.run),
     Command(
+      name: "grant", summary: "Grants a customer an entitlement without a purchase.",
+      details: "The entitlement is a name of the configuration. The answers for this customer say "
+        + "so with the basis 'granted'; no row changes. --revoke ends a grant by its id, which "
+        + "/v1/customers/{id}/grants lists. Works while a daemon runs.",
+      usage: "ID --entitlement NAME [--until T] [--reason TEXT] | ID --revoke GRANT",
+      flags: GrantCommand.flags,
+      example: "subledger grant user-4711 --by account --entitlement pro --until 2027-01-01",
+      action: GrantCommand.run),
+    Command(
+      name: "erase", summary: "Forgets an account of yours.",
+      details: "Deletes the account's name from all files of the data folder. What was journaled "
+        + "about it stays, about nobody. Backups that were made before still name it. Works while "
+        + "a daemon runs.",
+      usage: "--account ID", flags: EraseCommand.flags,
+      example: "subledger erase --account user-4711", action: EraseCommand.run),
+    Command(
       name: "export", summary: "Writes the journal as NDJSON, one event per line.",
       details: "Each line has the event's seq and hash; ingest reads the file elsewhere. With "
         + "--bundle, writes one customer's evidence. Also works while a daemon runs.",

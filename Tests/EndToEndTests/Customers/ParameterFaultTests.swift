@@ -79,7 +79,7 @@ import Testing
     for (body, parameter, reason) in [
       ("{}", "ids", "missing"), ("{\"ids\":[]}", "ids", "invalid"),
       ("{\"ids\":\"x\"}", "ids", "invalid"), ("{\"ids\":[1]}", "ids", "invalid"),
-      ("{\"ids\":[\"42\"]}", "ids", "invalid"), ("{\(ids),\"by\":\"account\"}", "by", "invalid"),
+      ("{\"ids\":[\"42\"]}", "ids", "invalid"), ("{\(ids),\"by\":\"user\"}", "by", "invalid"),
       ("{\(ids),\"as_of\":\"x\"}", "as_of", "invalid"),
       ("{\(ids),\"environment\":1}", "environment", "invalid"),
       ("{\(ids),\"bundle_id\":null}", "bundle_id", "invalid"),

@@ -8,6 +8,6 @@ public struct AdmittedRequest {
   let token: Configuration.ReadToken?
 
   var route: Route { match.route }
-  /// The identifier in the path; empty if the route has none.
-  var id: String { match.id }
+  /// The first identifier in the path; empty if the route has none.
+  var id: String { match.ids.first ?? "" }
 }

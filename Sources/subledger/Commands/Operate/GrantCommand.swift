@@ -1,0 +1,79 @@
+import AppStore
+import Configuration
+import Encoding
+import Entitlements
+import JournalStore
+import Platform
+import StrictJSON
+
+/// `grant`: gives a customer an entitlement without a purchase, or ends that.
+enum GrantCommand {
+  static let flags: [Command.Flag] = [
+    .init("--by", "KIND", "what the ID is: \(kinds); app_account_token by default"),
+    .init("--entitlement", "NAME", "what is granted: a name of the configuration"),
+    .init("--until", "T", "when it ends; never by default"),
+    .init("--reason", "TEXT", "why, for people; it stays in the journal for ever"),
+    .init("--revoke", "GRANT", "end this grant instead"), .environment,
+    .init("--bundle-id", "ID", "the app; needed only if several are configured"), .json,
+  ]
+
+  private static let kinds = CustomerName.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let configuration = try arguments.configuration()
+    let apps = configuration.apps.keys.sorted()
+    guard let app = arguments["--bundle-id"] ?? (apps.count == 1 ? apps.first : nil) else {
+      throw .usage("--bundle-id says which app it is for: \(apps.joined(separator: ", "))")
+    }
+    let statement = NewStatement(
+      try content(arguments, configuration.entitlements.names(in: [app])),
+      of: try customer(arguments), environment: try arguments.environment() ?? .production,
+      bundleId: app, token: "command", receivedAt: Clock.now())
+    let writer = try StatementWriter(try arguments.journalFolder(), configuration)
+    defer { writer.stop() }
+    let isNew = try writer.say(statement)
+    let outcome = isNew ? "accepted" : "duplicate"
+    Terminal.print(
+      .object([("outcome", .string(outcome))]), or: words(statement.content, isNew), arguments)
+    return .good
+  }
+
+  private static func customer(_ arguments: Arguments) throws(CommandError) -> CustomerName {
+    let id = try arguments.operand("a customer's id")
+    let word = arguments["--by"] ?? CustomerName.Kind.appAccountToken.rawValue
+    guard let kind = CustomerName.Kind(rawValue: word) else {
+      throw .usage("--by takes one of \(kinds)")
+    }
+    guard kind == .appAccountToken else {
+      guard CustomerName.isValid(id) else { throw .usage("this cannot be a customer's id") }
+      return CustomerName(kind, id)
+    }
+    guard let uuid = NotificationUUID(id) else {
+      throw .usage("an app account token is a UUID; --by says what else the id is")
+    }
+    return CustomerName(kind, uuid.description)
+  }
+
+  private static func content(
+    _ arguments: Arguments, _ names: [String]
+  ) throws(CommandError) -> OwnerStatement.Content {
+    if let grant = arguments["--revoke"] { return .revocation(of: grant) }
+    guard let entitlement = arguments["--entitlement"], names.contains(entitlement) else {
+      throw .usage(
+        names.isEmpty
+          ? "no entitlement is configured; see: subledger help configuration"
+          : "--entitlement takes one of \(names.joined(separator: ", "))")
+    }
+    let until = try arguments.time("--until")
+    if let until, until <= Clock.now() { throw .usage("--until is in the past") }
+    return .grant(entitlement: entitlement, until: until, reason: arguments["--reason"])
+  }
+
+  private static func words(_ content: OwnerStatement.Content, _ isNew: Bool) -> String {
+    switch content {
+    case .grant(let entitlement, let until, _):
+      "\(entitlement) is granted" + (until.map { " until \(Timestamp.text($0))" } ?? "")
+    default: isNew ? "the grant has ended" : "the grant had ended before"
+    }
+  }
+}

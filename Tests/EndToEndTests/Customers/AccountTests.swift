@@ -1,0 +1,237 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// Accounts of the owner, grants and erasure, over HTTP.
+@Suite struct AccountTests {
+  private static let writer = "e2e-token-that-writes-4713"
+  private static let other = "e2e-token-of-another-app-4714"
+
+  private struct Served {
+    let installation: Installation
+    let daemon: RunningDaemon
+
+    init(apps: [String] = ["com.example.app"]) throws {
+      installation = try Installation()
+      let may = { (words: [String]) in ("may", JSONValue.array(words.map(JSONValue.string))) }
+      let all = ["read", "submit", "claim", "grant", "erase"]
+      try installation.configure(
+        apps: apps.map { Installation.app($0) },
+        with: [
+          (
+            "readTokens",
+            .array([
+              Installation.token("backend", Installation.token, []),
+              Installation.token("writer", AccountTests.writer, [may(all)]),
+              Installation.token(
+                "other", AccountTests.other,
+                [may(all), ("bundleIds", .array([.string("com.example.other")]))]),
+            ])
+          ), ("entitlements", .object([("pro", .array([.string("pro.*")]))])),
+        ])
+      daemon = try installation.start()
+      for number in 1...2 {
+        let body = try installation.sign(Sample.notification(number, otid: "\(7000 + number)"))
+        #expect(daemon.client().post(body)?.status == 200)
+      }
+    }
+
+    @discardableResult
+    func ask(
+      _ method: String, _ path: String, _ body: String? = nil, token: String? = nil,
+      fields: String = ""
+    ) throws -> Client.Answer {
+      let bytes = Array((body ?? "").utf8)
+      let type = body == nil ? "" : "Content-Type: application/json\r\n"
+      let head =
+        "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n\(type)\(fields)"
+        + "Authorization: Bearer \(token ?? AccountTests.writer)\r\n"
+        + "Content-Length: \(bytes.count)\r\n\r\n"
+      return try #require(daemon.client().send(head, bytes))
+    }
+
+    func claim(_ account: String, _ id: String = "7001") throws -> Client.Answer {
+      try ask(
+        "PUT", "/v1/accounts/\(account)/transactions", "{\"originalTransactionId\":\"\(id)\"}")
+    }
+
+    func customer(_ id: String, by kind: String = "account") throws -> JSONElement {
+      let answer = try ask(
+        "GET", "/v1/customers/\(id)?by=\(kind)&as_of=\(Sample.start + Sample.day)")
+      #expect(answer.status == 200, "\(answer.text)")
+      return try #require(answer.json)
+    }
+  }
+
+  @Test func `a claimed purchase answers for the account`() throws {
+    let served = try Served()
+    #expect(try served.customer("user-1")["known"]?.boolean == false)
+    let claimed = try served.claim("user-1")
+    #expect(claimed.status == 200, "\(claimed.text)")
+    #expect(claimed.json?["outcome"]?.string == "accepted")
+    let row = claimed.json?["entitlement"]
+    #expect(row?["accounts"]?.elements.map(\.string) == ["user-1"])
+    #expect(row?["shared_by_accounts"] == nil)
+    #expect(try served.claim("user-1").json?["outcome"]?.string == "duplicate")
+    let customer = try served.customer("user-1")
+    #expect(customer["known"]?.boolean == true)
+    #expect(customer["entitlements"]?["pro"]?["original_transaction_id"]?.string == "7001")
+    let released = try served.ask("DELETE", "/v1/accounts/user-1/transactions/7001")
+    #expect(released.json?["outcome"]?.string == "accepted", "\(released.text)")
+    #expect(released.json?["entitlement"]?["accounts"] == nil)
+    #expect(try served.customer("user-1")["known"]?.boolean == false)
+    let history = try served.ask("GET", "/v1/entitlements/7001/history")
+    let kinds = history.json?["items"]?.elements.map { $0["source"]?.string }
+    #expect(kinds == ["v2", "account", "account"])
+    #expect(try served.installation.verify().code == 0)
+  }
+
+  @Test func `two accounts of one purchase are both answered, and marked`() throws {
+    let served = try Served()
+    _ = try served.claim("b")
+    let row = try served.claim("a").json?["entitlement"]
+    #expect(row?["accounts"]?.elements.map(\.string) == ["b", "a"])
+    #expect(row?["shared_by_accounts"]?.boolean == true)
+    for account in ["a", "b"] {
+      #expect(try served.customer(account)["known"]?.boolean == true)
+    }
+  }
+
+  @Test func `a signed transaction claims without the permission to claim ids`() throws {
+    let served = try Served()
+    let signed = try served.installation.signedText(Sample.transaction(5)).text
+    let put = try served.ask(
+      "PUT", "/v1/accounts/user%7C5/transactions", "{\"signedTransaction\":\(signed)}")
+    #expect(put.json?["outcome"]?.string == "accepted", "\(put.text)")
+    #expect(try served.customer("user%7C5")["known"]?.boolean == true)
+    let post = try served.ask(
+      "POST", "/v1/transactions", "{\"signedTransaction\":\(signed),\"account\":\"user 6\"}")
+    #expect(post.json?["outcome"]?.string == "accepted", "\(post.text)")
+    let accounts = post.json?["entitlement"]?["accounts"]?.elements.map(\.string)
+    #expect(accounts == ["user|5", "user 6"])
+  }
+
+  @Test func `a grant gives an entitlement by name and changes no row`() throws {
+    let served = try Served()
+    let token = Sample.uuid(77)
+    let path = "/v1/customers/\(token)/grants"
+    let key = "Idempotency-Key: first\r\n"
+    let body = "{\"entitlement\":\"pro\",\"until\":\"2999-01-01\",\"reason\":\"press\"}"
+    let first = try served.ask("POST", path, body, fields: key)
+    #expect(first.json?["outcome"]?.string == "accepted", "\(first.text)")
+    let id = try #require(first.json?["grant"]?["id"]?.string)
+    let second = try served.ask("POST", path, body, fields: key)
+    #expect(second.json?["outcome"]?.string == "duplicate")
+    #expect(second.json?["grant"]?["id"]?.string == id)
+    let reused = try served.ask("POST", path, "{\"entitlement\":\"pro\"}", fields: key)
+    #expect(reused.status == 422 && reused.json?["code"]?.string == "idempotency_key")
+    let now = try served.ask("GET", "/v1/customers/\(token)")
+    let pro = now.json?["entitlements"]?["pro"]
+    #expect(pro?["active"]?.boolean == true && pro?["basis"]?.string == "granted", "\(now.text)")
+    #expect(now.json?["known"]?.boolean == true)
+    #expect(now.json?["subscriptions"]?.elements.count == 0)
+    let ended = try served.ask("DELETE", "\(path)/\(id)")
+    #expect(ended.json?["grant"]?["revoked_at"]?.integer != nil, "\(ended.text)")
+    #expect(try served.ask("DELETE", "\(path)/\(id)").json?["outcome"]?.string == "duplicate")
+    let later = try served.ask("GET", "/v1/customers/\(token)")
+    #expect(later.json?["entitlements"]?["pro"]?["active"]?.boolean == false)
+    let listed = try served.ask("GET", path)
+    #expect(listed.json?["items"]?.elements.map { $0["id"]?.string } == [id])
+    #expect(try served.installation.verify().code == 0)
+  }
+
+  @Test func `after an erasure nothing names the account`() throws {
+    let served = try Served()
+    let name = "to-be-erased-\(UInt64.random(in: 0...UInt64.max))"
+    _ = try served.claim(name)
+    let granted = try served.ask(
+      "POST", "/v1/customers/\(name)/grants?by=account", "{\"entitlement\":\"pro\"}",
+      fields: "Idempotency-Key: key-of-\(name)\r\n")
+    #expect(granted.status == 200, "\(granted.text)")
+    let erased = try served.ask("DELETE", "/v1/accounts/\(name)")
+    #expect(erased.status == 200, "\(erased.text)")
+    #expect(try served.ask("DELETE", "/v1/accounts/\(name)").status == 404)
+    let customer = try served.customer(name)
+    #expect(customer["known"]?.boolean == false)
+    let row = try served.ask("GET", "/v1/entitlements/7001")
+    #expect(row.json?["accounts"] == nil)
+    for path in ["/v1/entitlements/7001/history", "/v1/overview", "/metrics"] {
+      #expect(try !served.ask("GET", path).text.contains(name), "\(path)")
+    }
+    let backup = served.installation.folder.appending(path: "backup").path
+    #expect(try served.installation.run("backup", backup).code == 0)
+    #expect(try served.installation.verify().code == 0)
+    let found = try FileManager.default.subpathsOfDirectory(
+      atPath: served.installation.folder.path
+    ).filter { path in
+      let file = served.installation.folder.appending(path: path).path
+      return FileManager.default.contents(atPath: file)?.range(of: Data(name.utf8)) != nil
+    }
+    #expect(found == [])
+    #expect(!served.daemon.log.contains(name))
+  }
+
+  @Test(
+    arguments: [
+      ("PUT", "/v1/accounts/u/transactions", "{}", 400, "body"),
+      ("PUT", "/v1/accounts/u/transactions", "{\"originalTransactionId\":5}", 400, "body"),
+      (
+        "PUT", "/v1/accounts/u/transactions", "{\"originalTransactionId\":\"1\",\"x\":1}", 400,
+        "body"
+      ),
+      (
+        "PUT", "/v1/accounts/u/transactions", "{\"originalTransactionId\":\"9999\"}", 404,
+        "no_such_entitlement"
+      ), ("PUT", "/v1/accounts/%00/transactions", "{}", 404, "no_such_route"),
+      ("PUT", "/v1/accounts//transactions", "{}", 404, "no_such_route"),
+      ("PUT", "/v1/accounts/u/transactions", "{\"signedTransaction\":\"a.b.c\"}", 400, nil),
+      ("POST", "/v1/accounts/u/transactions", "{}", 405, "method"),
+      ("DELETE", "/v1/accounts/u/transactions/7001", nil, 404, "no_such_entitlement"),
+      ("DELETE", "/v1/accounts/u", nil, 404, "no_such_account"),
+      ("POST", "/v1/customers/u/grants", "{\"entitlement\":\"pro\"}", 400, "query"),
+      ("POST", "/v1/customers/u/grants?by=account", "{}", 400, "body"),
+      ("POST", "/v1/customers/u/grants?by=account", "{\"entitlement\":\"max\"}", 400, "body"),
+      (
+        "POST", "/v1/customers/u/grants?by=account", "{\"entitlement\":\"pro\",\"until\":5}", 400,
+        "body"
+      ),
+      (
+        "POST", "/v1/customers/u/grants?by=account", "{\"entitlement\":\"pro\",\"reason\":\"\"}",
+        400,
+        "body"
+      ), ("POST", "/v1/customers/u/grants?by=original_transaction_id", "{}", 400, "query"),
+      ("DELETE", "/v1/customers/u/grants/1?by=account", nil, 404, "no_such_grant"),
+    ] as [(String, String, String?, Int, String?)]) func `a statement that cannot hold is refused`(
+      method: String, path: String, body: String?, status: Int, code: String?
+    ) throws
+  {
+    let served = try Served()
+    let answer = try served.ask(method, path, body)
+    #expect(answer.status == status, "\(answer.text)")
+    if let code { #expect(answer.json?["code"]?.string == code, "\(answer.text)") }
+    #expect(
+      try served.installation.run("events", "--json").output.split(separator: "\n").count == 2)
+  }
+
+  @Test func `a token without the permission, or of another app, says nothing`() throws {
+    let served = try Served(apps: ["com.example.app", "com.example.other"])
+    let requests: [(String, String, String?)] = [
+      ("PUT", "/v1/accounts/u/transactions", "{\"originalTransactionId\":\"7001\"}"),
+      ("DELETE", "/v1/accounts/u/transactions/7001?bundle_id=com.example.app", nil),
+      ("DELETE", "/v1/accounts/u", nil),
+      (
+        "POST", "/v1/customers/u/grants?by=account&bundle_id=com.example.app",
+        "{\"entitlement\":\"pro\"}"
+      ), ("DELETE", "/v1/customers/u/grants/1?by=account&bundle_id=com.example.app", nil),
+    ]
+    for (method, path, body) in requests {
+      let answer = try served.ask(method, path, body, token: Installation.token)
+      #expect(answer.status == 403, "\(method) \(path): \(answer.text)")
+    }
+    for (method, path, body) in requests.dropFirst() {
+      let answer = try served.ask(method, path, body, token: Self.other)
+      #expect(answer.status == 403, "\(method) \(path): \(answer.text)")
+    }
+  }
+}
