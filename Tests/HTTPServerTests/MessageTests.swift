@@ -1,5 +1,6 @@
-import HTTPServer
 import Testing
+
+@testable import HTTPServer
 
 @Suite struct MessageTests {
   private func serialised(_ response: HTTPResponse, toHead: Bool = false, closing: Bool = false)
@@ -14,8 +15,9 @@ import Testing
     let response = HTTPResponse(
       status: 405, headers: [("Allow", "POST"), ("Content-Type", "application/problem+json")],
       body: Array("{}".utf8))
+    let lines = serialised(response).replacing(/Date: [^\r]*\r\n/, with: "")
     #expect(
-      serialised(response) == """
+      lines == """
         HTTP/1.1 405 Method Not Allowed\r
         Allow: POST\r
         Content-Type: application/problem+json\r
@@ -25,6 +27,19 @@ import Testing
         \r
         {}
         """)
+  }
+
+  /// The date of RFC 9110's own example, a leap day, and times before 1970.
+  @Test func `every response has a date in the form of HTTP`() {
+    #expect(serialised(HTTPResponse(status: 304)).contains(#/\r\nDate: \w{3}, \d\d \w{3} \d{4}/#))
+    for (second, text) in [
+      (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+      (1_709_164_800, "Thu, 29 Feb 2024 00:00:00 GMT"),
+      (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"),
+      (1_795_484_598, "Tue, 24 Nov 2026 01:43:18 GMT"), (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
+    ] as [(Int64, String)] {
+      #expect(DateField.text(second) == text)
+    }
   }
 
   @Test func `HEAD gets the length but no body`() {

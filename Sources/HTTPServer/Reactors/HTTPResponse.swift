@@ -30,9 +30,9 @@ public struct HTTPResponse: Sendable {
 
   /// Appends the response (RFC 9112 section 4) to `output`.
   ///
-  /// `Date` is omitted: RFC 9110 section 6.6.1 requires it of origin servers with a clock, but no
-  /// client of this server uses it, and a reverse proxy adds its own. A header with a control
-  /// character is omitted too, because it could start a new line.
+  /// `Date` is this machine's clock: a client that compares it with its own knows how far the times
+  /// in the answer are off. A header with a control character is omitted, because it could start a
+  /// new line.
   ///
   /// - Parameter toHead: the request was HEAD: Content-Length is sent, the body is not.
   package func serialise(into output: inout [UInt8], toHead: Bool, closing: Bool) {
@@ -45,8 +45,11 @@ public struct HTTPResponse: Sendable {
       output.append(contentsOf: header.value.utf8)
       output.append(contentsOf: "\r\n".utf8)
     }
+    output.append(contentsOf: DateField.bytes)
     // RFC 9110 section 8.6: no Content-Length in a response that cannot have content.
-    if status != 204 { output.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8) }
+    if status != 204 && status != 304 {
+      output.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8)
+    }
     if closing || closes { output.append(contentsOf: "Connection: close\r\n".utf8) }
     // No type sniffing and no caching: entitlements change, and a cached one would grant access
     // that has ended (promise 8).

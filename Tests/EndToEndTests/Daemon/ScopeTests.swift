@@ -77,7 +77,7 @@ import Testing
           #expect(absent.status == 404)
           for id in ["7000", "7100"] {
             let there = try #require(client.get("/v1/entitlements/\(id)\(end)", token: token))
-            #expect(there.head == absent.head && there.body == absent.body, "\(id)\(end)")
+            #expect(there.fields == absent.fields && there.body == absent.body, "\(id)\(end)")
           }
         }
       }
@@ -102,7 +102,7 @@ import Testing
         "limit=1",
       ] {
         let answer = try #require(client.get("/v1/entitlements?\(query)", token: token))
-        #expect(answer.head == absent.head && answer.body == absent.body, "\(query)")
+        #expect(answer.fields == absent.fields && answer.body == absent.body, "\(query)")
       }
     }
     #expect(try daemon.stop().code == 0)
@@ -139,7 +139,7 @@ import Testing
     let bad = try #require(client.get("/v1/entitlements?after=00"))
     for token in Self.tokens {
       let answer = try #require(client.get("/v1/entitlements?after=\(cursor)", token: token))
-      #expect(answer.status == 400 && answer.head == bad.head && answer.body == bad.body)
+      #expect(answer.status == 400 && answer.fields == bad.fields && answer.body == bad.body)
     }
     #expect(try daemon.stop().code == 0)
   }
@@ -192,7 +192,7 @@ import Testing
     #expect(strange.json?["digest"]?.kind == .null)
     for token in Self.tokens + ["unknown"] {
       let answer = try #require(client.get("/version", token: token))
-      #expect(answer.head == strange.head && answer.body == strange.body)
+      #expect(answer.fields == strange.fields && answer.body == strange.body)
     }
     let more = Sample.notification(9, otid: "7400")
     #expect(client.post(try installation.sign(more))?.status == 200)

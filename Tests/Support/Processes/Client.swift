@@ -11,6 +11,11 @@ package final class Client {
     package var text: String { String(decoding: body, as: UTF8.self) }
     package var json: JSONElement? { try? JSONDocument(parsing: body).root }
 
+    /// The head without the field Date.
+    package var fields: String {
+      head.replacing(/Date: [^\r]*\r\n/, with: "")
+    }
+
     package func field(_ name: String) -> String? {
       for line in head.split(separator: "\r\n") {
         let parts = line.split(separator: ":", maxSplits: 1)
