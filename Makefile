@@ -41,7 +41,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps build run changed-rule test laws simulation storm kills trial test-console \
-  test-contract differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
+  test-contract test-client differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
   hostile fuzz check bench-build bench bench-large bench-asking siege sanitize mutants install \
   format clean
 
@@ -99,6 +99,10 @@ test-console: build ## Tests the console in headless Chromium and validates /ope
 test-contract: build ## Fuzzes the daemon against its OpenAPI document
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/contract $(BINARY)
+
+test-client: build ## Generates a client from the OpenAPI document and asks a daemon with it
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
+	.ci/generated-client $(BINARY)
 
 differential: build ## Compares verdicts with Apple's Python library on 300 notifications
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"

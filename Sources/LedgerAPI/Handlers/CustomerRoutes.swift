@@ -38,17 +38,17 @@ extension LedgerHandler {
     do throws(LedgerReader.Failure) {
       let reader = try ledgerReader()
       if asked.isQuick(reader) {
-        return try CustomerRoutes.response(asked, isQuery, configuration, token, reader)
+        return try CustomerRoutes.response(asked, request, configuration, token, reader)
       }
     } catch {
       return Self.problem(error)
     }
-    return answerLater(asked, isQuery, token, through: sender)
+    return answerLater(asked, request, token, through: sender)
   }
 
   /// Answers on another thread, while that may take longer than a reactor should wait.
   private func answerLater(
-    _ asked: CustomerRoutes.Asked, _ isQuery: Bool, _ token: Configuration.ReadToken,
+    _ asked: CustomerRoutes.Asked, _ request: HTTPRequest, _ token: Configuration.ReadToken,
     through sender: ResponseSender
   ) -> HTTPResponse? {
     let (service, configuration) = (service, configuration)
@@ -56,7 +56,7 @@ extension LedgerHandler {
       let response: HTTPResponse
       do throws(LedgerReader.Failure) {
         guard let reader else { throw .store(.busy) }
-        response = try CustomerRoutes.response(asked, isQuery, configuration, token, reader)
+        response = try CustomerRoutes.response(asked, request, configuration, token, reader)
       } catch {
         response = Self.problem(error)
         service.record(response)
@@ -76,6 +76,8 @@ enum CustomerRoutes {
   struct Asked: Sendable {
     typealias IdKind = LedgerReader.CustomerQuestion.IdKind
 
+    /// Whether it is a query of several, which is answered with a list.
+    let isQuery: Bool
     private(set) var ids: [String] = []
     private(set) var kind = IdKind.appAccountToken
     private(set) var environment = Environment.production
@@ -87,6 +89,7 @@ enum CustomerRoutes {
     ///
     /// - Throws: `ParameterFault` for the first that is not valid.
     init(_ admitted: AdmittedRequest, _ request: HTTPRequest) throws(ParameterFault) {
+      isQuery = false
       let query = try QueryString(request.query, of: admitted.route)
       for parameter in Self.shared { query[parameter.name].map { set(parameter.name, $0) } }
       guard accepts(admitted.id) else {
@@ -99,6 +102,7 @@ enum CustomerRoutes {
     ///
     /// - Throws: `ParameterFault` for the first member that is not valid.
     init(_ body: [UInt8]) throws(ParameterFault) {
+      isQuery = true
       guard let root = try? JSONDocument(parsing: body, within: .unproven).root,
         root.kind == .object
       else { throw ParameterFault(.invalid, nil, expected: .named("CustomerQuery")) }
@@ -163,7 +167,7 @@ enum CustomerRoutes {
   }
 
   static func response(
-    _ asked: Asked, _ isQuery: Bool, _ configuration: Configuration,
+    _ asked: Asked, _ request: HTTPRequest, _ configuration: Configuration,
     _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
     let apps = configuration.apps.keys.filter { app in
@@ -180,7 +184,9 @@ enum CustomerRoutes {
           configuration.entitlements, names: names), question)
       customers.append(customer.json)
     }
-    if !isQuery, let customer = customers.first { return .json(customer) }
+    if !asked.isQuery, let customer = customers.first {
+      return EntityTag.response(customer, to: request)
+    }
     return .json([
       ("object", .string("list")), ("items", .array(customers)), ("next_page", .null),
     ])

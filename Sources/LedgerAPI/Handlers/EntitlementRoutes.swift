@@ -35,7 +35,8 @@ extension LedgerHandler {
     do throws(LedgerReader.Failure) {
       let reader = try ledgerReader()
       switch admitted.route.name {
-      case .entitlement: return try EntitlementRoutes.row(admitted.id, query, token, reader)
+      case .entitlement:
+        return try EntitlementRoutes.row(admitted.id, request, query, token, reader)
       case .history: return try EntitlementRoutes.history(admitted.id, query, token, reader)
       default:
         if reader.isListQuick {
@@ -79,12 +80,14 @@ extension LedgerHandler {
 enum EntitlementRoutes {
   /// One entitlement, now or at an earlier time.
   static func row(
-    _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
+    _ id: String, _ request: HTTPRequest, _ query: QueryString, _ token: Configuration.ReadToken,
+    _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
     let document = try reader.entitlement(
       id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
       question(query, token))
-    return document.map { .json($0.json) } ?? absent(id, query, token, reader)
+    return document.map { EntityTag.response($0.json, to: request) }
+      ?? absent(id, query, token, reader)
   }
 
   /// The timeline of one customer.

@@ -16,6 +16,24 @@ enum OpenAPI {
               "App Store subscriptions from signed notifications: entitlements and their history.")
           ),
         ])
+      ),
+      (
+        "servers",
+        .array([
+          .object([
+            ("url", .string("/")),
+            ("description", .string("The daemon that answers with this document.")),
+          ])
+        ])
+      ),
+      (
+        "tags",
+        .array(
+          Route.Tag.allCases.map { tag in
+            .object([
+              ("name", .string(tag.rawValue)), ("description", .string(tag.meaning)),
+            ])
+          })
       ), ("paths", .object(paths)),
       (
         "components",
@@ -48,7 +66,8 @@ enum OpenAPI {
 
   private static func operation(_ route: Route) -> JSONValue {
     var members: [(String, JSONValue)] = [
-      ("operationId", .string("\(route.name)")), ("summary", .string(route.summary)),
+      ("operationId", .string(route.operationId)), ("summary", .string(route.summary)),
+      ("tags", .array([.string(route.tag.rawValue)])),
     ]
     if !route.parameters.isEmpty {
       members.append(("parameters", .array(route.parameters.map(parameter))))
@@ -64,38 +83,69 @@ enum OpenAPI {
           ])
         ))
     }
-    members.append(("responses", .object(route.replies.map(reply) + [transport])))
+    let unchanged = route.isConditional ? [notModified] : []
+    members.append(
+      ("responses", .object(route.replies.map { reply($0, of: route) } + unchanged + [transport])))
     if case .tokens = route.access {
       members.append(("security", .array([.object([("readToken", .array([]))])])))
     }
     return .object(members)
   }
 
-  private static func reply(_ reply: Route.Reply) -> (String, JSONValue) {
-    let (type, schema) =
+  private static func reply(_ reply: Route.Reply, of route: Route) -> (String, JSONValue) {
+    let (type, schema, example) =
       switch reply.content {
-      case .json(let schema): ("application/json", schema)
-      case .text(let type): (type, Schema.text(""))
-      case .problem: ("application/problem+json", Schema.named("Problem"))
+      case .json(let schema): ("application/json", schema, Examples.answer(schema))
+      case .text(let type): (type, Schema.text(""), .string("subledger_journal_seq 42\n"))
+      case .problem:
+        (
+          "application/problem+json", Schema.named("Problem"),
+          Examples.problem(reply.status, of: route)
+        )
       }
     return (
       String(reply.status),
       .object([
         ("description", .string(reply.meaning)),
-        ("content", .object([(type, .object([("schema", schema.json)]))])),
+        (
+          "content",
+          .object([(type, .object([("schema", schema.json), ("example", example)]))])
+        ),
       ])
     )
   }
 
+  private static let notModified = (
+    "304",
+    JSONValue.object([
+      (
+        "description",
+        .string("The answer is that of the ETag in If-None-Match, but for `as_of`; no body.")
+      )
+    ])
+  )
+
   /// Requests that are not HTTP, too large or too slow are refused before a route is matched.
   private static let transport = (
     "default",
-    reply(
-      .init(
-        status: 0,
-        meaning: "The request was refused before its route was known, or under overload.",
-        content: .problem)
-    ).1
+    JSONValue.object([
+      (
+        "description",
+        .string("The request was refused before its route was known, or under overload.")
+      ),
+      (
+        "content",
+        .object([
+          (
+            "application/problem+json",
+            .object([
+              ("schema", Schema.named("Problem").json),
+              ("example", Examples.document(Problem.transport(431))),
+            ])
+          )
+        ])
+      ),
+    ])
   )
 
   private static func parameter(_ parameter: Parameter) -> JSONValue {

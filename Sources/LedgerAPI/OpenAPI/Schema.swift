@@ -57,14 +57,14 @@ struct Schema: Sendable {
       .with("maxItems", .integer(count.upperBound))
   }
 
-  /// An object with exactly these members; those in `optional` may be absent.
+  /// An object with these members; those in `optional` may be absent. A later version may add
+  /// members, so the schema forbids none.
   static func object(
     _ members: [(String, Schema)], optional: [(String, Schema)] = []
   ) -> Schema {
     Schema([
       ("type", .string("object")), ("properties", properties(members + optional)),
       ("required", .array(members.map { .string($0.0) })),
-      ("additionalProperties", .boolean(false)),
     ])
   }
 
@@ -74,6 +74,7 @@ struct Schema: Sendable {
   ) -> Schema {
     plain("object", meaning).with("properties", properties(members))
       .with("required", .array(required.map(JSONValue.string)))
+      .with("additionalProperties", .boolean(true))
   }
 
   /// An object with members of any name, all of this schema.

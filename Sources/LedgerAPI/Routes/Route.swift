@@ -89,6 +89,9 @@ final class Route: Sendable {
     }
   }
 
+  /// Whether its answers have an ETag, and If-None-Match is obeyed.
+  var isConditional: Bool { name == .entitlement || name == .customer }
+
   /// The accepted methods: HEAD is accepted where GET is (RFC 9110 section 9.3.2).
   var methods: [String] { method == "GET" ? ["GET", "HEAD"] : [method] }
 }

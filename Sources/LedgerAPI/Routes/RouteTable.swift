@@ -228,7 +228,7 @@ extension Route {
       [
         Reply(
           status: 200, meaning: "This document, in OpenAPI 3.1.",
-          content: .json(.open([], required: ["openapi"], "")))
+          content: .json(.open([("openapi", .text(""))], required: ["openapi"], "")))
       ]),
   ]
 

@@ -98,6 +98,34 @@ import Testing
     #expect(try stage.shape.objections(#require(accepted.json), to: #require(schema)) == [])
   }
 
+  /// Added members break no client, and generated clients have modules and methods with good names.
+  @Test func `every operation has a name, a tag, open schemas and valid examples`() throws {
+    let stage = try Stage()
+    let tags = stage.document["tags"]?.elements.compactMap { $0["name"]?.string } ?? []
+    #expect(stage.document["servers"]?.elements.first?["url"]?.string == "/")
+    #expect(stage.document.value.text.contains("\"additionalProperties\":false") == false)
+    var names: [String] = []
+    for (path, operations) in try #require(stage.document["paths"]?.members) {
+      for (method, operation) in operations.members {
+        names.append(operation["operationId"]?.string ?? "")
+        let own = operation["tags"]?.elements.compactMap(\.string) ?? []
+        #expect(own.count == 1 && tags.contains(own[0]), "\(path)")
+        for (status, reply) in try #require(operation["responses"]?.members) where status != "304" {
+          for (type, content) in try #require(reply["content"]?.members) {
+            let example = try #require(content["example"], "\(method) \(path) \(status) \(type)")
+            let schema = try #require(content["schema"])
+            let objections = stage.shape.objections(example, to: schema)
+            #expect(objections == [], "\(method) \(path) \(status)")
+            guard type == "application/problem+json", status != "default" else { continue }
+            #expect(example["status"]?.integer.map(String.init) == status, "\(path)")
+          }
+        }
+      }
+    }
+    #expect(Set(names).count == names.count)
+    #expect(names.allSatisfy { $0.contains(/^[a-z]{3,7}[A-Z][A-Za-z]+$/) })
+  }
+
   @Test func `the OpenAPI document names Apple's values`() throws {
     let installation = try Installation()
     let daemon = try installation.start()

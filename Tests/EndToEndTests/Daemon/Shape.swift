@@ -49,6 +49,11 @@ struct Shape {
     for (name, member) in value.members {
       if let known = schema["properties"]?[name] {
         found += objections(member, to: known, at: "\(path).\(name)")
+      } else if schema["properties"]?.members.isEmpty == false,
+        schema["additionalProperties"] == nil
+      {
+        // Valid by the schema, because a later version may add members; this one must name its own.
+        found.append("\(path).\(name): is not in the schema")
       } else if let others = schema["additionalProperties"] {
         if others.boolean == false {
           found.append("\(path).\(name): is not in the schema")
