@@ -55,7 +55,7 @@ async function find(body, id, isShown) {
   const found = new Map();
   const add = (row) => { if (row) found.set(address(row), row); };
   const isPlain = /^[0-9A-Za-z_-]{1,128}$/.test(id);
-  const isToken = /^[0-9a-f-]{36}$/i.test(id);
+  const isToken = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
   for (const environment of isPlain ? environments : []) {
     (await rows(encoded, environment)).forEach(add);
   }

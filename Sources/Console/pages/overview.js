@@ -67,7 +67,7 @@ function page(view, set) {
   return h("div", { class: "stack" }, h("h1", { class: "visually-hidden" }, "Overview"), tiles(data),
     chartCard(view, set),
     h("div", { class: "split" }, customers(data), apps(data)),
-    recovery(data), quarantine(data, view.quarantine),
+    unmapped(data), recovery(data), quarantine(data, view.quarantine),
     h("p", { class: "soft small" }, "Source: ", h("code", {}, "GET /v1/overview"),
       " and ", h("code", {}, "GET /v1/quarantine"), ". Times are UTC."));
 }
@@ -230,6 +230,16 @@ function customers(data) {
       return h("li", {}, h("span", {}, text), h("span", { class: "num" }, count(number)), h(
         "span", { class: "track" }, fill));
     })));
+}
+
+/// Products that the configuration maps to no entitlement: customers who bought them get nothing.
+function unmapped(data) {
+  if (!data.unmapped_products?.length) return null;
+  return card("Sold and mapped to nothing", null,
+    h("p", { class: "soft small" }, "Add these products to an entitlement of the configuration."),
+    h("ul", { class: "rows" }, data.unmapped_products.map((product) => h("li", {},
+      h("b", {}, product.product_id), h("span", { class: "soft small end" }, product.suggestion ?
+        `${product.bundle_id} · probably ${product.suggestion}` : product.bundle_id)))));
 }
 
 function apps(data) {

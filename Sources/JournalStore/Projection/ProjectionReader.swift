@@ -1,4 +1,5 @@
 public import AppStore
+public import Entitlements
 import Platform
 
 /// Reads one projection through a read-only connection. Use one per thread.
@@ -57,6 +58,24 @@ public final class ProjectionReader {
       }
       body(Int(row.int(0)) - 1, row.text(1), key)
       return true
+    }
+  }
+
+  /// The products that rows are about, in no order.
+  ///
+  /// - Throws: what SQLite reports.
+  public func soldProducts() throws(StoreError) -> [SoldProduct] {
+    try connection.statement(
+      """
+      SELECT DISTINCT a.bundle_id, p.product_id, p.product_type, p.subscription_group_id,
+        a.environment
+      FROM product p JOIN app a ON a.id = p.app_id WHERE p.product_id IS NOT NULL
+      """
+    ).all {
+      SoldProduct(
+        environment: Environment(rawValue: $0.text(4)), bundleId: $0.text(0), productId: $0.text(1),
+        type: $0.optionalText(2),
+        subscriptionGroupId: $0.optionalText(3))
     }
   }
 

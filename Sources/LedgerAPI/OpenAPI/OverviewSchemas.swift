@@ -15,7 +15,12 @@ extension Schemas {
     ("through_seq", .integer("The last event that is counted.")),
     ("notifications", .list(overviewHour)), ("rows", .optional(overviewRows)),
     ("quarantine", overviewQuarantine), ("apps", .list(overviewApp)),
-    ("recovery", overviewRecovery),
+    ("unmapped_products", .list(unmappedProduct)), ("recovery", overviewRecovery),
+  ])
+
+  private static let unmappedProduct = Schema.object([
+    ("bundle_id", bundleId), ("product_id", .text("It was sold and gives no entitlement by name.")),
+    ("suggestion", .optional(.text("The entitlement that it probably belongs to."))),
   ])
 
   private static let overviewHour = Schema.object([

@@ -29,6 +29,7 @@ extension Doctor {
         next: "start the daemon with this program, or run subledger rebuild --diff to see what "
           + "would change")
     }
+    try examineEntitlements(projection)
     if let odd = try projection.anomalous(limit: 1).first {
       let id = VisibleText.of(odd.key.originalTransactionId)
       reportFinding(

@@ -35,6 +35,7 @@ struct OverviewAnswer {
       ("started_at", .integer(arrivals.startedAt)), ("through_seq", .integer(count.lastCounted)),
       ("notifications", .array(notifications(question))), ("rows", rows(question)),
       ("quarantine", quarantine(question)), ("apps", .array(try apps(question))),
+      ("unmapped_products", .array(unmappedProducts(question))),
     ])
   }
 
@@ -110,6 +111,22 @@ struct OverviewAnswer {
   ) -> [(OverviewCount.App, Value)] {
     apps.sorted { ($0.key.bundleId, $0.key.environment) < ($1.key.bundleId, $1.key.environment) }
       .map { ($0.key, $0.value) }
+  }
+
+  /// None while no entitlement is configured, or no rows can be read.
+  private func unmappedProducts(_ question: Overview.Question) -> [JSONValue] {
+    guard !configuration.entitlements.isEmpty, let projection = try? count.reader.projection(),
+      let sold = try? projection.soldProducts()
+    else { return [] }
+    return configuration.entitlements.unmapped(
+      sold.filter { question.covers($0.environment, $0.bundleId) }
+    ).map { found in
+      .object([
+        ("bundle_id", .string(found.product.bundleId)),
+        ("product_id", .string(found.product.productId)),
+        ("suggestion", .optional(found.suggestion)),
+      ])
+    }
   }
 
   // MARK: Quarantine and apps

@@ -53,6 +53,46 @@ import Testing
     try installation.files().filter { !$0.key.hasSuffix("-shm") }
   }
 
+  @Test func `products that give no entitlement, or give it for ever, are found`() throws {
+    let installation = try sound()
+    let configure = { (more: [(String, JSONValue)]) in
+      try installation.configure(
+        apps: [
+          .object([
+            ("bundleId", .string("com.example.app")),
+            ("environments", .array([.string("Sandbox")])),
+          ])
+        ], with: more)
+      try installation.configureTokens()
+    }
+    let daemon = try installation.start()
+    try post(installation, daemon, 1)
+    for (number, product, type) in [
+      (2, "pro.yearly", "Auto-Renewable Subscription"), (3, "season", "Non-Renewing Subscription"),
+      (4, "coins", "Consumable"),
+    ] {
+      let body = Sample.notification(number, otid: "80\(number)", environment: "Sandbox")
+        .setting("data.transaction.productId", .string(product))
+        .setting("data.transaction.type", .string(type))
+        .setting("data.renewalInfo.productId", .string(product))
+      #expect(daemon.client().post(try installation.sign(body))?.status == 200)
+    }
+    try daemon.stop()
+    #expect(try findings(installation).map(\.what).contains { $0.contains("for ever: season") })
+    let mapped: [(String, JSONValue)] = [
+      ("entitlements", .object([("pro", .array([.string("pro.monthly")]))])),
+      ("nonRenewingDurations", .object([("season", .string("P90D"))])),
+    ]
+    try configure(mapped)
+    let found = try findings(installation)
+    #expect(
+      found.map(\.what) == [
+        "pro.yearly of com.example.app was sold and is mapped to nothing",
+        "season of com.example.app was sold and is mapped to nothing",
+      ], "\(found)")
+    #expect(found.first?.next?.contains("\"pro\"") == true)
+  }
+
   @Test func `a sound installation has no findings, with and without a daemon`() throws {
     let installation = try sound()
     let daemon = try installation.start()
