@@ -158,6 +158,21 @@ public struct EntitlementRow: Sendable, Equatable {
     return (status, span.givesAccess && status.givesAccess, index, from, until)
   }
 
+  /// When the billing period that covers a time ends, where `expiresAt` is the end of all that is
+  /// paid for; when the last one ended if none covers it. Nil if the product does not expire.
+  ///
+  /// A row that was read with `WantedSpans.at` does not know it.
+  public func periodEnd(at time: Int64, durations: [String: Int64] = [:]) -> Int64? {
+    guard let index = spanIndex(at: time) else { return nil }
+    let span = spans[index]
+    guard span.status == .active, span.expiresAt != nil else {
+      return lastingEnd(durations) ?? span.expiresAt
+    }
+    let end = spans[index...].first { $0.status != .active || $0.purchase != span.purchase }?.from
+    // Paid time that Apple reports without its transaction belongs to the period before it.
+    return end ?? span.expiresAt
+  }
+
   private func status(of span: Span, at time: Int64, _ end: Int64?) -> Entitlement.Status {
     span.status == .active && end.map { $0 <= time } ?? false ? .expired : span.status
   }

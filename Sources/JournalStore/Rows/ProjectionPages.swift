@@ -26,8 +26,8 @@ extension ProjectionReader {
     }
   }
 
-  /// Up to `limit` rows that match at a time, in key order after a key. The caller has begun a
-  /// snapshot.
+  /// Up to `limit` rows that match at a time, with their spans since then, in key order after a
+  /// key. The caller has begun a snapshot.
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970.
@@ -39,11 +39,11 @@ extension ProjectionReader {
     let candidates: AnyCandidates
     if let token = filter.appAccountToken {
       candidates = { (last, limit) throws(StoreError) in
-        try self.rows(.appAccountToken, token, after: last, limit, .at(now))
+        try self.rows(.appAccountToken, token, after: last, limit, .since(now))
       }
     } else if let id = filter.appTransactionId {
       candidates = { (last, limit) throws(StoreError) in
-        try self.rows(.appTransactionId, id, after: last, limit, .at(now))
+        try self.rows(.appTransactionId, id, after: last, limit, .since(now))
       }
     } else if try isEvaluated(by: now) {
       candidates = { (last, limit) throws(StoreError) in
@@ -51,7 +51,7 @@ extension ProjectionReader {
       }
     } else {
       candidates = { (last, limit) throws(StoreError) in
-        try self.all(after: last, max(50, limit), self.row(.at(now)))
+        try self.all(after: last, max(50, limit), self.row(.since(now)))
       }
     }
     var found: [ProjectedRow] = []
@@ -107,7 +107,7 @@ extension ProjectionReader {
     var rows: [ProjectedRow] = []
     for candidate in found.prefix(limit) {
       let row = try connection.statement(Self.select + "WHERE e.id = ?").bind(1, candidate.id)
-        .first(row(.at(now)))
+        .first(row(.since(now)))
       if let row { rows.append(row) }
     }
     return rows

@@ -18,7 +18,7 @@ extension Schemas {
       ), ("status", status),
       ("gives_access", .boolean("Whether the customer may use the product at `as_of`.")),
       ("starts_at", .optional(.time("The start of that period."))),
-      ("expires_at", .optional(.time("The end of that period, which it excludes."))),
+      ("expires_at", .optional(.time("The end of what is paid for, which it excludes."))),
       (
         "grace_period_expires_at",
         .optional(.time("The end of the last grace period that Apple reported."))
@@ -62,7 +62,13 @@ extension Schemas {
       ("last_event", .optional(lastEvent)),
     ],
     optional: [
-      confirmedAt,
+      (
+        "period_ends_at",
+        .optional(
+          .time(
+            "The end of the current billing period, where `expires_at` is the end of all that is "
+              + "paid for; null if the product does not expire."))
+      ), confirmedAt,
       (
         "accounts",
         .list(

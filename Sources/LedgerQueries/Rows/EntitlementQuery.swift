@@ -15,7 +15,7 @@ extension LedgerReader {
   ) throws(Failure) -> RowDocument? {
     defer { if !reusesSnapshot { endSnapshot() } }
     let found = try located(
-      originalTransactionId, environment, bundleId, question, .at(question.time))
+      originalTransactionId, environment, bundleId, question, .since(question.time))
     guard let found else { return nil }
     return try document(found.key, found.row, question, found.opened)
   }
@@ -129,6 +129,8 @@ extension LedgerReader {
       key: key, entitlement: entitlement, eventCount: row.eventCount, lastEvent: row.lastEvent,
       succeededBy: try successor(of: key, question, opened),
       confirmedAt: try confirmedAt(key, question),
-      accounts: try accounts(key, question), knownAt: question.knownAt)
+      accounts: try accounts(key, question),
+      periodEndsAt: .some(row.periodEnd(at: question.time, durations: durations)),
+      knownAt: question.knownAt)
   }
 }

@@ -19,12 +19,16 @@ public struct RowDocument: Sendable {
   /// The owner's accounts that have the purchase, in the order in which they claimed it. No part of
   /// the row proper.
   public let accounts: [String]
+  /// The end of the current billing period, milliseconds since 1970; nil: it does not end. The
+  /// outer nil: not determined, and the row then does not have the member.
+  public let periodEndsAt: Int64??
   /// The `known_at` of the question, milliseconds since 1970; nil: all events that we have.
   public let knownAt: Int64?
 
   public init(
     key: StreamKey, entitlement: Entitlement, eventCount: Int64, lastEvent: StreamState.LastEvent?,
-    succeededBy: String?, confirmedAt: Int64? = nil, accounts: [String] = [], knownAt: Int64?
+    succeededBy: String?, confirmedAt: Int64? = nil, accounts: [String] = [],
+    periodEndsAt: Int64?? = nil, knownAt: Int64?
   ) {
     self.key = key
     self.entitlement = entitlement
@@ -33,6 +37,7 @@ public struct RowDocument: Sendable {
     self.succeededBy = succeededBy
     self.confirmedAt = confirmedAt
     self.accounts = accounts
+    self.periodEndsAt = periodEndsAt
     self.knownAt = knownAt
   }
 
@@ -65,7 +70,8 @@ public struct RowDocument: Sendable {
         ("commitment", commitment), ("succeeded_by", .optional(succeededBy)),
         ("as_of", .integer(entitlement.asOf)), ("known_at", .optional(knownAt)),
         ("event_count", .integer(eventCount)), ("last_event", last),
-      ] + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? [])
+      ] + (periodEndsAt.map { [("period_ends_at", .optional($0))] } ?? [])
+        + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? [])
         + (accounts.isEmpty ? [] : [("accounts", .array(accounts.map(JSONValue.string)))])
         + (accounts.count > 1 ? [("shared_by_accounts", .boolean(true))] : [])
         + (entitlement.hasAnomaly ? [("anomaly", .boolean(true))] : []))
