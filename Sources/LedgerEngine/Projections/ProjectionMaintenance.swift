@@ -46,8 +46,9 @@ package final class ProjectionMaintenance {
     if let ordered {
       guard ledger.liveProjection.ordersServed > ordered.served else { return -1 }
       self.ordered = nil
-      // The writer could not do it, as on a full disk.
+      // The writer could not do it, as on a full disk: a command that waits need not wait longer.
       if ordered.state == live.state, ordered.generation == live.generation {
+        ledger.markProjectionReady()
         return Self.retryDelay
       }
     }

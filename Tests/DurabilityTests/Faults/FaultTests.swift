@@ -26,7 +26,7 @@ import Testing
   /// The kinds of faults, and the distance of those that are tried if not all are.
   static let kinds: [(kind: String, code: Int32, step: Int)] = [
     ("read", EIO, 29), ("write", EIO, 17), ("write", ENOSPC, 19), ("sync", EIO, 5),
-    ("name", EIO, 7), ("name", ENOSPC, 11), ("write", EROFS, 41),
+    ("name", EIO, 7), ("name", ENOSPC, 8), ("write", EROFS, 41),
   ]
 
   @Test(arguments: kinds.indices, [false, true])
