@@ -184,7 +184,7 @@ public final class Prover {
   }
 
   /// Rounds down, for any number: the date is not proven yet and may be anything.
-  fileprivate static func floorSeconds(_ milliseconds: Int64) -> Int64 {
+  static func floorSeconds(_ milliseconds: Int64) -> Int64 {
     milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
   }
 }

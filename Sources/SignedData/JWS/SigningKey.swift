@@ -175,6 +175,18 @@ public final class SigningKey: Sendable {
     return Array(signature.prefix(size))
   }
 
+  /// The digest of `bytes`.
+  ///
+  /// - Throws: `SigningError.failed` when OpenSSL does not have the algorithm.
+  package static func hash(_ bytes: [UInt8], _ digest: Digest) throws(SigningError) -> [UInt8] {
+    var hash = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var size: UInt32 = 0
+    guard EVP_Digest(bytes, bytes.count, &hash, &size, algorithm(digest), nil) == 1 else {
+      throw .failed("hash")
+    }
+    return Array(hash.prefix(Int(size)))
+  }
+
   /// Pointers to static tables of OpenSSL, never freed.
   private static func algorithm(_ digest: Digest) -> OpaquePointer? {
     switch digest {

@@ -87,12 +87,26 @@ package final class Certificate {
     return ASN1_STRING_type(serial) == V_ASN1_INTEGER && ASN1_STRING_length(serial) <= 20
   }
 
-  /// Whether the signature algorithm over this certificate is as strong as SHA-256: a collision
-  /// takes 2^128 operations (X509_get_signature_info(3)).
-  var hasStrongSignature: Bool {
+  /// How strong the signature algorithm over this certificate is: a collision takes two to the
+  /// power of this many operations, for SHA-256 128 (X509_get_signature_info(3)). 0 if it is
+  /// unknown.
+  var signatureBits: Int32 {
     var securityBits: Int32 = 0
     let isKnown = X509_get_signature_info(handle, nil, nil, &securityBits, nil) == 1
-    return isKnown && securityBits >= 128
+    return isKnown ? securityBits : 0
+  }
+
+  /// Whether the key is one of RSA with 2,048 bits or more.
+  var hasLongRSAKey: Bool {
+    guard let key = X509_get0_pubkey(handle) else { return false }
+    return EVP_PKEY_is_a(key, "RSA") == 1 && EVP_PKEY_get_bits(key) >= 2048
+  }
+
+  /// Whether finding the private key takes 2^112 operations or more, as with RSA of 2,048 bits
+  /// (EVP_PKEY_get_security_bits(3)).
+  var hasStrongKey: Bool {
+    guard let key = X509_get0_pubkey(handle) else { return false }
+    return EVP_PKEY_get_security_bits(key) >= 112
   }
 
   /// Whether every extension occurs at most once (RFC 5280 section 4.2).

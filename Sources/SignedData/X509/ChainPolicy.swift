@@ -14,6 +14,25 @@ import COpenSSL
 /// identifiers, a key usage of the leaf, certain names, lifetimes, and algorithms of the
 /// certificates above the leaf.
 struct ChainPolicy {
+  /// What the leaf signs.
+  enum Use {
+    /// JWS: P-256, and digests as strong as SHA-256.
+    case jws
+    /// Receipts: RSA of 2,048 bits or more. The App Store signed certificates with SHA-1 until
+    /// 2023, and the receipts under them remain genuine.
+    case receipt
+
+    /// How many bits of work the forgery of a certificate's signature must take at least, as
+    /// OpenSSL counts: SHA-1 has 63, MD5 has 39.
+    var signatureBits: Int32 { self == .jws ? 128 : 63 }
+    /// OpenSSL's security level: from 1 on it takes no SHA-1 (X509_VERIFY_PARAM_set_auth_level(3)).
+    var securityLevel: Int32 { self == .jws ? 2 : 0 }
+  }
+
+  private let use: Use
+
+  init(_ use: Use = .jws) { self.use = use }
+
   /// How many paths OpenSSL has validated. Each takes up to two public-key operations of an
   /// authority.
   private(set) var pathChecks = 0
@@ -39,7 +58,7 @@ struct ChainPolicy {
   mutating func requireIntermediate(
     _ intermediate: Certificate, of roots: [Certificate]
   ) throws(ProofFailure) {
-    try Self.require(intermediate)
+    try require(intermediate)
     try Self.requireIntermediate(intermediate)
     guard !roots.isEmpty else { throw .untrusted("chain_root") }
     for root in roots where isSigned(intermediate, by: root) { return }
@@ -57,8 +76,8 @@ struct ChainPolicy {
   mutating func prove(
     leaf: Certificate, intermediate: Certificate, roots: [Certificate], at seconds: Int64?
   ) throws(ProofFailure) -> Path {
-    try Self.require(leaf)
-    try Self.requireLeaf(leaf)
+    try require(leaf)
+    try requireLeaf(leaf)
     var failure = ProofFailure.untrusted("chain_root")
     for root in roots {
       guard let window = Self.window(of: [leaf, intermediate, root]) else {
@@ -80,15 +99,17 @@ struct ChainPolicy {
     throw failure
   }
 
-  private static func require(_ certificate: Certificate) throws(ProofFailure) {
+  private func require(_ certificate: Certificate) throws(ProofFailure) {
     // Only version 3 has extensions (RFC 5280 section 4.1.2.9), and Apple's markers are extensions.
     guard certificate.version == 3 else { throw .untrusted("certificate_version") }
     // RFC 5280 section 4.1.2.2. Every public authority keeps to it, because the programs that read
     // certificates reject or misread other numbers.
     guard certificate.hasSoundSerialNumber else { throw .untrusted("certificate_serial") }
-    // Against forgery by collisions, as with MD5 and SHA-1. No list of algorithms: the authorities
-    // may change to any that OpenSSL verifies.
-    guard certificate.hasStrongSignature else { throw .untrusted("certificate_signature") }
+    // Against forgery by collisions, as with MD5, and with SHA-1 where it is not in use any more.
+    // No list of algorithms: the authorities may change to any that OpenSSL verifies.
+    guard certificate.signatureBits >= use.signatureBits else {
+      throw .untrusted("certificate_signature")
+    }
     // RFC 5280 section 4.2. Of two equal extensions, two programs may read different ones. The
     // Swift library refuses them too.
     guard certificate.hasDistinctExtensions else { throw .untrusted("certificate_extensions") }
@@ -99,11 +120,11 @@ struct ChainPolicy {
     guard certificate.validity != nil else { throw .untrusted("certificate_dates") }
   }
 
-  private static func requireLeaf(_ leaf: Certificate) throws(ProofFailure) {
+  private func requireLeaf(_ leaf: Certificate) throws(ProofFailure) {
     // All of Apple's libraries require the marker: Apple's authorities also sign certificates of
     // developers. Marked critical, it is an unknown critical extension to the Swift and Python
     // libraries.
-    guard leaf.carriesMarker(leafMarker) else { throw .untrusted("leaf_marker") }
+    guard leaf.carriesMarker(Self.leafMarker) else { throw .untrusted("leaf_marker") }
     // An authority's key signs certificates. Its signature under something else was not made by
     // the App Store. No library of Apple checks this; an authority with the leaf's marker would be
     // a mistake.
@@ -116,8 +137,11 @@ struct ChainPolicy {
     guard !leaf.isForOtherPurposes else { throw .untrusted("leaf_purpose") }
     // ES256 is defined for P-256 alone (RFC 7518 section 3.4). The Swift library reads the same
     // form alone: a named curve and an uncompressed point. Parameters of the attacker's choice
-    // would let him forge a known key (CVE-2020-0601).
-    guard leaf.publicKey.isPlainP256 else { throw .untrusted("leaf_key") }
+    // would let him forge a known key (CVE-2020-0601). Receipts are signed with RSA, and keys of
+    // less than 2,048 bits can be factored.
+    guard use == .jws ? leaf.publicKey.isPlainP256 : leaf.hasLongRSAKey else {
+      throw .untrusted("leaf_key")
+    }
   }
 
   private static func requireIntermediate(_ certificate: Certificate) throws(ProofFailure) {
@@ -130,6 +154,8 @@ struct ChainPolicy {
     guard let constraints = certificate.basicConstraints, constraints.isAuthority,
       constraints.isCritical
     else { throw .untrusted("intermediate_authority") }
+    // At the security level of receipts, OpenSSL asks for no length of keys.
+    guard certificate.hasStrongKey else { throw .untrusted("intermediate_key") }
     // Here the extension must be present: `X509_STRICT` requires it of authorities.
     guard certificate.hasKeyUsage(KU_KEY_CERT_SIGN) else {
       throw .untrusted("intermediate_key_usage")
@@ -155,9 +181,10 @@ struct ChainPolicy {
     return certificate.isSigned(by: issuer)
   }
 
-  /// OpenSSL's own verification, with one trusted and one untrusted certificate and security level
-  /// 2 (no SHA-1, no RSA under 2,048 bits: such signatures can be forged). All of Apple's libraries
-  /// require signatures, names and a chain of three. Nothing is fetched: no lookup method is set.
+  /// OpenSSL's own verification, with one trusted and one untrusted certificate. For JWS it has
+  /// security level 2 (no SHA-1, no RSA under 2,048 bits: such signatures can be forged). All of
+  /// Apple's libraries require signatures, names and a chain of three. Nothing is fetched: no
+  /// lookup method is set.
   private mutating func isPath(
     _ leaf: Certificate, _ intermediate: Certificate, _ root: Certificate, _ seconds: Int64
   ) -> Bool {
@@ -177,7 +204,7 @@ struct ChainPolicy {
       let parameters = X509_STORE_CTX_get0_param(context)
     else { return false }
     X509_VERIFY_PARAM_set_time(parameters, time_t(seconds))
-    X509_VERIFY_PARAM_set_auth_level(parameters, 2)
+    X509_VERIFY_PARAM_set_auth_level(parameters, use.securityLevel)
     guard X509_verify_cert(context) == 1 else { return false }
     return subledger_certificates_count(X509_STORE_CTX_get0_chain(context)) == 3
   }

@@ -14,6 +14,8 @@ public struct SimulatedAuthority: Sendable {
   public let chain: [[UInt8]]
   /// The leaf's key, which signs anything, to test wrong headers and payloads.
   public let leafKey: SigningKey
+  /// Nil for a folder without its file: no certificate can be made then.
+  private let intermediateKey: SigningKey?
   private let signer: JWSSigner
 
   /// The keys of a new chain; only the leaf's is needed once the chain is written.
@@ -23,9 +25,10 @@ public struct SimulatedAuthority: Sendable {
     let leaf: SigningKey
   }
 
-  private init(chain: [[UInt8]], leafKey: SigningKey) {
+  private init(chain: [[UInt8]], leafKey: SigningKey, intermediateKey: SigningKey?) {
     self.chain = chain
     self.leafKey = leafKey
+    self.intermediateKey = intermediateKey
     root = chain.last ?? []
     signer = JWSSigner(key: leafKey, chain: chain)
   }
@@ -48,7 +51,9 @@ public struct SimulatedAuthority: Sendable {
       try intermediate.make(for: keys.intermediate, signedBy: keys.root),
       try root.make(for: keys.root, signedBy: keys.root),
     ]
-    return (SimulatedAuthority(chain: chain, leafKey: keys.leaf), keys)
+    let authority = SimulatedAuthority(
+      chain: chain, leafKey: keys.leaf, intermediateKey: keys.intermediate)
+    return (authority, keys)
   }
 
   // MARK: Folder
@@ -93,6 +98,7 @@ public struct SimulatedAuthority: Sendable {
   ///   certificate or key in PEM.
   public static func load(from folder: String) throws(SimulatorError) -> SimulatedAuthority {
     let key = try OutputFile.read(folder + "/leaf.key.pem")
+    let intermediateKey = try? OutputFile.read(folder + "/intermediate.key.pem")
     var chain: [[UInt8]] = []
     for name in ["leaf.pem", "intermediate.pem", "root.pem"] {
       let text = try OutputFile.read(folder + "/" + name)
@@ -102,13 +108,33 @@ public struct SimulatedAuthority: Sendable {
       chain.append(der)
     }
     do {
-      return SimulatedAuthority(chain: chain, leafKey: try .read(pem: key))
+      return SimulatedAuthority(
+        chain: chain, leafKey: try .read(pem: key),
+        intermediateKey: try intermediateKey.map(SigningKey.read(pem:)))
     } catch {
       throw .authority(path: folder, error)
     }
   }
 
   // MARK: Signing
+
+  /// Makes a certificate, under the same intermediate, whose RSA key signs receipts: another one at
+  /// each call.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot make the key or the certificate, or the key of the
+  ///   intermediate is missing.
+  public func makeReceiptSigner() throws(SigningError) -> ReceiptSigner {
+    guard let intermediateKey else { throw .failed("find the key of the intermediate") }
+    let key = try SigningKey.generate(.rsa2048)
+    // Only the names of the certificates above are read here.
+    let root = try CertificateMaker.root(intermediateKey)
+    let intermediate = try CertificateMaker.intermediate(
+      intermediateKey, issuer: root, issuerKey: intermediateKey)
+    let leaf = try CertificateMaker.leaf(
+      key, issuer: intermediate, issuerKey: intermediateKey)
+    let certificate = try leaf.make(for: key, signedBy: intermediateKey)
+    return ReceiptSigner(key: key, chain: [certificate] + chain.dropFirst())
+  }
 
   /// Signs a payload as Apple does: compact JWS, in ASCII.
   ///
