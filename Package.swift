@@ -141,7 +141,7 @@ let package = Package(
     tests("Observability", ["Observability", "StrictJSON"]),
     tests("StrictJSON", ["StrictJSON"]),
     tests("SignedData", ["Support", "SignedData", "Simulator", "StrictJSON", "Encoding"]),
-    tests("AppStore", ["AppStore", "StrictJSON"]),
+    tests("AppStore", ["AppStore", "Simulator", "StrictJSON"]),
     tests("Entitlements", ["Support", "Entitlements", "AppStore"]),
     tests(
       "JournalStore",

@@ -1,0 +1,202 @@
+import Encoding
+
+/// The content of an app receipt: what its signature is over.
+///
+/// Source: developer.apple.com/documentation/appstorereceipts and the archived Receipt Validation
+/// Programming Guide, "Receipt Fields". The content is a SET of attributes, each a SEQUENCE of type
+/// (INTEGER), version (INTEGER) and value (OCTET STRING), whose value is DER again. Times are
+/// milliseconds since 1970; an empty text counts as absent, as in V1.
+public struct AppReceipt: Sendable {
+  /// The most in-app records that are read, and the most other attributes.
+  public static let maximumRecords = 5_000
+  private static let maximumAttributes = 256
+
+  /// Attribute 0, in Apple's words: `Production`, `ProductionSandbox` and others.
+  public let receiptType: String
+  public let bundleId: String
+  /// Attribute 3: the build of the app.
+  public let applicationVersion: String?
+  /// Attribute 19: the build that was bought first.
+  public let originalApplicationVersion: String?
+  /// Attribute 12: the evidence time.
+  public let creationDate: Int64
+  /// Attribute 21: when the receipt of an app bought in volume expires.
+  public let expirationDate: Int64?
+  /// Attribute 17, in the order of the receipt.
+  public let records: [Record]
+  /// All other attributes: 4 and 5, which are about a device, and those that no document names.
+  public let otherAttributes: [ReceiptAttribute]
+  /// The indices of the records, by original transaction id.
+  private let streams: [String: [Int]]
+
+  /// The types of attributes that are read.
+  private enum Kind {
+    static let receiptType: Int64 = 0
+    static let bundleId: Int64 = 2
+    static let applicationVersion: Int64 = 3
+    static let creationDate: Int64 = 12
+    static let record: Int64 = 17
+    static let originalVersion: Int64 = 19
+    static let expirationDate: Int64 = 21
+    static let known: Set = [
+      receiptType, bundleId, applicationVersion, creationDate, record, originalVersion,
+      expirationDate,
+    ]
+  }
+
+  /// Reads a proven content.
+  ///
+  /// - Throws: `PayloadFault` with `receipt_records` for too many records or attributes,
+  ///   `receipt_attributes` for another structure, an attribute that occurs twice or a missing one,
+  ///   `date` for a date that cannot be read; `PayloadFault.nul` for NUL in an identifier.
+  public init(_ content: ArraySlice<UInt8>) throws(PayloadFault) {
+    let attributes = try ReceiptAttributes(content, repeating: Kind.record)
+    guard attributes.repeated.count <= Self.maximumRecords,
+      attributes.count <= Self.maximumAttributes
+    else { throw PayloadFault("receipt_records") }
+    guard let receiptType = try attributes.text(Kind.receiptType),
+      let bundleId = try attributes.text(Kind.bundleId),
+      let creationDate = try attributes.date(Kind.creationDate)
+    else { throw PayloadFault("receipt_attributes") }
+    (self.receiptType, self.bundleId, self.creationDate) = (receiptType, bundleId, creationDate)
+    applicationVersion = try attributes.text(Kind.applicationVersion)
+    originalApplicationVersion = try attributes.text(Kind.originalVersion)
+    expirationDate = try attributes.date(Kind.expirationDate)
+    otherAttributes = attributes.all(except: Kind.known)
+    var records: [Record] = []
+    records.reserveCapacity(attributes.repeated.count)
+    var streams: [String: [Int]] = [:]
+    for value in attributes.repeated {
+      let record = try Record(value)
+      streams[record.originalTransactionId, default: []].append(records.count)
+      records.append(record)
+    }
+    (self.records, self.streams) = (records, streams)
+  }
+
+  /// When a content claims that the receipt was created, milliseconds since 1970; nil if it claims
+  /// no usable date. The content need not be proven.
+  public static func claimedCreationDate(_ content: ArraySlice<UInt8>) -> Int64? {
+    guard let attributes = try? ReceiptAttributes(content, repeating: Kind.record),
+      let date = try? attributes.date(Kind.creationDate)
+    else { return nil }
+    return date
+  }
+
+  /// How many in-app records a content has; nil if it is not a set of attributes. The content need
+  /// not be proven.
+  public static func recordCount(_ content: ArraySlice<UInt8>) -> Int? {
+    (try? ReceiptAttributes(content, repeating: Kind.record))?.repeated.count
+  }
+
+  /// The environment that the receipt's type names; nil for a type that is not known.
+  public var environment: Environment? { Self.environments[receiptType] }
+
+  /// The types of receipts; VPP is Apple's Volume Purchase Program.
+  private static let environments: [String: Environment] = [
+    "Production": .production, "ProductionVPP": .production,
+    "ProductionSandbox": .sandbox, "ProductionVPPSandbox": .sandbox, "Sandbox": .sandbox,
+  ]
+
+  /// Every original transaction id of the records, sorted by bytes.
+  public var originalTransactionIds: [String] {
+    streams.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// The transactions of one stream, as the fold reads them.
+  ///
+  /// If one is listed twice, the first record counts, unless only the other is cancelled, as in V1.
+  public func transactions(of originalTransactionId: String) -> [Transaction] {
+    var found: [Transaction] = []
+    var places: [String: Int] = [:]
+    for index in streams[originalTransactionId] ?? [] {
+      let transaction = Transaction(records[index], signedDate: creationDate)
+      guard let known = places[transaction.transactionId] else {
+        places[transaction.transactionId] = found.count
+        found.append(transaction)
+        continue
+      }
+      if found[known].revocationDate == nil, transaction.revocationDate != nil {
+        found[known] = transaction
+      }
+    }
+    return found
+  }
+
+  /// An in-app record: one transaction.
+  public struct Record: Sendable {
+    /// Attribute 1701.
+    public let quantity: Int64?
+    /// Attribute 1702.
+    public let productId: String?
+    /// Attribute 1703.
+    public let transactionId: String
+    /// Attribute 1705.
+    public let originalTransactionId: String
+    /// Attribute 1704.
+    public let purchaseDate: Int64
+    /// Attribute 1706.
+    public let originalPurchaseDate: Int64?
+    /// Attribute 1708; nil for a product that is no auto-renewable subscription.
+    public let expiresDate: Int64?
+    /// Attribute 1711; nil for a product that is no auto-renewable subscription.
+    public let webOrderLineItemId: Int64?
+    /// Attribute 1712: when Apple cancelled the transaction.
+    public let cancellationDate: Int64?
+    /// Attribute 1719: bought at an introductory price.
+    public let isInIntroOffer: Bool?
+    /// All other attributes: 1713 (a trial) and those that no document names.
+    public let otherAttributes: [ReceiptAttribute]
+
+    private static let known: Set<Int64> = [
+      1701, 1702, 1703, 1704, 1705, 1706, 1708, 1711, 1712, 1719,
+    ]
+    /// Bytes of an identifier: longer ones fit no route.
+    private static let maximumIdentifier = 128
+
+    /// - Parameter value: the value of attribute 17.
+    init(_ value: ArraySlice<UInt8>) throws(PayloadFault) {
+      let attributes = try ReceiptAttributes(value)
+      guard attributes.count <= maximumAttributes else { throw PayloadFault("receipt_records") }
+      guard let transactionId = try attributes.text(1703),
+        let originalTransactionId = try attributes.text(1705),
+        transactionId.utf8.count <= Self.maximumIdentifier,
+        originalTransactionId.utf8.count <= Self.maximumIdentifier,
+        let purchaseDate = try attributes.date(1704)
+      else { throw PayloadFault("receipt_attributes") }
+      (self.transactionId, self.originalTransactionId) = (transactionId, originalTransactionId)
+      self.purchaseDate = purchaseDate
+      quantity = try attributes.number(1701)
+      productId = try attributes.text(1702)
+      originalPurchaseDate = try attributes.date(1706)
+      expiresDate = try attributes.date(1708)
+      // 0 for products of other types.
+      let item = try attributes.number(1711)
+      webOrderLineItemId = item == 0 ? nil : item
+      cancellationDate = try attributes.date(1712)
+      isInIntroOffer = try attributes.number(1719).map { $0 != 0 }
+      otherAttributes = attributes.all(except: Self.known)
+    }
+  }
+}
+
+extension Transaction {
+  /// An in-app record. It names no product type; one with an expiry date is an auto-renewable
+  /// subscription, because non-renewing ones have none, as in V1.
+  ///
+  /// - Parameter signedDate: the receipt's creation date, milliseconds since 1970.
+  init(_ record: AppReceipt.Record, signedDate: Int64) {
+    self.init()
+    transactionId = record.transactionId
+    originalTransactionId = record.originalTransactionId
+    webOrderLineItemId = record.webOrderLineItemId.map { String($0) }
+    productId = record.productId
+    purchaseDate = record.purchaseDate
+    expiresDate = record.expiresDate
+    type = expiresDate == nil ? nil : "Auto-Renewable Subscription"
+    self.signedDate = signedDate
+    quantity = record.quantity
+    revocationDate = record.cancellationDate
+    if record.isInIntroOffer == true { offerType = 1 }
+  }
+}
