@@ -26,7 +26,9 @@ public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringCon
 
   /// Whether the owner of the ledger says it, not Apple. No row depends on it (promise 3).
   public var isOwners: Bool { self == .account || self == .grant }
+  /// An app receipt: PKCS#7 signed by Apple.
+  public static let receipt = EventSource(rawValue: "receipt")
 
   /// Whether it is signed by Apple and no notification.
-  public var isEvidence: Bool { self == .transaction || self == .renewal }
+  public var isEvidence: Bool { self == .transaction || self == .renewal || self == .receipt }
 }

@@ -5,7 +5,7 @@ extension Configuration {
   public enum Permission: String, Sendable, CaseIterable {
     /// Every GET.
     case read
-    /// Hand over what Apple signed (`POST /v1/transactions`).
+    /// Hand over what Apple signed (`POST /v1/transactions`, `POST /v1/receipts`).
     case submit
     /// Say without Apple's proof which account a purchase belongs to.
     case claim

@@ -25,6 +25,14 @@ public struct EvidenceJudge: Sendable {
     state.evolve(event)
   }
 
+  /// Whether an event of the same type and date that has the same transactions is added.
+  public func hasSame(_ evidence: FoldEvent) -> Bool {
+    let first = events.partitionPoint { $0.signedDate < evidence.signedDate }
+    return events[first...].prefix { $0.signedDate == evidence.signedDate }.contains {
+      $0.notificationType == evidence.notificationType && $0.transactions == evidence.transactions
+    }
+  }
+
   /// Whether evidence says something that the added events do not: as of its own date, or as of
   /// that of any later event.
   public func saysNew(_ evidence: FoldEvent) -> Bool {
@@ -83,15 +91,15 @@ extension StreamState {
     return one.saysTheSame(as: other)
   }
 
-  /// Whether the event raised the key of a register, or lowered its first date. Without either
-  /// nothing that decides an answer has changed.
+  /// Whether the event raised the key of a register, or lowered its first or its cancellation date.
+  /// Without that nothing that decides an answer has changed.
   private func hasOtherKeys(than after: StreamState, _ event: FoldEvent) -> Bool {
     renewal?.key != after.renewal?.key
       || event.transactions.contains { transaction in
         let (one, other) = (
           transactions[transaction.transactionId], after.transactions[transaction.transactionId]
         )
-        return one?.key != other?.key || one?.first != other?.first
+        return one?.key != other?.key || one?.first != other?.first || one?.cancel != other?.cancel
       }
   }
 

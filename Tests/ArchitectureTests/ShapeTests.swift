@@ -138,10 +138,10 @@ import Testing
       ) { $0.contains(banned) }, "a retired name")
   }
 
-  @Test func `migrations stay below 20 KB`() {
+  @Test func `migrations stay below 24 KB`() {
     let bytes = Repository.files.filter { $0.path.hasPrefix("migrations/") }
       .reduce(0) { $0 + $1.text.utf8.count }
-    #expect(bytes > 0 && bytes < 20_480, "\(bytes) bytes: embedding more takes long to compile")
+    #expect(bytes > 0 && bytes < 24_576, "\(bytes) bytes: embedding more takes long to compile")
   }
 
   @Test func `comments are between a tenth and a third of the lines`() {

@@ -16,6 +16,8 @@ public struct JournaledPayload: Sendable {
     case jws(payload: [UInt8], nested: [Nested])
     /// The body of a V1 event.
     case json([UInt8])
+    /// A receipt, and which of its original transaction ids the event is about.
+    case receipt(ReceiptBody, of: String)
     /// The body cannot be recovered, or is not a compact JWS.
     case unreadable
   }
@@ -63,15 +65,22 @@ public struct JournaledPayload: Sendable {
   public init(_ event: StoredEvent) {
     self.init(
       seq: event.seq, source: event.source, uuid: event.notificationUUID,
-      content: Content(body: event.body, source: event.source), parts: nil)
+      content: Content(
+        body: event.body, source: event.source,
+        originalTransactionId: event.originalTransactionId), parts: nil)
   }
 }
 
 extension JournaledPayload.Content {
   /// Makes the content from an exact body.
-  init(body: [UInt8], source: EventSource) {
+  ///
+  /// - Parameter originalTransactionId: of the event, which a receipt alone does not say.
+  init(body: [UInt8], source: EventSource, originalTransactionId: String? = nil) {
     if source == .v1 {
       self = .json(body)
+    } else if source == .receipt {
+      let receipt = ReceiptBody(stored: body)
+      self = receipt.map { .receipt($0, of: originalTransactionId ?? "") } ?? .unreadable
     } else if let jws = try? CompactJWS(parsing: body[...]) {
       self = .jws(payload: jws.payload, nested: [])
     } else {

@@ -21,11 +21,35 @@ extension Journal {
       let event = decodeForFold(
         JournaledPayload(
           seq: 0, source: evidence.source, uuid: evidence.notificationUUID,
-          content: .init(body: evidence.body, source: evidence.source), parts: nil))
+          content: evidence.payloadContent, parts: nil))
     else { throw .sql("evidence that cannot be decoded was submitted") }
     if judge.saysNew(event) { return nil }
-    try insertHeld(evidence, transactionId: event.transactions.first?.transactionId, connection)
+    let isReceipt = evidence.source == .receipt
+    if isReceipt, try hasSameReceipt(evidence, event, judge, connection) { return .alreadyHeld }
+    try insertHeld(
+      evidence, transactionId: isReceipt ? nil : event.transactions.first?.transactionId,
+      connection)
     return .held
+  }
+
+  /// Whether a receipt of the same date that says the same of the stream is journaled or held.
+  /// Parts of the message around a receipt are not signed, so that anyone can make as many texts of
+  /// one receipt as they like.
+  private func hasSameReceipt(
+    _ evidence: NewEvent, _ event: FoldEvent, _ judge: EvidenceJudge,
+    _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
+    if judge.hasSame(event) { return true }
+    guard let key = evidence.streamKey else { return false }
+    return try connection.statement(
+      """
+      SELECT \(HeldEvidence.columns) FROM held_evidence h
+      WHERE h.stream_id = ? AND h.signed_date_ms = ? AND h.source = 'receipt'
+      """
+    ).bind(1, try streamId(of: evidence, connection)).bind(2, evidence.signedDate).all {
+      (row) throws(StoreError) in
+      decodeForFold(try HeldEvidence(row, of: key, codec).payload)?.transactions
+    }.contains(event.transactions)
   }
 
   /// Journals that evidence of a stream which, because of an event just appended, says something
@@ -77,7 +101,7 @@ extension Journal {
   private func insertHeld(
     _ evidence: NewEvent, transactionId: String?, _ connection: SQLiteConnection
   ) throws(StoreError) {
-    let stored = try codec.encode(evidence.content, trainsDictionary: false)
+    let stored = try codec.encode(evidence, isJournaled: false, trainsDictionary: false)
     let stream = try streamId(of: evidence, connection)
     try connection.statement(
       """
@@ -107,7 +131,7 @@ extension Journal {
       """
       SELECT id FROM (
         SELECT id, row_number() OVER (
-          PARTITION BY transaction_id, signed_date_ms / \(Self.week)
+          PARTITION BY source, transaction_id, signed_date_ms / \(Self.week)
           ORDER BY signed_date_ms DESC, notification_uuid DESC) AS place
         FROM held_evidence WHERE stream_id = ? AND signed_date_ms < ?)
       WHERE place > 1
@@ -118,8 +142,11 @@ extension Journal {
 
   private func removeHeld(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
     try RunningDigest.held.remove(id, connection)
-    try connection.statement("DELETE FROM held_evidence WHERE id = ?").bind(1, id).run()
+    let receipt = try connection.statement(
+      "DELETE FROM held_evidence WHERE id = ? RETURNING iif(source = 'receipt', body_sha256, x'')"
+    ).bind(1, id).first { $0.bytes(0) }
     heldCount -= 1
+    if let receipt, !receipt.isEmpty { try codec.removeUnusedReceipt(receipt) }
   }
 
   static func countHeld(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {
@@ -128,6 +155,12 @@ extension Journal {
 }
 
 extension NewEvent {
+  /// What the fold reads of it.
+  fileprivate var payloadContent: JournaledPayload.Content {
+    if let receipt = content.receipt { return .receipt(receipt, of: originalTransactionId ?? "") }
+    return .init(body: body, source: source)
+  }
+
   /// nil for an event without a transaction.
   var streamKey: StreamKey? {
     originalTransactionId.map {
@@ -146,7 +179,8 @@ extension NewEvent {
       environment: stream.environment, bundleId: stream.bundleId,
       notificationType: event.notificationType, subtype: nil,
       originalTransactionId: stream.originalTransactionId, signedDate: held.signedDate,
-      receivedAt: receivedAt, body: .bytes(held.body), bodySHA256: held.bodySHA256)
+      receivedAt: receivedAt, body: held.receipt.map { .receipt($0) } ?? .bytes(held.body),
+      bodySHA256: held.bodySHA256)
     arrival = held.arrival
   }
 }

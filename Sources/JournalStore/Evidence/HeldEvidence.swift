@@ -8,13 +8,15 @@ public struct HeldEvidence: Sendable {
   public let source: EventSource
   /// The stream that it is about; nil if the row of the stream is missing.
   public let stream: StreamKey?
-  /// The transaction that it is about; nil for renewal information.
+  /// The transaction that it is about; nil for renewal information and receipts.
   public let transactionId: String?
   public let arrival: EventArrival
   public let signedDate: Int64
   public let receivedAt: Int64
-  /// The JWS as it was received; empty if it cannot be recovered.
+  /// The JWS or the receipt as it was received; empty if it cannot be recovered.
   public let body: [UInt8]
+  /// Set for a receipt that can be read.
+  let receipt: ReceiptBody?
   public let bodySHA256: [UInt8]
 
   static let columns = """
@@ -34,13 +36,21 @@ public struct HeldEvidence: Sendable {
     bodySHA256 = row.bytes(6)
     // `verify` finds any other word.
     arrival = EventArrival(rawValue: row.text(7)) ?? .asked
-    body = try codec.decode(row.bytes(9), dictionary: row.optionalInt(8)) ?? []
+    let stored = row.bytes(9)
+    let isOwn = ReceiptReference.isOf(stream?.originalTransactionId, stored)
+    body = isOwn ? try codec.decode(stored, dictionary: row.optionalInt(8)) ?? [] : []
+    receipt = source == .receipt ? try codec.receiptBody(stored) : nil
+  }
+
+  private var content: JournaledPayload.Content {
+    if let receipt { return .receipt(receipt, of: stream?.originalTransactionId ?? "") }
+    return .init(body: body, source: source)
   }
 
   /// What the fold reads of it; `seq` is 0.
   var payload: JournaledPayload {
     JournaledPayload(
       seq: 0, source: source, uuid: notificationUUID,
-      content: .init(body: body, source: source), parts: nil)
+      content: content, parts: nil)
   }
 }

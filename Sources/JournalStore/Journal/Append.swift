@@ -84,7 +84,8 @@ extension Journal {
   ) throws(StoreError) {
     // A dictionary made of evidence would suit no notification.
     let stored = try codec.encode(
-      event.content, trainsDictionary: !event.source.isEvidence && !event.source.isOwners)
+      event, isJournaled: true,
+      trainsDictionary: !event.source.isEvidence && !event.source.isOwners)
     let statement = try connection.statement(
       """
       INSERT INTO event (seq, notification_uuid, source, stream_id, kind_id, dictionary_id,

@@ -81,7 +81,8 @@ public final class Journal {
     decodeForFold = decode
     self.dictionary = dictionary
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []
-    codec = BodyCodec(dictionaries: DictionaryStore(connection))
+    codec = BodyCodec(
+      dictionaries: DictionaryStore(connection), receipts: ReceiptStore(connection))
     head = try Self.readHead(connection)
     heldCount = try Self.countHeld(connection)
     statementCount = try Self.countStatements(connection)

@@ -47,19 +47,27 @@ public struct NewEvent: Sendable {
   }
 
   /// The exact bytes that the chain covers.
-  public var body: [UInt8] { content.jws.map { Array($0.text) } ?? content.bytes }
+  public var body: [UInt8] {
+    content.receipt?.der ?? content.jws.map { Array($0.text) } ?? content.bytes
+  }
 
   /// A body as it was received, in the form that is at hand.
   public struct Body: Sendable {
     /// Set if the body was parsed as a JWS in order to prove it.
     let jws: CompactJWS?
-    /// The body if `jws` is nil, otherwise empty.
+    /// The body if `jws` and `receipt` are nil, otherwise empty.
     let bytes: [UInt8]
+    /// Set if the body is a receipt.
+    var receipt: ReceiptBody?
     /// The stored form, if a `BodyPacker` has already made it.
     var packed: BodyCodec.Stored?
 
     public static func bytes(_ bytes: [UInt8]) -> Body { Body(jws: nil, bytes: bytes) }
 
     public static func jws(_ jws: CompactJWS) -> Body { Body(jws: jws, bytes: []) }
+
+    public static func receipt(_ receipt: ReceiptBody) -> Body {
+      Body(jws: nil, bytes: [], receipt: receipt)
+    }
   }
 }

@@ -5,7 +5,9 @@ extension SQLView {
     columns: [
       Column("seq", .integer, "The position in the journal, counted from 1 without gaps."),
       Column("notification_uuid", .text, "Apple's notificationUUID, in lower case."),
-      Column("source", .text, "v2 or v1, the notification's version; else transaction or renewal."),
+      Column(
+        "source", .text, "v2 or v1, the notification's version; else transaction, renewal, receipt."
+      ),
       Column("environment", .text, "Production or Sandbox."),
       Column("bundle_id", .text, "The bundle id of the app."),
       Column("notification_type", .text, "The type, as Apple wrote it."),
@@ -28,7 +30,7 @@ extension SQLView {
     columns: [
       Column("id", .integer, "The number that `quarantine admit` and `quarantine drop` take."),
       Column("reason", .text, "Why it was not admitted, such as other_app or conflict."),
-      Column("source", .text, "The version of the notification: v2 or v1."),
+      Column("source", .text, "The version of the notification, v2 or v1; or receipt."),
       Column("notification_uuid", .text, "Apple's notificationUUID; null if it has none."),
       Column("environment", .text, "Production or Sandbox; null if it does not say."),
       Column("bundle_id", .text, "The bundle id of the app; null if it does not say."),

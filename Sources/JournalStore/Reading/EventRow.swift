@@ -13,7 +13,10 @@ enum EventRow {
     """
 
   static func read(_ row: Statement, _ codec: BodyCodec) throws(StoreError) -> RawEvent {
-    let body = try codec.decode(row.bytes(12), dictionary: row.optionalInt(13))
+    let stored = row.bytes(12)
+    // The fold reads from the name of a receipt which customer an event is about.
+    let isOwn = ReceiptReference.isOf(row.optionalText(7), stored)
+    let body = isOwn ? try codec.decode(stored, dictionary: row.optionalInt(13)) : nil
     return RawEvent(event: event(row, body: body ?? []), isBodyReadable: body != nil)
   }
 

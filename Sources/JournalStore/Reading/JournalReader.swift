@@ -31,7 +31,8 @@ public final class JournalReader {
 
   init(_ connection: SQLiteConnection) {
     self.connection = connection
-    codec = BodyCodec(dictionaries: DictionaryStore(connection))
+    codec = BodyCodec(
+      dictionaries: DictionaryStore(connection), receipts: ReceiptStore(connection))
   }
 
   /// Closes the connection; the reader must not be used afterwards. `deinit` closes it as well.

@@ -12,7 +12,7 @@ extension JournalReader {
     try beginSnapshot()
     defer { endSnapshot() }
     return try referenceFaults() + unusedRowFaults() + redeliveryFaults()
-      + arrivalFaults(limit: Self.limit) + metaFaults() + digestFaults()
+      + arrivalFaults(limit: Self.limit) + receiptFaults() + metaFaults() + digestFaults()
       + accountFaults()
   }
 

@@ -92,6 +92,7 @@ public final class LedgerHandler: RequestHandler {
   private func bodyLimit(of route: Route) -> Int {
     switch route.name {
     case .notifications, .transactions, .claim: bodyLimit
+    case .receipts: SubmittedReceipt.maximumBytes
     case .customers: CustomerRoutes.bodyLimit
     case .controlIngest: (bodyLimit + 1024) * BatchReceive.maximumLines
     default: Self.unusedBodyLimit
@@ -114,6 +115,7 @@ public final class LedgerHandler: RequestHandler {
     case .erase: return erase(admitted, through: sender)
     case .grants: return grants(admitted, request)
     case .transactions: return submit(admitted, request, through: sender)
+    case .receipts: return submitReceipt(admitted, request, through: sender)
     case .overview, .quarantine, .comparison:
       return inspect(admitted, request, through: sender)
     case .customer, .customers: return answer(admitted, request, through: sender)

@@ -123,6 +123,21 @@ enum Problem {
     }
   }
 
+  /// The answer to a receipt that is refused and not stored.
+  static func response(toReceipt refusal: Refusal) -> HTTPResponse {
+    let status = status(of: refusal)
+    switch refusal {
+    case .untrusted:
+      return response(
+        status, refusal.code, "No configured trust root authenticates this receipt.")
+    case .notAdmitted:
+      return response(
+        status, refusal.code,
+        "The receipt is genuine, but of another environment than expected. It is not stored.")
+    case .malformed, .unavailable: return response(refusal)
+    }
+  }
+
   static let mediaType = response(
     415, "media_type", "Send application/json in UTF-8, uncompressed.")
 

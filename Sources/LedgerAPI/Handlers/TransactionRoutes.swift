@@ -59,6 +59,7 @@ extension LedgerHandler {
   /// returns 200 for a transaction (promise 1).
   public func response(finishing result: any Sendable) -> HTTPResponse {
     if let said = result as? Said { return response(to: said) }
+    if let receipt = result as? ReceiptResult { return response(receipt) }
     guard let result = result as? Result else { return refuse(status: 503) }
     let (stream, start) = (result.stream, result.start)
     switch result.disposition {

@@ -20,7 +20,7 @@ extension Schemas {
     [
       object("event"), ("seq", .integer("Its position in the journal.")),
       ("notification_uuid", .text("The UUID by which duplicates are recognized.")),
-      ("source", .text("v2 or v1; transaction or renewal for evidence.")),
+      ("source", .text("v2 or v1; transaction, renewal or receipt for evidence.")),
       ("notification_type", .text("The type, as Apple wrote it.")),
       ("subtype", .optional(.text(""))), ("words", .text("What happened, in plain words.")),
       ("transaction_id", .optional(.text("The transaction that it is about."))),
@@ -72,7 +72,7 @@ extension Schemas {
   private static let quarantineMembers: [(String, Schema)] = [
     object("quarantined"), ("id", .integer("The id for `subledger quarantine admit`.")),
     ("reason", .text("Why it was not admitted.")),
-    ("notification_uuid", .optional(.text(""))), ("source", .text("v2 or v1.")),
+    ("notification_uuid", .optional(.text(""))), ("source", .text("v2, v1 or receipt.")),
     ("environment", .optional(.text("The environment that it claims."))),
     ("bundle_id", .optional(.text("The bundle id that it claims."))),
     ("notification_type", .optional(.text(""))), ("signed_date", .optional(.time(""))),

@@ -30,6 +30,30 @@ extension Schemas {
       ("account", .text("Your own id of the user, who has the purchase from now on.")),
     ], required: ["signedTransaction"], "A transaction of StoreKit 2, as the app received it.")
 
+  static let receipt = Schema.object([
+    (
+      "outcome",
+      .oneOf(
+        ["accepted", "confirmed", "duplicate"],
+        "Accepted: it made an event for one customer at least. Confirmed: Apple says what the "
+          + "journal says already, and it is held beside it, or it lists no purchase. Duplicate: "
+          + "the same was handed over before.")
+    ),
+    ("entitlements", .list(.named("Entitlement"))),
+    (
+      "more",
+      .boolean(
+        "Whether the receipt names more original transaction ids than entitlements has: it has "
+          + "those of the 100 with the newest purchases.")
+    ),
+  ])
+
+  static let appReceipt = Schema.open(
+    [
+      ("receipt", .text("The receipt in base64: PKCS#7 in DER, 2 MiB at most.")),
+      ("environment", .oneOf(Parameter.environments, "What is expected; Production if left out.")),
+    ], required: ["receipt"], "A receipt of the app, with 5,000 in-app records at most.")
+
   static let notificationV2 = Schema.open(
     [("signedPayload", .text("A JWS in compact form that contains its certificates."))],
     required: ["signedPayload"], "App Store Server Notifications, version 2.")

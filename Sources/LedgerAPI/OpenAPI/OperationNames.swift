@@ -21,7 +21,7 @@ extension Route {
     case .customer, .customers, .grants, .grant, .revoke: .customers
     case .claim, .release, .erase: .accounts
     case .entitlements, .entitlement, .history: .entitlements
-    case .notifications, .transactions: .ingest
+    case .notifications, .transactions, .receipts: .ingest
     case .overview, .quarantine, .comparison: .ledger
     default: .daemon
     }
@@ -31,6 +31,7 @@ extension Route {
     switch name {
     case .notifications: "postNotification"
     case .transactions: "submitTransaction"
+    case .receipts: "submitReceipt"
     case .customer: "getCustomer"
     case .customers: "queryCustomers"
     case .grants: "listGrants"

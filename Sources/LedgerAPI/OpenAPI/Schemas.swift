@@ -17,6 +17,7 @@ enum Schemas {
     ("NotificationV1", notificationV1), ("SignedTransaction", signedTransaction),
     ("Submitted", submitted), ("Claim", claim), ("Erased", erased), ("NewGrant", newGrant),
     ("Grant", grant), ("Granted", granted), ("GrantList", list(of: .named("Grant"))),
+    ("AppReceipt", appReceipt), ("Receipt", receipt),
     ("Problem", problem),
   ]
 

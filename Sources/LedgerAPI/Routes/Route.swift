@@ -5,7 +5,7 @@ import Configuration
 final class Route: Sendable {
   /// Which code answers the route. The name of a public route is its operationId.
   enum Name: Sendable, Hashable {
-    case notifications, transactions
+    case notifications, transactions, receipts
     case entitlements, entitlement, history
     case customer, customers
     case claim, release, erase
@@ -84,7 +84,7 @@ final class Route: Sendable {
   /// Whether it journals something, or erases it.
   var isIngest: Bool {
     switch name {
-    case .notifications, .transactions, .claim, .release, .erase, .grant, .revoke: true
+    case .notifications, .transactions, .receipts, .claim, .release, .erase, .grant, .revoke: true
     default: false
     }
   }

@@ -3,7 +3,8 @@ import LedgerQueries
 
 extension Route {
   /// All routes of the server.
-  static let table = ingest + reads + statements + state + control + ConsolePages.routes
+  static let table =
+    ingest + [receipts] + reads + statements + state + control + ConsolePages.routes
 
   private static let refused = Reply(
     status: 400, meaning: "The request is malformed.", content: .problem)
@@ -63,6 +64,27 @@ extension Route {
           content: .problem), unavailable,
       ]),
   ]
+
+  private static let receipts = Route(
+    .receipts, "POST", "/v1/receipts", .token(.submit),
+    "Accepts the receipt of an app, and returns the entitlements that it is about.",
+    body: .named("AppReceipt"),
+    [
+      answer("What Apple signed is in the journal, or held, and synced to disk.", "Receipt"),
+      Reply(
+        status: 400, meaning: "The request is malformed and will never be valid.",
+        content: .problem),
+      Reply(
+        status: 401,
+        meaning: "The token is missing or unknown, or Apple did not sign the receipt.",
+        content: .problem), notAllowed,
+      Reply(
+        status: 422,
+        meaning:
+          "The receipt is genuine and not admitted. It is stored in quarantine, unless it is "
+          + "of another environment than expected.",
+        content: .problem), unavailable,
+    ])
 
   private static let reads = [
     Route(

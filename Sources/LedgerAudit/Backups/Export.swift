@@ -10,7 +10,8 @@ import StrictJSON
 ///     {"seq":7,"received_at_ms":1767225600000,"hash":"<64 digits>","body":{"signedPayload":"…"}}
 ///
 /// An event that was not posted also has the member `arrival`. Evidence has a body of its own form
-/// (`EvidenceLine`). Held evidence comes last, without seq and hash, and with `"held":true`.
+/// (`EvidenceLine`), and events of one receipt that follow each other share a line (`ReceiptLine`).
+/// Held evidence comes last, without seq and hash, and with `"held":true`.
 ///
 /// The body is exactly what was proven, so that anyone can prove it again. V1 is the exception: the
 /// secret that made it authentic is not stored. Statements of the owner are another: the names of
@@ -40,7 +41,7 @@ public enum Export {
       let batch = try journal.events(after: last, limit: batchSize).filter { $0.seq <= head }
       guard let end = batch.last else { break }
       let arrivals = try journal.arrivals(in: last + 1...end.seq)
-      try write(batch.flatMap { line($0, arrivals[$0.seq]) })
+      try writeLines(batch, arrivals, write)
       last = end.seq
       guard progress(last, head) else { return nil }
     }
@@ -60,7 +61,7 @@ public enum Export {
       arrivals.merge(try journal.arrivals(of: key)) { $1 }
     }
     events.sort { $0.seq < $1.seq }
-    try write(events.flatMap { line($0, arrivals[$0.seq]) })
+    try writeLines(events, arrivals, write)
     try held(journal, of: id, write)
     return Int64(events.count)
   }
@@ -80,10 +81,16 @@ public enum Export {
 
   private static func line(_ held: HeldEvidence) -> [UInt8] {
     guard let stream = held.stream else { return [] }
+    let body =
+      held.source == .receipt
+      ? ReceiptLine.body(
+        held.body, stream.originalTransactionId, stream.bundleId, stream.environment
+      ).bytes
+      : evidence(held.body, held.source, stream.bundleId, stream.environment)
     let arrival = held.arrival.rawValue
     let members = "\"received_at_ms\":\(held.receivedAt),\"arrival\":\"\(arrival)\",\"held\":true"
     return Array("{\(members),\"body\":".utf8)
-      + evidence(held.body, held.source, stream.bundleId, stream.environment) + Array("}\n".utf8)
+      + body + Array("}\n".utf8)
   }
 
   private static func evidence(
@@ -95,16 +102,51 @@ public enum Export {
     ).bytes
   }
 
+  /// Writes events, those of one receipt that follow each other as one line. Each line is written
+  /// for itself: one of a receipt is long.
+  private static func writeLines(
+    _ events: [StoredEvent], _ arrivals: [Int64: EventArrival],
+    _ write: ([UInt8]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var lines: [UInt8] = []
+    var rest = events[...]
+    while let first = rest.first {
+      var next = first.seq
+      let run = rest.prefix { event in
+        defer { next += 1 }
+        return event.seq == next && event.source == .receipt && event.bodySHA256 == first.bodySHA256
+          && event.receivedAt == first.receivedAt && arrivals[event.seq] == arrivals[first.seq]
+      }
+      lines += line(first, arrivals[first.seq], run.count > 1 ? Array(run) : [first])
+      rest = rest.dropFirst(max(1, run.count))
+      guard lines.count > 1 << 20 || rest.isEmpty else { continue }
+      try write(lines)
+      lines.removeAll(keepingCapacity: true)
+    }
+  }
+
   /// One line with its line feed; the same event always gives the same bytes.
   ///
-  /// - Parameter arrival: nil if it was posted.
-  static func line(_ event: StoredEvent, _ arrival: EventArrival? = nil) -> [UInt8] {
+  /// - Parameters:
+  ///   - arrival: nil if it was posted.
+  ///   - run: of a receipt's event, that event and those which share its line.
+  static func line(
+    _ event: StoredEvent, _ arrival: EventArrival? = nil, _ run: [StoredEvent]? = nil
+  ) -> [UInt8] {
     let hash = Hexadecimal.encode(event.hash)
     let position = "\"seq\":\(event.seq),\"received_at_ms\":\(event.receivedAt)"
     let member = arrival.map { "\"arrival\":\"\($0.rawValue)\"," } ?? ""
     var line = Array("{\(position),\(member)\"hash\":\"\(hash)\",\"body\":".utf8)
     line.reserveCapacity(line.count + event.body.count + 32)
-    if event.source == .v1 || event.source.isOwners {
+    if event.source == .receipt {
+      let members = ReceiptLine.members(run ?? [event])
+      // The first of them is `body`, whose name is written already.
+      line += members[0].1.bytes
+      for (name, value) in members.dropFirst() {
+        line += ",\"\(name)\":".utf8
+        line += value.bytes
+      }
+    } else if event.source == .v1 || event.source.isOwners {
       line += event.body
     } else if event.source.isEvidence {
       line += evidence(event.body, event.source, event.bundleId, event.environment)

@@ -38,6 +38,9 @@ enum Bundle {
     "By hand: an event's body is a compact JWS (RFC 7515) that Apple signed. Its header's x5c is "
       + "the certificate chain; its third certificate is Apple Root CA - G3, with the SHA-256 "
       + "63343abfb89a6a03ebb57e9b3f5fa7be7c4f5c756f3017b3a8c488c3653e9179.",
+    "The body of an event of source receipt is base64 of PKCS#7 (RFC 5652) in DER, which is "
+      + "hashed. Its root is Apple Inc. Root CA, with the SHA-256 "
+      + "b0b1730ecbc7ff4505142c49f1295e6eda6bcaed7e2c68c5be91b5a11001f024.",
     "An event of source v1 has no signature of Apple's: its place in the chain is all there is. "
       + "Events of the sources account and grant are what the ledger's owner said, not Apple.",
     "hash[seq] = SHA-256(\"subledger.journal.v1\" 0x00 + hash[seq-1] + be64(seq) "
@@ -82,8 +85,22 @@ enum Bundle {
       ("notification_uuid", .string(event.notificationUUID.description)),
       ("source", .string(event.source.rawValue)),
       ("hash", .string(Hexadecimal.encode(event.hash))),
-      ("body", .string(String(decoding: event.body, as: UTF8.self))),
+      ("body", .string(text(of: event))),
     ])
+  }
+
+  /// The body in a line: that of a receipt is binary, and written in base64.
+  private static func text(of event: StoredEvent) -> String {
+    let bytes = event.source == .receipt ? Base64.encode(event.body) : event.body
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The body that a line holds; nil if the line is not of an event, or is no base64 where it must
+  /// be.
+  static func body(_ line: JSONElement) -> [UInt8]? {
+    let text = line["body"]?.string
+    return line["source"]?.string == EventSource.receipt.rawValue
+      ? text.flatMap { Base64.decode($0) } : text.map { Array($0.utf8) }
   }
 
   static func answer(_ entitlement: JSONValue, to question: BundleQuestion) -> JSONValue {

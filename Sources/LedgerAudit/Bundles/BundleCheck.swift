@@ -147,8 +147,8 @@ public final class BundleCheck {
     if BundleEventReader.digest(root["hash"]) != hash {
       report.find(5, link.seq, "its hash does not follow from the chain")
     }
-    guard let body = root["body"]?.string, let key = report.key else { return }
-    checkEvent(link, Array(body.utf8), hash, key)
+    guard let body = Bundle.body(root), let key = report.key else { return }
+    checkEvent(link, body, hash, key)
   }
 
   /// Proves an event again, and that it is this customer's.

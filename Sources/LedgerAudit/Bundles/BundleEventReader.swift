@@ -13,7 +13,7 @@ struct BundleEventReader {
 
   /// What the chain hash covers of a line `event` or `link`; nil if a member is missing.
   static func link(_ root: JSONElement, isEvent: Bool) -> ChainLink? {
-    let body = isEvent ? root["body"]?.string.map { SHA256.hash(Array($0.utf8)) } : nil
+    let body = isEvent ? Bundle.body(root).map(SHA256.hash) : nil
     guard let seq = root["seq"]?.integer, let receivedAt = root["received_at_ms"]?.integer,
       let uuid = root["notification_uuid"]?.string.flatMap({ NotificationUUID($0) }),
       let source = root["source"]?.string,
@@ -53,12 +53,9 @@ struct BundleEventReader {
   private func signed(
     _ link: ChainLink, _ body: [UInt8], _ hash: [UInt8], _ key: StreamKey
   ) throws(Refusal) -> StoredEvent? {
-    guard link.source == .v2 || link.source.isEvidence else { return nil }
-    let proven = try proof.prove(body[...], at: link.receivedAt)
-    guard proven.document != nil else { return nil }
-    let notification = try proof.notification(
-      in: proven, of: link.source, at: link.receivedAt
-    ).decoded
+    guard link.source == .v2 || link.source.isEvidence,
+      let notification = try decoded(link, body, key)
+    else { return nil }
     return StoredEvent(
       seq: link.seq, notificationUUID: notification.notificationUUID,
       source: link.source, environment: notification.environment,
@@ -79,6 +76,19 @@ struct BundleEventReader {
       notificationType: statement.notificationType, subtype: nil,
       originalTransactionId: statement.originalTransactionId, signedDate: statement.at,
       receivedAt: link.receivedAt, body: body, bodySHA256: link.bodySHA256, hash: hash)
+  }
+
+  /// Nil if the payload is not JSON.
+  private func decoded(
+    _ link: ChainLink, _ body: [UInt8], _ key: StreamKey
+  ) throws(Refusal) -> DecodedNotification? {
+    if link.source == .receipt {
+      return try proof.receipts.notification(
+        body, of: key.originalTransactionId, at: link.receivedAt)
+    }
+    let proven = try proof.prove(body[...], at: link.receivedAt)
+    guard proven.document != nil else { return nil }
+    return try proof.notification(in: proven, of: link.source, at: link.receivedAt).decoded
   }
 
   private func v1(

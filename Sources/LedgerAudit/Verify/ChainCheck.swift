@@ -24,6 +24,8 @@ final class ChainCheck {
   private let readsBodies: Bool
   /// Nil if signatures are not to be checked.
   private let proof: NotificationProof?
+  /// Proves as `proof` does; without signatures to check, it only reads.
+  private let receipts: ReceiptProof
   private let findings: FindingCollector
   private let bodyHash = BodyHash()
   /// Findings of the current batch. They are dropped if it cannot be read to its end, because the
@@ -43,6 +45,11 @@ final class ChainCheck {
     case .signatures(let roots):
       readsBodies = true
       proof = try mapError(VerifyError.configuration, try NotificationProof(roots))
+    }
+    if let proof {
+      receipts = proof.receipts
+    } else {
+      receipts = try mapError(VerifyError.configuration, try ReceiptProof(nil))
     }
   }
 
@@ -157,7 +164,8 @@ final class ChainCheck {
   /// Proves the body; nil if signatures are not to be checked, or if it is not proven. `decode`
   /// proves it again for the reason, once the body is known to match its hash.
   private func prove(_ raw: RawEvent) -> NotificationProof.ProvenJWS? {
-    guard let proof, raw.isBodyReadable, raw.event.source != .v1, !raw.event.source.isOwners
+    guard let proof, raw.isBodyReadable, raw.event.source != .v1, !raw.event.source.isOwners,
+      raw.event.source != .receipt
     else { return nil }
     return try? proof.prove(raw.event.body[...], at: raw.event.receivedAt)
   }
@@ -166,6 +174,10 @@ final class ChainCheck {
   private func decode(
     _ event: StoredEvent, _ known: NotificationProof.ProvenJWS?
   ) throws(Refusal) -> DecodedNotification? {
+    if event.source == .receipt {
+      return try receipts.notification(
+        event.body, of: event.originalTransactionId, at: event.receivedAt)
+    }
     guard let proof else {
       return try JournaledNotification.decode(signedPayload: event.body[...], of: event.source)
     }

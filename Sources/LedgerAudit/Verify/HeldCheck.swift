@@ -23,9 +23,7 @@ enum HeldCheck {
           continue
         }
         do throws(Refusal) {
-          let proven = try proof.prove(item.body[...], at: item.receivedAt)
-          let found = try proof.notification(in: proven, of: item.source, at: item.receivedAt)
-          if let column = differingColumn(item, found.decoded) {
+          if let column = differingColumn(item, try decoded(item, proof)) {
             findings.add(5, nil, "held evidence \(item.id): column \(column) differs from the body")
           } else if item.source == .renewal {
             renewals.append(item)
@@ -42,6 +40,17 @@ enum HeldCheck {
     }
   }
 
+  private static func decoded(
+    _ item: HeldEvidence, _ proof: NotificationProof
+  ) throws(Refusal) -> DecodedNotification {
+    if item.source == .receipt {
+      return try proof.receipts.notification(
+        item.body, of: item.stream?.originalTransactionId, at: item.receivedAt)
+    }
+    let proven = try proof.prove(item.body[...], at: item.receivedAt)
+    return try proof.notification(in: proven, of: item.source, at: item.receivedAt).decoded
+  }
+
   private static func differingColumn(
     _ item: HeldEvidence, _ body: DecodedNotification
   ) -> String? {
@@ -51,7 +60,8 @@ enum HeldCheck {
       stream.bundleId == body.bundleId ?? stream.bundleId,
       stream.originalTransactionId == body.originalTransactionId
     else { return "stream_id" }
-    if item.transactionId != event.transactions.first?.transactionId { return "transaction_id" }
+    let transaction = item.source == .receipt ? nil : event.transactions.first?.transactionId
+    if item.transactionId != transaction { return "transaction_id" }
     return item.signedDate == body.signedDate ? nil : "signed_date_ms"
   }
 }

@@ -38,7 +38,11 @@ enum QuarantineCheck {
         }
         guard let proof, item.source != .v1 else { continue }
         do throws(Refusal) {
-          _ = try proof.prove(item.body[...], at: item.receivedAt)
+          if item.source == .receipt {
+            _ = try proof.receipts.prove(item.body, at: item.receivedAt)
+          } else {
+            _ = try proof.prove(item.body[...], at: item.receivedAt)
+          }
         } catch {
           findings.add(3, nil, "quarantine \(item.id) is not proven: \(error.code)")
         }

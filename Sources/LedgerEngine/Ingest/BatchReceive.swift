@@ -6,7 +6,7 @@ import Synchronization
 /// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
 /// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
 /// have the member `arrival`, with or without the time: how the notification arrived. A line may
-/// also be evidence (`EvidenceLine`, `SubmittedTransaction`).
+/// also be evidence (`EvidenceLine`, `ReceiptLine`, `SubmittedTransaction`, `SubmittedReceipt`).
 ///
 /// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
 /// lines.
@@ -53,6 +53,16 @@ public enum BatchReceive {
   }
 
   private static let behindHead = Refusal.malformed("received_at_ms_behind_head")
+
+  /// What a line may have besides a body.
+  private static let otherBytes = 256
+
+  /// The longest line, in bytes, without its line end.
+  ///
+  /// - Parameter limit: bytes of a POST body.
+  public static func maximumLine(_ limit: Int) -> Int {
+    max(limit + otherBytes, SubmittedReceipt.maximumBytes + ReceiptLine.maximumOtherBytes)
+  }
 
   /// The most lines of one batch.
   public static let maximumLines = 256
@@ -105,8 +115,9 @@ public enum BatchReceive {
   ) {
     guard !submissions.isEmpty else { return completion(dispositions) }
     let collector = DispositionCollector(dispositions, waiting: submissions.count, completion)
+    // A receipt may have more parts than the writer's queue takes.
     ledger.submit(
-      submissions.map { index, received in
+      whole: submissions.map { index, received in
         (
           received,
           { disposition in
@@ -127,13 +138,20 @@ public enum BatchReceive {
     verifying chain: ImportChainVerifier?
   ) throws(Refusal) -> [Receiver.Received] {
     guard line.last != 0x0D else { throw .malformed("line_end") }
-    guard line.count <= limit + 256 else { throw .malformed("too_long") }
+    guard line.count <= maximumLine(limit) else { throw .malformed("too_long") }
     let bytes = Array(line)
     // Parsed once, if it is a body. An export's line may hold more than a body does.
     let body = receiver.document(of: bytes)
     guard let root = try? (body ?? JSONDocument(parsing: bytes)).root else {
       throw .malformed("json")
     }
+    if let line = ReceiptLine(root) {
+      return try receive(line, root, receiver, at: now, verifying: chain)
+    }
+    if chain == nil, root[SubmittedReceipt.receiptMember] != nil {
+      return try receiver.receive(submittedReceipt: root, at: now).parts
+    }
+    guard line.count <= limit + otherBytes else { throw .malformed("too_long") }
     if let line = EvidenceLine(root) {
       return [try receive(line, root, receiver, at: now, verifying: chain)]
     }
@@ -171,6 +189,25 @@ public enum BatchReceive {
     ).arriving(root["arrival"] == nil ? .asked : try arrival(root))
     if let chain, !line.isHeld, !chain.accepts(root, received) { throw .malformed("chain") }
     return received
+  }
+
+  /// Receives the events of one receipt.
+  private static func receive(
+    _ line: ReceiptLine, _ root: JSONElement, _ receiver: Receiver, at now: Int64,
+    verifying chain: ImportChainVerifier?
+  ) throws(Refusal) -> [Receiver.Received] {
+    let given = root["received_at_ms"] == nil ? nil : try receiveTime(root, now)
+    let parts = try receiver.receive(
+      receipt: line.receipt, in: line.environment, only: line.originalTransactionIds,
+      arriving: root["arrival"] == nil ? .posted : try arrival(root), at: given ?? now,
+      preservesReceivedAt: given != nil && !line.isHeld
+    ).parts
+    if let chain, !line.isHeld {
+      guard parts.count == line.events.count,
+        zip(line.events, parts).allSatisfy({ chain.accepts($0, $1) })
+      else { throw .malformed("chain") }
+    }
+    return parts
   }
 
   private static func receiveTime(

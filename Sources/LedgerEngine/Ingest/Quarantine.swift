@@ -25,9 +25,9 @@ public enum Quarantine {
     for (index, id) in ids.enumerated() {
       guard let item = try reader.quarantined(id: id) else { continue }
       do throws(Refusal) {
-        let received = try receiver.readmit(item, at: now)
-        if let refusal = received.refusal { throw refusal }
-        submissions.append((index, received))
+        let parts = try receiver.readmit(item, at: now)
+        if let refusal = parts.lazy.compactMap(\.refusal).first { throw refusal }
+        submissions += parts.map { (index, $0) }
       } catch {
         dispositions[index] = .refused(error)
       }

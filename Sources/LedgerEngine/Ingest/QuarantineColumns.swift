@@ -36,6 +36,15 @@ public struct QuarantineColumns {
     originalTransactionId = QuarantinedStream.v1(root)
   }
 
+  /// Reads a receipt, which may be about many customers; nil for one that cannot be read.
+  init(receipt: AppReceipt?) {
+    environment = receipt?.environment
+    bundleId = receipt?.bundleId
+    notificationType = DecodedNotification.receiptType
+    originalTransactionId = QuarantinedStream.receipt(receipt)
+    signedDate = receipt?.creationDate
+  }
+
   /// Reads a decoded notification, as it is for one whose UUID was journaled with other content.
   private init(_ notification: DecodedNotification) {
     notificationUUID = notification.notificationUUID
@@ -53,6 +62,9 @@ public struct QuarantineColumns {
         return nil
       }
       self.init(v1: root, V1Body(root))
+    } else if item.source == .receipt {
+      guard let message = try? SignedMessage(parsing: item.body) else { return nil }
+      self.init(receipt: try? AppReceipt(message.content))
     } else if item.reason == "conflict" {
       guard let decoded = try? JournaledNotification.decode(signedPayload: item.body[...]) else {
         return nil
@@ -78,7 +90,7 @@ public struct QuarantineColumns {
     guard let read = Self(item) else { return ["source"] }
     let isV1 = item.source == .v1
     let columns: [(String, Bool)] = [
-      ("source", item.source == .v2 || item.source == .v1),
+      ("source", [.v2, .v1, .receipt].contains(item.source)),
       ("notification_uuid", item.notificationUUID == read.notificationUUID?.description),
       ("environment", item.environment == read.environment),
       // The secret named the app of a V1 body that does not.
@@ -126,8 +138,18 @@ enum QuarantinedStream {
     return entries.lazy.compactMap { identifier($0["original_transaction_id"]) }.first
   }
 
+  /// Reads a receipt: the id, if it names one alone.
+  static func receipt(_ receipt: AppReceipt?) -> String? {
+    let ids = receipt?.originalTransactionIds ?? []
+    return ids.count == 1 ? ids[0] : nil
+  }
+
   /// Reads a body from quarantine.
   static func of(_ item: StoredQuarantine) -> String? {
+    if item.source == .receipt {
+      let message = try? SignedMessage(parsing: item.body)
+      return receipt(message.flatMap { try? AppReceipt($0.content) })
+    }
     guard item.source != .v1 else {
       return (try? JSONDocument(parsing: item.body)).flatMap { v1($0.root) }
     }

@@ -10,7 +10,7 @@ import StrictJSON
 /// Keeps promise 3 (nothing unproven enters) and the first half of promise 2 (what is genuine and
 /// not admitted goes to quarantine). One per thread, like its prover; it reads no clock.
 public final class Receiver {
-  private let proof: NotificationProof
+  let proof: NotificationProof
   private let packer: BodyPacker
   let apps: [String: Configuration.App]
   let secrets: V1Secrets
@@ -73,11 +73,13 @@ public final class Receiver {
     return JSONLimits(members: limits.members, values: limits.values + body.count / 8)
   }
 
-  /// Receives the body of a quarantined notification again.
-  func readmit(_ item: StoredQuarantine, at now: Int64) throws(Refusal) -> Received {
-    item.source == .v1
-      ? try receive(v1Canonical: item.body, of: item.bundleId, at: now)
-      : try receive(signedPayload: item.body[...], at: now)
+  /// Receives the body of a quarantined notification again. A receipt has several parts.
+  func readmit(_ item: StoredQuarantine, at now: Int64) throws(Refusal) -> [Received] {
+    switch item.source {
+    case .v1: [try receive(v1Canonical: item.body, of: item.bundleId, at: now)]
+    case .receipt: try receive(receipt: item.body, at: now).parts
+    default: [try receive(signedPayload: item.body[...], at: now)]
+    }
   }
 
   /// Receives a signedPayload.
@@ -165,6 +167,7 @@ public final class Receiver {
       switch notification.body {
       case .jws(let jws): packer.body(jws)
       case .canonical(let bytes): NewEvent.Body.bytes(bytes)
+      case .receipt(let receipt): NewEvent.Body.receipt(receipt)
       }
     let event = NewEvent(
       notificationUUID: decoded.notificationUUID, source: decoded.source,
@@ -189,7 +192,7 @@ public final class Receiver {
     return Received(item, refusal: refusal)
   }
 
-  private func owner(_ bundleId: String?) -> NewQuarantine.Owner {
+  func owner(_ bundleId: String?) -> NewQuarantine.Owner {
     guard let bundleId else { return .unnamed }
     return apps[bundleId] == nil ? .foreign : .ours
   }

@@ -1,5 +1,6 @@
 public import AppStore
 public import Entitlements
+import JournalStore
 import Platform
 import SignedData
 import StrictJSON
@@ -108,11 +109,33 @@ public struct DecodedNotification: Sendable {
     originalTransactionId = stream
   }
 
+  /// Takes over the records of a receipt about one original transaction id.
+  ///
+  /// - Throws: `Refusal.notAdmitted` if the receipt's type names no environment that is known, or
+  ///   if no record has the id.
+  init(_ receipt: ReceiptBody, of originalTransactionId: String) throws(Refusal) {
+    guard let environment = receipt.content.environment else { throw .notAdmitted("receipt_type") }
+    transactions = receipt.content.transactions(of: originalTransactionId)
+    guard !transactions.isEmpty else { throw .notAdmitted("original_transaction_id") }
+    source = .receipt
+    notificationUUID = receipt.uuid(of: originalTransactionId)
+    self.environment = environment
+    bundleId = receipt.content.bundleId
+    appAppleId = nil
+    notificationType = Self.receiptType
+    (subtype, status, renewal) = (nil, nil, nil)
+    signedDate = receipt.content.creationDate
+    self.originalTransactionId = originalTransactionId
+  }
+
+  /// The type of an event that a receipt made.
+  static let receiptType = "RECEIPT"
+
   /// What the fold reads of this notification once it is journaled at `seq`.
   public func foldEvent(seq: Int64) -> FoldEvent {
     FoldEvent(
       seq: seq, uuid: notificationUUID, notificationType: notificationType, subtype: subtype,
-      signedDate: signedDate, version: source == .v1 ? 0 : 1, status: status,
+      signedDate: signedDate, version: source == .v1 || source == .receipt ? 0 : 1, status: status,
       transactions: transactions, renewal: renewal)
   }
 

@@ -17,6 +17,9 @@ public enum JournaledNotification {
     switch journaled.content {
     case .unreadable: throw Unreadable()
     case .json(let body): return try v1(body, journaled)
+    case .receipt(let receipt, let id):
+      guard let decoded = try? DecodedNotification(receipt, of: id) else { throw Unreadable() }
+      return decoded.foldEvent(seq: journaled.seq)
     case .jws(let payload, let nested) where journaled.source.isEvidence:
       return try evidence(nested.isEmpty ? payload : journaled.exactPayload, journaled)
     case .jws(let payload, let nested):

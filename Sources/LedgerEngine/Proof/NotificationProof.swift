@@ -9,6 +9,8 @@ public import StrictJSON
 /// The receiver and `verify` prove notifications this way and no other. One per thread.
 public final class NotificationProof {
   private let prover: Prover
+  /// For receipts, which are no JWS.
+  public let receipts: ReceiptProof
 
   var chainHits: Int { prover.chainHits }
   var chainMisses: Int { prover.chainMisses }
@@ -16,9 +18,10 @@ public final class NotificationProof {
   /// - Throws: `ConfigurationError` if a trust root is not a certificate.
   public init(_ roots: TrustRoots) throws(ConfigurationError) {
     prover = try mapError(Self.unusableRoot, try Prover(roots: roots))
+    receipts = try ReceiptProof(roots)
   }
 
-  private static func unusableRoot(_: ProofFailure) -> ConfigurationError {
+  static func unusableRoot(_: ProofFailure) -> ConfigurationError {
     ConfigurationError("a trust root is not a certificate", next: "check trustRoots")
   }
 

@@ -1,3 +1,4 @@
+import JournalStore
 import SignedData
 
 /// A notification that was proven, with the body that its proof covers.
@@ -11,6 +12,8 @@ public final class ProvenNotification: Sendable {
     case jws(CompactJWS)
     /// V1: the canonical body, without the secret.
     case canonical([UInt8])
+    /// The whole receipt, of which the notification is a part.
+    case receipt(ReceiptBody)
   }
 
   public let decoded: DecodedNotification

@@ -84,6 +84,14 @@ public final class Ledger: Sendable {
     for item in submitted.dropFirst(count) { item.completion(.unavailable("overload")) }
   }
 
+  /// Queues the parts of one receipt for the writer: all of them unless the queue is full. There
+  /// may be more than the queue takes otherwise.
+  public func submit(whole submitted: [Submitted]) {
+    if !jobs.enqueue(whole: submitted.map { .submit($0) }) {
+      for item in submitted { item.completion(.unavailable("overload")) }
+    }
+  }
+
   /// Queues one notification for the writer.
   public func submit(
     _ received: Receiver.Received, completion: @escaping @Sendable (Disposition) -> Void

@@ -18,12 +18,16 @@ enum DecodedPayload {
   /// The payload of an event; null if its body cannot be recovered.
   static func json(_ journaled: JournaledPayload) -> JSONValue {
     if case .json(let body) = journaled.content { return v1(body) }
+    if case .receipt(let receipt, let id) = journaled.content {
+      return ReceiptDocument.json(receipt.content, only: id)
+    }
     return journaled.exactPayload.map(v2) ?? .null
   }
 
   /// The payload of a quarantined body; null if it cannot be parsed.
   static func json(_ item: StoredQuarantine) -> JSONValue {
     if item.source == .v1 { return v1(item.body) }
+    if item.source == .receipt { return ReceiptDocument.json(der: item.body) ?? .null }
     return (try? CompactJWS(parsing: item.body[...])).map { v2($0.payload) } ?? .null
   }
 

@@ -39,6 +39,20 @@ public final class BoundedQueue<Item: Sendable>: Sendable {
     return count
   }
 
+  /// Adds all of these items, even if they are more than the capacity, unless the queue is full.
+  ///
+  /// - Returns: false if the queue is full or closed; then nothing was added.
+  public func enqueue(whole items: [Item]) -> Bool {
+    let (isAdded, wasEmpty) = state.withLock { state in
+      guard !state.closed, state.items.count < capacity else { return (false, false) }
+      let wasEmpty = state.items.isEmpty
+      state.items += items
+      return (true, wasEmpty)
+    }
+    if wasEmpty { wakeup.signal() }
+    return isAdded
+  }
+
   /// Adds an item at the end, also to a full queue: for the few orders that must not be lost among
   /// many other items.
   ///

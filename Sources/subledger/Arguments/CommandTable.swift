@@ -25,9 +25,9 @@ enum CommandTable {
       name: "ingest", summary: "Journals notifications from NDJSON, one POST body per line.",
       details: "Each line is checked like a request to /v1/notifications. Lines "
         + "{\"received_at_ms\":…,\"body\":{…}} keep their receive time. The output of export is "
-        + "accepted too, compressed or not, and so are bodies of /v1/transactions. While a daemon "
-        + "runs, it receives the lines. Blank lines are skipped. Stops at the first refused line "
-        + "and names it.",
+        + "accepted too, compressed or not, and so are bodies of /v1/transactions and "
+        + "/v1/receipts. While a daemon runs, it receives the lines. Blank lines are skipped. "
+        + "Stops at the first refused line and names it.",
       usage: "FILE|-",
       flags: [
         .init("--skip-bad", "continue after refused lines"),

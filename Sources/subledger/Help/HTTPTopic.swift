@@ -12,8 +12,8 @@ enum HTTPTopic {
         + "generators of clients."),
     .paragraph(
       "Routes marked \"token\" need a token of the configuration that may read; POST "
-        + "/v1/transactions needs one that may submit. The other routes are open and reveal no "
-        + "data about customers."),
+        + "/v1/transactions and /v1/receipts need one that may submit. The other routes are open "
+        + "and reveal no data about customers."),
     .code("curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:8080/v1/overview"),
     .paragraph(
       "POST /v1/notifications answers 200 only after the event is in the journal, synced to the "
@@ -24,6 +24,10 @@ enum HTTPTopic {
         + "\"signedRenewalInfo\":\"…\", \"environment\":\"Sandbox\"}, the last two optional, and "
         + "Production where no environment is given. It answers with the customer's entitlement: "
         + "{\"outcome\":\"accepted\",\"entitlement\":{…}}."),
+    .paragraph(
+      "POST /v1/receipts takes the receipt of an app in base64: {\"receipt\":\"…\", "
+        + "\"environment\":\"Sandbox\"}. It answers with the entitlements of the customers it is "
+        + "about, 100 at most: {\"outcome\":\"accepted\",\"entitlements\":[{…}],\"more\":false}."),
     .paragraph(
       "Times in parameters are RFC 3339 (2026-01-31T10:00:00Z) or milliseconds since 1970 UTC. "
         + "Times in answers are milliseconds since 1970 UTC. A parameter that is unknown, given "

@@ -42,7 +42,8 @@ import Testing
       "quarantine": ["id", "is_foreign", "signed_date_ms", "received_at_ms", "dictionary_id"],
       "redelivery": ["seq", "count", "first_at_ms", "last_at_ms"], "arrival": ["seq"],
       "held_evidence": ["id", "stream_id", "signed_date_ms", "received_at_ms", "dictionary_id"],
-      "account": ["id"], "statement": ["seq", "stream_id"], "sqlite_sequence": ["seq"],
+      "account": ["id"], "statement": ["seq", "stream_id"], "receipt": ["id", "is_journaled"],
+      "sqlite_sequence": ["seq"],
     ]
     for (table, names) in tables.sorted(by: { $0.key < $1.key }) {
       columns += names.map { Column(table: table, name: $0) }
@@ -64,8 +65,8 @@ import Testing
     ],
   ]
 
-  /// Events of two customers, one delivered again, two notifications in quarantine, and a held
-  /// transaction.
+  /// Events of two customers, one delivered again, two notifications in quarantine, a held
+  /// transaction, and a receipt.
   private static let clean = Result { () throws -> Clean in
     let installation = try Installation()
     try installation.fill(1...6)
@@ -78,7 +79,8 @@ import Testing
     }
     let again = try installation.file("again", [installation.sign(Sample.notification(3))])
     _ = try installation.run("ingest", again)
-    let asked = try installation.file("asked", try (1...2).map { try evidence($0, installation) })
+    let lines = try (1...2).map { try evidence($0, installation) } + [Sample.receipt(installation)]
+    let asked = try installation.file("asked", lines)
     guard try installation.run("ingest", asked).firstLine.contains("1 duplicate") else {
       throw TestFailure("no evidence is held")
     }

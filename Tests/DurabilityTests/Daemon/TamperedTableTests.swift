@@ -53,6 +53,7 @@ import Testing
         try installation.sign(Sample.notification($0, bundleId: "com.example.foreign"))
       }
     lines.append(try installation.sign(Sample.notification(1, otid: "700", type: "EXPIRED")))
+    lines.append(try Sample.receipt(installation))
     let ingested = try installation.run(
       "ingest", try installation.file("all", lines), "--skip-bad")
     guard ingested.code == 1 else { throw TestFailure("\(ingested)") }
@@ -210,6 +211,26 @@ import Testing
     Edit("DELETE FROM sqlite_sequence", "sqlite_sequence: an id of quarantine"),
   ]
 
+  private static let receipts = [
+    Edit("UPDATE receipt SET is_journaled = 0", "receipt 1 is not marked as journaled"),
+    Edit("UPDATE receipt SET sha256 = zeroblob(32)", "the body was changed or cannot be read"),
+    Edit("UPDATE receipt SET body = zeroblob(40)", "the body was changed or cannot be read"),
+    Edit("DELETE FROM receipt", "the body was changed or cannot be read"),
+    Edit(
+      "INSERT INTO receipt SELECT 7, zeroblob(32), 1, body FROM receipt",
+      "receipt 7 is marked as journaled, and no event names it"),
+    Edit(
+      "INSERT INTO receipt SELECT 7, zeroblob(32), 0, body FROM receipt", "receipt 7 is not used"),
+    // Which of the receipt's customers the event is about.
+    Edit(
+      "UPDATE event SET body = substr(body, 1, 33) || CAST('7001' AS BLOB)"
+        + " WHERE source = 'receipt' AND seq = (SELECT max(seq) FROM event)",
+      "the body was changed or cannot be read"),
+    Edit(
+      "UPDATE stream SET original_transaction_id = '9' WHERE original_transaction_id = '7000'",
+      "the body was changed or cannot be read"),
+  ]
+
   private func copy() throws -> Installation {
     let clean = try Self.clean.get()
     let installation = try Installation(
@@ -218,7 +239,7 @@ import Testing
     return installation
   }
 
-  @Test(arguments: apps + kinds + quarantined + itself)
+  @Test(arguments: apps + kinds + quarantined + itself + receipts)
   func `verify finds a change of a table and says what is wrong`(_ edit: Edit) throws {
     let installation = try copy()
     try installation.tamper(edit.sql)

@@ -9,6 +9,7 @@ package import StrictJSON
 package final class Installation {
   package let folder: URL
   package let authority: SimulatedAuthority
+  private var receiptSigner: ReceiptSigner?
   /// The program that commands and daemons of this installation run.
   package var program = RunningCommand.program
   /// Environment variables of the program, in addition to those that are always passed on.
@@ -108,6 +109,13 @@ package final class Installation {
     let path = folder.appending(path: name)
     try Data(lines.joined(separator: [0x0A]) + [0x0A]).write(to: path)
     return path.path
+  }
+
+  /// The receipt with this content, signed with SHA-256.
+  package func receipt(_ content: ReceiptContent) throws -> [UInt8] {
+    let signer = try receiptSigner ?? authority.makeReceiptSigner()
+    receiptSigner = signer
+    return try signer.sign(content.encoded)
   }
 
   // MARK: The program

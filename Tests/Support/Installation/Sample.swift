@@ -1,4 +1,6 @@
+import Encoding
 import Foundation
+package import Simulator
 package import StrictJSON
 
 /// Decoded notifications, to be changed and signed.
@@ -70,5 +72,35 @@ package enum Sample {
       ("originalTransactionId", .string(otid)), ("environment", .string(environment)),
       ("productId", .string("pro.monthly")), ("signedDate", .integer(signed(number))),
     ]
+  }
+
+  // MARK: Receipts
+
+  /// A receipt's record of a month, the first of a subscription of its own: bought at `start` plus
+  /// a day for each number.
+  package static func record(
+    _ number: Int, of original: String = "7000", product: String = "pro.monthly"
+  ) -> ReceiptContent.Record {
+    let bought = start + Int64(number) * day
+    return ReceiptContent.Record(
+      transactionId: "\(original)\(number)", originalTransactionId: original, productId: product,
+      purchaseDate: bought, expiresDate: bought + 30 * day)
+  }
+
+  /// A body of `POST /v1/receipts`.
+  package static func receiptBody(
+    _ der: [UInt8], _ more: [(String, JSONValue)] = []
+  ) -> [UInt8] {
+    JSONValue.object(
+      [("receipt", .string(String(decoding: Base64.encode(der), as: UTF8.self)))] + more
+    ).bytes
+  }
+
+  /// A body with a receipt about the customers 7000 and 7001.
+  package static func receipt(_ installation: Installation) throws -> [UInt8] {
+    receiptBody(
+      try installation.receipt(
+        ReceiptContent(
+          creationDate: start + 3 * day, records: [record(1), record(2, of: "7001")])))
   }
 }

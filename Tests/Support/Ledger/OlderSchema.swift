@@ -15,6 +15,7 @@ package enum OlderSchema {
       DROP TABLE held_evidence;
       DROP TABLE statement;
       DROP TABLE account;
+      DROP TABLE receipt;
       \(view);
       DROP TABLE redelivery;
       DROP INDEX quarantine_stream;

@@ -1,4 +1,5 @@
-import Simulator
+public import SignedData
+public import Simulator
 public import StrictJSON
 
 /// Signs in place of Apple, with one chain for all tests of a process.
@@ -15,5 +16,14 @@ public enum SharedAuthority {
   /// The JWS of a payload, as a transaction is in Apple's answers.
   public static func sign(payload: JSONValue) throws -> [UInt8] {
     try authority.get().sign(payload: payload.bytes)
+  }
+
+  private static let receiptSigner = Result { try authority.get().makeReceiptSigner() }
+
+  /// The receipt with this content.
+  public static func receipt(
+    _ content: ReceiptContent, digest: SigningKey.Digest = .sha256, attributed: Bool = false
+  ) throws -> [UInt8] {
+    try receiptSigner.get().sign(content.encoded, digest: digest, attributed: attributed)
   }
 }

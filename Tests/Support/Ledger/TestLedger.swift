@@ -1,5 +1,6 @@
 public import AppStore
 public import Configuration
+import Encoding
 import Glibc
 public import JournalStore
 public import LedgerAudit
@@ -140,6 +141,27 @@ public final class TestLedger {
     do throws(Refusal) {
       let origin = Receiver.EvidenceOrigin(bundleId: Self.bundleId, environment: environment)
       return submit(try receiver.receive(evidence: jws[...], source, from: origin, at: now))
+    } catch {
+      return .refused(error.code)
+    }
+  }
+
+  /// Ingests a receipt, and returns what became of the whole.
+  @discardableResult
+  public func ingest(
+    receipt der: [UInt8], of environment: Environment = .production, at now: Int64
+  ) -> Answer {
+    let text = String(decoding: Base64.encode(der), as: UTF8.self)
+    let body = JSONValue.object([
+      ("receipt", .string(text)), ("environment", .string(environment.rawValue)),
+    ])
+    do throws(Refusal) {
+      guard let root = try? JSONDocument(parsing: body.bytes).root else { throw .malformed("json") }
+      let received = try receiver.receive(submittedReceipt: root, at: now)
+      let done = BoundedQueue<Disposition>(capacity: 1)
+      let parts = received.submissions(onDisposition: { _, _ in }) { _ = done.enqueue($0) }
+      if !parts.isEmpty { ledger.submit(whole: parts) }
+      return Self.answer(done.dequeueAll()?.first, received.refusal)
     } catch {
       return .refused(error.code)
     }

@@ -27,7 +27,8 @@ enum IngestCommand {
     do throws(PlatformError) {
       // A line of an export has its seq and hash besides the body.
       reader = try LineReader(
-        path: path, maximum: configuration.bodyLimit + 256, unpacker: ZstdFile.unpacker)
+        path: path, maximum: BatchReceive.maximumLine(configuration.bodyLimit),
+        unpacker: ZstdFile.unpacker)
     } catch {
       throw .unavailable("\(error)")
     }

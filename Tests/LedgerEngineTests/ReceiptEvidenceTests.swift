@@ -1,0 +1,160 @@
+import AppStore
+import Entitlements
+import JournalStore
+import LedgerAudit
+import LedgerEngine
+import LedgerQueries
+import SignedData
+import Simulator
+import StrictJSON
+import Support
+import Testing
+
+/// Receipts beside notifications of both versions and signed transactions.
+@Suite struct ReceiptEvidenceTests {
+  private static let secret = "a-secret-of-these-tests"
+
+  /// What Apple said, and the day of it since 2026-01-01.
+  enum Fact: Sendable {
+    /// A receipt with these months, each as days from its purchase to its end, and the day on which
+    /// the last one was cancelled.
+    case receipt([Range<Int>], cancelledOn: Int? = nil, on: Int)
+    case v1([Range<Int>], on: Int)
+    case v2(EvidenceFact)
+
+    func tell(_ ledger: TestLedger) throws {
+      switch self {
+      case .receipt(let months, let cancelled, let day):
+        try ledger.ingest(
+          receipt: SharedAuthority.receipt(Self.content(months, cancelled, day)), at: Self.time(day)
+        )
+      case .v1(let months, let day): try ledger.ingest(Self.body(months, day), at: Self.time(day))
+      case .v2(let fact): try fact.tell(ledger)
+      }
+    }
+
+    static func time(_ day: Int) -> Int64 { Sample.start + Int64(day) * Sample.day }
+
+    static func content(_ months: [Range<Int>], _ cancelled: Int?, _ day: Int) -> ReceiptContent {
+      var records = months.enumerated().map { index, days in
+        ReceiptContent.Record(
+          transactionId: EvidenceFact.original + ["A", "B", "C"][index],
+          originalTransactionId: EvidenceFact.original,
+          productId: "basic", purchaseDate: time(days.lowerBound),
+          expiresDate: time(days.upperBound))
+      }
+      if let cancelled { records[records.count - 1].cancellationDate = time(cancelled) }
+      return ReceiptContent(creationDate: time(day), records: records)
+    }
+
+    private static func body(_ months: [Range<Int>], _ day: Int) -> [UInt8] {
+      let entries = months.enumerated().map { index, days in
+        JSONValue.object([
+          ("transaction_id", .string(EvidenceFact.original + ["A", "B", "C"][index])),
+          ("original_transaction_id", .string(EvidenceFact.original)),
+          ("product_id", .string("basic")),
+          ("purchase_date_ms", .string("\(time(days.lowerBound))")),
+          ("expires_date_ms", .string("\(time(days.upperBound))")),
+        ])
+      }
+      return JSONValue.object([
+        ("notification_type", .string("DID_RENEW")), ("password", .string(secret)),
+        ("environment", .string("PROD")), ("bid", .string(TestLedger.bundleId)),
+        (
+          "unified_receipt",
+          .object([
+            ("environment", .string("Production")), ("latest_receipt_info", .array(entries)),
+          ])
+        ),
+      ]).bytes
+    }
+  }
+
+  private static func text(_ row: RowDocument?) -> String {
+    guard let row, let end = row.entitlement.expiresAt else { return "no row" }
+    let day = (end - Sample.start) / Sample.day
+    return "\(row.entitlement.status.rawValue) \(row.entitlement.productId ?? "-") \(day)"
+  }
+
+  /// The row that every order of the facts gives, which the journal alone gives too.
+  private func expect(
+    _ facts: [Fact], _ row: String, on day: Int, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    for order in permutations(of: facts.count) {
+      let ledger = try TestLedger(secrets: [Self.secret])
+      for index in order { try facts[index].tell(ledger) }
+      let told = Self.text(try ledger.row(EvidenceFact.original, now: Fact.time(day)))
+      #expect(told == row, "in the order \(order)", sourceLocation: sourceLocation)
+      #expect(try ledger.verify().findings.map(\.what) == [], sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test func `a newer receipt tells renewals, an older one takes none away`() throws {
+    try expect(
+      [
+        .receipt([0..<30], on: 1), .receipt([0..<30, 30..<60], on: 31),
+        .receipt([0..<30, 30..<60, 60..<90], on: 61),
+      ], "active basic 90", on: 61)
+  }
+
+  @Test func `what a signed transaction says outweighs every receipt`() throws {
+    // The receipt is newer, and says that the period ends later.
+    try expect(
+      [
+        .v2(.notification("SUBSCRIBED", on: 0)), .receipt([0..<45], on: 20),
+        .v2(.transaction(on: 10)),
+      ], "active basic 30", on: 21)
+  }
+
+  @Test func `a receipt adds the periods that no notification told`() throws {
+    try expect(
+      [.v2(.notification("SUBSCRIBED", on: 0)), .receipt([0..<30, 30..<60], on: 31)],
+      "active basic 60", on: 31)
+  }
+
+  @Test func `of receipts and version 1 the newest says when a period ends`() throws {
+    try expect(
+      [
+        .receipt([0..<30], on: 1), .v1([0..<30, 30..<60], on: 30),
+        .receipt([0..<30, 30..<75], on: 40),
+      ],
+      "active basic 75", on: 41)
+    try expect(
+      [.receipt([0..<33], on: 1), .v1([5..<40], on: 30), .receipt([0..<30], on: 3)],
+      "active basic 40", on: 31)
+  }
+
+  @Test func `a cancellation stays, whatever a newer receipt leaves out`() throws {
+    try expect(
+      [
+        .receipt([0..<30], on: 1), .receipt([0..<30], cancelledOn: 8, on: 9),
+        .receipt([0..<30], on: 20),
+      ], "revoked basic 30", on: 21)
+  }
+
+  @Test func `a held receipt is journaled when an older one contradicts it`() throws {
+    let ledger = try TestLedger()
+    let facts: [Fact] = [
+      .receipt([0..<30], on: 1), .receipt([0..<30], on: 10), .receipt([0..<45], on: 5),
+    ]
+    for fact in facts { try fact.tell(ledger) }
+    #expect(try ledger.events().count == 3)
+    #expect(
+      Self.text(try ledger.row(EvidenceFact.original, now: Fact.time(11))) == "active basic 30")
+    #expect(
+      Self.text(try ledger.row(EvidenceFact.original, asOf: Fact.time(6))) == "active basic 45")
+    #expect(try ledger.verify().findingCount == 0)
+  }
+
+  @Test func `other wrappings of one receipt are not held`() throws {
+    let ledger = try TestLedger()
+    let content = Fact.content([0..<30], nil, 1)
+    #expect(try ledger.ingest(receipt: SharedAuthority.receipt(content), at: 1) == .accepted(1))
+    for digest in [SigningKey.Digest.sha1, .sha256] {
+      let der = try SharedAuthority.receipt(content, digest: digest, attributed: true)
+      ledger.ingest(receipt: der, at: 1)
+    }
+    #expect(try ledger.events().count == 1)
+    #expect(try JournalReader.open(ledger.folder).heldEvidenceCount() == 0)
+  }
+}
