@@ -223,8 +223,8 @@ import Testing
       "INSERT INTO receipt SELECT 7, zeroblob(32), 0, body FROM receipt", "receipt 7 is not used"),
     // Which of the receipt's customers the event is about.
     Edit(
-      "UPDATE event SET body = substr(body, 1, 33) || CAST('7001' AS BLOB)"
-        + " WHERE source = 'receipt' AND seq = (SELECT max(seq) FROM event)",
+      "UPDATE event SET body = (SELECT body FROM event WHERE source = 'receipt' LIMIT 1)"
+        + " WHERE seq = (SELECT max(seq) FROM event)",
       "the body was changed or cannot be read"),
     Edit(
       "UPDATE stream SET original_transaction_id = '9' WHERE original_transaction_id = '7000'",
