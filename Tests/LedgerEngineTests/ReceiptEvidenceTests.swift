@@ -1,4 +1,6 @@
 import AppStore
+import Configuration
+import Encoding
 import Entitlements
 import JournalStore
 import LedgerAudit
@@ -144,6 +146,69 @@ import Testing
     #expect(
       Self.text(try ledger.row(EvidenceFact.original, asOf: Fact.time(6))) == "active basic 45")
     #expect(try ledger.verify().findingCount == 0)
+  }
+
+  /// A version 1 body that carries a receipt.
+  private static func body(_ receipt: [UInt8], product: String = "basic") -> [UInt8] {
+    let entry = JSONValue.object([
+      ("transaction_id", .string(EvidenceFact.original + "A")),
+      ("original_transaction_id", .string(EvidenceFact.original)),
+      ("product_id", .string(product)), ("purchase_date_ms", .string("\(Fact.time(0))")),
+      ("expires_date_ms", .string("\(Fact.time(30))")),
+    ])
+    let text = String(decoding: Base64.encode(receipt), as: UTF8.self)
+    return JSONValue.object([
+      ("notification_type", .string("DID_RENEW")), ("password", .string(secret)),
+      ("environment", .string("PROD")), ("bid", .string(TestLedger.bundleId)),
+      (
+        "unified_receipt",
+        .object([
+          ("environment", .string("Production")), ("latest_receipt", .string(text)),
+          ("latest_receipt_info", .array([entry])),
+        ])
+      ),
+    ]).bytes
+  }
+
+  private func told(
+    _ body: [UInt8]
+  ) throws -> (findings: [String], receipt: V1Receipt?) {
+    let ledger = try TestLedger(secrets: [Self.secret])
+    #expect(try ledger.ingest(body, at: Fact.time(2)) == .accepted(1))
+    let reader = try ledger.reader()
+    reader.receipts = try ReceiptProof(ledger.configuration.trustRoots)
+    return (
+      try ledger.verify().findings.map(\.what),
+      try ledger.history(EvidenceFact.original)?.entries.first?.receipt
+    )
+  }
+
+  @Test func `the receipt in a version 1 notification proves its transactions`() throws {
+    let receipt = try SharedAuthority.receipt(Fact.content([0..<30], nil, 1))
+    let same = try told(Self.body(receipt))
+    #expect(same.findings == [])
+    #expect(same.receipt?.reason == nil)
+    #expect(same.receipt?.transactions.map(\.word) == [.proven])
+    let other = try told(Self.body(receipt, product: "pro"))
+    #expect(other.findings == ["1 of its transactions differ from the receipt in it"])
+    #expect(other.receipt?.transactions.map(\.word) == [.differs])
+    let empty = try told(Self.body(try SharedAuthority.receipt(Fact.content([], nil, 1))))
+    #expect(empty.findings == [])
+    #expect(empty.receipt?.transactions.map(\.word) == [.absent])
+  }
+
+  @Test func `a receipt of another root or app in a version 1 notification is a finding`() throws {
+    let foreign = try SimulatedAuthority.make().makeReceiptSigner()
+      .sign(Fact.content([0..<30], nil, 1).encoded)
+    #expect(
+      try told(Self.body(foreign)).findings == ["the receipt in it is not proven: chain_path"])
+    var content = Fact.content([0..<30], nil, 1)
+    content.bundleId = "com.example.other"
+    let other = try told(Self.body(try SharedAuthority.receipt(content)))
+    #expect(other.findings == ["the receipt in it is not proven: receipt_of_another_app"])
+    #expect(other.receipt?.reason == "receipt_of_another_app")
+    // Receipts of before iOS 7, and what tests write in their place, are no PKCS#7.
+    #expect(try told(Self.body([1, 2, 3])).receipt == nil)
   }
 
   @Test func `other wrappings of one receipt are not held`() throws {

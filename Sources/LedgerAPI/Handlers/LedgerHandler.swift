@@ -156,6 +156,7 @@ public final class LedgerHandler: RequestHandler {
     do {
       let opened = try LedgerReader(
         service.ledger, durations: configuration.nonRenewingDurations, reusesSnapshot: true)
+      opened.receipts = try? ReceiptProof(configuration.trustRoots)
       reader = opened
       return opened
     } catch {

@@ -41,7 +41,26 @@ extension Schemas {
           .object([("before", .anything("")), ("after", .anything(""))]),
           "The members of the row that it changed, with their values before and after.")
       ),
-    ], optional: [("payload", payload)])
+    ], optional: [("receipt", receiptInside), ("payload", payload)])
+
+  private static let receiptInside = Schema.object([
+    ("proven", .boolean("Whether Apple signed the receipt in a version 1 notification.")),
+    ("reason", .optional(.text("Why it is not proven."))),
+    (
+      "transactions",
+      .list(
+        .object([
+          ("transaction_id", .text("")),
+          (
+            "receipt",
+            .oneOf(
+              ["proven", "differs", "absent"],
+              "What the receipt says of it: the same, another "
+                + "product or other dates, or nothing.")
+          ),
+        ]))
+    ),
+  ])
 
   private static let redeliveries = Schema.object([
     ("count", .integer("How often it was received again.")), ("first_at", .time("")),

@@ -192,7 +192,7 @@ final class ChainCheck {
   }
 
   /// A V1 event was authentic by a secret that is not stored. What can be checked again is that the
-  /// columns and the derived uuid follow from the body.
+  /// columns and the derived uuid follow from the body, and what the receipt in it proves.
   private func checkV1(_ event: StoredEvent) {
     guard let root = try? JSONDocument(parsing: event.body).root,
       let notification = try? V1Notification(root)
@@ -206,6 +206,9 @@ final class ChainCheck {
       && notification.originalTransactionId == event.originalTransactionId
       && notification.evidenceDate == event.signedDate
     if !isSame { add(5, event.seq, "a column differs from the body") }
+    guard proof != nil else { return }
+    let receipt = V1Receipt(in: root, notification, receipts, at: event.receivedAt)
+    for finding in receipt?.findings ?? [] { add(3, event.seq, finding) }
   }
 
   /// A statement of the owner: what can be checked is that the columns follow from the body, and

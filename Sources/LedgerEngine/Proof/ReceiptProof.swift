@@ -67,6 +67,18 @@ public final class ReceiptProof {
       try body(of: try prove(der, at: now)), of: originalTransactionId ?? "")
   }
 
+  /// Why a receipt is not proven; nil if it is.
+  ///
+  /// - Parameter now: milliseconds since 1970, for a receipt that claims no date.
+  public func refusal(of der: [UInt8], at now: Int64) -> Refusal? {
+    do throws(Refusal) {
+      _ = try body(of: try prove(der, at: now))
+      return nil
+    } catch {
+      return error
+    }
+  }
+
   private static func refusal(_ failure: ProofFailure) -> Refusal {
     switch failure {
     case .malformed(let code): .malformed(code)

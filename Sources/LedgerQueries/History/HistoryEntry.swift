@@ -1,5 +1,6 @@
 import AppStore
 public import JournalStore
+public import LedgerEngine
 import Observability
 public import StrictJSON
 
@@ -23,6 +24,9 @@ public struct HistoryEntry: Sendable {
   public let redeliveries: Redeliveries?
   /// The decoded notification; nil unless it was asked for.
   public let payload: JSONValue?
+  /// What the receipt in a version 1 notification proves; nil if it carries none, or if receipts
+  /// were not to be proven.
+  public let receipt: V1Receipt?
 
   public var isLate: Bool { lateBy != nil }
   public var transactionId: String? { transaction?.transactionId }
@@ -68,7 +72,8 @@ public struct HistoryEntry: Sendable {
           })
       ),
     ]
-    return .object(members + (payload.map { [("payload", $0)] } ?? []))
+    let proof = receipt.map { [("receipt", $0.json)] } ?? []
+    return .object(members + proof + (payload.map { [("payload", $0)] } ?? []))
   }
 
   private var redeliveriesJSON: JSONValue {

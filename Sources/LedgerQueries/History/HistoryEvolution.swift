@@ -17,9 +17,13 @@ struct HistoryEvolution {
   private var row: [(String, JSONValue)] = []
   private var rowTexts: [String] = []
 
-  init(_ key: StreamKey, _ durations: [String: Int64]) {
+  /// Proves receipts in version 1 notifications; nil if they are not to be proven.
+  private let receipts: ReceiptProof?
+
+  init(_ key: StreamKey, _ durations: [String: Int64], _ receipts: ReceiptProof? = nil) {
     self.key = key
     self.durations = durations
+    self.receipts = receipts
   }
 
   /// Members that name the last event or the times of the question: no event changes them in the
@@ -59,7 +63,16 @@ struct HistoryEvolution {
         ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
       },
       changes: changes(since: before, beforeTexts), lateBy: lateBy, arrival: arrival,
-      redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil)
+      redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil,
+      receipt: receipt(in: payload, receivedAt: event.receivedAt))
+  }
+
+  private func receipt(in payload: JournaledPayload, receivedAt: Int64) -> V1Receipt? {
+    guard let receipts, case .json(let body) = payload.content,
+      let root = try? JSONDocument(parsing: body).root,
+      let notification = try? V1Notification(root)
+    else { return nil }
+    return V1Receipt(in: root, notification, receipts, at: receivedAt)
   }
 
   /// Evaluates the row at the clock.

@@ -33,7 +33,7 @@ extension LedgerReader {
     of key: StreamKey, _ question: Question, isRaw: Bool
   ) throws(Failure) -> [HistoryEntry] {
     try store { () throws(StoreError) in
-      var evolution = HistoryEvolution(key, durations)
+      var evolution = HistoryEvolution(key, durations, receipts)
       var entries: [HistoryEntry] = []
       let known = question.knownAt ?? .max
       // How many had come by a time between the first and the last is not stored.

@@ -32,6 +32,9 @@ public final class LedgerReader {
   public let journal: JournalReader
   /// Milliseconds that non-renewing products last, by product id.
   let durations: [String: Int64]
+  /// Proves the receipts in version 1 notifications for `history`; nil if they are not to be
+  /// proven.
+  public var receipts: ReceiptProof?
   private let source: Source
   /// The projection that was opened last.
   private var opened: Opened?

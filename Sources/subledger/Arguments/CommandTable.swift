@@ -211,6 +211,13 @@ enum CommandTable {
       example: "subledger verify --anchors /mnt/elsewhere/anchors.ndjson --anchor-key public.pem",
       action: VerifyCommand.run),
     Command(
+      name: "receipt", summary: "Shows the receipt of an app, decoded and proven offline.",
+      details: "The file is the receipt itself, or its base64. It is proven as of the date of its "
+        + "creation, by the chain in it up to Apple Inc. Root CA. Asks nobody, and needs no data "
+        + "folder. The exit code is 1 if Apple did not sign it.",
+      usage: "FILE", flags: [.json], example: "subledger receipt receipt.b64",
+      action: ReceiptCommand.run),
+    Command(
       name: "anchor", summary: "Prints the head of the journal as one signed line.",
       details: "An anchor only proves something against the journal's owner if it is stored where "
         + "the owner cannot modify it; verify --anchors later compares the journal with it. Also "

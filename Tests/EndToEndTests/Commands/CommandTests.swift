@@ -7,7 +7,7 @@ import Testing
 @Suite struct CommandTests {
   private static let names = [
     "serve", "ingest", "entitlement", "history", "explain", "events", "export",
-    "rebuild", "verify", "anchor", "quarantine", "simulate", "version", "demo", "backup",
+    "rebuild", "verify", "receipt", "anchor", "quarantine", "simulate", "version", "demo", "backup",
     "restore", "init", "doctor", "help", "man", "completions", "query", "lookup", "customer",
     "test-notification",
   ]

@@ -236,6 +236,33 @@ import Testing
     #expect(try copy.verify().code == 0)
   }
 
+  @Test(arguments: [false, true])
+  func `a file with a receipt is shown and proven offline`(isText: Bool) throws {
+    let installation = try Installation()
+    let der = try installation.receipt(Self.content(Self.two))
+    let text = Base64.encode(der)
+    let folded = Array(text.prefix(70)) + [0x0A] + text.dropFirst(70) + [0x0A]
+    let file = installation.folder.appending(path: "receipt").path
+    try Data(isText ? folded : der).write(to: URL(filePath: file))
+    let shown = try installation.run("receipt", file)
+    #expect(shown.code == 0 && shown.output.contains("proven offline"), "\(shown)")
+    #expect(shown.output.contains("2026-01-04T00:00:00Z"), "\(shown)")
+    let json = try #require(try installation.run("receipt", file, "--json").lines().first)
+    #expect(json["proven"]?.boolean == true)
+    let records = json["receipt"]?["in_app"]?.elements ?? []
+    #expect(records.map { $0["original_transaction_id"]?.string } == ["7000", "7001"])
+    #expect(records.first?["expires_date_ms"]?.integer == Sample.start + 31 * Sample.day)
+    // One of another root is shown too.
+    let other = try Installation().receipt(Self.content(Self.two))
+    try Data(other).write(to: URL(filePath: file))
+    let foreign = try installation.run("receipt", file)
+    #expect(foreign.code == 1 && foreign.output.contains("NOT PROVEN: chain_path"), "\(foreign)")
+    #expect(foreign.output.contains("pro.monthly"), "\(foreign)")
+    try Data([1, 2, 3]).write(to: URL(filePath: file))
+    #expect(try installation.run("receipt", file).errors.contains("receipt_der"))
+    #expect(try installation.run("receipt", file + "-absent").code == 3)
+  }
+
   @Test func `a bundle proves a customer's receipt without the ledger`() throws {
     let served = try Served()
     #expect(try served.submit(try served.body(Self.content(Self.two))).status == 200)

@@ -1,6 +1,7 @@
 import AppStore
 import Encoding
 import JournalStore
+import LedgerEngine
 import LedgerQueries
 import Observability
 import StrictJSON
@@ -79,6 +80,9 @@ enum HistoryText {
       let facts = ["transaction \(transaction)"] + MoneyText.facts(entry.money)
       paragraph.add(facts.joined(separator: ", "), indent: indent, hanging: indent + 2)
     }
+    if let receipt = entry.receipt {
+      paragraph.add(proof(receipt), indent: indent, hanging: indent + 2)
+    }
     if entry.changes.isEmpty { paragraph.add("changed nothing", indent: indent) }
     for change in entry.changes where !headingFields.contains(change.field) {
       let before = FieldText.of(change.field, change.before)
@@ -87,6 +91,17 @@ enum HistoryText {
         "\(change.field): \(before) → \(after)", indent: indent, hanging: indent + 2)
     }
     add(entry.payload, to: &paragraph)
+  }
+
+  /// What the receipt in a version 1 notification proves.
+  private static func proof(_ receipt: V1Receipt) -> String {
+    if let reason = receipt.reason { return "the receipt in it is not proven: \(reason)" }
+    let (all, proven) = (
+      receipt.transactions.count, receipt.transactions.count { $0.word == .proven }
+    )
+    let differing = receipt.transactions.count { $0.word == .differs }
+    let contradiction = differing == 0 ? "" : ", \(differing) differ from it"
+    return "Apple's receipt in it proves \(proven) of \(all) transactions\(contradiction)"
   }
 
   /// How it arrived; nothing for what Apple posted, as it does by itself.

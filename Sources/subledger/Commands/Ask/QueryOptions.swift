@@ -1,6 +1,7 @@
 import Configuration
 import Encoding
 import JournalStore
+import LedgerEngine
 import LedgerQueries
 import Observability
 import Platform
@@ -26,8 +27,11 @@ enum QueryOptions {
   static func reader(_ arguments: Arguments) throws(CommandError) -> LedgerReader {
     let configuration = try arguments.configuration()
     let folder = arguments.folder(configuration)
-    return try mapError(
+    let reader = try mapError(
       CommandError.store, try LedgerReader(folder, durations: configuration.nonRenewingDurations))
+    reader.receipts = try mapError(
+      CommandError.configuration, try ReceiptProof(configuration.trustRoots))
+    return reader
   }
 
   /// An object as text: one line per member, with name and value.
