@@ -40,7 +40,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
-.PHONY: help deps build run changed-rule test laws simulation storm kills trial test-console \
+.PHONY: help deps build run changed-rule test laws receipts simulation storm kills trial test-console \
   test-contract test-client differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
   hostile fuzz check bench-build bench bench-large bench-asking siege sanitize mutants install \
   format clean
@@ -74,6 +74,9 @@ test: changed-rule ## Runs all tests
 
 laws: deps ## Checks the fold's properties on 2,000,000 random histories
 	SUBLEDGER_HISTORIES=2000000 $(TEST) --filter EntitlementsTests
+
+receipts: deps ## Compares our verdicts with OpenSSL's on 500 receipts and 2,000 damaged ones
+	SUBLEDGER_RECEIPTS=500 $(TEST) --filter ReceiptAgreementTests
 
 simulation: deps ## Simulates 30,000 histories of the whole ledger with injected faults
 	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \

@@ -24,12 +24,16 @@ import Testing
   }
 
   private static func isEvidence(_ event: FoldEvent) -> Bool {
-    event.notificationType == "TRANSACTION_INFO" || event.notificationType == "RENEWAL_INFO"
+    ["TRANSACTION_INFO", "RENEWAL_INFO", "RECEIPT"].contains(event.notificationType)
   }
 
   /// A history of which some events are evidence: one object, signed when the event was.
   private static func history(_ chance: inout SplitMix64) -> [FoldEvent] {
     RandomHistory.mixed(&chance).flatMap { event -> [FoldEvent] in
+      if event.version == 0, chance.once(in: 2) {
+        let receipt = receipt(event)
+        return receipt.transactions.isEmpty ? [event] : [receipt] + repeats(of: receipt, &chance)
+      }
       guard event.version == 1, !chance.once(in: 3) else { return [event] }
       var evidence = event
       (evidence.status, evidence.subtype) = (nil, nil)
@@ -49,6 +53,16 @@ import Testing
       // Apple says the same again later.
       return [evidence] + repeats(of: evidence, &chance)
     }
+  }
+
+  /// A receipt that lists what a version 1 notification does. It says nothing of renewals, nor of
+  /// upgrades.
+  private static func receipt(_ event: FoldEvent) -> FoldEvent {
+    var receipt = event
+    receipt.notificationType = "RECEIPT"
+    (receipt.subtype, receipt.status, receipt.renewal) = (nil, nil, nil)
+    for index in receipt.transactions.indices { receipt.transactions[index].isUpgraded = false }
+    return receipt
   }
 
   private static func repeats(

@@ -14,6 +14,7 @@ public struct FuzzTarget: Sendable {
   /// All targets; each has a corpus folder of its name.
   public static let all: [FuzzTarget] = [
     .head, .chunked, .json, .base64, .jws, .certificate, .v1, .lines, .query, .cursor, .payload,
+    .receipt,
   ]
 
   public static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }
