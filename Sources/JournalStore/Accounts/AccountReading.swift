@@ -131,6 +131,24 @@ extension JournalReader {
     return strange + changed
   }
 
+  /// How many purchases more than one account has. Reads every statement.
+  ///
+  /// - Throws: what SQLite reports.
+  public func sharedPurchaseCount() throws(StoreError) -> Int64 {
+    guard try hasAccounts() else { return 0 }
+    return try connection.statement(
+      """
+      SELECT count(*) FROM (
+        SELECT last.stream_id FROM (
+          SELECT s.stream_id, max(s.seq) AS seq FROM statement s JOIN event e ON e.seq = s.seq
+          WHERE e.source = 'account' GROUP BY s.stream_id, s.mac) AS last
+        JOIN event e ON e.seq = last.seq JOIN kind k ON k.id = e.kind_id
+        JOIN statement s ON s.seq = last.seq JOIN account a ON a.mac = s.mac
+        WHERE k.notification_type = 'ACCOUNT_CLAIM' GROUP BY last.stream_id HAVING count(*) > 1)
+      """
+    ).first { $0.int(0) } ?? 0
+  }
+
   /// How many of the journal's events are the owner's.
   ///
   /// - Throws: what SQLite reports.

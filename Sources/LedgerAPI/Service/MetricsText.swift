@@ -145,6 +145,9 @@ extension Metrics {
     page.single(
       "subledger_waiting", .gauge, "Notifications waiting for the writer.",
       Int64(ledger.waiting))
+    page.single(
+      "subledger_shared_purchases", .gauge, "Purchases that more than one account has claimed.",
+      readings.sharedPurchases)
     guard let disk = readings.disk else { return }
     page.single(
       "subledger_disk_free_bytes", .gauge, "Free space on the data folder's disk.", disk.free)

@@ -73,6 +73,8 @@ public final class ResourceSampler: Sendable {
         let reader = try? LedgerReader(ledger, durations: durations())
       else { continue }
       _ = rows.counts(reader, at: Clock.now())
+      let shared = try? reader.sharedPurchaseCount()
+      latest.withLock { $0.sharedPurchases = shared ?? $0.sharedPurchases }
     }
   }
 

@@ -61,6 +61,7 @@ public enum Verify {
       events: work.done, isChainAlone: isChainAlone, isStopped: work.isStopped)
     report.comparesProjection = false
     guard !work.isStopped, !isChainAlone else { return report }
+    report.statements = try mapError(VerifyError.store, try journal.statementCount())
     let outcome = remaining.projection
     (report.rows, report.digest, report.comparesProjection) = (
       outcome.rows, outcome.digest, outcome.isCompared

@@ -2,6 +2,8 @@
 public struct VerifyReport: Sendable {
   /// How many events were checked.
   public var events: Int64 = 0
+  /// How many of them are statements of the owner, not Apple's.
+  public var statements: Int64 = 0
   /// How many rows the live projection has.
   public var rows: Int64 = 0
   /// `SetDigest` of the live projection in hexadecimal; nil if none is live.

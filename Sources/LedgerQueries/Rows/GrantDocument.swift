@@ -83,6 +83,14 @@ extension LedgerReader {
     }
   }
 
+  /// How many purchases more than one account has.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  public func sharedPurchaseCount() throws(Failure) -> Int64 {
+    guard mayHaveStatements else { return 0 }
+    return try store { () throws(StoreError) in try journal.sharedPurchaseCount() }
+  }
+
   /// The accounts that have a purchase, as far as they are not forgotten.
   ///
   /// - Throws: `Failure.store` if the journal cannot be read.

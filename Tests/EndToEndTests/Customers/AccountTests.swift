@@ -93,6 +93,14 @@ import Testing
     let row = try served.claim("a").json?["entitlement"]
     #expect(row?["accounts"]?.elements.map(\.string) == ["b", "a"])
     #expect(row?["shared_by_accounts"]?.boolean == true)
+    let verified = try served.installation.verify()
+    #expect(verified.report["statements"]?.integer == 2)
+    for _ in 0..<100 {
+      let metrics = try served.ask("GET", "/metrics").text
+      if metrics.contains("subledger_shared_purchases 1\n") { break }
+      usleep(100_000)
+    }
+    #expect(try served.ask("GET", "/metrics").text.contains("subledger_shared_purchases 1\n"))
     for account in ["a", "b"] {
       #expect(try served.customer(account)["known"]?.boolean == true)
     }

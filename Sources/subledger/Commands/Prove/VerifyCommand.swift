@@ -116,6 +116,9 @@ enum VerifyCommand {
     } else {
       lines.append(
         "\(report.events) events, \(report.rows) rows, digest \(report.digest ?? "–")")
+      if report.statements > 0 {
+        lines.append("\(report.statements) of the events are your statements, not Apple's")
+      }
     }
     if !report.comparesProjection && !report.isChainAlone {
       lines.append(
@@ -141,7 +144,8 @@ enum VerifyCommand {
     .object([
       ("only", .optional(only?.originalTransactionId)),
       ("chain_walked", .boolean(report.isWhole)), ("chain_alone", .boolean(report.isChainAlone)),
-      ("events", .integer(report.events)), ("rows", .integer(report.rows)),
+      ("events", .integer(report.events)), ("statements", .integer(report.statements)),
+      ("rows", .integer(report.rows)),
       ("digest", .optional(report.digest)), ("rows_compared", .boolean(report.comparesProjection)),
       ("anchors", report.anchors.map(json) ?? .null),
       ("findings", Findings.json(report.findings)),
