@@ -153,7 +153,8 @@ extension HostileTable {
     let encoded = "%27%3B%20DROP%20TABLE%20entitlement%3B--"
     for name in ["product_id", "app_account_token", "app_transaction_id", "bundle_id"] {
       let list = hostile.daemon.client().get("/v1/entitlements?\(name)=\(encoded)")
-      #expect(list?.status == 200, "D5 \(name)")
+      // An account token is a UUID: other texts are a mistake.
+      #expect(list?.status == (name == "app_account_token" ? 400 : 200), "D5 \(name)")
     }
     #expect(hostile.daemon.client().get("/v1/entitlements/7700")?.status == 200, "D5")
   }

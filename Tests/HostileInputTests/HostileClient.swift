@@ -295,7 +295,10 @@ final class HostileClient {
     // log names environment, app and customer.
     let root = try? JSONDocument(parsing: found).root
     let proven = ["environment", "bundle_id", "original_transaction_id"]
-    for name in ["code", "reason", "type"] + proven {
+    // What is valid, and which parameter is not, are words of the table of routes.
+    let expected = root?["expected"].map { String(decoding: $0.text, as: UTF8.self) }
+    if let expected { text = text.replacing(expected, with: "") }
+    for name in ["code", "reason", "type", "parameter"] + proven {
       guard let value = root?[name]?.string, !value.isEmpty else { continue }
       text = text.replacing("\"\(name)\":\"\(value)\"", with: "")
       if !proven.contains(name) { text = text.replacing(value, with: "") }

@@ -181,7 +181,7 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: scratch) }
     let receiver = try Receiver(try InProcessServer.configuration(in: scratch, root: root))
     let rows = [
-      ("rsa2048", nil), ("rsa1024", "chain_path"), ("md5", "certificate_signature"),
+      ("rsa2048", nil), ("rsa1024", "intermediate_key"), ("md5", "certificate_signature"),
       ("sha1", "certificate_signature"),
     ]
     for (name, code) in rows {

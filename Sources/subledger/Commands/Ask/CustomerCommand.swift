@@ -54,7 +54,7 @@ enum CustomerCommand {
     if lines.isEmpty {
       lines.append("no entitlement is configured; see: subledger help configuration")
     }
-    lines.append("")
+    if !customer.rows.isEmpty { lines.append("") }
     for row in customer.rows {
       lines.append(
         row.key.originalTransactionId.padded(to: 26)

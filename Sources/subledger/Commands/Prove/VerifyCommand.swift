@@ -117,7 +117,10 @@ enum VerifyCommand {
       lines.append(
         "\(report.events) events, \(report.rows) rows, digest \(report.digest ?? "–")")
       if report.statements > 0 {
-        lines.append("\(report.statements) of the events are your statements, not Apple's")
+        lines.append(
+          report.statements == 1
+            ? "one of the events is your statement, not Apple's"
+            : "\(report.statements) of the events are your statements, not Apple's")
       }
     }
     if !report.comparesProjection && !report.isChainAlone {
