@@ -139,12 +139,15 @@ enum Bundle {
         state.evolve(step)
       }
     }
+    let row = EntitlementRow(state)
     guard
-      let entitlement = Entitlement(state, at: question.time, durations: question.durations)
+      let entitlement = row.entitlement(at: question.time, durations: question.durations)
     else { return .null }
     let document = RowDocument(
       key: key, entitlement: entitlement, eventCount: state.eventCount,
-      lastEvent: state.lastEvent, succeededBy: nil, knownAt: nil)
+      lastEvent: state.lastEvent, succeededBy: nil,
+      periodEndsAt: .some(row.periodEnd(at: question.time, durations: question.durations)),
+      knownAt: nil)
     guard case .object(let members) = document.json else { return .null }
     return .object(members.filter { $0.0 != "succeeded_by" })
   }
