@@ -173,6 +173,27 @@ public struct EntitlementRow: Sendable, Equatable {
     return end ?? span.expiresAt
   }
 
+  /// The next answer by the passing of time alone, unless another event arrives: the first one
+  /// after a time whose status, access or product differs from the answer at that time. Its `asOf`
+  /// says from when on it holds. Nil: none differs, or there is no answer at that time.
+  ///
+  /// - Parameters:
+  ///   - time: milliseconds since 1970.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  public func nextAnswer(after time: Int64, durations: [String: Int64]) -> Entitlement? {
+    guard let current = entitlement(at: time, durations: durations) else { return nil }
+    let ends = [lastingEnd(durations)].compactMap { $0 }
+    for at in (spans.map(\.from) + ends).filter({ $0 > time }).sorted() {
+      guard let next = entitlement(at: at, durations: durations) else { continue }
+      if next.status != current.status || next.givesAccess != current.givesAccess
+        || next.productId != current.productId
+      {
+        return next
+      }
+    }
+    return nil
+  }
+
   private func status(of span: Span, at time: Int64, _ end: Int64?) -> Entitlement.Status {
     span.status == .active && end.map { $0 <= time } ?? false ? .expired : span.status
   }

@@ -26,18 +26,19 @@ extension JournalReader {
   ///
   /// - Throws: what SQLite reports, and what `body` throws.
   public func forEachPayload(
-    of key: StreamKey, through seq: Int64 = .max, signedThrough: Int64 = .max,
-    receivedThrough: Int64 = .max, _ body: (JournaledPayload) throws(StoreError) -> Void
+    of key: StreamKey, after first: Int64 = 0, through seq: Int64 = .max,
+    signedThrough: Int64 = .max, receivedThrough: Int64 = .max,
+    _ body: (JournaledPayload) throws(StoreError) -> Void
   ) throws(StoreError) {
     try connection.statement(
       """
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
       WHERE e.stream_id = \(Self.streamId)
-      AND e.seq <= ? AND e.signed_date_ms <= ? AND e.received_at_ms <= ? AND \(Self.isApples)
-      ORDER BY e.seq
+      AND e.seq > ? AND e.seq <= ? AND e.signed_date_ms <= ? AND e.received_at_ms <= ?
+      AND \(Self.isApples) ORDER BY e.seq
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
-      .bind(4, seq).bind(5, signedThrough).bind(6, receivedThrough).forEach {
+      .bind(4, first).bind(5, seq).bind(6, signedThrough).bind(7, receivedThrough).forEach {
         (row) throws(StoreError) in
         try body(try codec.payload(row))
         return true

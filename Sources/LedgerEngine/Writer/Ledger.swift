@@ -24,6 +24,8 @@ public final class Ledger: Sendable {
 
   private struct State {
     var head = Head.empty
+    var foldedHead = Head.empty
+    var commitObservers: [@Sendable () -> Void] = []
     var failure: StoreError?
     /// Signalled when the writer thread has ended; nil before the start and after `stop`.
     var writerEnded: WakeupEvent?
@@ -190,6 +192,16 @@ public final class Ledger: Sendable {
   /// The journal's last seq, as of the last commit.
   public var seq: Int64 { state.withLock { $0.head.seq } }
 
+  /// The journal's head as of the last batch that has also been folded: who knows of an event
+  /// through its seq and then asks for the row gets it with that event.
+  public var foldedHead: Head { state.withLock { $0.foldedHead } }
+
+  /// Calls `observer` whenever `foldedHead` has grown: on the writer's thread, so it must not wait
+  /// for anything.
+  public func onCommit(_ observer: @escaping @Sendable () -> Void) {
+    state.withLock { $0.commitObservers.append(observer) }
+  }
+
   /// How far two clocks may differ without a warning, in milliseconds.
   public static let clockTolerance: Int64 = 300_000
 
@@ -222,6 +234,17 @@ public final class Ledger: Sendable {
   }
 
   func setHead(_ head: Head) { state.withLock { $0.head = head } }
+
+  /// Called after each batch, once it is folded.
+  func setFoldedHead(_ head: Head) {
+    let observers = state.withLock { state in
+      let isNew = head.seq > state.foldedHead.seq
+      state.foldedHead = head
+      return isNew ? state.commitObservers : []
+    }
+    for observer in observers { observer() }
+  }
+
   func setFailure(_ failure: StoreError) { state.withLock { $0.failure = failure } }
 
   /// Catches up or builds the projection on a thread of its own, which then maintains it. Waits up

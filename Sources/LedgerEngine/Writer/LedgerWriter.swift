@@ -73,6 +73,7 @@ package final class LedgerWriter {
     self.housekeeping = housekeeping
     self.onFailure = onFailure
     ledger.setHead(journal.head)
+    ledger.setFoldedHead(journal.head)
     ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
     ledger.liveProjection.recordStatements(journal.statementCount > 0)
   }
@@ -166,6 +167,7 @@ package final class LedgerWriter {
     ledger.liveProjection.recordStatements(journal.statementCount > 0)
     let dispositions = outcomes.map { Disposition($0) }
     projection.fold(batch.map(\.received), dispositions, journal.released)
+    ledger.setFoldedHead(journal.head)
     for (item, disposition) in zip(batch, dispositions) { item.completion(disposition) }
     _ = attempt { () throws(StoreError) in try journal.checkpointIfNeeded() }
   }

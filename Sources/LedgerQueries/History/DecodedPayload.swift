@@ -1,7 +1,7 @@
 import AppStore
-import JournalStore
+public import JournalStore
 import SignedData
-import StrictJSON
+public import StrictJSON
 
 /// A notification decoded: Apple's members and values as they were written, with each nested JWS
 /// replaced by its payload.
@@ -69,5 +69,13 @@ enum DecodedPayload {
     guard object.kind == .object else { return object.value }
     return .object(
       object.members.map { name, value in (name, replacement(name, value) ?? value.value) })
+  }
+}
+
+extension LedgerReader {
+  /// An event's notification, decoded: Apple's members and values, each nested JWS replaced by its
+  /// payload. Null for what cannot be read.
+  public func payload(of event: StoredEvent) -> JSONValue {
+    DecodedPayload.json(JournaledPayload(event))
   }
 }

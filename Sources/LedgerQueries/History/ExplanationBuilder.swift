@@ -227,17 +227,11 @@ struct ExplanationBuilder {
 
   /// The next time at which status, access or product change unless another event arrives.
   private var next: Explanation.Transition? {
-    let ends = [configuredEnd].compactMap { $0 }
-    let times = (row.spans.map(\.from) + ends).filter { $0 > time }.sorted()
-    for at in times {
-      guard let then = row.entitlement(at: at, durations: durations),
-        then.status != entitlement.status || then.productId != entitlement.productId
-      else { continue }
-      return Explanation.Transition(
-        at: at, status: then.status.rawValue, givesAccess: then.givesAccess,
+    row.nextAnswer(after: time, durations: durations).map { then in
+      Explanation.Transition(
+        at: then.asOf, status: then.status.rawValue, givesAccess: then.givesAccess,
         productId: then.productId)
     }
-    return nil
   }
 }
 

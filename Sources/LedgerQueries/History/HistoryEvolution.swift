@@ -13,9 +13,8 @@ struct HistoryEvolution {
   private var progress = StreamProgress()
   /// The latest signed date of the events so far, milliseconds since 1970.
   private var clock = Int64.min
-  /// The members of the row evaluated at `clock`, and the text of each value.
-  private var row: [(String, JSONValue)] = []
-  private var rowTexts: [String] = []
+  /// The row evaluated at `clock`.
+  private var row = RowMembers(nil)
 
   /// Proves receipts in version 1 notifications; nil if they are not to be proven.
   private let receipts: ReceiptProof?
@@ -25,12 +24,6 @@ struct HistoryEvolution {
     self.durations = durations
     self.receipts = receipts
   }
-
-  /// Members that name the last event or the times of the question: no event changes them in the
-  /// sense of a timeline.
-  private static let bookkeeping: Set<String> = [
-    "object", "as_of", "known_at", "event_count", "last_event", "succeeded_by",
-  ]
 
   /// Folds the next event.
   ///
@@ -51,7 +44,7 @@ struct HistoryEvolution {
       // What changed because time passed is not a change by this event.
       evaluate()
     }
-    let (before, beforeTexts) = (row, rowTexts)
+    let before = row
     let step = try? JournaledNotification.foldEvent(payload)
     if let step {
       progress.evolve(step)
@@ -62,7 +55,7 @@ struct HistoryEvolution {
       transaction: step?.transactions.max {
         ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
       },
-      changes: changes(since: before, beforeTexts), lateBy: lateBy, arrival: arrival,
+      changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
       redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil,
       receipt: receipt(in: payload, receivedAt: event.receivedAt))
   }
@@ -77,30 +70,12 @@ struct HistoryEvolution {
 
   /// Evaluates the row at the clock.
   private mutating func evaluate() {
-    guard let entitlement = progress.entitlement(at: clock, durations: durations) else {
-      (row, rowTexts) = ([], [])
-      return
-    }
-    let document = RowDocument(
-      key: key, entitlement: entitlement, eventCount: 0, lastEvent: nil, succeededBy: nil,
-      knownAt: nil)
-    guard case .object(let members) = document.json else { return }
-    row = members.filter { !Self.bookkeeping.contains($0.0) }
-    rowTexts = row.map(\.1.text)
-  }
-
-  /// The members that differ. Every row has the same members in the same order; `before` is empty
-  /// if there was no row yet.
-  private func changes(
-    since before: [(String, JSONValue)], _ beforeTexts: [String]
-  ) -> [HistoryEntry.Change] {
-    row.indices.compactMap { index in
-      let (field, after) = row[index]
-      let previous = index < before.count ? before[index].1 : .null
-      let previousText = index < before.count ? beforeTexts[index] : "null"
-      guard previousText != rowTexts[index] else { return nil }
-      return (field, previous, after)
-    }
+    row = RowMembers(
+      progress.entitlement(at: clock, durations: durations).map { entitlement in
+        RowDocument(
+          key: key, entitlement: entitlement, eventCount: 0, lastEvent: nil, succeededBy: nil,
+          knownAt: nil)
+      })
   }
 }
 

@@ -42,6 +42,8 @@ public final class LedgerReader {
   private(set) var isFollowing = false
   /// The streams that have later events than the projection, as lists show them.
   let laterStreams = LaterStreams()
+  /// What `rows(around:of:at:)` folded last.
+  let folds = StreamFolds()
   /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
   let reusesSnapshot: Bool
   /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.

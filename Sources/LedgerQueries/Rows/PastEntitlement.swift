@@ -18,11 +18,12 @@ extension LedgerReader {
     try store { () throws(StoreError) in
       var state = StreamState()
       try journal.forEachPayload(
-        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max
+        of: key, through: question.through ?? .max, signedThrough: question.asOf ?? .max,
+        receivedThrough: question.knownAt ?? .max
       ) { (payload) throws(StoreError) in
         if let event = try? JournaledNotification.foldEvent(payload) {
           state.evolve(event)
-        } else if question.isAboutThePast {
+        } else if question.asOf != nil || question.knownAt != nil {
           throw .corrupt("the body of seq \(payload.seq)")
         }
       }

@@ -10,6 +10,8 @@ extension LedgerReader {
     public var asOf: Int64?
     /// Only events that we had received by then are folded; nil: all events.
     public var knownAt: Int64?
+    /// Only events through this seq are folded; nil: all events.
+    var through: Int64?
     /// The current time by our clock.
     public var now: Int64
     /// Returns whether rows of a key may be shown. Other rows are treated as if they did not exist.
@@ -35,6 +37,6 @@ extension LedgerReader {
     /// The time at which rows are evaluated.
     var time: Int64 { asOf ?? knownAt ?? now }
     /// Whether the journal must be folded, because the projection only has rows as of now.
-    var isAboutThePast: Bool { asOf != nil || knownAt != nil }
+    var isAboutThePast: Bool { asOf != nil || knownAt != nil || through != nil }
   }
 }
