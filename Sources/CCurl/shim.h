@@ -2,6 +2,8 @@
 #define SUBLEDGER_CCURL_SHIM_H
 
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 /* curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt take an argument of any type, which
    Swift does not import: one function for each type. */
@@ -32,6 +34,30 @@ static inline CURLcode subledger_set_tls_begin(
     CURL *handle, subledger_tls_begin begin, void *context) {
   curl_easy_setopt(handle, CURLOPT_SSL_CTX_DATA, context);
   return curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, begin);
+}
+/* curl asks for a socket with the address that it will connect to (CURLOPT_OPENSOCKETFUNCTION(3)).
+   The callback says whether it may; the socket is the one that curl itself would open. */
+typedef int (*subledger_address_judge)(const unsigned char *address, int count, void *context);
+struct subledger_judged { subledger_address_judge judge; void *context; };
+static inline curl_socket_t subledger_open_socket(
+    void *context, curlsocktype purpose, struct curl_sockaddr *to) {
+  const struct subledger_judged *judged = context;
+  const unsigned char *bytes = 0;
+  int count = 0;
+  (void)purpose;
+  if (to->family == AF_INET) {
+    bytes = (const unsigned char *)&((const struct sockaddr_in *)&to->addr)->sin_addr;
+    count = 4;
+  } else if (to->family == AF_INET6) {
+    bytes = (const unsigned char *)&((const struct sockaddr_in6 *)&to->addr)->sin6_addr;
+    count = 16;
+  }
+  if (count == 0 || !judged->judge(bytes, count, judged->context)) return CURL_SOCKET_BAD;
+  return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+static inline CURLcode subledger_set_judge(CURL *handle, const struct subledger_judged *judged) {
+  curl_easy_setopt(handle, CURLOPT_OPENSOCKETDATA, judged);
+  return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, subledger_open_socket);
 }
 static inline long subledger_get_number(CURL *handle, CURLINFO info) {
   long value = 0;

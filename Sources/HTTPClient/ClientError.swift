@@ -14,6 +14,8 @@ public enum ClientError: Error, Sendable, Equatable, CustomStringConvertible {
 
   /// The name of the host was not resolved.
   case resolve
+  /// Every address of the host is one that may not be connected to.
+  case address
   /// No connection was made, with errno; 0 if the system gave none.
   case connect(code: Int32)
   /// The TLS handshake or the check of the certificate failed, in curl's words.
@@ -38,6 +40,7 @@ public enum ClientError: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .resolve: "the name of the host could not be resolved"
+    case .address: "the address of the host may not be connected to"
     case .connect(0): "no connection"
     case .connect(let code): "no connection: \(String(cString: strerror(code)))"
     case .tls(let reason): "TLS failed: \(reason)"

@@ -8,8 +8,23 @@ public struct ClientSettings: Sendable {
   public var bodyBytes = 4_194_304
   /// Open connections at most, those that are kept for the next request included.
   public var connections = 8
-  /// A file of certificate authorities in PEM that tests trust; nil for those of the system.
-  package var authorities: String?
+  /// A file of certificate authorities in PEM that are trusted; nil for those of the system.
+  public var authorities: String?
+  /// Files in PEM with the certificate and the private key that the client shows; nil for none.
+  public var clientCertificate: ClientCertificate?
+  /// The addresses that may be connected to, whatever name led to them.
+  public var addresses = AddressPolicy.any
+
+  /// A certificate of the client and its private key, both in PEM.
+  public struct ClientCertificate: Sendable, Equatable {
+    public let certificate: String
+    public let key: String
+
+    /// - Parameters: paths of the two files; both parts may be in one.
+    public init(certificate: String, key: String) {
+      (self.certificate, self.key) = (certificate, key)
+    }
+  }
 
   public init() {}
 }

@@ -57,10 +57,14 @@ public final class HTTPClient {
 
   /// Starts a request. `wait` moves it on.
   ///
+  /// - Parameter settings: the bounds of this request; nil for those of the client. The number of
+  ///   connections is always the client's.
   /// - Throws: `ClientError.field` for a header field that cannot be sent, `ClientError.failed`
   ///   when curl has no memory.
-  public func start(_ request: ClientRequest) throws(ClientError) -> RequestID {
-    let transfer = try Transfer(request, settings)
+  public func start(
+    _ request: ClientRequest, _ settings: ClientSettings? = nil
+  ) throws(ClientError) -> RequestID {
+    let transfer = try Transfer(request, settings ?? self.settings)
     guard curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else {
       throw .failed("out of memory")
     }
@@ -73,13 +77,28 @@ public final class HTTPClient {
   /// Moves all requests on until one has ended, or the time is over, or the cancellation is
   /// requested.
   public func wait(milliseconds: Int32, _ cancellation: Cancellation) {
+    if !transfers.isEmpty { wait(milliseconds: milliseconds, cancellation.descriptor) }
+  }
+
+  /// Moves all requests on until one has ended, or the time is over, or the wakeup is signalled.
+  /// Without a request it waits for the other two. The signal is not cleared.
+  public func wait(milliseconds: Int32, _ wakeup: WakeupEvent) {
+    wait(milliseconds: milliseconds, wakeup.descriptor)
+  }
+
+  /// - Parameter descriptor: part of the wait, so that another thread can end it.
+  private func wait(milliseconds: Int32, _ descriptor: Int32) {
     perform()
-    guard results.isEmpty, !transfers.isEmpty else { return }
-    // Part of the wait, so that a cancellation from another thread ends it.
-    var watched = curl_waitfd(
-      fd: cancellation.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+    guard results.isEmpty else { return }
+    var watched = curl_waitfd(fd: descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
     curl_multi_poll(multi, &watched, 1, milliseconds, nil)
     perform()
+  }
+
+  /// The results of all requests that have ended, once.
+  public func takeAll() -> [RequestID: Result<ClientResponse, ClientError>] {
+    defer { results.removeAll(keepingCapacity: true) }
+    return results
   }
 
   /// The result of a request that has ended, once; nil before.

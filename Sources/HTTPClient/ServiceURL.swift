@@ -14,23 +14,44 @@ public struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
 
   public var description: String { text }
 
+  /// What the address of a receiver must be, worded to follow "must be".
+  public static let receiverRule =
+    "https://HOST[:PORT][/PATH][?QUERY], without user and fragment; http:// with privateNetwork"
+
   /// Reads the address of a service. Returns nil for what is against `rule`.
   public init?(_ text: String) {
+    guard !text.utf8.contains(UInt8(ascii: "?")),
+      let checked = Self.checked(text, allowsPlain: Self.isLoopback)
+    else { return nil }
+    self.text = checked.hasSuffix("/") ? String(checked.dropLast()) : checked
+  }
+
+  /// Reads the address of somebody who receives messages. Returns nil for what is against
+  /// `receiverRule`.
+  ///
+  /// - Parameter isPrivate: whether the receiver may be in the organisation's own network.
+  public init?(receiver text: String, isPrivate: Bool) {
+    guard let checked = Self.checked(text, allowsPlain: { _ in isPrivate }) else { return nil }
+    self.text = checked
+  }
+
+  /// The text, if it is the address of a server without user and fragment, over https or over
+  /// plain http where that is allowed for the host.
+  private static func checked(_ text: String, allowsPlain: (String) -> Bool) -> String? {
     let isVisible = text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     guard isVisible, text.utf8.count <= 2048, let url = curl_url() else { return nil }
     defer { curl_url_cleanup(url) }
     guard curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK,
-      [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_QUERY, CURLUPART_FRAGMENT]
-        .allSatisfy({ Self.part($0, of: url) == nil }),
-      !text.utf8.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }),
-      let host = Self.part(CURLUPART_HOST, of: url), !host.isEmpty
+      [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_FRAGMENT]
+        .allSatisfy({ part($0, of: url) == nil }),
+      !text.utf8.contains(UInt8(ascii: "#")),
+      let host = part(CURLUPART_HOST, of: url), !host.isEmpty
     else { return nil }
-    switch Self.part(CURLUPART_SCHEME, of: url) {
-    case "https" where text.hasPrefix("https://"): break
-    case "http" where text.hasPrefix("http://") && Self.isLoopback(host): break
+    switch part(CURLUPART_SCHEME, of: url) {
+    case "https" where text.hasPrefix("https://"): return text
+    case "http" where text.hasPrefix("http://") && allowsPlain(host): return text
     default: return nil
     }
-    self.text = text.hasSuffix("/") ? String(text.dropLast()) : text
   }
 
   private init(unchecked text: String) { self.text = text }

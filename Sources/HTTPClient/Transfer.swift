@@ -14,6 +14,11 @@ final class Transfer {
   private var hasBegunTLS = false
   /// Why a callback refused what arrived.
   private var refusal: ClientError?
+  private let addresses: AddressPolicy
+  /// What curl hands to `subledger_open_socket`; nil if every address is allowed.
+  private var judged: UnsafeMutablePointer<subledger_judged>?
+  /// Whether an address was refused: the reason if no other one led to a connection.
+  private var hasRefusedAddress = false
 
   /// - Throws: `ClientError.field` for a header field that cannot be sent, `ClientError.failed`
   ///   when curl has no memory.
@@ -21,6 +26,7 @@ final class Transfer {
     guard let handle = curl_easy_init() else { throw .failed("out of memory") }
     self.handle = handle
     bodyLimit = settings.bodyBytes
+    addresses = settings.addresses
     try add(request.fields)
     // Without these, curl sends Expect with a long body, and calls any body a form.
     let hasType = request.fields.contains { $0.name.lowercased() == "content-type" }
@@ -32,6 +38,7 @@ final class Transfer {
   deinit {
     curl_easy_cleanup(handle)
     curl_slist_free_all(fields)
+    judged?.deallocate()
   }
 
   // MARK: Options
@@ -83,6 +90,19 @@ final class Transfer {
     try set(CURLOPT_SSL_VERIFYPEER, 1)
     try set(CURLOPT_SSL_VERIFYHOST, 2)
     if let authorities = settings.authorities { try set(CURLOPT_CAINFO, authorities) }
+    if let own = settings.clientCertificate {
+      try set(CURLOPT_SSLCERT, own.certificate)
+      try set(CURLOPT_SSLKEY, own.key)
+    }
+    if addresses != .any { try setJudge() }
+  }
+
+  private func setJudge() throws(ClientError) {
+    let judged = UnsafeMutablePointer<subledger_judged>.allocate(capacity: 1)
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    judged.initialize(to: subledger_judged(judge: Self.judge, context: context))
+    self.judged = judged
+    try check(subledger_set_judge(handle, judged))
   }
 
   private func set(_ option: CURLoption, _ value: Int) throws(ClientError) {
@@ -113,6 +133,17 @@ final class Transfer {
   private static let beginTLS: subledger_tls_begin = { _, _, context in
     Transfer.at(context)?.hasBegunTLS = true
     return CURLE_OK
+  }
+
+  private static let judge: subledger_address_judge = { bytes, count, context in
+    let address = Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
+    return Transfer.at(context)?.mayConnect(to: address) == true ? 1 : 0
+  }
+
+  private func mayConnect(to address: [UInt8]) -> Bool {
+    let isAllowed = addresses.allows(address)
+    if !isAllowed { hasRefusedAddress = true }
+    return isAllowed
   }
 
   private static func at(_ context: UnsafeMutableRawPointer?) -> Transfer? {
@@ -151,6 +182,7 @@ final class Transfer {
   private func error(_ code: CURLcode) -> ClientError {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST: .resolve
+    case CURLE_COULDNT_CONNECT where hasRefusedAddress: .address
     case CURLE_COULDNT_CONNECT:
       .connect(code: Int32(truncatingIfNeeded: subledger_get_number(handle, CURLINFO_OS_ERRNO)))
     case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM,
