@@ -21,6 +21,11 @@ public struct Ed25519Key: Sendable {
     try self.init(key)
   }
 
+  /// The key of a seed of 32 bytes (RFC 8032 section 5.1.5).
+  ///
+  /// - Throws: `SigningError.unknownKey` for a seed of another length.
+  public init(seed: [UInt8]) throws(SigningError) { try self.init(try .ed25519(seed: seed)) }
+
   private init(_ key: SigningKey) throws(SigningError) {
     let encoded = try key.publicKey()
     guard let publicKey = Ed25519PublicKey(der: encoded) else { throw .failed("read a key") }

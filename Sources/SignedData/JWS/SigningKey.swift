@@ -56,6 +56,16 @@ public final class SigningKey: Sendable {
     return SigningKey(owning: key, kind: kind)
   }
 
+  /// The Ed25519 key of a seed (RFC 8032 section 5.1.5).
+  ///
+  /// - Throws: `SigningError.unknownKey` unless the seed has 32 bytes.
+  static func ed25519(seed: [UInt8]) throws(SigningError) -> SigningKey {
+    guard seed.count == 32,
+      let key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count)
+    else { throw .unknownKey }
+    return SigningKey(owning: key, kind: .ed25519)
+  }
+
   /// Reads an unencrypted key in PEM (RFC 7468 section 10, or the older SEC 1 form).
   ///
   /// - Throws: `SigningError.unknownKey` when the text holds no unencrypted key of a supported
