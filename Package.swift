@@ -40,11 +40,10 @@ let package = Package(
     .executableTarget(
       name: "subledger",
       dependencies: [
-        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Recovery", "Reconciliation",
-        "LedgerAudit",
-        "LedgerQueries",
+        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Delivery", "Recovery",
+        "Reconciliation", "LedgerAudit", "LedgerQueries",
         "LedgerEngine", "Configuration", "JournalStore", "Entitlements", "AppStoreClient",
-        "HTTPClient", "AppStore",
+        "HTTPClient", "AppStore", "SignedData",
         "Observability", "Platform", "StrictJSON", "Encoding",
       ],
       swiftSettings: strict),
@@ -58,7 +57,7 @@ let package = Package(
     module(
       "LedgerAPI",
       [
-        "HTTPServer", "Console", "LedgerQueries", "LedgerEngine", "Configuration",
+        "HTTPServer", "Console", "Delivery", "LedgerQueries", "LedgerEngine", "Configuration",
         "JournalStore", "Entitlements", "AppStore", "Observability", "Platform",
         "StrictJSON",
         "Encoding",
@@ -68,6 +67,14 @@ let package = Package(
     module(
       "AppStoreClient",
       ["HTTPClient", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding"]),
+    // Sends changes to webhooks and other receivers.
+    module(
+      "Delivery",
+      [
+        "LedgerQueries", "LedgerEngine", "Configuration", "HTTPClient", "JournalStore",
+        "Entitlements", "AppStore", "Observability", "SignedData", "Platform", "StrictJSON",
+        "Encoding",
+      ]),
     module(
       "Recovery",
       [
@@ -149,6 +156,7 @@ let package = Package(
         "Support", "JournalStore", "Entitlements", "AppStore", "SignedData", "Platform", "Encoding",
       ]),
     tests("Configuration", ledger + ["Support", "Simulator", "HTTPClient"]),
+    tests("Delivery", ledger + ["Support", "Delivery", "HTTPClient"]),
     tests("LedgerEngine", ledger + ["Support", "Simulator"], fixtures: true),
     tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),
     tests("HTTPServer", ["HTTPServer", "Platform"]),

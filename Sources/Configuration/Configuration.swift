@@ -23,6 +23,8 @@ public struct Configuration: Sendable {
   public var nonRenewingDurations: [String: Int64] = [:]
   /// The entitlements by name, and which products give them.
   public var entitlements = EntitlementCatalog()
+  /// Where changes are sent.
+  public var sinks: [Sink] = []
   /// Nil if the daemon writes no anchors.
   public var anchors: Anchors?
   /// The lowest level that is logged.

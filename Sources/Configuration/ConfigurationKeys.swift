@@ -13,6 +13,7 @@ public struct ConfigurationKey: Sendable {
     case anchors = "anchors."
     case appStore = "appStore."
     case entitlement = "entitlements.NAME."
+    case sink = "sinks[]."
   }
 
   public let parent: Parent
@@ -34,7 +35,9 @@ public struct ConfigurationKey: Sendable {
 
 extension ConfigurationKey {
   /// Every key, in the order of the manual.
-  public static let table = top + app + readToken + limits + anchors + appStore + entitlement
+  public static let table =
+    top + app + readToken + limits + anchors + appStore + entitlement
+    + sink
 
   private static let top = [
     ConfigurationKey(
@@ -66,6 +69,9 @@ extension ConfigurationKey {
     ConfigurationKey(
       .file, "appStore", "object", "none",
       "How Apple is asked about every app (App Store Server API). Without it, Apple is not asked."),
+    ConfigurationKey(
+      .file, "sinks", "list of objects", "none",
+      "Where changes are sent: webhooks and forwarded notifications, at most 32."),
     ConfigurationKey(
       .file, "logLevel", "text", "info",
       "info, warning or error: less important log lines are left out."),
@@ -213,5 +219,66 @@ extension ConfigurationKey {
       "How long access goes on after the end of a paid period that was to renew, while no word "
         + "from Apple has come, in hours or days up to P7D: PT6H. With it an outage of "
         + "notifications at a renewal locks nobody out. Rows and gives_access are not affected."),
+  ]
+
+  private static let sink = [
+    ConfigurationKey(
+      .sink, "name", "text", "required",
+      "1 to 40 of a-z, 0-9 and -. The place in the journal is kept by the name: another name is "
+        + "another sink."),
+    ConfigurationKey(
+      .sink, "kind", "text", "required",
+      "webhook: signed messages with the whole row. forward: Apple's notification as received."),
+    ConfigurationKey(
+      .sink, "url", "text", "required",
+      "Where messages are POSTed: https, or with privateNetwork also http."),
+    ConfigurationKey(
+      .sink, "secretFile", "path", "required for webhook",
+      "A file of mode 0600 with the secret that signs, from `subledger sink secret`; two lines "
+        + "during a rotation, the new one first."),
+    ConfigurationKey(
+      .sink, "types", "list of texts", "all types",
+      "Globs over the message type: app_store.did_renew*, subledger.*."),
+    ConfigurationKey(
+      .sink, "environments", "list of texts", "Production, Sandbox",
+      "Only events of these environments are sent."),
+    ConfigurationKey(
+      .sink, "bundleIds", "list of texts", "all apps", "Only events of these apps are sent."),
+    ConfigurationKey(
+      .sink, "arrivals", "list of texts", "all but import",
+      "How an event came, as `arrival` in the history says: posted, history, import, asked, "
+        + "submitted."),
+    ConfigurationKey(
+      .sink, "include", "list of texts", "none",
+      "payload adds Apple's notification, decoded, to the message."),
+    ConfigurationKey(
+      .sink, "from", "text", "now",
+      "Where a new sink begins: now, start, or a cursor of GET /v1/events."),
+    ConfigurationKey(
+      .sink, "order", "text", "customer",
+      "customer: one message of a customer at a time. none: no order. total: one message at a "
+        + "time, and a refused one holds up all."),
+    ConfigurationKey(
+      .sink, "concurrency", "whole number", "8", "Requests at the same time, to 64."),
+    ConfigurationKey(
+      .sink, "timeoutSeconds", "whole number", "20", "Seconds for a whole answer, to 120."),
+    ConfigurationKey(
+      .sink, "v1", "text", "skip",
+      "For forward: skip leaves version 1 notifications out, withSecret sends them with the app's "
+        + "shared secret put back, which the journal does not keep."),
+    ConfigurationKey(
+      .sink, "privateNetwork", "boolean", "false",
+      "Allows loopback and private addresses, and http. Others are refused when a request "
+        + "connects, whatever the name server says."),
+    ConfigurationKey(
+      .sink, "headerFiles", "object", "none",
+      "Header fields to send, each with a file of mode 0600 that holds its value: "
+        + "{\"Authorization\": \"inside.auth\"}."),
+    ConfigurationKey(
+      .sink, "caFile", "path", "the system's", "Certificate authorities for the receiver, in PEM."),
+    ConfigurationKey(
+      .sink, "clientCertificateFile", "path", "none", "The certificate to show, in PEM."),
+    ConfigurationKey(
+      .sink, "clientKeyFile", "path", "clientCertificateFile", "Its private key, mode 0600."),
   ]
 }

@@ -31,7 +31,7 @@ struct ConfigurationReader {
       root,
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
-        "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements",
+        "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements", "sinks",
       ])
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
@@ -43,6 +43,7 @@ struct ConfigurationReader {
     }
     keyPath = "appStore"
     let shared = try appStore(root)
+    var v1Files: [String: String] = [:]
     for (index, entry) in try list(root, "apps").enumerated() {
       keyPath = "apps[\(index)]"
       var app = try app(entry)
@@ -54,6 +55,7 @@ struct ConfigurationReader {
       guard configuration.apps.updateValue(app, forKey: app.bundleId) == nil else {
         throw invalid("bundleId occurs twice", "write each app once")
       }
+      v1Files[app.bundleId] = try text(entry, "v1SharedSecretFile")
     }
     for (index, entry) in try list(root, "readTokens").enumerated() {
       keyPath = "readTokens[\(index)]"
@@ -69,6 +71,7 @@ struct ConfigurationReader {
     try limits(root, into: &configuration.limits)
     try durations(root, into: &configuration)
     try entitlements(root, for: nil, into: &configuration.entitlements)
+    configuration.sinks = try sinks(root, v1Files)
   }
 
   func invalid(_ what: String, _ next: String) -> ConfigurationError {
@@ -128,7 +131,7 @@ struct ConfigurationReader {
     return text
   }
 
-  private func list(
+  func list(
     _ object: JSONElement, _ name: String
   ) throws(ConfigurationError) -> [JSONElement] {
     guard let member = object[name] else { return [] }
@@ -136,7 +139,7 @@ struct ConfigurationReader {
     return member.elements
   }
 
-  private func texts(
+  func texts(
     _ object: JSONElement, _ name: String
   ) throws(ConfigurationError) -> [String]? {
     guard object[name] != nil else { return nil }
@@ -151,7 +154,7 @@ struct ConfigurationReader {
     return texts
   }
 
-  private func environments(
+  func environments(
     _ object: JSONElement
   ) throws(ConfigurationError) -> Set<Environment>? {
     guard let names = try texts(object, "environments") else { return nil }

@@ -7,43 +7,10 @@ import Testing
 
 /// The key `appStore`: how Apple is asked, and what a key file must be.
 @Suite struct AppStoreAccessTests {
-  private final class Folder {
-    let url = FileManager.default.temporaryDirectory.appending(path: "sl-access-\(UUID())")
-
-    init() throws {
-      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func write(_ name: String, _ bytes: [UInt8], mode: Int = 0o600) throws {
-      let path = url.appending(path: name).path
-      try Data(bytes).write(to: URL(filePath: path))
-      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-    }
-
-    func load(_ text: String, credentials: String? = nil) throws -> Configuration {
-      try write("config.json", Array(text.utf8))
-      let variables = credentials.map { ["CREDENTIALS_DIRECTORY": $0] } ?? [:]
-      return try Configuration.load(
-        file: url.path + "/config.json", variables: variables, listen: nil, data: nil)
-    }
-
-    /// The access of the only app, with these members in `appStore` at the top.
-    func access(_ members: String, app: String = "") throws -> Configuration.AppStoreAccess? {
-      try load(
-        """
-        { "appStore": { \(members) },
-          "apps": [ { "bundleId": "a", "environments": ["Sandbox"]\(app) } ] }
-        """
-      ).apps["a"]?.appStore
-    }
-  }
-
-  private let folder: Folder
+  private let folder: ConfigurationFolder
 
   init() throws {
-    folder = try Folder()
+    folder = try ConfigurationFolder()
     try folder.write("key.p8", try SigningKey.generate(.p256).pem())
   }
 
@@ -174,7 +141,7 @@ import Testing
   }
 
   @Test func `a bare name is looked up among the credentials first`() throws {
-    let credentials = try Folder()
+    let credentials = try ConfigurationFolder()
     let key = try SigningKey.generate(.p256).pem()
     try credentials.write("key.p8", key)
     let text = #"{"appStore":{\#(Self.team)},"apps":[{"bundleId":"a","environments":["Sandbox"]}]}"#
@@ -202,5 +169,17 @@ import Testing
     for line in String(decoding: pem, as: UTF8.self).split(separator: "\n").dropFirst() {
       #expect(!text.contains(line))
     }
+  }
+}
+
+extension ConfigurationFolder {
+  /// The access of the only app, with these members in `appStore` at the top.
+  func access(_ members: String, app: String = "") throws -> Configuration.AppStoreAccess? {
+    try load(
+      """
+      { "appStore": { \(members) },
+        "apps": [ { "bundleId": "a", "environments": ["Sandbox"]\(app) } ] }
+      """
+    ).apps["a"]?.appStore
   }
 }

@@ -26,6 +26,10 @@ public struct DataFolder: Sendable, Hashable {
   public var recoveryLock: String { path + "/recovery.lock" }
   /// When the daemon was last alive, and what it recovered by itself.
   public var heartbeat: String { path + "/heartbeat.json" }
+  /// How far each sink is.
+  public var sinks: String { path + "/sinks.sqlite" }
+  /// The names of the sinks that `sinks` ever had: it is disposable, this is not.
+  public var sinkNames: String { path + "/sinks.names" }
   /// Describes a backup. A data folder has no such file.
   public var backupManifest: String { path + "/" + Self.backupManifestName }
   public static let backupManifestName = "backup.json"

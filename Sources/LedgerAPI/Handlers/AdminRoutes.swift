@@ -1,4 +1,5 @@
 import Configuration
+import Delivery
 import HTTPServer
 import LedgerEngine
 import LedgerQueries
@@ -47,8 +48,18 @@ extension LedgerHandler {
       }
       return nil
     case .comparison: return comparison(token)
+    case .sinks: return sinks(token)
     default: return quarantine(route, query, token)
     }
+  }
+
+  /// What every sink does. A sink tells of all apps.
+  private func sinks(_ token: Configuration.ReadToken) -> HTTPResponse {
+    guard token.coversEverything else { return Problem.notAllowed }
+    let statuses = service.deliveryStatuses
+    return .json([
+      ("object", .string("list")), ("items", .array(statuses.map(\.json))),
+    ])
   }
 
   /// The stored result of `rebuild --diff`.

@@ -1,3 +1,4 @@
+import Delivery
 import HTTPServer
 import JournalStore
 import LedgerEngine
@@ -20,6 +21,7 @@ extension LedgerHandler {
     case .controlStatement: return say(request, through: sender)
     case .controlErase:
       erase(String(decoding: request.body, as: UTF8.self), by: "command", through: sender)
+    case .controlSink: return order(request, through: sender)
     default: return Problem.noSuchRoute
     }
     return nil
@@ -123,6 +125,22 @@ extension LedgerHandler {
     } catch {
       sender.send(Problem.response(.unavailable("journal")))
     }
+  }
+
+  /// Does what a `sink` command asks.
+  private func order(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
+    guard let root = try? JSONDocument(parsing: request.body).root,
+      let command = SinkCommand(root)
+    else { return Problem.response(.malformed("command")) }
+    service.perform(command) { outcome in
+      switch outcome {
+      case .done(let value): sender.send(.json([("result", value)]))
+      case .noSink: sender.send(.json([("refused", .string("no sink has this name"))], status: 404))
+      case .refused(let why): sender.send(.json([("refused", .string(why))], status: 409))
+      case .unavailable: sender.send(Problem.response(.unavailable("delivery")))
+      }
+    }
+    return nil
   }
 
   /// Journals a grant of a command, or the end of one.

@@ -116,7 +116,7 @@ public final class LedgerHandler: RequestHandler {
     case .grants: return grants(admitted, request)
     case .transactions: return submit(admitted, request, through: sender)
     case .receipts: return submitReceipt(admitted, request, through: sender)
-    case .overview, .quarantine, .comparison:
+    case .overview, .quarantine, .comparison, .sinks:
       return inspect(admitted, request, through: sender)
     case .customer, .customers: return answer(admitted, request, through: sender)
     case .entitlements, .entitlement, .history: return read(admitted, request, through: sender)
@@ -127,7 +127,7 @@ public final class LedgerHandler: RequestHandler {
     case .openAPI: return service.openAPI
     case .page: return ConsolePages.response(request.path) ?? Problem.noSuchRoute
     case .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
-      .controlErase:
+      .controlErase, .controlSink:
       return control(admitted, request, through: sender)
     }
   }

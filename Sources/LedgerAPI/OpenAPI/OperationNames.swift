@@ -22,7 +22,7 @@ extension Route {
     case .claim, .release, .erase: .accounts
     case .entitlements, .entitlement, .history: .entitlements
     case .notifications, .transactions, .receipts: .ingest
-    case .overview, .quarantine, .comparison: .ledger
+    case .overview, .quarantine, .comparison, .sinks: .ledger
     default: .daemon
     }
   }
@@ -46,6 +46,7 @@ extension Route {
     case .overview: "getOverview"
     case .quarantine: "listQuarantine"
     case .comparison: "getComparison"
+    case .sinks: "listSinks"
     case .healthz: "getHealth"
     case .readyz: "getReadiness"
     case .metrics: "getMetrics"
@@ -53,7 +54,7 @@ extension Route {
     case .openAPI: "getOpenAPI"
     // Not documented.
     case .page, .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
-      .controlErase:
+      .controlErase, .controlSink:
       "\(name)"
     }
   }

@@ -10,13 +10,13 @@ final class Route: Sendable {
     case customer, customers
     case claim, release, erase
     case grants, grant, revoke
-    case overview, quarantine, comparison
+    case overview, quarantine, comparison, sinks
     case healthz, readyz, metrics, version, openAPI
     case page
     case controlIngest
     case controlProjection(ProjectionOrder)
     case controlAdmit, controlDrop
-    case controlStatement, controlErase
+    case controlStatement, controlErase, controlSink
   }
 
   /// What a command asks the daemon to do with the projections of its folder.

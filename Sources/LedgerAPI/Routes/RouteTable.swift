@@ -167,6 +167,13 @@ extension Route {
         Reply(status: 404, meaning: "There is no comparison.", content: .problem), unavailable,
       ]),
     Route(
+      .sinks, "GET", "/v1/sinks", .token(.read),
+      "Lists where changes are sent, and how far each receiver is.", [],
+      [
+        answer("The sinks, by name, each followed by its replays.", "SinkList"), unauthorized,
+        notAllowed, unavailable,
+      ]),
+    Route(
       .metrics, "GET", "/metrics", .token(.read),
       "Returns counters and gauges in Prometheus text format.",
       [],
@@ -270,6 +277,7 @@ extension Route {
         .controlStatement, "POST", "/control/statement", .local,
         "Journals a grant, or the end of one."),
       Route(.controlErase, "POST", "/control/erase", .local, "Forgets an account."),
+      Route(.controlSink, "POST", "/control/sink", .local, "Does what a `sink` command asks."),
     ]
     + ProjectionOrder.allCases.map { order in
       Route(

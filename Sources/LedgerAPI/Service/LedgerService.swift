@@ -1,4 +1,5 @@
 public import Configuration
+public import Delivery
 import HTTPServer
 public import LedgerEngine
 import LedgerQueries
@@ -25,6 +26,7 @@ public final class LedgerService: Sendable {
   /// Set once, before the first request.
   private let sampler = Mutex<ResourceSampler?>(nil)
   private let recovery = Mutex<(@Sendable () -> RecoveryReadings?)?>(nil)
+  private let delivery = Mutex<DeliveryService?>(nil)
 
   /// If committing a batch takes longer, in seconds, the disk is taken to be stalled.
   private static let stalledSeconds = 10.0
@@ -68,11 +70,27 @@ public final class LedgerService: Sendable {
   /// The numbers of recoveries; nil if Apple is asked about no app.
   var recoveryReadings: RecoveryReadings? { recovery.withLock { $0 }?() }
 
+  /// Sets who sends changes to others.
+  public func setDelivery(_ service: DeliveryService) {
+    delivery.withLock { $0 = service }
+  }
+
+  var deliveryStatuses: [DeliveryStatus] { delivery.withLock { $0 }?.statuses ?? [] }
+
+  /// Does what an operator asks of a sink.
+  func perform(
+    _ command: SinkCommand, completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
+  ) {
+    guard let service = delivery.withLock({ $0 }) else { return completion(.unavailable) }
+    service.perform(command, completion: completion)
+  }
+
   /// Stops the threads that read journal and projection, and completes the log of refusals. Call it
   /// after the last request and before the ledger stops.
   public func stop() {
     overview.stop()
     recovery.withLock { $0 = nil }
+    delivery.withLock { $0 = nil }
     // Removed, because the sampler holds a reference to this service.
     sampler.withLock { $0.take() }?.stop()
     refusalLog.finish()
@@ -137,6 +155,7 @@ public final class LedgerService: Sendable {
     }
     return metrics.text(
       for: token, ledger, readings, rows.last, rows.confirmations, folded: folded,
-      versions: versions, recovery: recoveryReadings, unlogged: refusalLog.leftOut.value)
+      versions: versions, recovery: recoveryReadings,
+      delivery: delivery.withLock { $0 }, unlogged: refusalLog.leftOut.value)
   }
 }

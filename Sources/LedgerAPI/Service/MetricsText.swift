@@ -1,5 +1,6 @@
 import AppStore
 import Configuration
+import Delivery
 import Entitlements
 import JournalStore
 import LedgerEngine
@@ -16,12 +17,14 @@ extension Metrics {
   ///   - folded: the last seq in the live projection; nil if there is none.
   ///   - versions: the versions of the program and its parts, by name.
   ///   - recovery: what the daemon recovered by itself; nil if it asks about no app.
+  ///   - delivery: who sends changes to others.
   ///   - unlogged: how many refusals had no log line of their own.
   func text(
     for token: Configuration.ReadToken, _ ledger: Ledger, _ readings: ResourceReadings,
     _ rows: ProjectionReader.Counts?,
     _ confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations], folded: Int64?,
-    versions: [(String, String)], recovery: RecoveryReadings?, unlogged: Int64
+    versions: [(String, String)], recovery: RecoveryReadings?,
+    delivery: DeliveryService?, unlogged: Int64
   ) -> String {
     var page = PrometheusText()
     page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
@@ -40,6 +43,7 @@ extension Metrics {
       writeJournal(&page, ledger, readings)
       writeProjection(&page, ledger, folded)
       recovery?.write(&page)
+      delivery?.write(&page)
     }
     if let rows {
       writeRowCounts(&page, rows, token)

@@ -25,6 +25,7 @@ public struct Reload: Sendable {
     next.extraRoots = read.extraRoots
     next.nonRenewingDurations = read.nonRenewingDurations
     next.entitlements = read.entitlements
+    next.sinks = read.sinks
     next.logLevel = read.logLevel
     // Throws if a trust root cannot be used.
     _ = try Receiver(next)
@@ -36,6 +37,7 @@ public struct Reload: Sendable {
   private static func changes(_ old: Configuration, _ new: Configuration) -> [String] {
     var changes = compare("app", old.apps, new.apps)
     changes += compare("token", named(old.readTokens), named(new.readTokens))
+    changes += compare("sink", named(old.sinks), named(new.sinks))
     changes += roots("added", in: new, notIn: old) + roots("removed", in: old, notIn: new)
     if old.nonRenewingDurations != new.nonRenewingDurations {
       changes.append("nonRenewingDurations changed")
@@ -50,6 +52,10 @@ public struct Reload: Sendable {
     _ tokens: [Configuration.ReadToken]
   ) -> [String: [Configuration.ReadToken]] {
     Dictionary(grouping: tokens, by: \.name)
+  }
+
+  private static func named(_ sinks: [Configuration.Sink]) -> [String: [Configuration.Sink]] {
+    Dictionary(grouping: sinks, by: \.name)
   }
 
   private static func compare<Value: Equatable>(

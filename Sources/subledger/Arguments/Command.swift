@@ -83,6 +83,11 @@ struct Command: Sendable {
 }
 
 extension String {
+  /// The text at the right end of at least `width` columns.
+  func padded(left width: Int) -> String {
+    String(repeating: " ", count: max(0, width - count)) + self
+  }
+
   /// The text, at least `width` columns wide, with at least one space at its end.
   func padded(to width: Int) -> String {
     self + String(repeating: " ", count: max(1, width - count))

@@ -177,6 +177,18 @@ enum CommandTable {
       usage: "--account ID", flags: EraseCommand.flags,
       example: "subledger erase --account user-4711", action: EraseCommand.run),
     Command(
+      name: "sink", summary: "Shows and steers where changes are sent.",
+      details:
+        "list and show say how far each sink is, and what is held or was given up. pause and "
+        + "resume stop one and let it go on, after `lost` with --from. skip gives one message up, "
+        + "retry tries held ones now, or with --dead those that were given up. replay sends a part "
+        + "of the journal again. test sends a message without content. secret makes a secret for "
+        + "secretFile, public-key prints what receivers verify Ed25519 signatures with.",
+      usage: "list | show|pause|resume|test NAME | skip NAME SEQ | retry NAME [SEQ] | replay NAME "
+        + "| secret | public-key NAME",
+      flags: SinkOperations.flags, example: "subledger sink resume backend --from 1042-9f31c0aa",
+      action: SinkOperations.run),
+    Command(
       name: "export", summary: "Writes the journal as NDJSON, one event per line.",
       details: "Each line has the event's seq and hash; ingest reads the file elsewhere. With "
         + "--bundle, writes one customer's evidence. Also works while a daemon runs.",

@@ -1,4 +1,5 @@
 import Configuration
+import Delivery
 import HTTPServer
 import JournalStore
 import LedgerAPI
@@ -15,6 +16,7 @@ struct Daemon {
   let service: LedgerService
   private let anchoring: AnchorService
   private let recovery: RecoveryService
+  private let delivery: DeliveryService
 
   /// Seconds in which requests in flight can finish when the daemon is asked to end.
   private static let drainSeconds = 10.0
@@ -50,7 +52,8 @@ struct Daemon {
         try LedgerHandler(service)
       }
       return Daemon(
-        server: server, service: service, anchoring: anchoring, recovery: try recovery(service))
+        server: server, service: service, anchoring: anchoring, recovery: try recovery(service),
+        delivery: try delivery(service))
     } catch {
       service.stop()
       ledger.stop()
@@ -105,6 +108,19 @@ struct Daemon {
     }
   }
 
+  /// Starts the thread that tells others what changed.
+  private static func delivery(_ service: LedgerService) throws(HTTPServerError) -> DeliveryService
+  {
+    do throws(PlatformError) {
+      let delivery = try DeliveryService.start(
+        service.ledger, version: Subledger.version, configuration: { service.configuration })
+      service.setDelivery(delivery)
+      return delivery
+    } catch {
+      throw .resources(error)
+    }
+  }
+
   /// The settings of the server, with as many connections as the limit on open files allows.
   private static func settings(
     _ configuration: Configuration, _ folder: DataFolder
@@ -140,6 +156,7 @@ struct Daemon {
   func stop() -> ExitCode {
     service.beginDraining()
     recovery.stop()
+    delivery.stop()
     server.drain(within: Self.drainSeconds)
     service.stop()
     service.ledger.stop()

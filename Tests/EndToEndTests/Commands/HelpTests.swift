@@ -80,6 +80,7 @@ import Testing
       case .anchors: "{\"anchors\":\(object)}"
       case .appStore: "{\"appStore\":\(object)}"
       case .entitlement: "{\"entitlements\":{\"pro\":\(object)}}"
+      case .sink: "{\"sinks\":[\(object)]}"
       }
     let work = try InitTests.WorkFolder()
     let file = work.folder.appending(path: "config.json")
@@ -117,7 +118,7 @@ import Testing
     try daemon.stop()
     let text = try run("help", "http").output
     let paths = try #require(document["paths"]?.members)
-    #expect(paths.count == 21)
+    #expect(paths.count == 22)
     for (path, operations) in paths {
       for operation in operations.members {
         let access = operation.value["security"] == nil ? "\n" : "  (token)\n"

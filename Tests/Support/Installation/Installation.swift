@@ -143,7 +143,9 @@ package final class Installation {
   package func startWithoutProjection() throws -> RunningDaemon { try RunningDaemon(self) }
 
   /// Runs a command with this installation's configuration, and waits until it exits.
-  package func run(_ arguments: String...) throws -> CommandResult {
+  package func run(_ arguments: String...) throws -> CommandResult { try run(arguments) }
+
+  package func run(_ arguments: [String]) throws -> CommandResult {
     try launch(arguments + ["--config", config.path]).finish()
   }
 

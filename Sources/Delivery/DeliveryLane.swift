@@ -1,0 +1,145 @@
+import Configuration
+import HTTPClient
+import JournalStore
+import LedgerEngine
+import Platform
+
+/// One sink at work, or one replay to it: the machine, what is stored of it, what was counted.
+struct DeliveryLane {
+  let id: SinkRecord.ID
+  var sink: Configuration.Sink
+  var machine: SinkMachine
+  var record: SinkRecord
+  /// The journal's head when it was last read ahead.
+  private(set) var head: Int64 = 0
+  var deadCount: Int64
+  var lastFailure: SinkMachine.Failure?
+  var counts = DeliveryStatus.Counts()
+  private var filter: MessageFilter
+
+  init(
+    _ sink: Configuration.Sink, _ record: SinkRecord, _ store: SinkStore
+  ) throws(StoreError) {
+    (id, self.sink, self.record) = (record.id, sink, record)
+    filter = MessageFilter(sink, only: record.only)
+    let mark = SinkMachine.Mark(seq: record.seq, hash: record.hash, clock: record.clock)
+    let dead = try store.dead(id, afterSeq: record.seq, clock: record.clock)
+    let stored = SinkMachine.Stored(
+      condition: SinkMachine.Condition(rawValue: record.state) ?? .lost, mark: mark,
+      held: try store.held(id).map { SinkMachine.HeldMessage($0, mark) },
+      dead: dead.map(\.place))
+    machine = SinkMachine(
+      stored, Self.settings(sink, record), seed: UInt64(bitPattern: Int64(id.name.hashValue)))
+    deadCount = try store.deadCount(id)
+  }
+
+  /// A replay has a quarter of the requests.
+  private static func settings(
+    _ sink: Configuration.Sink, _ record: SinkRecord
+  ) -> SinkMachine.Settings {
+    SinkMachine.Settings(
+      order: sink.order,
+      concurrency: record.id.replay == 0 ? sink.concurrency : max(1, sink.concurrency / 4))
+  }
+
+  mutating func adopt(_ sink: Configuration.Sink) {
+    self.sink = sink
+    filter = MessageFilter(sink, only: record.only)
+    machine.adopt(Self.settings(sink, record))
+  }
+
+  /// The last event that it delivers.
+  private func last(_ head: Int64) -> Int64 { min(head, record.last ?? .max) }
+
+  /// Whether a replay has come to its end.
+  var isFinished: Bool {
+    guard let last = record.last else { return false }
+    return machine.mark.seq >= last && machine.held.isEmpty && machine.underWayCount == 0
+  }
+
+  /// Reads events ahead. Returns whether there are more to read.
+  ///
+  /// - Throws: what SQLite reports.
+  mutating func fill(
+    _ journal: JournalReader, through head: Int64, now: Int64
+  ) throws(StoreError) -> Bool {
+    self.head = head
+    let (room, last) = (machine.room, last(head))
+    guard room > 0, machine.fed.seq < last else { return false }
+    let events = try journal.messageEvents(
+      after: machine.fed.seq, through: last, limit: min(room, Self.pieceSize))
+    guard let end = events.last else { return false }
+    let clock = machine.fed.clock
+    machine.feed(
+      events.filter(filter.passes).map { event in
+        SinkMachine.NewMessage(
+          place: .event(seq: event.seq), stream: event.stream, receivedAt: event.receivedAt,
+          after: .init(seq: event.seq, hash: event.hash, clock: clock))
+      }, through: .init(seq: end.seq, hash: end.hash, clock: clock))
+    return machine.fed.seq < last && machine.room > 0
+  }
+
+  /// Events that are read at once.
+  private static let pieceSize = 200
+
+  // MARK: Storing
+
+  /// What must be stored since the last call; nil if nothing must.
+  mutating func takeChange(at now: Int64) -> SinkStore.Change? {
+    let changes = machine.takeChanges()
+    let isMoved = machine.mark.seq != record.seq || machine.mark.clock != record.clock
+    guard isMoved || !changes.isEmpty else { return nil }
+    (record.seq, record.hash) = (machine.mark.seq, machine.mark.hash)
+    record.clock = machine.mark.clock
+    if record.state != machine.condition.rawValue {
+      (record.state, record.since) = (machine.condition.rawValue, now)
+    }
+    var change = SinkStore.Change(record)
+    for ordinal in changes.held {
+      if let held = machine.held[ordinal] {
+        change.held.append(HeldRecord(held))
+      } else {
+        change.released.append(ordinal)
+      }
+    }
+    change.dead = changes.dead.map { HeldRecord($0.message, nextAt: $0.diedAt) }
+    deadCount += Int64(change.dead.count)
+    return change
+  }
+}
+
+extension HeldRecord {
+  init(_ held: SinkMachine.HeldMessage) { self.init(held.message, nextAt: held.nextAt) }
+
+  init(_ message: SinkMachine.Message, nextAt: Int64) {
+    var (seq, turn): (Int64?, Int64?) = (nil, nil)
+    var stream = message.stream
+    switch message.place {
+    case .event(let place): seq = place
+    case .turn(let at, let place): (turn, stream) = (at, place)
+    }
+    var status: Int?
+    if case .status(let code) = message.failure { status = code }
+    self.init(
+      ordinal: message.ordinal, seq: seq, turn: turn, stream: stream,
+      receivedAt: message.receivedAt, attempts: message.attempts, refusals: message.refusals,
+      nextAt: nextAt, firstAt: message.firstAt, status: status, failure: message.failure?.text)
+  }
+
+  var place: SinkMachine.Place {
+    if let seq { return .event(seq: seq) }
+    return .turn(at: turn ?? 0, stream: stream ?? 0)
+  }
+}
+
+extension SinkMachine.HeldMessage {
+  init(_ record: HeldRecord, _ mark: SinkMachine.Mark) {
+    var message = SinkMachine.Message(
+      ordinal: record.ordinal, place: record.place, stream: record.stream,
+      receivedAt: record.receivedAt, after: mark)
+    (message.attempts, message.refusals) = (record.attempts, record.refusals)
+    message.firstAt = record.firstAt
+    message.failure = record.status.map { .status($0) } ?? record.failure.map { .transport($0) }
+    self.init(message: message, nextAt: record.nextAt)
+  }
+}

@@ -1,0 +1,92 @@
+public import Configuration
+import JournalStore
+public import LedgerEngine
+public import Observability
+public import Platform
+import Synchronization
+
+/// The daemon's thread that tells others what changed (promise 12): webhooks and forwarded
+/// notifications.
+///
+/// The journal is its outbox: nothing is written twice, and the writer never waits for it.
+public final class DeliveryService: Sendable {
+  let ledger: Ledger
+  let version: String
+  let configuration: @Sendable () -> Configuration
+  let cancellation = Cancellation()
+  /// Rung by the writer, by a reload and by commands.
+  let wakeup = WakeupEvent()
+  /// Seconds from the receive time of an event to the receiver's acceptance.
+  public let latencies = Histogram([0.01, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600, 86_400])
+  private let state = Mutex(State())
+  private let thread: Mutex<Thread?> = Mutex(nil)
+
+  private struct State {
+    var statuses: [DeliveryStatus] = []
+    var commands: [(SinkCommand, @Sendable (SinkCommand.Outcome) -> Void)] = []
+    var isStopped = false
+  }
+
+  private init(
+    _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration
+  ) {
+    (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
+  }
+
+  /// Starts the thread.
+  ///
+  /// - Parameters:
+  ///   - version: of this program, for the receivers.
+  ///   - configuration: the configuration of now; read again after `reload`.
+  /// - Throws: `PlatformError` if the thread cannot be started.
+  public static func start(
+    _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration
+  ) throws(PlatformError) -> DeliveryService {
+    let service = DeliveryService(ledger, version: version, configuration: configuration)
+    let wakeup = service.wakeup
+    ledger.onCommit { wakeup.signal() }
+    let started = try Thread.start("delivery") {
+      Niceness.reactor.apply()
+      DeliveryWorker(service).run()
+    }
+    service.thread.withLock { $0 = started }
+    return service
+  }
+
+  /// Ends the thread. Requests under way are given up: their messages are sent again after the next
+  /// start.
+  public func stop() {
+    cancellation.request()
+    wakeup.signal()
+    thread.withLock { $0.take() }?.join()
+    let left = state.withLock { state in
+      state.isStopped = true
+      defer { state.commands = [] }
+      return state.commands
+    }
+    for (_, completion) in left { completion(.unavailable) }
+  }
+
+  /// What every sink does, and every replay.
+  public var statuses: [DeliveryStatus] { state.withLock { $0.statuses } }
+
+  func publish(_ statuses: [DeliveryStatus]) { state.withLock { $0.statuses = statuses } }
+
+  /// Does what an operator asks, on the thread of the service.
+  public func perform(
+    _ command: SinkCommand, completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
+  ) {
+    let isTaken = state.withLock { state in
+      if !state.isStopped { state.commands.append((command, completion)) }
+      return !state.isStopped
+    }
+    if isTaken { wakeup.signal() } else { completion(.unavailable) }
+  }
+
+  func takeCommands() -> [(SinkCommand, @Sendable (SinkCommand.Outcome) -> Void)] {
+    state.withLock { state in
+      defer { state.commands = [] }
+      return state.commands
+    }
+  }
+}

@@ -1,0 +1,53 @@
+public import JournalStore
+public import StrictJSON
+
+/// What one sink, or one replay to it, does now. Times are milliseconds since 1970 UTC.
+public struct DeliveryStatus: Sendable {
+  /// Attempts since the start, by what became of them.
+  public struct Counts: Sendable {
+    public var delivered: Int64 = 0
+    /// The endpoint did not answer.
+    public var failed: Int64 = 0
+    public var refused: Int64 = 0
+  }
+
+  public let id: SinkRecord.ID
+  public let kind: String
+  /// Without the query, which can hold a secret.
+  public let url: String
+  /// `up`, `down`, `paused`, `gone`, `lost` or `full`.
+  public let state: String
+  public let since: Int64
+  /// Why, or what the last attempt failed with; nil if there is nothing to say.
+  public let reason: String?
+  /// The cursor, as of the feed.
+  public let cursor: String
+  public let seq: Int64
+  /// Events of the journal that are not done, and for how long the oldest of those read is.
+  public let lagEvents: Int64
+  public let lagMilliseconds: Int64
+  public let held: Int64
+  public let dead: Int64
+  /// When the next attempt is due while nothing moves; nil if it moves.
+  public let nextAttemptAt: Int64?
+  /// Of a replay: the last event.
+  public let last: Int64?
+  public let counts: Counts
+
+  public var json: JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("object", .string("sink")), ("name", .string(id.name)), ("kind", .string(kind)),
+      ("url", .string(url)), ("state", .string(state)), ("since", .integer(since)),
+      ("reason", .optional(reason)), ("cursor", .string(cursor)), ("seq", .integer(seq)),
+      ("lag_events", .integer(lagEvents)), ("lag_milliseconds", .integer(lagMilliseconds)),
+      ("held", .integer(held)), ("dead", .integer(dead)),
+      ("next_attempt_at", .optional(nextAttemptAt)),
+      ("delivered", .integer(counts.delivered)), ("failed", .integer(counts.failed)),
+      ("refused", .integer(counts.refused)),
+    ]
+    if id.replay > 0 {
+      members += [("replay", .integer(id.replay)), ("last", .optional(last))]
+    }
+    return .object(members)
+  }
+}

@@ -1,0 +1,394 @@
+import Configuration
+import HTTPClient
+import JournalStore
+import LedgerEngine
+import LedgerQueries
+import Observability
+import Platform
+import StrictJSON
+
+/// What the thread of `DeliveryService` does, from start to end.
+final class DeliveryWorker {
+  let service: DeliveryService
+  private let cancellation: Cancellation
+  private var client: HTTPClient?
+  private(set) var files: Files?
+  private var sinks: [Configuration.Sink] = []
+  var lanes: [SinkRecord.ID: DeliveryLane] = [:]
+  private var sent: [HTTPClient.RequestID: Sent] = [:]
+  /// What is not stored yet, in its order.
+  private var unstored: [SinkStore.Change] = []
+  private var storedAt: Int64 = 0
+  /// Whether the last attempt to store failed: nothing is sent until one succeeds, because a crash
+  /// would repeat all of it.
+  private var isBlocked = false
+  private var publishedAt: Int64 = 0
+  private var isUnpublished = false
+  /// Since when nothing can be read from the ledger's files, for a moment; 0: it can be.
+  private var waitsUntil: Int64 = 0
+
+  struct Files {
+    let store: SinkStore
+    let reader: LedgerReader
+    let maker: MessageMaker
+  }
+
+  private enum Sent {
+    case message(SinkRecord.ID, SinkMachine.Message)
+    case test(@Sendable (SinkCommand.Outcome) -> Void)
+  }
+
+  /// Connections of all sinks together.
+  private static let connections = 64
+  /// Milliseconds between two commits, and outcomes after which one is due at once.
+  private static let storeInterval: Int64 = 100
+  private static let storeOutcomes = 100
+  private static let publishInterval: Int64 = 250
+  /// Milliseconds between two looks at what nothing signals.
+  private static let idle: Int64 = 1000
+
+  init(_ service: DeliveryService) {
+    self.service = service
+    cancellation = service.cancellation
+  }
+
+  func run() {
+    while !cancellation.isRequested {
+      // Without a sink nothing is stored and nothing is done.
+      if sinks.isEmpty, service.configuration().sinks.isEmpty {
+        service.wakeup.wait(milliseconds: Int32(Self.idle))
+        refuseCommands()
+        continue
+      }
+      do throws(StoreError) { try turn() } catch {
+        Log.write(.error, "delivery_failed", [("error", .string(error.description))])
+        close()
+        cancellation.wait(milliseconds: Self.idle)
+      }
+    }
+    store(at: Clock.now(), isLast: true)
+    close()
+  }
+
+  private func close() {
+    files?.store.close()
+    (files, client) = (nil, nil)
+    (lanes, sent, sinks, unstored) = ([:], [:], [], [])
+  }
+
+  private func refuseCommands() {
+    for (_, completion) in service.takeCommands() { completion(.noSink) }
+  }
+
+  private func turn() throws(StoreError) {
+    service.wakeup.clear()
+    let files = try open()
+    try adoptConfiguration(files)
+    for (command, completion) in service.takeCommands() {
+      if let outcome = try perform(command, files, completion) { completion(outcome) }
+    }
+    let hasMore = try advance(files)
+    wait(hasMore)
+    collect()
+    store(at: Clock.now())
+    publish(at: Clock.now())
+  }
+
+  private func open() throws(StoreError) -> Files {
+    if let files { return files }
+    let ledger = service.ledger
+    let reader = try LedgerReader(ledger, durations: ledger.durations)
+    let store = try SinkStore(ledger.folder, journalId: try reader.journal.journalId())
+    let opened = Files(store: store, reader: reader, maker: try MessageMaker(reader))
+    var settings = ClientSettings()
+    settings.connections = Self.connections
+    do throws(ClientError) { client = try HTTPClient(settings) } catch {
+      throw .sql(error.description)
+    }
+    files = opened
+    return opened
+  }
+
+  // MARK: Configuration
+
+  private func adoptConfiguration(_ files: Files) throws(StoreError) {
+    let current = service.configuration().sinks
+    guard current != sinks else { return }
+    let records = try files.store.sinks()
+    for sink in current {
+      for id in lanes.keys where id.name == sink.name { lanes[id]?.adopt(sink) }
+      guard lanes[SinkRecord.ID(sink.name)] == nil else { continue }
+      let stored = records.filter { $0.id.name == sink.name }
+      for record in stored.isEmpty ? [try newRecord(sink, files)] : stored {
+        lanes[record.id] = try lane(sink, record, files)
+      }
+    }
+    let names = Set(current.map(\.name))
+    lanes = lanes.filter { names.contains($0.key.name) }
+    sinks = current
+  }
+
+  private func newRecord(
+    _ sink: Configuration.Sink, _ files: Files
+  ) throws(StoreError) -> SinkRecord {
+    let (now, head) = (Clock.now(), try files.reader.journal.head())
+    var record = SinkRecord(
+      SinkRecord.ID(sink.name), seq: head.seq, hash: head.hash, clock: now, state: "on",
+      since: now)
+    if files.store.lostNames.contains(sink.name) {
+      record.state = SinkMachine.Condition.lost.rawValue
+      record.reason = "its place in the journal was lost with sinks.sqlite"
+    } else {
+      switch sink.from {
+      case .now: break
+      case .start: (record.seq, record.hash) = (0, Head.empty.hash)
+      case .after(let seq, let hash):
+        if let found = try self.hash(at: seq, files), Array(found.prefix(4)) == hash {
+          (record.seq, record.hash) = (seq, found)
+        } else {
+          record.state = SinkMachine.Condition.lost.rawValue
+          record.reason = "its `from` is no place in this journal"
+        }
+      }
+    }
+    unstored.append(SinkStore.Change(record))
+    return record
+  }
+
+  func hash(at seq: Int64, _ files: Files) throws(StoreError) -> [UInt8]? {
+    seq == 0 ? Head.empty.hash : try files.reader.journal.hash(at: seq)
+  }
+
+  /// A sink as it was stored; one whose place is none of this journal is lost.
+  private func lane(
+    _ sink: Configuration.Sink, _ stored: SinkRecord, _ files: Files
+  ) throws(StoreError) -> DeliveryLane {
+    var record = stored
+    if record.state == SinkMachine.Condition.on.rawValue,
+      try hash(at: record.seq, files) != record.hash
+    {
+      record.state = SinkMachine.Condition.lost.rawValue
+      (record.since, record.reason) = (Clock.now(), "the journal has another history")
+    }
+    if record.state == SinkMachine.Condition.lost.rawValue {
+      Log.write(
+        .warning, "sink_lost",
+        [
+          ("sink", .string(sink.name)), ("reason", .optional(record.reason)),
+          (
+            "next",
+            .string("say where it goes on: subledger sink resume \(sink.name) --from …")
+          ),
+        ])
+    }
+    return try DeliveryLane(sink, record, files.store)
+  }
+
+  // MARK: Sending
+
+  /// Reads ahead and sends. Returns whether more can be read at once.
+  private func advance(_ files: Files) throws(StoreError) -> Bool {
+    let now = Clock.now()
+    guard !isBlocked, now >= waitsUntil else { return false }
+    let head = service.ledger.foldedHead.seq
+    var hasMore = false
+    for id in lanes.keys.sorted() {
+      guard var lane = lanes.removeValue(forKey: id) else { continue }
+      defer { lanes[id] = lane }
+      let before = lane.machine.fed
+      if try lane.fill(files.reader.journal, through: head, now: now) { hasMore = true }
+      if lane.machine.fed != before { isUnpublished = true }
+      while sent.count < Self.connections, waitsUntil <= now,
+        let message = lane.machine.next(at: now)
+      {
+        send(message, &lane, files.maker, at: now)
+      }
+    }
+    return hasMore && sent.count < Self.connections
+  }
+
+  private func send(
+    _ message: SinkMachine.Message, _ lane: inout DeliveryLane, _ maker: MessageMaker,
+    at now: Int64
+  ) {
+    do throws(MessageMaker.Failure) {
+      let made = try maker.message(message.place, for: lane.sink)
+      let request = try DeliveryRequest(made, message.attempts + 1, lane.sink, lane.id.replay, self)
+      sent[try start(request, lane.sink)] = .message(lane.id, message)
+    } catch {
+      switch error {
+      case .notNow:
+        lane.machine.takeBack(message.ordinal)
+        waitsUntil = now + Self.publishInterval
+      case .unreadable:
+        finish(message, .refused(.transport("the event cannot be read")), &lane, at: now)
+      }
+    }
+  }
+
+  private func start(
+    _ request: DeliveryRequest, _ sink: Configuration.Sink
+  ) throws(MessageMaker.Failure) -> HTTPClient.RequestID {
+    do throws(ClientError) {
+      guard let client else { throw ClientError.cancelled }
+      return try client.start(request.request, DeliveryRequest.settings(sink))
+    } catch {
+      throw .notNow
+    }
+  }
+
+  private func wait(_ hasMore: Bool) {
+    let now = Clock.now()
+    var until = now + Self.idle
+    for lane in lanes.values {
+      // What is due and was not sent waits for something else.
+      if let at = lane.machine.wakeAt { until = min(until, max(at, now + Self.storeInterval)) }
+    }
+    if lanes.values.contains(where: {
+      !$0.machine.changes.isEmpty || $0.machine.changes.outcomes > 0
+    }) {
+      until = min(until, storedAt + Self.storeInterval)
+    }
+    if isUnpublished { until = min(until, publishedAt + Self.publishInterval) }
+    if hasMore { until = now }
+    client?.wait(milliseconds: Int32(clamping: max(0, until - now)), service.wakeup)
+  }
+
+  private func collect() {
+    guard let client else { return }
+    let now = Clock.now()
+    for (id, result) in client.takeAll() {
+      switch sent.removeValue(forKey: id) {
+      case .message(let lane, let message)?:
+        guard var found = lanes.removeValue(forKey: lane) else { continue }
+        finish(message, DeliveryRequest.outcome(result, at: now), &found, at: now)
+        lanes[lane] = found
+      case .test(let completion)?: completion(DeliveryRequest.answer(result))
+      case nil: break
+      }
+    }
+  }
+
+  private func finish(
+    _ message: SinkMachine.Message, _ outcome: SinkMachine.Outcome, _ lane: inout DeliveryLane,
+    at now: Int64
+  ) {
+    isUnpublished = true
+    let wasDown = lane.machine.outage != nil
+    lane.machine.finish(message.ordinal, outcome, at: now)
+    switch outcome {
+    case .delivered:
+      lane.counts.delivered += 1
+      if lane.id.replay == 0 {
+        service.latencies.observe(Double(max(0, now - message.receivedAt)) / 1000)
+      }
+    case .endpoint(let failure, _):
+      lane.counts.failed += 1
+      lane.lastFailure = failure
+    case .refused(let failure):
+      lane.counts.refused += 1
+      lane.lastFailure = failure
+    case .gone: lane.lastFailure = .status(410)
+    }
+    log(lane, wasDown: wasDown)
+  }
+
+  private func log(_ lane: DeliveryLane, wasDown: Bool) {
+    let fields: [(String, JSONValue)] = [("sink", .string(lane.id.name))]
+    if lane.machine.condition == .gone, case .status(410)? = lane.lastFailure {
+      Log.write(
+        .warning, "sink_gone",
+        fields + [
+          ("reason", .string("the receiver answered 410")),
+          ("next", .string("subledger sink resume \(lane.id.name)")),
+        ])
+    } else if let outage = lane.machine.outage, !wasDown {
+      Log.write(.warning, "sink_down", fields + [("reason", .string(outage.failure.text))])
+    } else if wasDown, lane.machine.outage == nil {
+      Log.write(.info, "sink_up", fields)
+    }
+    for dead in lane.machine.changes.dead {
+      Log.write(
+        .warning, "message_dead",
+        fields + [
+          ("reason", .optional(dead.message.failure?.text)),
+          ("next", .string("subledger sink show \(lane.id.name)")),
+        ])
+    }
+  }
+
+  /// Sends a message without content.
+  func test(
+    _ sink: Configuration.Sink, _ files: Files,
+    _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
+  ) {
+    let made = files.maker.test(at: Clock.now())
+    do throws(MessageMaker.Failure) {
+      let request = try DeliveryRequest(made, 1, sink, 0, self)
+      sent[try start(request, sink)] = .test(completion)
+    } catch {
+      completion(.unavailable)
+    }
+  }
+
+  // MARK: Storing
+
+  /// Stores what changed, if enough has or enough time has passed.
+  func store(at now: Int64, isLast: Bool = false) {
+    guard let files else { return }
+    let outcomes = lanes.values.reduce(0) { $0 + $1.machine.changes.outcomes }
+    guard
+      isLast || outcomes >= Self.storeOutcomes || now - storedAt >= Self.storeInterval
+        || now < storedAt
+    else { return }
+    var removed: [SinkRecord.ID] = []
+    for id in lanes.keys.sorted() {
+      if let change = lanes[id]?.takeChange(at: now) { unstored.append(change) }
+      if lanes[id]?.isFinished == true { removed.append(id) }
+    }
+    storedAt = now
+    guard !unstored.isEmpty || !removed.isEmpty else { return }
+    do throws(StoreError) {
+      try files.store.commit(unstored, removing: removed)
+      unstored = []
+      for id in removed { lanes[id] = nil }
+      if isBlocked { Log.write(.info, "sinks_stored") }
+      isBlocked = false
+    } catch {
+      if !isBlocked {
+        Log.write(
+          .error, "sinks_not_stored",
+          [
+            ("error", .string(error.description)),
+            ("hint", .string("nothing is sent until the places of sinks can be stored")),
+          ])
+      }
+      isBlocked = true
+    }
+  }
+
+  private func publish(at now: Int64) {
+    guard now - publishedAt >= Self.publishInterval || now < publishedAt else { return }
+    (publishedAt, isUnpublished) = (now, false)
+    service.publish(lanes.keys.sorted().compactMap { lanes[$0]?.status(at: now) })
+  }
+
+  /// Makes the statuses current at once, as after a command.
+  func publishNow() {
+    publishedAt = 0
+    publish(at: Clock.now())
+  }
+
+  /// Adds a sink or a replay that was just recorded.
+  func add(_ record: SinkRecord, _ sink: Configuration.Sink, _ files: Files) throws(StoreError) {
+    unstored.append(SinkStore.Change(record))
+    lanes[record.id] = try DeliveryLane(sink, record, files.store)
+  }
+
+  func storeRevived(_ ordinals: [Int64], of id: SinkRecord.ID) {
+    guard let record = lanes[id]?.record else { return }
+    var change = SinkStore.Change(record)
+    change.revived = ordinals
+    unstored.append(change)
+  }
+}

@@ -1,0 +1,90 @@
+import AppStore
+import Configuration
+import JournalStore
+
+/// Which events a sink gets, and under which type.
+struct MessageFilter {
+  private let sink: Configuration.Sink
+  /// Of a replay: the only customer.
+  private let only: String?
+
+  init(_ sink: Configuration.Sink, only: String? = nil) {
+    self.sink = sink
+    self.only = only
+  }
+
+  func passes(_ event: MessageEvent) -> Bool {
+    if let only, event.originalTransactionId != only { return false }
+    guard sink.arrivals.contains(event.arrival.rawValue),
+      sink.environments?.contains(event.environment) ?? true,
+      sink.bundleIds?.contains(event.bundleId) ?? true, canSend(event)
+    else { return false }
+    return passes(type: MessageType.of(event))
+  }
+
+  func passes(type: String) -> Bool {
+    sink.types?.contains { Self.matches(Array(type.utf8)[...], Array($0.utf8)[...]) } ?? true
+  }
+
+  /// Forwarded is what Apple POSTed: of version 1 only with its secret, which the journal lacks.
+  private func canSend(_ event: MessageEvent) -> Bool {
+    guard sink.kind == .forward else { return true }
+    return switch event.source {
+    case .v2: true
+    case .v1: sink.v1Secrets[event.bundleId] != nil
+    default: false
+    }
+  }
+
+  /// Whether a text matches a glob, in which `*` stands for any bytes.
+  static func matches(_ text: ArraySlice<UInt8>, _ glob: ArraySlice<UInt8>) -> Bool {
+    var (text, glob) = (text, glob)
+    var star: (glob: ArraySlice<UInt8>, text: ArraySlice<UInt8>)?
+    while let byte = text.first {
+      if glob.first == UInt8(ascii: "*") {
+        glob = glob.dropFirst()
+        star = (glob, text)
+      } else if glob.first == byte {
+        (text, glob) = (text.dropFirst(), glob.dropFirst())
+      } else if let last = star {
+        star = (last.glob, last.text.dropFirst())
+        (text, glob) = (last.text.dropFirst(), last.glob)
+      } else {
+        return false
+      }
+    }
+    return glob.allSatisfy { $0 == UInt8(ascii: "*") }
+  }
+}
+
+/// The type of a message, for filters and receivers.
+enum MessageType {
+  /// What time alone changes.
+  static let statusChanged = "entitlement.status_changed"
+  /// A message without content, which tries a sink.
+  static let test = "subledger.test"
+
+  static func of(_ event: MessageEvent) -> String {
+    switch event.source {
+    case .transaction: "app_store.transaction_info"
+    case .renewal: "app_store.renewal_info"
+    case .receipt: "app_store.receipt"
+    case .account, .grant: "subledger." + owners(event.notificationType)
+    default:
+      // Types that Apple adds flow by themselves.
+      "app_store."
+        + [event.notificationType, event.subtype].compactMap { $0?.lowercased() }
+        .joined(separator: ".")
+    }
+  }
+
+  private static func owners(_ type: String) -> String {
+    switch type {
+    case "ACCOUNT_CLAIM": "account_claimed"
+    case "ACCOUNT_RELEASE": "account_released"
+    case "GRANT": "granted"
+    case "GRANT_REVOKE": "grant_revoked"
+    default: type.lowercased()
+    }
+  }
+}

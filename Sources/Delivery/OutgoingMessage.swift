@@ -1,0 +1,211 @@
+import AppStore
+import Configuration
+import Encoding
+import Entitlements
+import JournalStore
+import LedgerEngine
+import LedgerQueries
+import SignedData
+import StrictJSON
+
+/// What is sent about one place: the same bytes in every attempt, as long as the fold stays the
+/// same.
+struct OutgoingMessage {
+  /// The idempotency key of the receiver.
+  let id: String
+  let body: [UInt8]
+}
+
+/// Makes messages from the journal. For one thread.
+///
+/// A webhook's body is a structured CloudEvent (CloudEvents 1.0, JSON format, section 3.2) with the
+/// customer's whole row, folded through the very event: a receiver may keep the newest by `seq`.
+struct MessageMaker {
+  let reader: LedgerReader
+  private let journalId: String
+
+  /// - Throws: what SQLite reports.
+  init(_ reader: LedgerReader) throws(StoreError) {
+    self.reader = reader
+    journalId = Hexadecimal.encode(try reader.journal.journalId())
+  }
+
+  enum Failure: Error {
+    /// No projection can be read, or another temporary error: later.
+    case notNow
+    /// The event is gone, or cannot be read.
+    case unreadable
+  }
+
+  func message(
+    _ place: SinkMachine.Place, for sink: Configuration.Sink
+  ) throws(Failure) -> OutgoingMessage {
+    switch place {
+    case .event(let seq): try event(seq, sink)
+    case .turn(let at, let stream): try turn(at, stream, sink)
+    }
+  }
+
+  // MARK: Events
+
+  private func event(
+    _ seq: Int64, _ sink: Configuration.Sink
+  ) throws(Failure) -> OutgoingMessage {
+    let stored: (MessageEvent, StoredEvent)
+    do throws(StoreError) {
+      guard let event = try reader.journal.event(seq: seq),
+        let known = try reader.journal.messageEvents(after: seq - 1, through: seq, limit: 1).first
+      else { throw StoreError.corrupt("event \(seq)") }
+      stored = (known, event)
+    } catch {
+      throw error.isTemporary ? .notNow : .unreadable
+    }
+    let id = stored.1.notificationUUID.description
+    switch sink.kind {
+    case .forward:
+      return OutgoingMessage(id: id, body: try forwarded(stored.1, sink))
+    case .webhook:
+      let body = try cloudEvent(stored.0, stored.1, sink).bytes
+      return OutgoingMessage(id: id, body: body)
+    }
+  }
+
+  /// What Apple POSTed: the JWS byte for byte in canonical JSON, or the canonical body of version 1
+  /// with the secret put back.
+  private func forwarded(
+    _ event: StoredEvent, _ sink: Configuration.Sink
+  ) throws(Failure) -> [UInt8] {
+    if event.source == .v2 {
+      return Array("{\"signedPayload\":\"".utf8) + event.body + Array("\"}".utf8)
+    }
+    guard let secret = sink.v1Secrets[event.bundleId],
+      let root = try? JSONDocument(parsing: event.body).root
+    else { throw .unreadable }
+    var members = root.members.map { ($0.name, $0.value.value) }
+    members.append(("password", .string(secret.text)))
+    members.sort { $0.0.utf8.lexicographicallyPrecedes($1.0.utf8) }
+    return JSONValue.object(members).bytes
+  }
+
+  private func cloudEvent(
+    _ known: MessageEvent, _ event: StoredEvent, _ sink: Configuration.Sink
+  ) throws(Failure) -> JSONValue {
+    var data: [(String, JSONValue)] = [
+      ("seq", .integer(event.seq)), ("environment", .string(event.environment.rawValue)),
+      ("bundle_id", .string(event.bundleId)),
+      ("notification_type", .string(event.notificationType)), ("subtype", .optional(event.subtype)),
+      ("original_transaction_id", .optional(event.originalTransactionId)),
+      ("signed_date", .integer(event.signedDate)), ("received_at", .integer(event.receivedAt)),
+      ("source", .string(event.source.rawValue)), ("arrival", .string(known.arrival.rawValue)),
+    ]
+    if let key = event.streamKey {
+      data += try customer(key, known.stream ?? 0, event)
+    } else {
+      data += [
+        ("stream_seq", .null), ("previous_seq", .null), ("access", .null), ("changes", .object([])),
+        ("entitlement", .null), ("next", .null),
+      ]
+    }
+    if sink.include.contains(.payload) {
+      data.append(("payload", reader.payload(of: event)))
+    }
+    return envelope(
+      id: event.notificationUUID.description, type: MessageType.of(known),
+      subject: event.originalTransactionId, time: event.receivedAt, timestamp: event.signedDate,
+      data)
+  }
+
+  private func customer(
+    _ key: StreamKey, _ stream: Int64, _ event: StoredEvent
+  ) throws(Failure) -> [(String, JSONValue)] {
+    let rows: EventRows
+    let number: (seq: Int64, previous: Int64?)
+    do throws(LedgerReader.Failure) {
+      rows = try reader.rows(around: event.seq, of: key, at: event.receivedAt)
+    } catch {
+      switch error {
+      case .notReady: throw .notNow
+      case .store(let error): throw error.isTemporary ? .notNow : .unreadable
+      case .ambiguous: throw .unreadable
+      }
+    }
+    do throws(StoreError) {
+      number = try reader.journal.streamNumber(of: event.seq, in: stream)
+    } catch {
+      throw error.isTemporary ? .notNow : .unreadable
+    }
+    return [("stream_seq", .integer(number.seq)), ("previous_seq", .optional(number.previous))]
+      + Self.members(rows)
+  }
+
+  private static func members(_ rows: EventRows) -> [(String, JSONValue)] {
+    [
+      (
+        "access",
+        .object([
+          ("before", .boolean(rows.before?.entitlement.givesAccess ?? false)),
+          ("after", .boolean(rows.after?.entitlement.givesAccess ?? false)),
+        ])
+      ),
+      (
+        "changes",
+        .object(rows.changes.map { ($0.field, .array([$0.before, $0.after])) })
+      ),
+      ("entitlement", rows.after?.json ?? .null),
+      (
+        "next",
+        rows.next.map { next in
+          .object([
+            ("at", .integer(next.asOf)), ("status", .string(next.status.rawValue)),
+            ("gives_access", .boolean(next.givesAccess)),
+          ])
+        } ?? .null
+      ),
+    ]
+  }
+
+  // MARK: Moments
+
+  private func turn(
+    _ at: Int64, _ stream: Int64, _ sink: Configuration.Sink
+  ) throws(Failure) -> OutgoingMessage {
+    throw .unreadable
+  }
+
+  // MARK: The envelope
+
+  func envelope(
+    id: String, type: String, subject: String?, time: Int64, timestamp: Int64,
+    _ data: [(String, JSONValue)]
+  ) -> JSONValue {
+    .object(
+      [
+        ("specversion", .string("1.0")), ("id", .string(id)),
+        ("source", .string("/subledger/\(journalId)")),
+      ] + (subject.map { [("subject", .string($0))] } ?? []) + [
+        ("type", .string(type)), ("time", .string(Timestamp.text(time))),
+        ("timestamp", .string(Timestamp.text(timestamp))),
+        ("datacontenttype", .string("application/json")), ("data", .object(data)),
+      ])
+  }
+
+  /// A message without content, which tries a sink.
+  func test(at now: Int64) -> OutgoingMessage {
+    let random = SHA256.hash(Array(WebhookSecret.generate().utf8))
+    let id = NotificationUUID(digest: random).description
+    let body = envelope(
+      id: id, type: MessageType.test, subject: nil, time: now, timestamp: now,
+      [("entitlement", .null)])
+    return OutgoingMessage(id: id, body: body.bytes)
+  }
+}
+
+extension StoreError {
+  /// Whether the same read can succeed in a moment.
+  fileprivate var isTemporary: Bool {
+    switch self {
+    case .busy, .full, .locked: true
+    default: false
+    }
+  }
+}

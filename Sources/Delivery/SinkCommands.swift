@@ -1,0 +1,181 @@
+import Configuration
+import Encoding
+import HTTPClient
+import JournalStore
+import LedgerQueries
+import Platform
+import StrictJSON
+
+/// What operators ask of sinks.
+extension DeliveryWorker {
+  /// Does a command. Returns nil if its completion is called later.
+  ///
+  /// - Throws: what SQLite reports.
+  func perform(
+    _ command: SinkCommand, _ files: Files,
+    _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
+  ) throws(StoreError) -> SinkCommand.Outcome? {
+    let id = SinkRecord.ID(command.name)
+    guard let sink = lanes[id]?.sink else { return .noSink }
+    let now = Clock.now()
+    switch command.verb {
+    case .pause: lanes[id]?.machine.set(.paused, at: now)
+    case .resume:
+      if let refusal = try resume(id, command, files, at: now) { return refusal }
+    case .skip:
+      guard let seq = command.seq, lanes[id]?.machine.skip(.event(seq: seq), at: now) == true
+      else { return .refused("seq is not held and does not wait, or is under way just now") }
+    case .retry: return .done(.object([("messages", .integer(try retry(id, command, files, now)))]))
+    case .replay: return try replay(sink, command, files, at: now)
+    case .test:
+      test(sink, files, completion)
+      return nil
+    case .show: break
+    }
+    store(at: now, isLast: true)
+    publishNow()
+    return .done(try description(id, files, at: now))
+  }
+
+  private func resume(
+    _ id: SinkRecord.ID, _ command: SinkCommand, _ files: Files, at now: Int64
+  ) throws(StoreError) -> SinkCommand.Outcome? {
+    if let from = command.from {
+      guard let mark = try mark(from, files, at: now) else { return Self.noPlace }
+      lanes[id]?.machine.resume(at: mark, now: now)
+    } else if lanes[id]?.machine.condition == .lost {
+      return .refused("its place is lost: say where it goes on with --from")
+    } else {
+      lanes[id]?.machine.set(.on, at: now)
+    }
+    lanes[id]?.record.reason = nil
+    return nil
+  }
+
+  private static let noPlace = SinkCommand.Outcome.refused(
+    "that is no place in this journal: write now, start, a cursor of GET /v1/events, or "
+      + "received:T")
+
+  /// The place before the first event to send; nil if there is none such.
+  private func mark(
+    _ text: String, _ files: Files, at now: Int64
+  ) throws(StoreError) -> SinkMachine.Mark? {
+    var seq: Int64
+    var beginning: [UInt8]?
+    switch text {
+    case "now": seq = try files.reader.journal.head().seq
+    case "start": seq = 0
+    default:
+      if text.hasPrefix("received:"), let time = Int64(text.dropFirst(9)) {
+        seq = try files.reader.journal.firstSeq(receivedFrom: time) - 1
+      } else {
+        let parts = text.split(separator: "-", maxSplits: 1).map(String.init)
+        guard let first = parts.first, let number = Int64(first), number >= 0 else { return nil }
+        seq = number
+        if parts.count == 2 {
+          guard let hash = Hexadecimal.decode(parts[1]), hash.count == 4 else { return nil }
+          beginning = hash
+        }
+      }
+    }
+    seq = max(0, seq)
+    guard let hash = try hash(at: seq, files),
+      beginning.map({ $0 == Array(hash.prefix(4)) }) ?? true
+    else { return nil }
+    return SinkMachine.Mark(seq: seq, hash: hash, clock: now)
+  }
+
+  /// Messages that are taken back from the dead at once.
+  private static let reviveLimit = 10_000
+
+  private func retry(
+    _ id: SinkRecord.ID, _ command: SinkCommand, _ files: Files, _ now: Int64
+  ) throws(StoreError) -> Int64 {
+    guard command.dead else {
+      let place = command.seq.map { SinkMachine.Place.event(seq: $0) }
+      return Int64(lanes[id]?.machine.retry(place, at: now) ?? 0)
+    }
+    let dead = try files.store.dead(id, limit: Self.reviveLimit)
+      .filter { command.seq == nil || $0.seq == command.seq }
+    guard let mark = lanes[id]?.machine.mark else { return 0 }
+    lanes[id]?.machine.revive(
+      dead.map { record in
+        SinkMachine.NewMessage(
+          place: record.place, stream: record.stream, receivedAt: record.receivedAt, after: mark)
+      }, at: now)
+    lanes[id]?.deadCount -= Int64(dead.count)
+    storeRevived(dead.map(\.ordinal), of: id)
+    store(at: now, isLast: true)
+    publishNow()
+    return Int64(dead.count)
+  }
+
+  private func replay(
+    _ sink: Configuration.Sink, _ command: SinkCommand, _ files: Files, at now: Int64
+  ) throws(StoreError) -> SinkCommand.Outcome {
+    guard let mark = try mark(command.from ?? "start", files, at: now) else {
+      return Self.noPlace
+    }
+    let head = try files.reader.journal.head().seq
+    let last = min(head, command.to ?? head)
+    guard last > mark.seq else { return .refused("there is no event in that range") }
+    let number = lanes.keys.filter { $0.name == sink.name }.map(\.replay).max() ?? 0
+    let record = SinkRecord(
+      SinkRecord.ID(sink.name, replay: number + 1), seq: mark.seq, hash: mark.hash,
+      clock: mark.clock, state: "on", since: now, last: last, only: command.only)
+    try add(record, sink, files)
+    store(at: now, isLast: true)
+    publishNow()
+    return .done(
+      .object([
+        ("replay", .integer(number + 1)), ("after", .integer(mark.seq)), ("last", .integer(last)),
+      ]))
+  }
+
+  // MARK: Showing
+
+  /// Messages that are listed of each kind.
+  private static let listed = 100
+
+  private func description(
+    _ id: SinkRecord.ID, _ files: Files, at now: Int64
+  ) throws(StoreError) -> JSONValue {
+    let dead = try files.store.dead(id, limit: Self.listed)
+    let held = lanes[id].map { $0.machine.held.first(Self.listed).map { HeldRecord($0) } } ?? []
+    let replays = lanes.keys.sorted().filter { $0.name == id.name && $0.replay > 0 }
+    return .object([
+      ("sink", lanes[id]?.status(at: now).json ?? .null),
+      ("held", .array(held.map(Self.json))), ("dead", .array(dead.map(Self.json))),
+      ("replays", .array(replays.compactMap { lanes[$0]?.status(at: now).json })),
+    ])
+  }
+
+  private static func json(_ record: HeldRecord) -> JSONValue {
+    .object([
+      ("seq", .optional(record.seq)), ("moment", .optional(record.turn)),
+      ("received_at", .integer(record.receivedAt)), ("attempts", .integer(Int64(record.attempts))),
+      ("next_attempt_at", .integer(record.nextAt)), ("failure", .optional(record.failure)),
+    ])
+  }
+}
+
+extension DeliveryLane {
+  /// What it does now, as `GET /v1/sinks` shows it.
+  func status(at now: Int64) -> DeliveryStatus {
+    let outage = machine.outage
+    let isOn = machine.condition == .on
+    let state =
+      isOn ? outage != nil ? "down" : machine.isFull ? "full" : "up" : machine.condition.rawValue
+    let oldest = machine.window.oldestReceivedAt
+    return DeliveryStatus(
+      id: id, kind: sink.kind.rawValue,
+      url: String(sink.url.text.prefix { $0 != "?" }), state: state,
+      since: isOn ? outage?.since ?? record.since : record.since,
+      reason: outage?.failure.text ?? record.reason ?? lastFailure?.text,
+      cursor: "\(machine.mark.seq)-\(Hexadecimal.encode(Array(machine.mark.hash.prefix(4))))",
+      seq: machine.mark.seq, lagEvents: max(0, min(head, record.last ?? .max) - machine.mark.seq),
+      lagMilliseconds: oldest.map { max(0, now - $0) } ?? 0,
+      held: Int64(machine.held.count), dead: deadCount,
+      nextAttemptAt: outage?.probeAt ?? machine.held.nextAt, last: record.last, counts: counts)
+  }
+}

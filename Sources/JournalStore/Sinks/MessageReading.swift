@@ -1,0 +1,58 @@
+public import AppStore
+
+/// What decides whether a sink gets an event, read without its body.
+public struct MessageEvent: Sendable {
+  public let seq: Int64
+  public let hash: [UInt8]
+  /// The id of the event's stream; nil without a transaction.
+  public let stream: Int64?
+  public let source: EventSource
+  public let notificationType: String
+  public let subtype: String?
+  public let environment: Environment
+  public let bundleId: String
+  public let originalTransactionId: String?
+  public let receivedAt: Int64
+  public let arrival: EventArrival
+}
+
+extension JournalReader {
+  /// Events after a seq, through another one, in order.
+  ///
+  /// - Throws: what SQLite reports.
+  public func messageEvents(
+    after seq: Int64, through last: Int64, limit: Int
+  ) throws(StoreError) -> [MessageEvent] {
+    let bound = min(last, seq.advanced(by: limit))
+    let arrivals = try seq < bound ? arrivals(in: seq + 1...bound) : [:]
+    return try connection.statement(
+      """
+      SELECT e.seq, e.hash, CASE WHEN s.original_transaction_id IS NULL THEN NULL ELSE s.id END,
+        e.source, k.notification_type, k.subtype, a.environment, a.bundle_id,
+        s.original_transaction_id, e.received_at_ms
+      FROM event e JOIN kind k ON k.id = e.kind_id LEFT JOIN stream s ON s.id = e.stream_id
+        LEFT JOIN app a ON a.id = s.app_id
+      WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
+      """
+    ).bind(1, seq).bind(2, last).bind(3, Int64(limit)).all { row in
+      MessageEvent(
+        seq: row.int(0), hash: row.bytes(1), stream: row.optionalInt(2),
+        source: EventSource(rawValue: row.text(3)), notificationType: row.text(4),
+        subtype: row.optionalText(5), environment: Environment(rawValue: row.text(6)),
+        bundleId: row.text(7), originalTransactionId: row.optionalText(8),
+        receivedAt: row.int(9), arrival: arrivals[row.int(0)] ?? .posted)
+    }
+  }
+
+  /// The number of an event within its stream, from 1, and the stream's event before it.
+  ///
+  /// - Parameter stream: the id of the stream.
+  /// - Throws: what SQLite reports.
+  public func streamNumber(
+    of seq: Int64, in stream: Int64
+  ) throws(StoreError) -> (seq: Int64, previous: Int64?) {
+    try connection.statement(
+      "SELECT count(*) + 1, max(seq) FROM event WHERE stream_id = ? AND seq < ?"
+    ).bind(1, stream).bind(2, seq).first { ($0.int(0), $0.optionalInt(1)) } ?? (1, nil)
+  }
+}

@@ -1,0 +1,109 @@
+import Platform
+
+/// The file `sinks.sqlite` of a data folder, and the list of sinks beside it.
+///
+/// The file is disposable like rows, and its loss costs no message: a sink that the list names and
+/// the file does not is *lost*, and sends nothing until the operator says where it goes on.
+enum SinkFile {
+  /// `SUBD`: the application_id.
+  static let applicationId: UInt32 = 0x5355_4244
+  static let schema = 1
+
+  static let tables = """
+    CREATE TABLE sink (
+      name TEXT NOT NULL, replay INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL,
+      clock_ms INTEGER NOT NULL, state TEXT NOT NULL, since_ms INTEGER NOT NULL, reason TEXT,
+      last INTEGER, only TEXT, PRIMARY KEY (name, replay)) STRICT, WITHOUT ROWID;
+    CREATE TABLE held (
+      name TEXT NOT NULL, replay INTEGER NOT NULL, ordinal INTEGER NOT NULL, seq INTEGER,
+      turn_ms INTEGER, stream INTEGER, received_ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
+      refusals INTEGER NOT NULL, next_ms INTEGER NOT NULL, first_ms INTEGER, status INTEGER,
+      failure TEXT, PRIMARY KEY (name, replay, ordinal)) STRICT, WITHOUT ROWID;
+    CREATE TABLE dead (
+      name TEXT NOT NULL, replay INTEGER NOT NULL, ordinal INTEGER NOT NULL, seq INTEGER,
+      turn_ms INTEGER, stream INTEGER, received_ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
+      refusals INTEGER NOT NULL, next_ms INTEGER NOT NULL, first_ms INTEGER, status INTEGER,
+      failure TEXT, PRIMARY KEY (name, replay, ordinal)) STRICT, WITHOUT ROWID;
+    CREATE INDEX dead_seq ON dead (name, seq);
+    CREATE TABLE journal (id BLOB NOT NULL) STRICT;
+    """
+
+  /// Opens the file of this journal, and makes it if it is missing, damaged or of another journal.
+  /// What is there then is put aside.
+  ///
+  /// - Throws: what the file system reports, `StoreError.newer` for a file of a newer program.
+  static func open(
+    _ folder: DataFolder, journalId: [UInt8]
+  ) throws(StoreError) -> SQLiteConnection {
+    let path = folder.sinks
+    if try mapError(StoreError.init, try DurableFile.size(path)) != nil {
+      do throws(StoreError) {
+        return try existing(path, journalId)
+      } catch {
+        switch error {
+        case .newer, .busy, .locked, .full: throw error
+        default: try putAside(path)
+        }
+      }
+    }
+    return try make(path, journalId)
+  }
+
+  private static func existing(
+    _ path: String, _ journalId: [UInt8]
+  ) throws(StoreError) -> SQLiteConnection {
+    let connection = try SQLiteConnection.open(path, .write)
+    let found = try connection.requireOurs(path, applicationId: applicationId, known: schema)
+    let journal = try connection.statement("SELECT id FROM journal").first { $0.bytes(0) }
+    let check = try connection.statement("PRAGMA quick_check(1)").first { $0.text(0) }
+    guard found == schema, journal == journalId, check == "ok" else {
+      throw .corrupt("it is not the file of this journal's sinks")
+    }
+    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+    return connection
+  }
+
+  private static func make(
+    _ path: String, _ journalId: [UInt8]
+  ) throws(StoreError) -> SQLiteConnection {
+    try mapError(StoreError.init, try DurableFile.create(path))
+    let connection = try SQLiteConnection.open(path, .write)
+    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+    try connection.execute("PRAGMA application_id=\(applicationId)")
+    try connection.atomically { () throws(StoreError) in
+      try connection.execute(tables)
+      try connection.execute("PRAGMA user_version=\(schema)")
+      try connection.statement("INSERT INTO journal (id) VALUES (?)").bind(1, journalId).run()
+    }
+    try mapError(StoreError.init, try DurableFile.syncFolder(of: path))
+    try connection.checkpointPassive()
+    return connection
+  }
+
+  private static func putAside(_ path: String) throws(StoreError) {
+    try mapError(StoreError.init) { () throws(PlatformError) in
+      for suffix in ["-wal", "-shm", "-journal"] { try DurableFile.remove(path + suffix) }
+      try DurableFile.rename(path, to: path + ".aside")
+    }
+  }
+
+  // MARK: The list of sinks
+
+  /// The names of the sinks that ever were in the file.
+  static func names(_ folder: DataFolder) throws(StoreError) -> Set<String> {
+    guard try mapError(StoreError.init, try DurableFile.size(folder.sinkNames)) != nil else {
+      return []
+    }
+    let bytes = try mapError(
+      StoreError.init, try DurableFile.read(folder.sinkNames, limit: 65_536))
+    return Set(bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) })
+  }
+
+  /// Adds a name, durably, before the sink is stored.
+  static func add(_ name: String, _ folder: DataFolder) throws(StoreError) {
+    let known = try names(folder)
+    guard !known.contains(name) else { return }
+    let text = known.union([name]).sorted().map { $0 + "\n" }.joined()
+    try mapError(StoreError.init, try DurableFile.write(Array(text.utf8), to: folder.sinkNames))
+  }
+}

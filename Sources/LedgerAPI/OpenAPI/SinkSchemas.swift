@@ -1,0 +1,34 @@
+/// Where changes are sent.
+extension Schemas {
+  static let sinks = Schema.object([object("list"), ("items", .list(.named("Sink")))])
+
+  static let sink = Schema.object(
+    [
+      object("sink"), ("name", .text("")), ("kind", .oneOf(["webhook", "forward"], "")),
+      ("url", .text("Where it is sent to, without the query.")),
+      (
+        "state",
+        .oneOf(
+          ["up", "down", "paused", "gone", "lost", "full"],
+          "up: it sends. down: the receiver does not answer, and is asked now and then. paused: by "
+            + "a command. gone: the receiver answered 410. lost: its place in the journal is not "
+            + "known. full: too many messages were refused.")
+      ),
+      ("since", .time("Since when it is in that state.")),
+      ("reason", .optional(.text("Why, or what the last attempt failed with."))),
+      ("cursor", .text("Its place in the journal, as a cursor.")),
+      ("seq", .integer("Everything through this event is delivered, left out, held or dead.")),
+      ("lag_events", .integer("The events after it.")),
+      ("lag_milliseconds", .integer("How long the oldest of them that was read has waited.")),
+      ("held", .integer("Messages that were refused and are tried again, and those behind them.")),
+      ("dead", .integer("Messages that were given up.")),
+      ("next_attempt_at", .optional(.time("When something held, or a probe, is due."))),
+      ("delivered", .integer("Messages that the receiver took since the start.")),
+      ("failed", .integer("Attempts since the start that got no answer.")),
+      ("refused", .integer("Attempts since the start that the receiver refused.")),
+    ],
+    optional: [
+      ("replay", .integer("Of a replay: its number.")),
+      ("last", .optional(.integer("Of a replay: its last event."))),
+    ])
+}

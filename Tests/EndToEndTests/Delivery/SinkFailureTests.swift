@@ -1,0 +1,124 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// Receivers that fail, and what becomes of the messages (promise 12).
+@Suite struct SinkFailureTests {
+  private static func otid(_ request: ScriptedServer.Request) -> String? {
+    (try? JSONDocument(parsing: request.body))?.root["subject"]?.string
+  }
+
+  @Test func `one customer's refused message stops no other customer`() throws {
+    let world = try SinkWorld()
+    world.answer { Self.otid($0) == "7001" ? [.response(500, "no")] : [.response(200, "ok")] }
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...2, otid: "7001")
+    try world.post(daemon, 3...4, otid: "7002")
+    try world.waitUntil("both of the other") { Set(world.seqs).isSuperset(of: [3, 4]) }
+    try world.waitUntil("held") { world.sink(daemon)?["held"]?.integer == 2 }
+    #expect(!world.seqs.contains(2) && world.sink(daemon)?["seq"]?.integer == 4)
+    // What is held survives a crash, and goes out in order once the receiver takes it.
+    try daemon.crash()
+    world.answer { _ in [.response(200, "ok")] }
+    let after = try world.installation.start()
+    let retried = try world.installation.run("sink", "retry", "backend")
+    #expect(retried.code == 0 && retried.output == "2 messages are tried again\n", "\(retried)")
+    try world.waitUntil("the second") { world.seqs.last == 2 }
+    try world.waitUntil("nothing held") { world.sink(after)?["held"]?.integer == 0 }
+    _ = try after.stop()
+  }
+
+  @Test func `while the receiver is down nothing is lost, and everything comes in order`() throws {
+    let world = try SinkWorld()
+    world.answer { _ in [.response(503, "", fields: "Retry-After: 1\r\n")] }
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...20, otid: "7001")
+    try world.waitUntil("down") { world.sink(daemon)?["state"]?.string == "down" }
+    #expect(world.sink(daemon)?["reason"]?.string == "HTTP 503")
+    world.answer { _ in [.response(200, "")] }
+    try world.waitUntil("all") { world.sink(daemon)?["seq"]?.integer == 20 }
+    let delivered = world.seqs.suffix(20)
+    #expect(Array(delivered) == Array(1...20))
+    #expect(daemon.log.contains("sink_down") && daemon.log.contains("sink_up"))
+    _ = try daemon.stop()
+  }
+
+  @Test(arguments: ["reset", "endless", "gone", "redirect", "compressed", "half"])
+  func `a receiver that breaks the rules is told by name`(fault: String) throws {
+    let world = try SinkWorld()
+    let other = try ScriptedServer { _ in [.response(200, "")] }
+    let location = other.address
+    world.answer { _ in
+      switch fault {
+      case "reset": [.reset]
+      case "endless": [.response(200, String(repeating: "x", count: 40_000))]
+      case "gone": [.response(410, "")]
+      case "redirect": [.response(307, "", fields: "Location: \(location)/\r\n")]
+      case "compressed": [.response(200, "x", fields: "Content-Encoding: gzip\r\n")]
+      default: [.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .close]
+      }
+    }
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...1, otid: "7001")
+    let isDown = ["reset", "half"].contains(fault)
+    try world.waitUntil(fault) {
+      guard let sink = world.sink(daemon) else { return false }
+      return switch fault {
+      case "gone": sink["state"]?.string == "gone"
+      case _ where isDown: sink["state"]?.string == "down"
+      default: sink["held"]?.integer == 1
+      }
+    }
+    #expect(other.connections == 0)
+    if fault == "gone" {
+      world.answer { _ in [.response(200, "")] }
+      let resumed = try world.installation.run("sink", "resume", "backend")
+      #expect(resumed.code == 0, "\(resumed)")
+      try world.waitUntil("resumed") { world.sink(daemon)?["seq"]?.integer == 1 }
+    }
+    _ = try daemon.stop()
+  }
+
+  @Test func `without privateNetwork nothing on loopback is reached`() throws {
+    let world = try SinkWorld()
+    try world.configure([
+      ("privateNetwork", .null),
+      ("url", .string("https://localhost:\(world.receiver.port)/")),
+    ])
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...1, otid: "7001")
+    try world.waitUntil("down") { world.sink(daemon)?["state"]?.string == "down" }
+    #expect(world.sink(daemon)?["reason"]?.string?.contains("may not be connected to") == true)
+    #expect(world.receiver.connections == 0)
+    _ = try daemon.stop()
+  }
+
+  @Test(arguments: ["deleted", "overwritten"])
+  func `a sink whose place is lost sends nothing until it is told where to go on`(
+    how: String
+  ) throws {
+    let world = try SinkWorld()
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...2, otid: "7001")
+    try world.wait(2)
+    _ = try daemon.stop()
+    let file = world.installation.data.appending(path: "sinks.sqlite")
+    if how == "deleted" {
+      try FileManager.default.removeItem(at: file)
+    } else {
+      try Data(repeating: 0x41, count: 9000).write(to: file)
+    }
+    let after = try world.installation.start()
+    try world.waitUntil("lost") { world.sink(after)?["state"]?.string == "lost" }
+    try world.post(after, 3...3, otid: "7001")
+    let vague = try world.installation.run("sink", "resume", "backend")
+    #expect(vague.code == 1 && vague.errors.contains("--from"), "\(vague)")
+    let wrong = try world.installation.run("sink", "resume", "backend", "--from", "2-00000000")
+    #expect(wrong.code == 1 && wrong.errors.contains("no place in this journal"), "\(wrong)")
+    let resumed = try world.installation.run("sink", "resume", "backend", "--from", "1")
+    #expect(resumed.code == 0, "\(resumed)")
+    try world.waitUntil("the rest") { world.seqs.suffix(2) == [2, 3] }
+    _ = try after.stop()
+  }
+}

@@ -1,0 +1,116 @@
+import Encoding
+import Foundation
+import SignedData
+import StrictJSON
+import Support
+import Testing
+
+/// Webhooks of the built program, to a real receiver.
+@Suite struct WebhookTests {
+  @Test func `a message is signed, and holds the row as of its event`() throws {
+    let world = try SinkWorld()
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...2, otid: "7000")
+    try world.wait(2)
+    let (request, json) = world.messages[1]
+    let secret = try #require(WebhookSecret(world.secret))
+    let seconds = try #require(request.field("webhook-timestamp").flatMap { Int64($0) })
+    let id = try #require(request.field("webhook-id"))
+    let signature = try secret.signature(id: id, seconds: seconds, request.body)
+    #expect(request.field("webhook-signature") == signature)
+    #expect(request.target == "/hook?k=1" && request.field("subledger-attempt") == "1")
+    #expect(request.field("content-type") == "application/json")
+    #expect(request.field("user-agent")?.hasPrefix("subledger/") == true)
+    #expect(json["id"]?.string == id && json["specversion"]?.string == "1.0")
+    #expect(json["type"]?.string == "app_store.did_renew" && json["subject"]?.string == "7000")
+    let data = try #require(json["data"])
+    #expect(data["seq"]?.integer == 2 && data["stream_seq"]?.integer == 2)
+    #expect(data["previous_seq"]?.integer == 1 && data["arrival"]?.string == "posted")
+    // The row is the one of the contract, as of the receive time.
+    let at = try #require(data["received_at"]?.integer)
+    let row = try #require(
+      daemon.client().get("/v1/entitlements/7000?as_of=\(at)")?.json)
+    let sent = try #require(data["entitlement"])
+    #expect(sent["as_of"]?.integer == at)
+    #expect(sent["transaction_id"]?.string == row["transaction_id"]?.string)
+    #expect(sent.members.map(\.name) == row.members.map(\.name))
+    _ = try daemon.stop()
+  }
+
+  @Test func `during a rotation both secrets sign, and a key pair does too`() throws {
+    let world = try SinkWorld()
+    let pair = WebhookSecret.generate(isAsymmetric: true)
+    try world.write("a.whsec", pair + "\n" + world.secret)
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...1, otid: "7000")
+    try world.wait(1)
+    let signatures = world.messages[0].request.field("webhook-signature")?.split(separator: " ")
+    #expect(signatures?.map { $0.prefix { $0 != "," } } == ["v1a", "v1"])
+    let shown = try world.installation.run("sink", "public-key", "backend")
+    #expect(shown.code == 0 && shown.output == (WebhookSecret(pair)?.publicKey ?? "") + "\n")
+    _ = try daemon.stop()
+  }
+
+  @Test func `what is sent begins now, and goes on after a restart where it was`() throws {
+    let world = try SinkWorld()
+    try world.configure([("name", .string("other"))])
+    let before = try world.installation.start()
+    try world.post(before, 1...3, otid: "7000")
+    try world.wait(3)
+    _ = try before.stop()
+    // A new name begins now; a known one goes on.
+    try world.configure()
+    let daemon = try world.installation.start()
+    try world.waitUntil("the sink") { world.sink(daemon)?["seq"]?.integer == 3 }
+    try world.post(daemon, 4...4, otid: "7000")
+    try world.wait(4)
+    #expect(world.seqs == [1, 2, 3, 4])
+    try daemon.crash()
+    let after = try world.installation.start()
+    try world.post(after, 5...5, otid: "7000")
+    try world.waitUntil("the fifth") { world.seqs.contains(5) }
+    #expect(Set(world.seqs) == [1, 2, 3, 4, 5] && world.seqs.count <= 6)
+    _ = try after.stop()
+  }
+
+  @Test func `only what the sink asks for is sent`() throws {
+    let world = try SinkWorld()
+    try world.configure([
+      ("types", .array([.string("app_store.refund*"), .string("subledger.*")])),
+      ("environments", .array([.string("Production")])),
+      ("include", .array([.string("payload")])),
+    ])
+    let daemon = try world.installation.start()
+    let kinds = [("DID_RENEW", "Production"), ("REFUND", "Sandbox"), ("REFUND", "Production")]
+    for (index, (type, environment)) in kinds.enumerated() {
+      let body = try world.installation.sign(
+        Sample.notification(index + 1, type: type, environment: environment))
+      _ = daemon.client().post(body)
+    }
+    try world.wait(1)
+    try world.waitUntil("the end") { world.sink(daemon)?["seq"]?.integer == 3 }
+    #expect(world.seqs == [3])
+    let data = world.messages[0].json["data"]
+    #expect(data?["payload"]?["notificationType"]?.string == "REFUND")
+    _ = try daemon.stop()
+  }
+
+  @Test func `forwarded is the body that Apple sent, byte for byte`() throws {
+    let world = try SinkWorld()
+    try world.write("auth", "Bearer canary")
+    try world.configure([
+      ("kind", .string("forward")), ("secretFile", .null),
+      ("headerFiles", .object([("Authorization", .string("auth"))])),
+    ])
+    let daemon = try world.installation.start()
+    let body = try world.installation.sign(Sample.notification(1))
+    _ = daemon.client().post(body)
+    try world.wait(1)
+    let request = world.messages[0].request
+    #expect(request.body == body && request.field("authorization") == "Bearer canary")
+    #expect(request.field("webhook-id") == Sample.uuid(1))
+    #expect(request.field("webhook-signature") == nil)
+    #expect(!daemon.log.contains("canary"))
+    _ = try daemon.stop()
+  }
+}
