@@ -99,7 +99,7 @@ struct MessageMaker {
       ("source", .string(event.source.rawValue)), ("arrival", .string(known.arrival.rawValue)),
     ]
     if let key = event.streamKey {
-      data += try customer(key, known.stream ?? 0, event)
+      data += try customer(key, event)
     } else {
       data += [
         ("stream_seq", .null), ("previous_seq", .null), ("access", .null), ("changes", .object([])),
@@ -116,7 +116,7 @@ struct MessageMaker {
   }
 
   private func customer(
-    _ key: StreamKey, _ stream: Int64, _ event: StoredEvent
+    _ key: StreamKey, _ event: StoredEvent
   ) throws(Failure) -> [(String, JSONValue)] {
     let rows: EventRows
     let number: (seq: Int64, previous: Int64?)
@@ -130,7 +130,7 @@ struct MessageMaker {
       }
     }
     do throws(StoreError) {
-      number = try reader.journal.streamNumber(of: event.seq, in: stream)
+      number = try reader.journal.streamNumber(of: event.seq, in: key)
     } catch {
       throw error.isTemporary ? .notNow : .unreadable
     }

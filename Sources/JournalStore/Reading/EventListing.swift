@@ -1,22 +1,23 @@
 /// Lists events by a filter.
 extension JournalReader {
-  /// Up to `limit` events after a seq that match a filter, in order of seq.
+  /// Up to `limit` events after a seq, and through another one, that match a filter, in order of
+  /// seq.
   ///
   /// - Throws: `StoreError.corrupt` when a body cannot be recovered, otherwise what SQLite reports.
   public func events(
-    matching filter: EventFilter, after seq: Int64, limit: Int
+    matching filter: EventFilter, after seq: Int64, through last: Int64 = .max, limit: Int
   ) throws(StoreError) -> [StoredEvent] {
     let terms = filter.terms
     let sql =
-      EventRow.select + "WHERE e.seq > ?" + terms.map { " AND " + $0.sql }.joined()
+      EventRow.select + "WHERE e.seq > ? AND e.seq <= ?" + terms.map { " AND " + $0.sql }.joined()
       + " ORDER BY e.seq LIMIT ?"
     let statement = try connection.statement(sql)
     // Receive times never decrease along seq, so a binary search finds the start of the range.
     let first = filter.received?.lowerBound
     var start = seq
     if let first { start = max(seq, try firstSeq(receivedFrom: first) - 1) }
-    statement.bind(1, start)
-    var parameter: Int32 = 2
+    statement.bind(1, start).bind(2, last)
+    var parameter: Int32 = 3
     for term in terms {
       for value in term.values {
         switch value {

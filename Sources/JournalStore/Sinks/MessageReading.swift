@@ -46,13 +46,13 @@ extension JournalReader {
 
   /// The number of an event within its stream, from 1, and the stream's event before it.
   ///
-  /// - Parameter stream: the id of the stream.
   /// - Throws: what SQLite reports.
   public func streamNumber(
-    of seq: Int64, in stream: Int64
+    of seq: Int64, in key: StreamKey
   ) throws(StoreError) -> (seq: Int64, previous: Int64?) {
     try connection.statement(
-      "SELECT count(*) + 1, max(seq) FROM event WHERE stream_id = ? AND seq < ?"
-    ).bind(1, stream).bind(2, seq).first { ($0.int(0), $0.optionalInt(1)) } ?? (1, nil)
+      "SELECT count(*) + 1, max(seq) FROM event WHERE stream_id = \(Self.streamId) AND seq < ?"
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .bind(4, seq).first { ($0.int(0), $0.optionalInt(1)) } ?? (1, nil)
   }
 }

@@ -1,6 +1,7 @@
 import Configuration
 import Delivery
 import HTTPServer
+import JournalStore
 import LedgerEngine
 import LedgerQueries
 import Platform
@@ -49,8 +50,32 @@ extension LedgerHandler {
       return nil
     case .comparison: return comparison(token)
     case .sinks: return sinks(token)
+    case .events: return feed(route, query, token, through: sender)
     default: return quarantine(route, query, token)
     }
+  }
+
+  /// A page of the feed, at once or when there is something new; sent by another thread.
+  private func feed(
+    _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken,
+    through sender: ResponseSender
+  ) -> HTTPResponse? {
+    let wait = query.integer("wait", of: route)
+    let usual = wait > 0 ? Feed.Place.end : .start
+    var question = Feed.Question(
+      query["after"].flatMap(Feed.place) ?? usual,
+      limit: Int(query.integer("limit", of: route)), token: token)
+    question.filter.notificationType = query["type"]
+    question.filter.subtype = query["subtype"]
+    question.filter.environment = query.environment
+    question.filter.bundleId = query["bundle_id"]
+    question.filter.originalTransactionId = query["original_transaction_id"]
+    question.include = Set(
+      (query["include"] ?? "").split(separator: ",").compactMap {
+        Feed.Inclusion(rawValue: String($0))
+      })
+    let isQueued = service.feed.ask(question, seconds: wait) { response in sender.send(response) }
+    return isQueued ? nil : Problem.response(.unavailable("overload"))
   }
 
   /// What every sink does. A sink tells of all apps.

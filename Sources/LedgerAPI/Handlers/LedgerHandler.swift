@@ -116,7 +116,7 @@ public final class LedgerHandler: RequestHandler {
     case .grants: return grants(admitted, request)
     case .transactions: return submit(admitted, request, through: sender)
     case .receipts: return submitReceipt(admitted, request, through: sender)
-    case .overview, .quarantine, .comparison, .sinks:
+    case .overview, .quarantine, .comparison, .sinks, .events:
       return inspect(admitted, request, through: sender)
     case .customer, .customers: return answer(admitted, request, through: sender)
     case .entitlements, .entitlement, .history: return read(admitted, request, through: sender)

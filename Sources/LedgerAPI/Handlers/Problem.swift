@@ -99,6 +99,11 @@ enum Problem {
   /// For commands: there is no projection, or no quarantined notification, of this name.
   static let nothingThere = response(404, "not_found", "There is nothing to do this with.")
 
+  static let otherHistory = response(
+    410, "other_history",
+    "The cursor is of another history of the journal, as after a restore: go on from an older "
+      + "cursor, or from received: and a time.")
+
   static let noComparison = response(404, "no_comparison", "No comparison is stored.")
 
   static let notAllowed = response(

@@ -24,6 +24,7 @@ enum Examples {
       case 404 where route.name == .revoke: Problem.noSuchGrant
       case 404 where route.tag == .accounts: Problem.noSuchAccount
       case 404: Problem.noSuchEntitlement
+      case 410: Problem.otherHistory
       case 422 where !route.isIngest: Problem.reusedKey
       case 422: Problem.response(.notAdmitted("bundle_id"))
       default: Problem.response(.unavailable("overload"))
@@ -67,8 +68,13 @@ enum Examples {
     return .object(
       required.compactMap { member in
         guard case .string(let member) = member, let schema = properties[member] else { return nil }
-        return (member, absent.contains(member) ? .null : value(schema, of: member))
+        let isNull = absent.contains(member) && mayBeNull(schema)
+        return (member, isNull ? .null : value(schema, of: member))
       })
+  }
+
+  private static func mayBeNull(_ schema: JSONValue) -> Bool {
+    if case .string? = schema["type"] { false } else { true }
   }
 
   /// The type of a schema; of several the first, where `null` is the second.

@@ -22,7 +22,7 @@ extension Route {
     case .claim, .release, .erase: .accounts
     case .entitlements, .entitlement, .history: .entitlements
     case .notifications, .transactions, .receipts: .ingest
-    case .overview, .quarantine, .comparison, .sinks: .ledger
+    case .overview, .quarantine, .comparison, .sinks, .events: .ledger
     default: .daemon
     }
   }
@@ -47,6 +47,7 @@ extension Route {
     case .quarantine: "listQuarantine"
     case .comparison: "getComparison"
     case .sinks: "listSinks"
+    case .events: "listEvents"
     case .healthz: "getHealth"
     case .readyz: "getReadiness"
     case .metrics: "getMetrics"

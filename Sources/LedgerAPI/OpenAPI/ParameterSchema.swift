@@ -12,6 +12,12 @@ extension Parameter {
     case .environment: .oneOf(Self.environments, "")
     case .status: .oneOf(Self.statuses, "")
     case .choice(let words): .oneOf(words, "")
+    case .place:
+      .text(pattern: "^(0|[0-9]+-[0-9A-Fa-f]{8}|received:.+)$", example: "received:2026-01-01")
+    case .words(let words):
+      .text(
+        pattern: "^(\(words.joined(separator: "|")))(,(\(words.joined(separator: "|"))))*$",
+        example: words.joined(separator: ","))
     case .time: .moment
     case .boolean: .boolean("")
     case .integer(let range, let usual): .integer(in: range, default: usual)

@@ -23,6 +23,10 @@ struct Schema: Sendable {
     plain("string", meaning).with("pattern", .string(pattern))
   }
 
+  static func text(pattern: String, example: String) -> Schema {
+    text("", pattern: pattern).with("examples", .array([.string(example)]))
+  }
+
   static let uuid = plain("string", "").with("format", .string("uuid"))
     .with("examples", .array([.string("0d9a3f0e-7c1b-4f52-9d7e-2f1c0a5b6e4d")]))
 

@@ -18,7 +18,8 @@ enum Schemas {
     ("Submitted", submitted), ("Claim", claim), ("Erased", erased), ("NewGrant", newGrant),
     ("Grant", grant), ("Granted", granted), ("GrantList", list(of: .named("Grant"))),
     ("AppReceipt", appReceipt), ("Receipt", receipt),
-    ("Sink", sink), ("SinkList", sinks), ("Problem", problem),
+    ("Event", feedEvent), ("EventPage", eventPage), ("Sink", sink), ("SinkList", sinks),
+    ("Problem", problem),
   ]
 
   // Descriptions are empty where the name says everything.

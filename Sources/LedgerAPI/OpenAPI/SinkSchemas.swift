@@ -1,5 +1,32 @@
-/// Where changes are sent.
+/// The feed of events, and where changes are sent.
 extension Schemas {
+  static let eventPage = Schema.object([
+    object("list"), ("items", .list(.named("Event"))),
+    ("next_page", .text("The cursor of the next page: the last place that was looked at.")),
+    ("has_more", .boolean("Whether there is more to look at now.")),
+    ("head", .integer("The last event of the journal.")),
+  ])
+
+  static let feedEvent = Schema.object(
+    [
+      object("event"), ("seq", .integer("Its position in the journal.")),
+      ("notification_uuid", .text("The UUID by which duplicates are recognized.")),
+      ("source", .text("v2 or v1; transaction, renewal or receipt; account or grant.")),
+      ("environment", environment), ("bundle_id", bundleId),
+      ("notification_type", .text("The type, as Apple wrote it.")),
+      ("subtype", .optional(.text(""))), ("original_transaction_id", .optional(.text(""))),
+      ("signed_date", .time("When Apple signed it.")),
+      ("received_at", .time("When it was received.")), ("body_sha256", .text("")),
+      ("hash", .text("The hash of the chain at this event.")),
+      ("stream_seq", .optional(.integer("Its number among the customer's events."))),
+      ("previous_seq", .optional(.integer("The customer's event before it."))),
+    ],
+    optional: [
+      ("row", .optional(.named("Entitlement"))),
+      ("payload", .anything("What Apple signed, decoded.")),
+      ("body", .text("What Apple signed, as received; a receipt in base64.")),
+    ])
+
   static let sinks = Schema.object([object("list"), ("items", .list(.named("Sink")))])
 
   static let sink = Schema.object(

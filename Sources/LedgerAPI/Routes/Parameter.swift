@@ -22,6 +22,10 @@ struct Parameter: Sendable {
     case integer(ClosedRange<Int64>, default: Int64)
     /// The `next_page` of an earlier response.
     case cursor
+    /// A place in the feed.
+    case place
+    /// Some of these words, separated by commas.
+    case words([String])
   }
 
   let name: String
@@ -50,6 +54,10 @@ struct Parameter: Sendable {
     case .identifier, .name, .text, .cursor: true
     case .uuid: NotificationUUID(value) != nil
     case .choice(let words): words.contains(value)
+    case .words(let words):
+      value.split(separator: ",", omittingEmptySubsequences: false)
+        .allSatisfy { words.contains(String($0)) }
+    case .place: Feed.place(value) != nil
     case .environment: Self.environments.contains(value)
     case .status: Self.statuses.contains(value)
     case .time: Timestamp.parse(value) != nil

@@ -10,7 +10,7 @@ final class Route: Sendable {
     case customer, customers
     case claim, release, erase
     case grants, grant, revoke
-    case overview, quarantine, comparison, sinks
+    case overview, quarantine, comparison, sinks, events
     case healthz, readyz, metrics, version, openAPI
     case page
     case controlIngest

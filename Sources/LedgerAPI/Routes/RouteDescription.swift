@@ -42,7 +42,8 @@ package struct RouteDescription: Sendable {
 
   private static func values(_ kind: LedgerAPI.Parameter.Kind) -> String? {
     switch kind {
-    case .identifier, .name, .text, .time, .cursor: nil
+    case .identifier, .name, .text, .time, .cursor, .place: nil
+    case .words(let words): "Some of " + words.joined(separator: ", ")
     case .uuid: "A UUID"
     case .choice(let words): "One of " + words.joined(separator: ", ")
     case .environment: LedgerAPI.Parameter.environments.joined(separator: " or ")
@@ -71,7 +72,7 @@ package struct RefusalDescription: Sendable {
   private static let problems: [HTTPResponse] =
     [
       Problem.response(.malformed("")), Problem.badQuery, Problem.response(.untrusted("")),
-      Problem.unauthorized(), Problem.notAllowed,
+      Problem.unauthorized(), Problem.notAllowed, Problem.otherHistory,
       Problem.response(toTransaction: .untrusted("xcode_signature")),
       Problem.noSuchRoute, Problem.noSuchEntitlement, Problem.wrongEnvironment,
       Problem.noComparison, Problem.malformedBody,

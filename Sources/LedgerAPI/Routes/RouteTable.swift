@@ -167,6 +167,34 @@ extension Route {
         Reply(status: 404, meaning: "There is no comparison.", content: .problem), unavailable,
       ]),
     Route(
+      .events, "GET", "/v1/events", .token(.read),
+      "Lists the events of the journal in order, and waits for new ones.",
+      [
+        Parameter(
+          "after", .place,
+          "A cursor, 0 for the first event, or received: with a time. Without it, 0; with wait, "
+            + "the newest event."),
+        .limit(1000, default: 100),
+        Parameter(
+          "wait", .integer(0...30, default: 0), "Seconds to wait for an event if there is none."),
+        .onlyEnvironment, .onlyBundleId,
+        Parameter("type", .text, "Only this notification type, such as DID_RENEW."),
+        Parameter("subtype", .text, "Only this subtype."),
+        Parameter(
+          "original_transaction_id", .text, "Only events of this original transaction id."),
+        Parameter(
+          "include", .words(Feed.Inclusion.allCases.map(\.rawValue)),
+          "What to add to each event, separated by commas: row, payload, body."),
+      ],
+      [
+        answer("A page of events; `next_page` is the cursor of the next.", "EventPage"), refused,
+        unauthorized, notAllowed,
+        Reply(
+          status: 410,
+          meaning: "The cursor is of another history of the journal, as after a restore.",
+          content: .problem), unavailable,
+      ]),
+    Route(
       .sinks, "GET", "/v1/sinks", .token(.read),
       "Lists where changes are sent, and how far each receiver is.", [],
       [

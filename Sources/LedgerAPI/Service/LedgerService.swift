@@ -20,6 +20,7 @@ public final class LedgerService: Sendable {
   let arrivals = Arrivals(startedAt: Clock.now())
   let overview: Overview
   let rows = RowCounts()
+  let feed: FeedService
   /// The OpenAPI document, written once.
   let openAPI: HTTPResponse
   private let draining = Atomic<Bool>(false)
@@ -40,6 +41,7 @@ public final class LedgerService: Sendable {
     current = Mutex(configuration)
     metrics.notifications.addApps(configuration.apps.keys)
     overview = Overview(ledger, arrivals, rows)
+    feed = FeedService(ledger, durations: { ledger.durations })
     ledger.adopt(durations: configuration.nonRenewingDurations)
     let program = version.first { $0.0 == "version" }?.1
     var name = "0"
@@ -89,6 +91,7 @@ public final class LedgerService: Sendable {
   /// after the last request and before the ledger stops.
   public func stop() {
     overview.stop()
+    feed.stop()
     recovery.withLock { $0 = nil }
     delivery.withLock { $0 = nil }
     // Removed, because the sampler holds a reference to this service.

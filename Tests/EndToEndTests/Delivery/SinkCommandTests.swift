@@ -11,8 +11,7 @@ import Testing
 
   @Test func `a sink is listed, paused, resumed and tried`() throws {
     let world = try SinkWorld()
-    let daemon = try world.installation.start()
-    try world.waitUntil("the sink") { world.sink(daemon) != nil }
+    let daemon = try world.start()
     let list = try run(world, "list")
     #expect(
       list.code == 0 && list.output.contains("backend                 webhook   up"), "\(list)")
@@ -32,7 +31,7 @@ import Testing
 
   @Test func `a replay sends the same messages again, and moves no place`() throws {
     let world = try SinkWorld()
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...3, otid: "7001")
     try world.post(daemon, 4...4, otid: "7002")
     try world.wait(4)
@@ -55,7 +54,7 @@ import Testing
   @Test func `a message is skipped, and taken back`() throws {
     let world = try SinkWorld()
     world.answer { _ in [.response(400, "")] }
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...1, otid: "7001")
     try world.waitUntil("held") { world.sink(daemon)?["held"]?.integer == 1 }
     let show = try run(world, "show", "backend")
@@ -77,7 +76,7 @@ import Testing
     #expect(try run(world, "stop", "backend").code == 2)
     #expect(try run(world, "skip", "backend").code == 2)
     #expect(try run(world, "public-key", "none").code == 1)
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     #expect(try run(world, "show", "none").code == 1)
     _ = try daemon.stop()
   }

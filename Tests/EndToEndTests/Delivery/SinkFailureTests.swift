@@ -12,7 +12,7 @@ import Testing
   @Test func `one customer's refused message stops no other customer`() throws {
     let world = try SinkWorld()
     world.answer { Self.otid($0) == "7001" ? [.response(500, "no")] : [.response(200, "ok")] }
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...2, otid: "7001")
     try world.post(daemon, 3...4, otid: "7002")
     try world.waitUntil("both of the other") { Set(world.seqs).isSuperset(of: [3, 4]) }
@@ -21,7 +21,7 @@ import Testing
     // What is held survives a crash, and goes out in order once the receiver takes it.
     try daemon.crash()
     world.answer { _ in [.response(200, "ok")] }
-    let after = try world.installation.start()
+    let after = try world.start()
     let retried = try world.installation.run("sink", "retry", "backend")
     #expect(retried.code == 0 && retried.output == "2 messages are tried again\n", "\(retried)")
     try world.waitUntil("the second") { world.seqs.last == 2 }
@@ -32,7 +32,7 @@ import Testing
   @Test func `while the receiver is down nothing is lost, and everything comes in order`() throws {
     let world = try SinkWorld()
     world.answer { _ in [.response(503, "", fields: "Retry-After: 1\r\n")] }
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...20, otid: "7001")
     try world.waitUntil("down") { world.sink(daemon)?["state"]?.string == "down" }
     #expect(world.sink(daemon)?["reason"]?.string == "HTTP 503")
@@ -59,7 +59,7 @@ import Testing
       default: [.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .close]
       }
     }
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...1, otid: "7001")
     let isDown = ["reset", "half"].contains(fault)
     try world.waitUntil(fault) {
@@ -86,7 +86,7 @@ import Testing
       ("privateNetwork", .null),
       ("url", .string("https://localhost:\(world.receiver.port)/")),
     ])
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...1, otid: "7001")
     try world.waitUntil("down") { world.sink(daemon)?["state"]?.string == "down" }
     #expect(world.sink(daemon)?["reason"]?.string?.contains("may not be connected to") == true)
@@ -99,7 +99,7 @@ import Testing
     how: String
   ) throws {
     let world = try SinkWorld()
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...2, otid: "7001")
     try world.wait(2)
     _ = try daemon.stop()
@@ -109,7 +109,7 @@ import Testing
     } else {
       try Data(repeating: 0x41, count: 9000).write(to: file)
     }
-    let after = try world.installation.start()
+    let after = try world.start()
     try world.waitUntil("lost") { world.sink(after)?["state"]?.string == "lost" }
     try world.post(after, 3...3, otid: "7001")
     let vague = try world.installation.run("sink", "resume", "backend")

@@ -79,6 +79,13 @@ final class SinkWorld {
 
   struct TimedOut: Error { let what: String }
 
+  /// Starts a daemon and waits until the sink has its place in the journal.
+  func start() throws -> RunningDaemon {
+    let daemon = try installation.start()
+    try waitUntil("the sink") { sink(daemon) != nil }
+    return daemon
+  }
+
   func post(_ daemon: RunningDaemon, _ numbers: ClosedRange<Int>, otid: String) throws {
     for number in numbers {
       let body = try installation.sign(Sample.notification(number, otid: otid))

@@ -9,7 +9,7 @@ import Testing
 @Suite struct WebhookTests {
   @Test func `a message is signed, and holds the row as of its event`() throws {
     let world = try SinkWorld()
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...2, otid: "7000")
     try world.wait(2)
     let (request, json) = world.messages[1]
@@ -41,7 +41,7 @@ import Testing
     let world = try SinkWorld()
     let pair = WebhookSecret.generate(isAsymmetric: true)
     try world.write("a.whsec", pair + "\n" + world.secret)
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.post(daemon, 1...1, otid: "7000")
     try world.wait(1)
     let signatures = world.messages[0].request.field("webhook-signature")?.split(separator: " ")
@@ -54,19 +54,19 @@ import Testing
   @Test func `what is sent begins now, and goes on after a restart where it was`() throws {
     let world = try SinkWorld()
     try world.configure([("name", .string("other"))])
-    let before = try world.installation.start()
+    let before = try world.start()
     try world.post(before, 1...3, otid: "7000")
     try world.wait(3)
     _ = try before.stop()
     // A new name begins now; a known one goes on.
     try world.configure()
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     try world.waitUntil("the sink") { world.sink(daemon)?["seq"]?.integer == 3 }
     try world.post(daemon, 4...4, otid: "7000")
     try world.wait(4)
     #expect(world.seqs == [1, 2, 3, 4])
     try daemon.crash()
-    let after = try world.installation.start()
+    let after = try world.start()
     try world.post(after, 5...5, otid: "7000")
     try world.waitUntil("the fifth") { world.seqs.contains(5) }
     #expect(Set(world.seqs) == [1, 2, 3, 4, 5] && world.seqs.count <= 6)
@@ -80,7 +80,7 @@ import Testing
       ("environments", .array([.string("Production")])),
       ("include", .array([.string("payload")])),
     ])
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     let kinds = [("DID_RENEW", "Production"), ("REFUND", "Sandbox"), ("REFUND", "Production")]
     for (index, (type, environment)) in kinds.enumerated() {
       let body = try world.installation.sign(
@@ -102,7 +102,7 @@ import Testing
       ("kind", .string("forward")), ("secretFile", .null),
       ("headerFiles", .object([("Authorization", .string("auth"))])),
     ])
-    let daemon = try world.installation.start()
+    let daemon = try world.start()
     let body = try world.installation.sign(Sample.notification(1))
     _ = daemon.client().post(body)
     try world.wait(1)

@@ -3,6 +3,7 @@ import Encoding
 import Glibc
 import JournalStore
 import LedgerEngine
+import LedgerQueries
 import Observability
 import Platform
 import StrictJSON
@@ -38,7 +39,8 @@ enum EventsCommand {
           matching: filter, after: last, limit: Int(min(remaining, pageSize)))
       }
       for event in page {
-        Terminal.print(json(event), or: VisibleText.of(text(event)), arguments)
+        Terminal.print(
+          .object(Feed.members(of: event)), or: VisibleText.of(text(event)), arguments)
         last = event.seq
       }
       remaining -= Int64(page.count)
@@ -65,20 +67,6 @@ enum EventsCommand {
       filter.received = first...(end - 1)
     }
     return filter
-  }
-
-  private static func json(_ event: StoredEvent) -> JSONValue {
-    .object([
-      ("object", .string("event")), ("seq", .integer(event.seq)),
-      ("notification_uuid", .string(event.notificationUUID.description)),
-      ("source", .string(event.source.rawValue)),
-      ("environment", .string(event.environment.rawValue)), ("bundle_id", .string(event.bundleId)),
-      ("notification_type", .string(event.notificationType)), ("subtype", .optional(event.subtype)),
-      ("original_transaction_id", .optional(event.originalTransactionId)),
-      ("signed_date", .integer(event.signedDate)), ("received_at", .integer(event.receivedAt)),
-      ("body_sha256", .string(Hexadecimal.encode(event.bodySHA256))),
-      ("hash", .string(Hexadecimal.encode(event.hash))),
-    ])
   }
 
   private static func text(_ event: StoredEvent) -> String {
