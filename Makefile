@@ -41,7 +41,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps build run changed-rule test laws receipts simulation storm kills trial test-console \
-  test-contract test-client differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
+  test-contract test-client test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
   hostile fuzz check bench-build bench bench-large bench-asking siege sanitize mutants install \
   format clean
 
@@ -106,6 +106,10 @@ test-contract: build ## Fuzzes the daemon against its OpenAPI document
 test-client: build ## Generates a client from the OpenAPI document and asks a daemon with it
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/generated-client $(BINARY)
+
+test-webhooks: build ## Sends messages to the guide's receiver, which verifies them
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
+	.ci/webhook-receiver $(BINARY)
 
 differential: build ## Compares verdicts with Apple's Python library on 300 notifications
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
