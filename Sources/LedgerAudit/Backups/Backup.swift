@@ -6,8 +6,8 @@ import StrictJSON
 /// Makes a backup: a snapshot of the journal, checked before the backup gets its name.
 ///
 /// A backup is a folder with `journal.sqlite`, which also holds the quarantine, `backup.json`, and
-/// `anchor.key` if there is one. It has no projection, which is folded from the journal (promise
-/// 7), and no configuration, which is stored elsewhere.
+/// `anchor.key` and `sinks.names` if there are any. It has no projection, which is folded from the
+/// journal (promise 7), and no configuration, which is stored elsewhere.
 public enum Backup {
   /// Makes the folder `path`, whether a daemon runs or not. It is filled as `path.partial`, which
   /// is removed if the backup does not succeed.
@@ -31,7 +31,9 @@ public enum Backup {
         progress(.copying, $0, $1)
       })
     guard let copy else { throw .stopped }
-    try copyKey(folder, to: target.partial)
+    for name in [BackupManifest.anchorKey, BackupManifest.sinkNames] {
+      try copyFile(name, folder, to: target.partial)
+    }
     let manifest = BackupManifest(
       journalId: copy.journalId, head: copy.head, schema: Int64(copy.schema),
       quarantined: copy.quarantined, takenAt: now, program: program,
@@ -75,11 +77,12 @@ public enum Backup {
     }
   }
 
-  /// Copies the key that signs anchors, if there is one. A link under its name is an error, because
-  /// a backup without the key would be incomplete.
-  private static func copyKey(_ folder: DataFolder, to path: String) throws(BackupError) {
+  /// Copies a small file, if there is one. A link under its name is an error, because a backup
+  /// without it would be incomplete.
+  private static func copyFile(
+    _ name: String, _ folder: DataFolder, to path: String
+  ) throws(BackupError) {
     try mapError(BackupError.files) { () throws(PlatformError) in
-      let name = BackupManifest.anchorKey
       guard try FileKind.of("\(folder.path)/\(name)") != nil else { return }
       let copy = try AtomicFileWriter("\(path)/\(name)")
       _ = try BackupFile.read(name, in: folder.path) { (chunk) throws(PlatformError) in

@@ -19,8 +19,10 @@ public struct BackupManifest: Sendable, Equatable {
   static let journal = "journal.sqlite"
   /// The name of the file with the key that signs anchors; absent if the journal has none.
   static let anchorKey = "anchor.key"
+  /// With it a restored folder knows that the places of its sinks are lost.
+  static let sinkNames = "sinks.names"
   /// The only files of a backup. A manifest that names another file is malformed.
-  private static let known = [journal, anchorKey]
+  private static let known = [journal, anchorKey, sinkNames]
   private static let maximumBytes = 1 << 16
 
   /// 16 bytes.

@@ -40,6 +40,7 @@ public struct Doctor {
     doctor.examineRoots()
     doctor.examineJournal()
     doctor.examineAnchors()
+    doctor.examineSinks()
     return doctor.checks
   }
 

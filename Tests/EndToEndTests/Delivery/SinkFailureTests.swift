@@ -94,7 +94,7 @@ import Testing
     _ = try daemon.stop()
   }
 
-  @Test(arguments: ["deleted", "overwritten"])
+  @Test(arguments: ["deleted", "overwritten", "restored"])
   func `a sink whose place is lost sends nothing until it is told where to go on`(
     how: String
   ) throws {
@@ -104,7 +104,12 @@ import Testing
     try world.wait(2)
     _ = try daemon.stop()
     let file = world.installation.data.appending(path: "sinks.sqlite")
-    if how == "deleted" {
+    if how == "restored" {
+      let copy = world.installation.folder.appending(path: "backup").path
+      #expect(try world.installation.run("backup", copy).code == 0)
+      try FileManager.default.removeItem(at: world.installation.data)
+      #expect(try world.installation.run("restore", copy).code == 0)
+    } else if how == "deleted" {
       try FileManager.default.removeItem(at: file)
     } else {
       try Data(repeating: 0x41, count: 9000).write(to: file)
@@ -112,6 +117,8 @@ import Testing
     let after = try world.start()
     try world.waitUntil("lost") { world.sink(after)?["state"]?.string == "lost" }
     try world.post(after, 3...3, otid: "7001")
+    let doctor = try world.installation.run("doctor", "--offline")
+    #expect(doctor.code == 1 && doctor.output.contains("sink resume backend --from"), "\(doctor)")
     let vague = try world.installation.run("sink", "resume", "backend")
     #expect(vague.code == 1 && vague.errors.contains("--from"), "\(vague)")
     let wrong = try world.installation.run("sink", "resume", "backend", "--from", "2-00000000")
