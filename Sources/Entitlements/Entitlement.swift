@@ -49,7 +49,7 @@ extension Entitlement {
   ///
   /// - Parameter durations: milliseconds that non-renewing products last, by product id.
   public init?(_ state: StreamState, at time: Int64, durations: [String: Int64] = [:]) {
-    let row = EntitlementRow(state, Periods(state), only: time)
+    let row = EntitlementRow(state, Periods(state), at: time...time)
     guard let answer = row.entitlement(at: time, durations: durations) else { return nil }
     self = answer
   }

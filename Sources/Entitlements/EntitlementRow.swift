@@ -86,8 +86,8 @@ public struct EntitlementRow: Sendable, Equatable {
 
   /// - Parameters:
   ///   - periods: those of `state`.
-  ///   - time: makes the row valid at this time alone, at less cost; nil for all times.
-  init(_ state: StreamState, _ periods: Periods, only time: Int64? = nil) {
+  ///   - times: makes the row valid at these times alone, at less cost; nil for all times.
+  init(_ state: StreamState, _ periods: Periods, at times: ClosedRange<Int64>? = nil) {
     let renewal = state.renewal?.renewal
     eventCount = state.eventCount
     lastEvent = state.lastEvent
@@ -103,7 +103,7 @@ public struct EntitlementRow: Sendable, Equatable {
     guard !state.isEmpty else { return }
     var evaluator = StatusEvaluator(periods, renewal, code: state.statusInForce)
     var known = [Int?](repeating: nil, count: periods.registers.count)
-    for time in time.map({ [$0] }) ?? StatusEvaluator.breakpoints(periods, renewal) {
+    for time in StatusEvaluator.breakpoints(periods, renewal, in: times) {
       evaluator.move(to: time)
       var span = evaluator.span
       if let index = span.purchase {
@@ -139,6 +139,28 @@ public struct EntitlementRow: Sendable, Equatable {
       hasAnomaly: hasAnomaly)
   }
 
+  /// The answers whose status, access or product differ from the answer before: what the passing of
+  /// time alone changes.
+  ///
+  /// - Parameters:
+  ///   - time: those after it, through `end`; milliseconds since 1970.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  public func transitions(
+    after time: Int64, through end: Int64 = .max, durations: [String: Int64]
+  ) -> [Entitlement] {
+    let times = (spans.map(\.from) + [lastingEnd(durations)].compactMap { $0 })
+      .filter { time < $0 && $0 <= end }.sorted()
+    guard !times.isEmpty, var last = entitlement(at: time, durations: durations) else { return [] }
+    return times.compactMap { at in
+      guard let then = entitlement(at: at, durations: durations),
+        then.status != last.status || then.givesAccess != last.givesAccess
+          || then.productId != last.productId
+      else { return nil }
+      last = then
+      return then
+    }
+  }
+
   /// The status and the span that answer at a time, and the time in which they do: from the first,
   /// until the second, exclusive; nil: for ever.
   public func current(
@@ -171,27 +193,6 @@ public struct EntitlementRow: Sendable, Equatable {
     let end = spans[index...].first { $0.status != .active || $0.purchase != span.purchase }?.from
     // Paid time that Apple reports without its transaction belongs to the period before it.
     return end ?? span.expiresAt
-  }
-
-  /// The next answer by the passing of time alone, unless another event arrives: the first one
-  /// after a time whose status, access or product differs from the answer at that time. Its `asOf`
-  /// says from when on it holds. Nil: none differs, or there is no answer at that time.
-  ///
-  /// - Parameters:
-  ///   - time: milliseconds since 1970.
-  ///   - durations: milliseconds that non-renewing products last, by product id.
-  public func nextAnswer(after time: Int64, durations: [String: Int64]) -> Entitlement? {
-    guard let current = entitlement(at: time, durations: durations) else { return nil }
-    let ends = [lastingEnd(durations)].compactMap { $0 }
-    for at in (spans.map(\.from) + ends).filter({ $0 > time }).sorted() {
-      guard let next = entitlement(at: at, durations: durations) else { continue }
-      if next.status != current.status || next.givesAccess != current.givesAccess
-        || next.productId != current.productId
-      {
-        return next
-      }
-    }
-    return nil
   }
 
   private func status(of span: Span, at time: Int64, _ end: Int64?) -> Entitlement.Status {

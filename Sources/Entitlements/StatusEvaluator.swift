@@ -35,8 +35,13 @@ struct StatusEvaluator {
 
   /// Every time at which an answer may change: each rule below compares the time to one of these,
   /// and all ends are exclusive. Sorted and distinct; the first is `Int64.min`.
-  static func breakpoints(_ periods: Periods, _ renewal: RenewalInfo?) -> [Int64] {
-    var times: [Int64] = [.min]
+  ///
+  /// - Parameter range: leaves out those outside it, and begins with its first time; nil for all.
+  static func breakpoints(
+    _ periods: Periods, _ renewal: RenewalInfo?, in range: ClosedRange<Int64>? = nil
+  ) -> [Int64] {
+    if let range, range.lowerBound == range.upperBound { return [range.lowerBound] }
+    var times = [range?.lowerBound ?? .min]
     let first = periods.all.first?.start ?? .min
     for period in periods.all {
       times.append(period.start)
@@ -48,6 +53,7 @@ struct StatusEvaluator {
     if let date = renewal?.renewalDate { times.append(date) }
     if let date = renewal?.gracePeriodExpiresDate { times.append(date) }
     if let end = retryEnd(periods) { times.append(end) }
+    if let range { times.removeAll { !range.contains($0) } }
     times.sort()
     var last: Int64?
     return times.filter { time in

@@ -133,16 +133,36 @@ public struct StreamProgress {
   ) -> Entitlement? {
     precondition(time >= clock, "the time is earlier than at the previous call")
     clock = time
-    guard !hasEndless else { return Entitlement(state, at: time, durations: durations) }
+    return row(through: time).entitlement(at: time, durations: durations)
+  }
+
+  /// Goes on to a later time, and returns the answer there, and those that began until then by the
+  /// passing of time alone, each with the one right before it.
+  ///
+  /// - Parameters: as of `entitlement(at:durations:)`.
+  public mutating func advance(
+    to time: Int64, durations: [String: Int64] = [:]
+  ) -> (answer: Entitlement?, transitions: [(before: Entitlement?, after: Entitlement)]) {
+    precondition(time >= clock, "the time is earlier than at the previous call")
+    let row = row(through: time)
+    let transitions = row.transitions(after: clock, through: time, durations: durations)
+      .map { (row.entitlement(at: $0.asOf - 1, durations: durations), $0) }
+    clock = time
+    return (row.entitlement(at: time, durations: durations), transitions)
+  }
+
+  /// A row that is valid from the clock through a time.
+  private mutating func row(through time: Int64) -> EntitlementRow {
+    guard !hasEndless else { return EntitlementRow(state, Periods(state), at: clock...time) }
     if isSelected { narrow() }
     if !isSelected || selected.count > 2 * sizeWhenSelected + 8 { select() }
     var part = StreamState()
     part.renewal = state.renewal
     part.status = state.status
     for id in selected { part.transactions[id] = state.transactions[id] }
-    var answer = Entitlement(part, at: time, durations: durations)
-    answer?.hasAnomaly = !anomalous.isEmpty
-    return answer
+    var row = EntitlementRow(part, Periods(part), at: clock...time)
+    row.hasAnomaly = !anomalous.isEmpty
+    return row
   }
 
   /// The usual renewal: a transaction that alone began last, and that ends last, makes all others

@@ -42,11 +42,13 @@ import Testing
     var state = StreamState()
     var clock = Int64.min
     for event in events {
+      let passed = EntitlementRow(state).transitions(
+        after: clock, through: max(clock, event.signedDate), durations: durations)
       clock = max(clock, event.signedDate)
       let before = Entitlement(state, at: clock, durations: durations)
-      if progress.entitlement(at: clock, durations: durations) != before {
-        return "before #\(event.seq)"
-      }
+      let (answer, transitions) = progress.advance(to: clock, durations: durations)
+      if answer != before { return "before #\(event.seq)" }
+      if transitions.map(\.after.summary) != passed.map(\.summary) { return "until #\(event.seq)" }
       state.evolve(event)
       progress.evolve(event)
       let after = Entitlement(state, at: clock, durations: durations)

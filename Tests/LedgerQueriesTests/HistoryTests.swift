@@ -99,6 +99,36 @@ import Testing
     #expect(history.entries[1].changes.isEmpty)
   }
 
+  private func transitions(_ history: History) -> [HistoryTransition] {
+    history.items.compactMap { item in
+      if case .transition(let transition) = item { transition } else { nil }
+    }
+  }
+
+  @Test func `what time alone decided stands before the event that was signed after it`() throws {
+    let events = [
+      event(1, "SUBSCRIBED", signed: Self.start),
+      event(2, "DID_RENEW", signed: Self.start + Self.month - 1000, transaction: 1),
+      event(3, "SOMETHING_NEW", signed: Self.start + 3 * Self.month, transaction: 1),
+      event(4, "DID_RENEW", signed: Self.start + 5 * Self.month, transaction: 5),
+    ]
+    let history = History(key, events, through: Self.start + 6 * Self.month, durations: [:])
+    let kinds = history.items.map { $0.json["object"]?.text ?? "" }
+    #expect(
+      kinds == [#""event""#, #""event""#, #""transition""#] + [#""event""#, #""event""#]
+        + [#""transition""#])
+    let ended = try #require(transitions(history).first)
+    #expect(ended.at == Self.start + 2 * Self.month && ended.access == false)
+    #expect(ended.description == "period ended")
+    #expect(
+      Dictionary(uniqueKeysWithValues: ended.changes.map { ($0.field, $0.after.text) })
+        == ["status": #""expired""#, "gives_access": "false"])
+    #expect(transitions(history).last?.at == Self.start + 6 * Self.month)
+    // Neither what has not come yet, nor a period that follows another without a change of access.
+    let earlier = History(key, events, through: Self.start + 6 * Self.month - 1, durations: [:])
+    #expect(earlier.items.count == 5)
+  }
+
   /// Promise 9.
   @Test func `an event that cannot be read is shown and changes nothing`() {
     let good = event(1, "SUBSCRIBED", signed: Self.start)

@@ -118,7 +118,8 @@ async function show(body, who, isShown, page) {
   if (!history) return body.replaceChildren(h("p", { class: "note amber" },
     "No customer with this id in this app and environment."));
   const now = row?.as_of ?? Date.now();
-  const view = { who, row, now, asOf: null, events: history.items, open: new Set(),
+  const view = { who, row, now, asOf: null, open: new Set(),
+    events: history.items.filter((it) => it.object !== "transition"),
     answers: new Map(), band: [] };
   view.paid = periods(view.events);
   view.range = extent(view.events, view.paid, now);

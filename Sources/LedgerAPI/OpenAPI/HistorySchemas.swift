@@ -5,7 +5,13 @@ extension Schemas {
   static let history = Schema.object(
     [
       object("list"),
-      ("items", .list(.either([.named("HistoryEvent"), .named("HistoryQuarantined")]))),
+      (
+        "items",
+        .list(
+          .either([
+            .named("HistoryEvent"), .named("HistoryTransition"), .named("HistoryQuarantined"),
+          ]))
+      ),
       ("next_page", .optional(.text("Always null, because a timeline has one page."))),
       (
         "more_quarantined",
@@ -35,13 +41,21 @@ extension Schemas {
       ("late", .boolean("Whether an event that Apple signed later was received before it.")),
       ("late_by", .optional(.integer("Milliseconds between the two signed dates."))),
       ("redeliveries", .optional(redeliveries)), ("money", .optional(money)),
-      (
-        "changes",
-        .map(
-          .object([("before", .anything("")), ("after", .anything(""))]),
-          "The members of the row that it changed, with their values before and after.")
-      ),
+      changes,
     ], optional: [("receipt", receiptInside), ("payload", payload)])
+
+  private static let changes: (String, Schema) = (
+    "changes",
+    .map(
+      .object([("before", .anything("")), ("after", .anything(""))]),
+      "The members of the row that it changed, with their values before and after.")
+  )
+
+  static let transition = Schema.object([
+    object("transition"),
+    ("at", .time("When status, access or product changed by the passing of time alone.")),
+    ("words", .text("What happened, in plain words.")), changes,
+  ])
 
   private static let receiptInside = Schema.object([
     ("proven", .boolean("Whether Apple signed the receipt in a version 1 notification.")),

@@ -7,7 +7,8 @@ enum Schemas {
   /// In the order of the document.
   static let named: [(String, Schema)] = [
     ("Entitlement", entitlement), ("EntitlementList", entitlements),
-    ("History", history), ("HistoryEvent", event), ("HistoryQuarantined", historyQuarantined),
+    ("History", history), ("HistoryEvent", event),
+    ("HistoryTransition", transition), ("HistoryQuarantined", historyQuarantined),
     ("Customer", customer), ("NamedEntitlement", namedEntitlement),
     ("CustomerList", list(of: .named("Customer"))), ("CustomerQuery", customerQuery),
     ("Overview", overview), ("Quarantined", quarantined),

@@ -11,7 +11,7 @@ public struct EventRows: Sendable {
   /// Nil: there was no row.
   public let before: RowDocument?
   public let after: RowDocument?
-  /// The next answer by the passing of time alone: as `EntitlementRow.nextAnswer`.
+  /// The next answer by the passing of time alone: the first of `EntitlementRow.transitions`.
   public let next: Entitlement?
 
   /// The members that the event changed, with their values before and after it.
@@ -56,6 +56,6 @@ extension LedgerReader {
     }
     return EventRows(
       before: document(rows.before), after: document(rows.after),
-      next: rows.after.nextAnswer(after: time, durations: durations))
+      next: rows.after.transitions(after: time, durations: durations).first)
   }
 }

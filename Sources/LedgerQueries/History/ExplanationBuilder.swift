@@ -227,7 +227,7 @@ struct ExplanationBuilder {
 
   /// The next time at which status, access or product change unless another event arrives.
   private var next: Explanation.Transition? {
-    row.nextAnswer(after: time, durations: durations).map { then in
+    row.transitions(after: time, durations: durations).first.map { then in
       Explanation.Transition(
         at: then.asOf, status: then.status.rawValue, givesAccess: then.givesAccess,
         productId: then.productId)

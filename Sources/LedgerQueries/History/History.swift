@@ -3,25 +3,38 @@ package import JournalStore
 public import StrictJSON
 
 /// One customer's timeline: every event of a stream with what it changed in the row, and among
-/// them the notifications in quarantine that name the same original transaction id.
+/// them what time alone changed, and the notifications in quarantine that name the same original
+/// transaction id.
 public struct History: Sendable {
   public typealias Entry = HistoryEntry
 
   /// One entry of the timeline.
   public enum Item: Sendable {
     case event(HistoryEntry)
+    case transition(HistoryTransition)
     case quarantined(QuarantinedEntry)
 
     public var json: JSONValue {
       switch self {
       case .event(let entry): entry.json
+      case .transition(let transition): transition.json
       case .quarantined(let entry): entry.json
+      }
+    }
+
+    /// Where it belongs in the timeline, milliseconds since 1970.
+    fileprivate var time: Int64 {
+      switch self {
+      case .event(let entry): entry.event.receivedAt
+      case .transition(let transition): transition.at
+      case .quarantined(let entry): entry.receivedAt
       }
     }
   }
 
   public let key: StreamKey
-  /// In the order in which we received them; events in the order of the journal.
+  /// In the order in which we received them, events in the order of the journal; what time changed
+  /// before the first event that was signed then or later.
   public let items: [Item]
   /// Whether quarantine holds more about this customer than `items`.
   public let hasMoreQuarantined: Bool
@@ -36,6 +49,13 @@ public struct History: Sendable {
     }
   }
 
+  /// How many of `items` are in quarantine.
+  public var quarantined: Int {
+    items.count { item in
+      if case .quarantined = item { true } else { false }
+    }
+  }
+
   public var json: JSONValue {
     .object(
       [
@@ -44,30 +64,39 @@ public struct History: Sendable {
       ] + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? []))
   }
 
+  /// - Parameter evolved: events and transitions, in the order of the timeline.
   init(
-    _ key: StreamKey, _ entries: [HistoryEntry], _ quarantined: [QuarantinedEntry] = [],
+    _ key: StreamKey, _ evolved: [Item], _ quarantined: [QuarantinedEntry] = [],
     hasMoreQuarantined: Bool = false, confirmedAt: Int64? = nil
   ) {
     self.key = key
     (self.hasMoreQuarantined, self.confirmedAt) = (hasMoreQuarantined, confirmedAt)
     var items: [Item] = []
-    items.reserveCapacity(entries.count + quarantined.count)
+    items.reserveCapacity(evolved.count + quarantined.count)
     var rest = quarantined.sorted { ($0.receivedAt, $0.id) < ($1.receivedAt, $1.id) }[...]
-    for entry in entries {
-      while let first = rest.first, first.receivedAt < entry.event.receivedAt {
+    for item in evolved {
+      while let first = rest.first, first.receivedAt < item.time {
         items.append(.quarantined(first))
         rest.removeFirst()
       }
-      items.append(.event(entry))
+      items.append(item)
     }
     self.items = items + rest.map(Item.quarantined)
   }
 
   /// The timeline of given events, without quarantine.
   ///
-  /// - Parameter durations: milliseconds that non-renewing products last, by product id.
-  package init(_ key: StreamKey, _ events: [StoredEvent], durations: [String: Int64]) {
+  /// - Parameters:
+  ///   - time: until when it has what time alone changed, milliseconds since 1970; nil: until the
+  ///     last event was signed.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  package init(
+    _ key: StreamKey, _ events: [StoredEvent], through time: Int64? = nil,
+    durations: [String: Int64]
+  ) {
     var evolution = HistoryEvolution(key, durations)
-    self.init(key, events.map { evolution.add($0, JournaledPayload($0)) })
+    for event in events { evolution.add(event, JournaledPayload(event)) }
+    if let time { evolution.advance(to: time) }
+    self.init(key, evolution.items)
   }
 }

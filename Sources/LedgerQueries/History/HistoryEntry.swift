@@ -64,13 +64,7 @@ public struct HistoryEntry: Sendable {
       ("received_at", .integer(event.receivedAt)), ("arrival", .optional(arrival?.rawValue)),
       ("late", .boolean(isLate)),
       ("late_by", .optional(lateBy)), ("redeliveries", redeliveriesJSON), ("money", money),
-      (
-        "changes",
-        .object(
-          changes.map { change in
-            (change.field, .object([("before", change.before), ("after", change.after)]))
-          })
-      ),
+      ("changes", changes.json),
     ]
     let proof = receipt.map { [("receipt", $0.json)] } ?? []
     return .object(members + proof + (payload.map { [("payload", $0)] } ?? []))
@@ -102,5 +96,15 @@ public struct HistoryEntry: Sendable {
       ("revocation_type", .optional(transaction.revocationType)),
       ("revocation_percentage", .optional(transaction.revocationPercentage)),
     ])
+  }
+}
+
+extension [HistoryEntry.Change] {
+  /// An object with a member for each field.
+  var json: JSONValue {
+    .object(
+      map { change in
+        (change.field, .object([("before", change.before), ("after", change.after)]))
+      })
   }
 }

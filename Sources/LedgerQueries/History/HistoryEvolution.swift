@@ -4,16 +4,21 @@ import JournalStore
 import LedgerEngine
 import StrictJSON
 
-/// Folds a stream's events one by one, and finds what each of them changed in the row.
+/// Folds a stream's events one by one, and finds what each of them changed in the row, and what
+/// time alone changed between them.
 ///
 /// Its cost is linear in the number of events: the state of the fold goes from event to event.
 struct HistoryEvolution {
   private let key: StreamKey
   private let durations: [String: Int64]
   private var progress = StreamProgress()
+  /// The events so far, each after what time changed before it was signed.
+  private(set) var items: [History.Item] = []
   /// The latest signed date of the events so far, milliseconds since 1970.
   private var clock = Int64.min
-  /// The row evaluated at `clock`.
+  /// The row evaluated at `clock`; nil if there is none yet.
+  private var entitlement: Entitlement?
+  /// The members of that row.
   private var row = RowMembers(nil)
 
   /// Proves receipts in version 1 notifications; nil if they are not to be proven.
@@ -34,23 +39,20 @@ struct HistoryEvolution {
   mutating func add(
     _ event: StoredEvent, _ payload: JournaledPayload, _ arrival: EventArrival? = nil,
     _ redeliveries: Redeliveries? = nil, isRaw: Bool = false
-  ) -> HistoryEntry {
+  ) {
     // The time of a statement of the owner is ours: it says nothing of the order of Apple's.
     let isApples = !event.source.isOwners
     let lateBy =
       isApples && event.signedDate < clock ? clock.subtracting(boundBy: event.signedDate) : nil
-    if isApples, event.signedDate > clock {
-      clock = event.signedDate
-      // What changed because time passed is not a change by this event.
-      evaluate()
-    }
+    // What changed because time passed is not a change by this event.
+    if isApples { advance(to: event.signedDate) }
     let before = row
     let step = try? JournaledNotification.foldEvent(payload)
     if let step {
       progress.evolve(step)
-      evaluate()
+      show(progress.entitlement(at: clock, durations: durations))
     }
-    return HistoryEntry(
+    let entry = HistoryEntry(
       event: event.withoutBody,
       transaction: step?.transactions.max {
         ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
@@ -58,6 +60,26 @@ struct HistoryEvolution {
       changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
       redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil,
       receipt: receipt(in: payload, receivedAt: event.receivedAt))
+    items.append(.event(entry))
+  }
+
+  /// Evaluates the row at a later time, and adds what time alone changed until then. An earlier
+  /// time does nothing.
+  mutating func advance(to time: Int64) {
+    guard time > clock else { return }
+    clock = time
+    let (answer, transitions) = progress.advance(to: time, durations: durations)
+    for (previous, after) in transitions {
+      show(previous)
+      guard let entitlement else { continue }
+      let before = row
+      show(after)
+      items.append(
+        .transition(
+          HistoryTransition(
+            before: entitlement, after: after, changes: row.changes(since: before))))
+    }
+    show(answer)
   }
 
   private func receipt(in payload: JournaledPayload, receivedAt: Int64) -> V1Receipt? {
@@ -68,10 +90,10 @@ struct HistoryEvolution {
     return V1Receipt(in: root, notification, receipts, at: receivedAt)
   }
 
-  /// Evaluates the row at the clock.
-  private mutating func evaluate() {
+  private mutating func show(_ answer: Entitlement?) {
+    entitlement = answer
     row = RowMembers(
-      progress.entitlement(at: clock, durations: durations).map { entitlement in
+      answer.map { entitlement in
         RowDocument(
           key: key, entitlement: entitlement, eventCount: 0, lastEvent: nil, succeededBy: nil,
           knownAt: nil)

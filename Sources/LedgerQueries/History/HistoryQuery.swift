@@ -25,16 +25,15 @@ extension LedgerReader {
       about: originalTransactionId, environment, bundleId, question, isRaw: isRaw)
     guard let key = known ?? quarantined.first?.key(originalTransactionId) else { return nil }
     return History(
-      key, known == nil ? [] : try entries(of: key, question, isRaw: isRaw), quarantined,
+      key, known == nil ? [] : try items(of: key, question, isRaw: isRaw), quarantined,
       hasMoreQuarantined: hasMore, confirmedAt: try confirmedAt(key, question))
   }
 
-  private func entries(
+  private func items(
     of key: StreamKey, _ question: Question, isRaw: Bool
-  ) throws(Failure) -> [HistoryEntry] {
+  ) throws(Failure) -> [History.Item] {
     try store { () throws(StoreError) in
       var evolution = HistoryEvolution(key, durations, receipts)
-      var entries: [HistoryEntry] = []
       let known = question.knownAt ?? .max
       // How many had come by a time between the first and the last is not stored.
       let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }
@@ -42,11 +41,11 @@ extension LedgerReader {
       try journal.forEachEvent(
         of: key, signedThrough: question.asOf ?? .max, receivedThrough: known
       ) { event, payload in
-        entries.append(
-          evolution.add(
-            event, payload, arrivals[event.seq] ?? .posted, redeliveries[event.seq], isRaw: isRaw))
+        evolution.add(
+          event, payload, arrivals[event.seq] ?? .posted, redeliveries[event.seq], isRaw: isRaw)
       }
-      return entries
+      evolution.advance(to: question.time)
+      return evolution.items
     }
   }
 

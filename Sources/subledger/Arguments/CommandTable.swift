@@ -55,8 +55,9 @@ enum CommandTable {
     Command(
       name: "history", summary: "Prints one customer's timeline, newest event last.",
       details: "Each event is shown with what it changed, whether it arrived late and how often it "
-        + "was delivered again. Quarantined notifications about the same customer are shown at "
-        + "their time. At the end is when Apple, asked for it, last said the same.",
+        + "was delivered again, and among them what time alone changed. Quarantined notifications "
+        + "about the same customer are shown at their time. At the end is when Apple, asked for "
+        + "it, last said the same.",
       usage: "OTID",
       flags: [
         .environment, .bundle, .asOf, .knownAt,

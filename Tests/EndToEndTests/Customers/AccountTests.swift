@@ -82,7 +82,7 @@ import Testing
     #expect(released.json?["entitlement"]?["accounts"] == nil)
     #expect(try served.customer("user-1")["known"]?.boolean == false)
     let history = try served.ask("GET", "/v1/entitlements/7001/history")
-    let kinds = history.json?["items"]?.elements.map { $0["source"]?.string }
+    let kinds = history.json?.events.map { $0["source"]?.string }
     #expect(kinds == ["v2", "account", "account"])
     #expect(try served.installation.verify().code == 0)
   }

@@ -75,9 +75,10 @@ import Testing
       "/v1/entitlements/7000?as_of=2026-01-01T00:04:00Z&known_at=9999999999999", of: row)
     try stage.ask("/v1/entitlements/7010?environment=Sandbox", of: row)
     let history = try stage.ask("/v1/entitlements/7000/history", of: "\(row)/history")
-    #expect(history["items"]?.elements.map { $0["object"]?.string }.contains("quarantined") == true)
+    let kinds = Set(history["items"]?.elements.compactMap { $0["object"]?.string } ?? [])
+    #expect(kinds == ["event", "transition", "quarantined"])
     let raw = try stage.ask("/v1/entitlements/7000/history?raw=true", of: "\(row)/history")
-    #expect(raw["items"]?.elements.allSatisfy { $0["payload"]?.kind == .object } == true)
+    #expect(raw.events.allSatisfy { $0["payload"]?.kind == .object })
     let customer = "/v1/customers/{id}"
     let known = try stage.ask(
       "/v1/customers/7000?by=original_transaction_id&as_of=2026-01-10T00:00:00Z", of: customer)

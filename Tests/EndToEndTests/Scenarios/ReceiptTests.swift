@@ -93,7 +93,7 @@ import Testing
     #expect(try served.rowsOfTable("held_evidence") == 4)
     let history = try #require(
       served.daemon.client().get("/v1/entitlements/7000/history")?.json)
-    let events = history["items"]?.elements ?? []
+    let events = history.events
     #expect(events.map { $0["source"]?.string } == ["receipt"])
     #expect(events.map { $0["notification_type"]?.string } == ["RECEIPT"])
     #expect(events.map { $0["arrival"]?.string } == ["submitted"])

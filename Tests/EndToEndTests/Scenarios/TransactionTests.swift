@@ -85,7 +85,7 @@ import Testing
     #expect(try served.installation.events().count == 2)
     let history = try #require(
       served.daemon.client().get("/v1/entitlements/7000/history")?.json)
-    #expect(history["items"]?.elements.map { $0["arrival"]?.string } == ["submitted", "submitted"])
+    #expect(history.events.map { $0["arrival"]?.string } == ["submitted", "submitted"])
     #expect(try served.daemon.stop().code == 0)
     #expect(try served.installation.verify().code == 0)
   }
@@ -106,7 +106,7 @@ import Testing
       rows.append(Self.lasting(try served.row()))
       let history = try #require(
         served.daemon.client().get("/v1/entitlements/7000/history")?.json)
-      let purchases = history["items"]?.elements.filter { $0["late"]?.boolean == true } ?? []
+      let purchases = history.events.filter { $0["late"]?.boolean == true }
       #expect(purchases.isEmpty, "nothing is late")
     }
     #expect(rows[0] == rows[1] && rows[1] == rows[2])

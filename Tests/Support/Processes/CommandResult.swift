@@ -20,3 +20,17 @@ package struct CommandResult: CustomStringConvertible {
 
   package var firstLine: String { output.split(separator: "\n").first.map(String.init) ?? "" }
 }
+
+extension [JSONElement] {
+  /// A timeline without what time alone changed: old samples have expired by the clock of the day.
+  package var withoutTransitions: [JSONElement] {
+    filter { $0["object"]?.string != "transition" }
+  }
+}
+
+extension JSONElement {
+  /// The events among the items of a timeline.
+  package var events: [JSONElement] {
+    self["items"]?.elements.filter { $0["object"]?.string == "event" } ?? []
+  }
+}

@@ -21,7 +21,7 @@ enum HistoryText {
       "\(key.environment.rawValue.isEmpty ? "–" : key.environment.rawValue)  "
         + "\(key.bundleId.isEmpty ? "–" : key.bundleId)  \(key.originalTransactionId)")
     let events = history.entries.count
-    let others = history.items.count - events
+    let others = history.quarantined
     let more = history.hasMoreQuarantined ? " or more" : ""
     paragraph.add(
       "\(events) \(events == 1 ? "event" : "events")"
@@ -46,6 +46,7 @@ enum HistoryText {
     var paragraph = TextWrapper()
     switch item {
     case .event(let entry): add(entry, to: &paragraph)
+    case .transition(let transition): add(transition, to: &paragraph)
     case .quarantined(let entry): add(entry, to: &paragraph)
     }
     paragraph.addBlank()
@@ -84,13 +85,17 @@ enum HistoryText {
       paragraph.add(proof(receipt), indent: indent, hanging: indent + 2)
     }
     if entry.changes.isEmpty { paragraph.add("changed nothing", indent: indent) }
-    for change in entry.changes where !headingFields.contains(change.field) {
+    add(entry.changes, to: &paragraph)
+    add(entry.payload, to: &paragraph)
+  }
+
+  private static func add(_ changes: [HistoryEntry.Change], to paragraph: inout TextWrapper) {
+    for change in changes where !headingFields.contains(change.field) {
       let before = FieldText.of(change.field, change.before)
       let after = FieldText.of(change.field, change.after)
       paragraph.add(
         "\(change.field): \(before) → \(after)", indent: indent, hanging: indent + 2)
     }
-    add(entry.payload, to: &paragraph)
   }
 
   /// What the receipt in a version 1 notification proves.
@@ -121,6 +126,15 @@ enum HistoryText {
     for line in payload.prettyText.split(separator: "\n") {
       paragraph.addVerbatim(line, indent: indent)
     }
+  }
+
+  // MARK: What time changed
+
+  private static func add(_ transition: HistoryTransition, to paragraph: inout TextWrapper) {
+    let access = transition.access.map { ": access \($0 ? "no → yes" : "yes → no")" } ?? ""
+    paragraph.add(
+      "\(Timestamp.text(transition.at))  \(transition.description)\(access)", hanging: indent)
+    add(transition.changes.filter { $0.field != "gives_access" }, to: &paragraph)
   }
 
   // MARK: A quarantined notification

@@ -1,0 +1,40 @@
+import Entitlements
+public import StrictJSON
+
+/// A time in a timeline at which the passing of time alone changed status, access or product.
+public struct HistoryTransition: Sendable {
+  private let before: Entitlement
+  private let after: Entitlement
+  /// Fields of the row that differ before and after.
+  public let changes: [HistoryEntry.Change]
+
+  init(before: Entitlement, after: Entitlement, changes: [HistoryEntry.Change]) {
+    (self.before, self.after, self.changes) = (before, after, changes)
+  }
+
+  /// Milliseconds since 1970 UTC.
+  public var at: Int64 { after.asOf }
+  /// Whether there is access since then; nil if that did not change.
+  public var access: Bool? { before.givesAccess == after.givesAccess ? nil : after.givesAccess }
+
+  /// What happened, in plain English.
+  public var description: String {
+    switch (before.status, after.status) {
+    case (.active, .active): "next product began"
+    case (_, .active): "period began"
+    case (_, .gracePeriod): "period ended, grace period began"
+    case (_, .revoked): "revocation took effect"
+    case (.active, _): "period ended"
+    case (.gracePeriod, _): "grace period ended"
+    case (.billingRetry, _): "billing retry ended"
+    case (.expired, _), (.revoked, _): "status changed"
+    }
+  }
+
+  public var json: JSONValue {
+    .object([
+      ("object", .string("transition")), ("at", .integer(at)), ("words", .string(description)),
+      ("changes", changes.json),
+    ])
+  }
+}
