@@ -31,6 +31,9 @@ public enum TypeDescriptions {
   /// The subtypes that have descriptions of their own, by type of version 2.
   package static var subtypes: [String: Set<String>] { v2.mapValues { Set($0.subtypes.keys) } }
 
+  /// All types that have descriptions, of both versions and of evidence.
+  public static var types: [String] { [v2, v1, evidence].flatMap(\.keys).sorted() }
+
   /// The types of version 1 that have descriptions.
   package static var v1Types: Set<String> { Set(v1.keys) }
 

@@ -48,12 +48,29 @@ public struct Configuration: Sendable {
     }
   }
 
+  /// The file that is read where none is named: the one that `init` writes.
+  public static let usualFile = "/etc/subledger/config.json"
+
+  /// The path of the file to read; nil if none is named and the usual one does not exist.
+  ///
+  /// - Parameters:
+  ///   - named: the value of the flag; nil if it is not given.
+  ///   - variables: of these `SUBLEDGER_CONFIG` is read.
+  ///   - usual: the file that is read where none is named.
+  public static func file(
+    named: String?, variables: [String: String], usual: String = usualFile
+  ) -> String? {
+    if let named = named ?? variables["SUBLEDGER_CONFIG"] { return named }
+    let kind = try? FileKind.of(usual)
+    return kind ?? nil == nil ? nil : usual
+  }
+
   /// Combines the settings. Flags win over `SUBLEDGER_*` variables, and those over the file.
   ///
   /// - Parameters:
   ///   - file: path of the configuration file; nil for none.
-  ///   - variables: of these `SUBLEDGER_LISTEN`, `SUBLEDGER_DATA`, `SUBLEDGER_LOG_LEVEL`,
-  ///     `SUBLEDGER_CONFIG` and `CREDENTIALS_DIRECTORY` are read.
+  ///   - variables: of these `SUBLEDGER_LISTEN`, `SUBLEDGER_DATA`, `SUBLEDGER_LOG_LEVEL` and
+  ///     `CREDENTIALS_DIRECTORY` are read.
   ///   - listen, data, logLevel: the values of the flags; nil if a flag is not given.
   /// - Throws: `ConfigurationError` if the file or a file that it names cannot be read, or a key or
   ///   value is not valid.
@@ -62,7 +79,7 @@ public struct Configuration: Sendable {
     logLevel: String? = nil
   ) throws(ConfigurationError) -> Configuration {
     var configuration = try Configuration()
-    if let file = file ?? variables["SUBLEDGER_CONFIG"] {
+    if let file {
       var reader = ConfigurationReader(
         file: file, credentials: variables["CREDENTIALS_DIRECTORY"])
       try reader.read(into: &configuration)

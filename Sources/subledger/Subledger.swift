@@ -9,7 +9,9 @@ enum Subledger {
   static func main() {
     ProcessLimits.keepPrivate()
     Signals.block()
-    exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    let code = run(Array(CommandLine.arguments.dropFirst()))
+    Terminal.clearProgress()
+    exit(code.rawValue)
   }
 
   private static func run(_ arguments: [String]) -> ExitCode {
@@ -19,8 +21,10 @@ enum Subledger {
     }
     // Flags in place of a command are other names of two commands.
     let named = ["--help": "help", "-h": "help", "--version": "version"][name] ?? name
-    guard let command = CommandTable.commands.first(where: { $0.name == named }) else {
-      Terminal.error("subledger: unknown command '\(name)'; see: subledger --help")
+    guard let command = CommandTable.command(named) else {
+      let suggestion = Suggestion.text(for: name, among: CommandTable.commands.map(\.name))
+      Terminal.error("subledger: unknown command '\(name)'\(suggestion)", .red)
+      Terminal.error("see: subledger --help")
       return .usage
     }
     return command.run(Array(arguments.dropFirst()))

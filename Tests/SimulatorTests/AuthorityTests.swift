@@ -58,7 +58,7 @@ import Testing
     try folder.write("leaf.pub", Array(key.utf8))
     let notification = try #require(
       Lifecycle.named("cancel")?.notifications(
-        app: SimulatedApp(), seed: 1, endingAt: RunOptions.standardEnd
+        app: SimulatedApp(), seed: 1, endingAt: LifecycleTests.end
       ).last)
     let body = try authority.sign(notification: notification.payload)
     let outer = try #require(JSONDocument(parsing: body).root["signedPayload"]?.string)
@@ -126,7 +126,7 @@ import Testing
     }
     let renewal = try #require(
       Lifecycle.named("buy-and-renew")?.notifications(
-        app: SimulatedApp(), seed: 1, endingAt: RunOptions.standardEnd
+        app: SimulatedApp(), seed: 1, endingAt: LifecycleTests.end
       ).last)
     let size = try authority.sign(notification: renewal.payload).count
     #expect((13_000...20_000).contains(size))

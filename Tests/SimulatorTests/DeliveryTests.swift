@@ -8,7 +8,7 @@ import Testing
 /// The plan of deliveries with faults, and the file of notifications.
 @Suite struct DeliveryTests {
   static let notifications = Fleet(
-    app: SimulatedApp(), customers: 200, days: 400, end: RunOptions.standardEnd, seed: 5
+    app: SimulatedApp(), customers: 200, days: 400, end: LifecycleTests.end, seed: 5
   ).notifications()
 
   static func plan(_ change: (inout DeliveryFaults) -> Void) -> [Delivery] {

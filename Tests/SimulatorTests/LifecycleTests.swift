@@ -6,7 +6,8 @@ import Testing
 
 /// The lifecycles and the fleet give notifications as Apple sends them.
 @Suite struct LifecycleTests {
-  static let end = RunOptions.standardEnd
+  /// 2026-01-01T00:00:00Z.
+  static let end: Int64 = 1_767_225_600_000
 
   static func played(_ lifecycle: Lifecycle, seed: UInt64 = 3) -> [SimulatedNotification] {
     lifecycle.notifications(app: SimulatedApp(), seed: seed, endingAt: end)
@@ -239,7 +240,7 @@ import Testing
       let end = start.map { CivilTime(milliseconds: $0).adding(months: months).milliseconds }
       #expect(end != nil && end == Timestamp.parse(later))
     }
-    #expect(Timestamp.parse("2026-01-01T00:00:00Z") == RunOptions.standardEnd)
+    #expect(Timestamp.parse("2026-01-01T00:00:00Z") == Self.end)
     #expect(Timestamp.parse("2026-02-29T00:00:00Z") == nil)
     #expect(Timestamp.parse("yesterday") == nil)
   }

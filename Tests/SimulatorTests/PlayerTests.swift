@@ -10,7 +10,7 @@ private let busy = FakeService.answer("503 Service Unavailable")
 /// Deliveries to a service: retries, final answers, rates, addresses.
 @Suite struct PlayerTests {
   static let notifications = Fleet(
-    app: SimulatedApp(), customers: 8, days: 200, end: RunOptions.standardEnd, seed: 9
+    app: SimulatedApp(), customers: 8, days: 200, end: LifecycleTests.end, seed: 9
   ).notifications()
   static let deliveries = DeliveryFaults().plan(notifications, seed: 9)
 

@@ -11,6 +11,7 @@ import Testing
     var output = ""
     let code = SimulateCommand.run(
       arguments: arguments, output: { output += $0 + "\n" },
+      errors: { line in errors.withLock { $0 += line } },
       progress: { line in errors.withLock { $0 += line } })
     return (code, output, errors.withLock { $0 })
   }

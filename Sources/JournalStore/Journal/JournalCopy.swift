@@ -22,7 +22,7 @@ public struct JournalCopy: Sendable {
   ///
   /// - Parameters:
   ///   - path: a file that does not exist yet; it is made with mode 0600.
-  ///   - progress: called with the MiB copied and the MiB in total. It returns false to stop.
+  ///   - progress: called with the bytes copied and the bytes in total. It returns false to stop.
   /// - Returns: nil if `progress` stopped the copy.
   /// - Throws: what a start would throw: `StoreError.missingWAL`, `.brokenTail`, `.newer`,
   ///   `.foreign`, `.frozenMigration`; `.busy` when daemons start and stop during three attempts;
@@ -87,7 +87,7 @@ public struct JournalCopy: Sendable {
     var copy = try PageCopy.begin(from: source, to: target)
     while try copy.step(stepPages) {
       let (done, all) = copy.progress
-      guard progress(done * pageSize >> 20, all * pageSize >> 20) else { return false }
+      guard progress(done * pageSize, all * pageSize) else { return false }
     }
     return true
   }

@@ -105,7 +105,7 @@ public enum Backup {
         BackupError.files,
         try BackupFile.read(name, in: path) { chunk in
           size += Int64(chunk.count)
-          return shouldContinue(size >> 20)
+          return shouldContinue(size)
         })
       guard let file else { throw .stopped }
       files.append(file)

@@ -61,7 +61,7 @@ public enum BackupCheck {
         BackupError.files,
         try BackupFile.read(name, in: path) { chunk in
           size += Int64(chunk.count)
-          return progress(.copying, size >> 20, expected.bytes >> 20)
+          return progress(.copying, size, expected.bytes)
         })
       guard let file else { throw .stopped }
       if file != expected {

@@ -1,6 +1,6 @@
 /// The stages of a backup that take long, so that a caller can show how far it is.
 public enum BackupStage: Sendable {
-  /// Counted in MiB.
+  /// Counted in bytes.
   case copying
   /// Counted in events.
   case checking

@@ -88,7 +88,7 @@ public enum Restore {
       try BackupFile.read(file.name, in: source) { (chunk) throws(PlatformError) in
         try target.write(Array(chunk))
         size += Int64(chunk.count)
-        return progress(.copying, size >> 20, file.bytes >> 20)
+        return progress(.copying, size, file.bytes)
       })
     guard let copied else { throw .stopped }
     guard copied == file else {

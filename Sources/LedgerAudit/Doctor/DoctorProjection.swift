@@ -21,7 +21,7 @@ extension Doctor {
     let isOwn = identity.fingerprint == FoldIdentity.fingerprint
     report(
       "rows",
-      "fold \(identity.foldVersion) is live, \(lag) events behind the journal"
+      "fold \(identity.foldVersion) is live, \(lag) event\(lag == 1 ? "" : "s") behind the journal"
         + (isOwn ? "" : "; this program has another fold, \(FoldIdentity.version)"))
     if !isOwn {
       reportFinding(

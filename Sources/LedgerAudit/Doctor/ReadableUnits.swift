@@ -1,5 +1,5 @@
 /// Durations and sizes as text for people.
-enum ReadableUnits {
+public enum ReadableUnits {
   /// For example `3 days` or `4 hours`.
   static func duration(milliseconds: Int64) -> String {
     let units: [(Int64, String)] = [
@@ -12,14 +12,15 @@ enum ReadableUnits {
     return "no time"
   }
 
-  /// For example `1.5 GiB`.
-  static func size(bytes: Int64) -> String {
-    var value = Double(bytes)
-    for unit in ["bytes", "KiB", "MiB", "GiB"] {
-      if value < 1024 { return unit == "bytes" ? "\(bytes) bytes" : "\(tenths(value)) \(unit)" }
-      value /= 1024
+  /// For example `1.5 GB`, which is 1,500,000,000 bytes.
+  public static func size(bytes: Int64) -> String {
+    guard bytes >= 1000 else { return "\(bytes) byte\(bytes == 1 ? "" : "s")" }
+    var value = Double(bytes) / 1000
+    for unit in ["KB", "MB", "GB"] {
+      if value < 999.95 { return "\(tenths(value)) \(unit)" }
+      value /= 1000
     }
-    return "\(tenths(value)) TiB"
+    return "\(tenths(value)) TB"
   }
 
   private static func tenths(_ value: Double) -> String {

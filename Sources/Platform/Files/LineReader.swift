@@ -14,6 +14,15 @@ public final class LineReader {
   private var unpack: (([UInt8]) -> [UInt8]?)?
   private let unpacker: (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)?
   private var hasReadFirstChunk = false
+  /// Bytes of the file, if it is a plain one.
+  private let size: Int64?
+  /// Bytes that were read of it, before unpacking.
+  private var bytesRead: Int64 = 0
+
+  /// How much of a plain file was read, from 0 to 1; nil for anything else.
+  public var share: Double? {
+    size.map { $0 == 0 ? 1 : min(1, Double(bytesRead) / Double($0)) }
+  }
 
   /// Opens the file.
   ///
@@ -39,6 +48,9 @@ public final class LineReader {
       try OpenFile.open(path, O_RDONLY | O_NONBLOCK).requireFile(path: path)
     }
     descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
+    var status = stat()
+    let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    size = isFile ? Int64(status.st_size) : nil
     guard descriptor >= 0 else { throw .last("open \(path)") }
   }
 
@@ -93,6 +105,7 @@ public final class LineReader {
     }
     guard count >= 0 else { throw .last("read the file") }
     isAtEnd = count == 0
+    bytesRead += Int64(count)
     if !hasReadFirstChunk { unpack = unpacker(chunk) }
     hasReadFirstChunk = true
     guard let unpacked = unpack.map({ $0(chunk) }) ?? chunk else {

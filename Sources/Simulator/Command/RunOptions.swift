@@ -12,7 +12,7 @@ package struct RunOptions: Equatable {
   var fleet: Int?
   var days: Int64 = 400
   var seed: UInt64 = 1
-  var end = Self.standardEnd
+  var end: Int64
   var app = SimulatedApp()
   var authority: String?
   var faults = DeliveryFaults()
@@ -22,14 +22,13 @@ package struct RunOptions: Equatable {
   var json = false
   var target = Target.file("-")
 
-  /// 2026-01-01T00:00:00Z: fixed, so that the same arguments give the same payloads on every day.
-  static let standardEnd: Int64 = 1_767_225_600_000
-
   /// Reads all arguments. A mistyped fault rate must not give a run without faults.
   ///
-  /// - Parameter now: the time that `--end now` means, milliseconds since 1970.
+  /// - Parameter now: milliseconds since 1970. Without `--end` the simulated time ends when that
+  ///   day began, so that the same arguments give the same payloads on the whole day.
   /// - Throws: `SimulatorError.usage` that names the first wrong argument.
   init(_ arguments: [String], now: Int64) throws(SimulatorError) {
+    end = now - now % CivilTime.day
     var rest = arguments[...]
     var hasTarget = false
     while let argument = rest.popFirst() {

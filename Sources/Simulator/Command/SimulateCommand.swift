@@ -10,6 +10,8 @@ public enum SimulateCommand {
     /// Some deliveries were refused or not made.
     case findings
     case usage, unavailable
+    /// 128 plus the number of SIGINT, as shells report it.
+    case interrupted = 130
   }
 
   /// Runs the command with the arguments after `simulate`.
@@ -17,18 +19,20 @@ public enum SimulateCommand {
   /// - Parameters:
   ///   - output: receives each line for standard output, without its end. Notifications for
   ///     `--output -` go to the descriptor directly.
-  ///   - progress: receives each line for standard error.
+  ///   - errors: receives each line for standard error.
+  ///   - progress: receives each line that tells how far a long run is.
   ///   - shouldStop: called between deliveries, from several threads; true ends the run cleanly.
   /// - Returns: the exit code: 0 good, 1 some deliveries were refused or not made, 2 wrong
-  ///   arguments, 3 unavailable.
+  ///   arguments, 3 unavailable, 130 stopped.
   public static func run(
-    arguments: [String], output: (String) -> Void, progress: @escaping @Sendable (String) -> Void,
+    arguments: [String], output: (String) -> Void, errors: (String) -> Void,
+    progress: @escaping @Sendable (String) -> Void,
     shouldStop: @escaping @Sendable () -> Bool = { false }
   ) -> Int32 {
     do throws(SimulatorError) {
-      return try dispatch(arguments, output, progress, shouldStop).rawValue
+      return try dispatch(arguments, output, errors, progress, shouldStop).rawValue
     } catch {
-      progress("subledger simulate: \(error)")
+      errors("subledger simulate: \(error)")
       switch error {
       case .usage, .exists: return Exit.usage.rawValue
       case .file, .authority, .signing, .network: return Exit.unavailable.rawValue
@@ -38,7 +42,7 @@ public enum SimulateCommand {
 
   /// Runs one subcommand. `--help` anywhere among the arguments prints help instead.
   private static func dispatch(
-    _ arguments: [String], _ output: (String) -> Void,
+    _ arguments: [String], _ output: (String) -> Void, _ errors: (String) -> Void,
     _ progress: @escaping @Sendable (String) -> Void, _ shouldStop: @escaping @Sendable () -> Bool
   ) throws(SimulatorError) -> Exit {
     guard let command = arguments.first else { throw .usage("name a subcommand") }
@@ -49,7 +53,7 @@ public enum SimulateCommand {
     case "ca": wantsHelp ? output(SimulateHelp.ca) : try makeAuthority(rest, output)
     case "list": wantsHelp ? output(SimulateHelp.list) : try list(rest, output)
     case "run":
-      if !wantsHelp { return try run(rest, output, progress, shouldStop) }
+      if !wantsHelp { return try run(rest, output, errors, progress, shouldStop) }
       output(SimulateHelp.run)
     default: throw .usage("unknown subcommand '\(command)'")
     }
@@ -90,7 +94,7 @@ public enum SimulateCommand {
 
   /// All arguments are checked before the first signature is made.
   private static func run(
-    _ arguments: [String], _ output: (String) -> Void,
+    _ arguments: [String], _ output: (String) -> Void, _ errors: (String) -> Void,
     _ progress: @escaping @Sendable (String) -> Void, _ shouldStop: @escaping @Sendable () -> Bool
   ) throws(SimulatorError) -> Exit {
     let options = try RunOptions(arguments, now: Clock.now())
@@ -99,7 +103,7 @@ public enum SimulateCommand {
     {
       throw .usage("\(path) exists and was not changed: name another file, or give --force")
     }
-    let authority = try authority(options, progress)
+    let authority = try authority(options, errors)
     let notifications = notifications(options)
     let deliveries = options.faults.plan(notifications, seed: options.seed)
     let total = deliveries.count
@@ -110,10 +114,10 @@ public enum SimulateCommand {
         replacing: options.replaces, shouldStop: shouldStop,
         progress: { progress("\($0) of \(total) written") })
       // With `-` standard output holds the notifications.
-      let write = path == "-" ? progress : output
+      let write = path == "-" ? errors : output
       guard written == total else {
         write("stopped: \(written) of \(total) written" + (path == "-" ? "" : ", no file is left"))
-        return .findings
+        return .interrupted
       }
       write(Summary.written(total, of: notifications.count, json: options.json))
       return .good
@@ -125,6 +129,7 @@ public enum SimulateCommand {
         progress: { progress("\($0) of \(total) delivered") })
       output(Summary.sent(report, json: options.json))
       if report.isUnreachable { throw .network("reach \(address.hostField)") }
+      if report.isStopped { return .interrupted }
       return report.isGood ? .good : .findings
     }
   }
@@ -146,13 +151,13 @@ public enum SimulateCommand {
   /// The authority named on the command line, else in the process environment, else the one in the
   /// working folder. It is made if there is none.
   private static func authority(
-    _ options: RunOptions, _ progress: (String) -> Void
+    _ options: RunOptions, _ errors: (String) -> Void
   ) throws(SimulatorError) -> SimulatedAuthority {
     let named = getenv("SUBLEDGER_AUTHORITY").map { String(cString: $0) } ?? ""
     let folder = options.authority ?? (named.isEmpty ? "subledger-authority" : named)
     if OutputFile.exists(folder + "/leaf.key.pem") { return try .load(from: folder) }
     let authority = try SimulatedAuthority.create(at: folder)
-    progress("made an authority in \(folder); services must trust \(folder)/root.der")
+    errors("made an authority in \(folder); services must trust \(folder)/root.der")
     return authority
   }
 }

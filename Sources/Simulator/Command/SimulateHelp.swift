@@ -37,7 +37,7 @@ enum SimulateHelp {
       --fleet N, --days D  N customers over D days (400), in a believable mix
       --seed S             the same seed gives the same payloads (1)
       --end T              nothing is signed after T: RFC 3339, milliseconds, or now
-                           (2026-01-01T00:00:00Z)
+                           (the beginning of today, UTC)
       --bundle-id B        com.example.app
       --app-apple-id N     123456789
       --environment E      Production or Sandbox (Production)
@@ -58,8 +58,8 @@ enum SimulateHelp {
       --rate R             at most R notifications a second
       --json               the summary as JSON
 
-    Exits with 0 if all were delivered, 1 if some were refused or it was stopped, 2 for wrong
-    arguments, 3 if the service or the disk is unavailable.
+    Exits with 0 if all were delivered, 1 if some were refused, 2 for wrong arguments, 3 if the
+    service or the disk is unavailable, 130 if it was stopped.
 
     Example:
       subledger simulate run --fleet 500 --days 400 --seed 7 --shuffle --duplicate 0.1 \\

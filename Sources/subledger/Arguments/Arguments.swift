@@ -37,7 +37,8 @@ struct Arguments {
           throw .usage("\(name) is given twice")
         }
       } else {
-        throw .usage("unknown flag '\(name)'")
+        let suggestion = Suggestion.text(for: name, among: valued + plain + ["--help"])
+        throw .usage("unknown flag '\(name)'\(suggestion)")
       }
     }
   }
@@ -95,19 +96,22 @@ struct Arguments {
     return environment
   }
 
-  /// The path of the configuration file; nil if none is given.
+  /// The path of the configuration file; nil if none is given and there is no usual one.
   var configurationFile: String? {
-    values["--config"] ?? ProcessEnvironment.variables["SUBLEDGER_CONFIG"]
+    Configuration.file(named: values["--config"], variables: ProcessEnvironment.variables)
   }
 
-  /// The configuration of flags, `SUBLEDGER_*` variables and file, in this precedence.
+  /// The configuration of flags, `SUBLEDGER_*` variables and file, in this precedence. Tells at the
+  /// terminal, once, which file it is.
   ///
   /// - Throws: `CommandError.configuration` if the file or a value in it is refused.
   func configuration() throws(CommandError) -> Configuration {
-    try mapError(
+    let file = configurationFile
+    if let file { Terminal.tell(configuration: file, isNamed: file != Configuration.usualFile) }
+    return try mapError(
       CommandError.configuration,
       try Configuration.load(
-        file: values["--config"], variables: ProcessEnvironment.variables,
+        file: file, variables: ProcessEnvironment.variables,
         listen: values["--listen"],
         data: values["--data"], logLevel: values["--log-level"]))
   }

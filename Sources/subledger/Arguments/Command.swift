@@ -1,3 +1,5 @@
+import Configuration
+
 /// One command: its name, its arguments, its help, and what runs it.
 struct Command: Sendable {
   let name: String
@@ -39,7 +41,9 @@ struct Command: Sendable {
     static let help = Flag("--help", "print help with an example")
     static let common = [
       Flag("--data", "DIR", "the data folder; also SUBLEDGER_DATA"),
-      Flag("--config", "FILE", "the configuration; also SUBLEDGER_CONFIG"),
+      Flag(
+        "--config", "FILE",
+        "the configuration; also SUBLEDGER_CONFIG; else \(Configuration.usualFile), if it exists"),
     ]
   }
 
@@ -57,8 +61,9 @@ struct Command: Sendable {
           arguments, valued: flags.filter { $0.value != nil }.map(\.name),
           plain: flags.filter { $0.value == nil }.map(\.name)))
     } catch {
-      Terminal.error("subledger \(name): \(error.text)")
+      Terminal.error("subledger \(name): \(error.text)", .red)
       if case .usage = error { Terminal.error("see: subledger \(name) --help") }
+      Terminal.tellConfiguration()
       return ExitCode(error)
     }
   }

@@ -9,14 +9,15 @@ enum CommandError: Error {
   case store(StoreError)
   case unavailable(String)
   case findings(String)
-  case interrupted
+  /// ^C ended it; the text says what is left.
+  case interrupted(String)
 
   var text: String {
     switch self {
-    case .usage(let text), .unavailable(let text), .findings(let text): text
+    case .usage(let text), .unavailable(let text), .findings(let text), .interrupted(let text):
+      text
     case .configuration(let error): error.description
     case .store(let error): error.description
-    case .interrupted: "stopped"
     }
   }
 
@@ -25,7 +26,7 @@ enum CommandError: Error {
     switch error {
     case .refused(let reason): .usage(reason)
     case .noProjection, .timeLimit, .filesChanged: .unavailable(error.description)
-    case .interrupted: .interrupted
+    case .interrupted: .interrupted("stopped")
     case .store(let error): .store(error)
     }
   }

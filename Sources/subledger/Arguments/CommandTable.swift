@@ -2,8 +2,16 @@ import JournalStore
 
 /// All commands, in the order the help shows them.
 enum CommandTable {
-  static let commands: [Command] =
-    installing + reading + maintaining + proving + trying + describing
+  /// The commands by what they are for, each group with its heading.
+  static let groups: [(heading: String, commands: [Command])] = [
+    ("Set up", installing), ("Ask", reading), ("Operate", maintaining), ("Prove", proving),
+    ("Try", trying), ("Help", describing),
+  ]
+
+  static let commands: [Command] = groups.flatMap(\.commands)
+
+  /// The command with a name; nil if there is none.
+  static func command(_ name: String) -> Command? { commands.first { $0.name == name } }
 
   private static let installing = [
     Command(
@@ -35,6 +43,27 @@ enum CommandTable {
       ],
       example: "subledger ingest notifications.ndjson --data /var/lib/subledger",
       action: IngestCommand.run),
+    Command(
+      name: "import", summary: "Fills the journal from transaction ids, asking Apple.",
+      details: "Takes a file with one transaction id a line, of any kind, or the column of a CSV "
+        + "file. Of each customer, Apple's answer with every subscription and transaction is "
+        + "proven and journaled. Apple is asked in Production first, within the share of its "
+        + "limits that appStore allows. An interrupted import goes on where it stopped. Exits with "
+        + "1 if Apple does not know an id, and with 3 if it cannot be asked. Needs appStore in the "
+        + "configuration.",
+      usage: "FILE", flags: ImportCommand.flags,
+      example: "subledger import customers.csv --column original_transaction_id",
+      action: ImportCommand.run),
+    Command(
+      name: "test-notification",
+      summary: "Has Apple send a test notification, and follows it into the journal.",
+      details: "Prints each step: Apple was asked, each of its attempts with the result, and the "
+        + "seq that the journal gave it. If a leg fails, names it and what to look at. Exits with "
+        + "1 if one failed, with 3 if Apple cannot be asked or tells of no attempt in time. Needs "
+        + "appStore in the configuration, and runs where the daemon's data folder is.",
+      usage: "[--app ID] [--environment E]", flags: TestNotificationCommand.flags,
+      example: "subledger test-notification --environment Sandbox",
+      action: TestNotificationCommand.run),
   ]
 
   private static let reading = [
@@ -86,38 +115,17 @@ enum CommandTable {
       usage: "ID", flags: LookupCommand.flags, example: "subledger lookup MK5J9ZPX1Q",
       action: LookupCommand.run),
     Command(
-      name: "import", summary: "Fills the journal from transaction ids, asking Apple.",
-      details: "Takes a file with one transaction id a line, of any kind, or the column of a CSV "
-        + "file. Of each customer, Apple's answer with every subscription and transaction is "
-        + "proven and journaled. Apple is asked in Production first, within the share of its "
-        + "limits that appStore allows. An interrupted import goes on where it stopped. Exits with "
-        + "1 if Apple does not know an id, and with 3 if it cannot be asked. Needs appStore in the "
-        + "configuration.",
-      usage: "FILE", flags: ImportCommand.flags,
-      example: "subledger import customers.csv --column original_transaction_id",
-      action: ImportCommand.run),
-    Command(
-      name: "reconcile", summary: "Compares customers with what Apple says of them now.",
-      details: "Asks Apple about the given customers, about all with --all, or with --due about "
-        + "those whose paid period ended longer ago than reconcileAfter (24 hours) although they "
-        + "renew, and of whom Apple has said nothing since. Journals what is new, and prints each "
-        + "field on which the row before, Apple and the row now do not all agree: with --json as "
-        + "before, apple and after in fields, without apple where Apple says nothing. The daemon "
-        + "does the same as --due once a day. Exits with 1 if a row still differs from what Apple "
-        + "says, or if Apple or the journal does not know a customer. Needs appStore in the "
-        + "configuration.",
-      usage: "OTID… | --due | --all", flags: ReconcileCommand.flags,
-      example: "subledger reconcile 2000000000000001", action: ReconcileCommand.run),
-    Command(
-      name: "test-notification",
-      summary: "Has Apple send a test notification, and follows it into the journal.",
-      details: "Prints each step: Apple was asked, each of its attempts with the result, and the "
-        + "seq that the journal gave it. If a leg fails, names it and what to look at. Exits with "
-        + "1 if one failed, with 3 if Apple cannot be asked or tells of no attempt in time. Needs "
-        + "appStore in the configuration, and runs where the daemon's data folder is.",
-      usage: "[--app ID] [--environment E]", flags: TestNotificationCommand.flags,
-      example: "subledger test-notification --environment Sandbox",
-      action: TestNotificationCommand.run),
+      name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",
+      details: "Reads the views journal_v1, quarantine_v1, entitlement_v1 and "
+        + "entitlement_span_v1, which one SELECT may join; --schema describes their columns. "
+        + "Nothing but SELECT is allowed. Prints a table of at most 10,000 rows; --json and --csv "
+        + "print all rows, blobs as hexadecimal digits. SQL is read from standard input with -. "
+        + "Also works while a daemon runs.",
+      usage: "'SELECT …' | - | --schema", flags: QueryCommand.flags,
+      example: "subledger query \"\(SQLView.exampleQuery)\"", action: QueryCommand.run),
+  ]
+
+  private static let maintaining = [
     Command(
       name: "recover", summary: "Journals what Apple sent and this ledger missed, asking Apple.",
       details: "Reads Apple's notification history, which has the last 180 days, 30 in the "
@@ -130,17 +138,17 @@ enum CommandTable {
       usage: "[--since T] [--until T] [--dry-run]", flags: RecoverCommand.flags,
       example: "subledger recover --since 2026-01-31T10:00:00Z", action: RecoverCommand.run),
     Command(
-      name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",
-      details: "Reads the views journal_v1, quarantine_v1, entitlement_v1 and "
-        + "entitlement_span_v1, which one SELECT may join; --schema describes their columns. "
-        + "Nothing but SELECT is allowed. Prints a table of at most 10,000 rows; --json and --csv "
-        + "print all rows, blobs as hexadecimal digits. SQL is read from standard input with -. "
-        + "Also works while a daemon runs.",
-      usage: "'SELECT …' | - | --schema", flags: QueryCommand.flags,
-      example: "subledger query \"\(SQLView.exampleQuery)\"", action: QueryCommand.run),
-  ]
-
-  private static let maintaining = [
+      name: "reconcile", summary: "Compares customers with what Apple says of them now.",
+      details: "Asks Apple about the given customers, about all with --all, or with --due about "
+        + "those whose paid period ended longer ago than reconcileAfter (24 hours) although they "
+        + "renew, and of whom Apple has said nothing since. Journals what is new, and prints each "
+        + "field on which the row before, Apple and the row now do not all agree: with --json as "
+        + "before, apple and after in fields, without apple where Apple says nothing. The daemon "
+        + "does the same as --due once a day. Exits with 1 if a row still differs from what Apple "
+        + "says, or if Apple or the journal does not know a customer. Needs appStore in the "
+        + "configuration.",
+      usage: "OTID… | --due | --all", flags: ReconcileCommand.flags,
+      example: "subledger reconcile 2000000000000001", action: ReconcileCommand.run),
     Command(
       name: "rebuild", summary: "Folds the journal into a new projection beside the live one.",
       details: "--diff prints which customers the new projection changes, --apply makes it live, "
@@ -291,9 +299,12 @@ enum CommandTable {
   static var help: String {
     var lines = [
       "subledger <command> [--data DIR] [--config FILE] …", "",
-      "Verifies and stores Apple's notifications; answers which customer has access, and why.", "",
+      "Verifies and stores Apple's notifications; answers which customer has access, and why.",
     ]
-    for command in commands { lines.append("  " + command.name.padded(to: 19) + command.summary) }
+    for group in groups {
+      lines += ["", "\(group.heading):"]
+      lines += group.commands.map { "  " + $0.name.padded(to: 19) + $0.summary }
+    }
     let codes = ExitCode.allCases.map { "\($0.rawValue) \($0.summary)" }
     lines += [
       "", "subledger <command> --help prints more about a command, with an example.",

@@ -33,7 +33,8 @@ enum ExitCode: Int32, CaseIterable {
       "Unavailable: the data is locked or missing, the disk or the network failed, or a query "
         + "reached its time limit. The same command may succeed later."
     case .newer: "The data is from a newer version of subledger. Nothing was changed."
-    case .interrupted: "Stopped: ^C ended a query, or a second ^C any other command."
+    case .interrupted:
+      "Stopped: ^C ended the command before it was done. serve and demo end in order, with 0."
     }
   }
 

@@ -2,6 +2,7 @@ import Glibc
 import Observability
 import Platform
 import StrictJSON
+import Synchronization
 
 /// Writes to standard output and standard error, each text as a whole. Every command writes through
 /// here, so that no byte of a notification can control a terminal.
@@ -9,7 +10,9 @@ import StrictJSON
 /// Text passes `VisibleText`. JSON, CSV and files are data: a program that reads them gets every
 /// character, and a terminal gets them as text.
 enum Terminal {
-  static func print(_ text: String) { write(shown(text + "\n"), to: STDOUT_FILENO) }
+  static func print(_ text: String, _ style: TextStyle = .plain) {
+    write(style.applied(to: shown(text), on: STDOUT_FILENO) + [0x0A], to: STDOUT_FILENO)
+  }
 
   /// Prints a JSON value on a line.
   static func print(_ value: JSONValue) { write(value.bytes + [0x0A]) }
@@ -22,13 +25,58 @@ enum Terminal {
     if arguments.has("--json") { print(value()) } else { print(text()) }
   }
 
-  static func error(_ text: String) { write(shown(text + "\n"), to: STDERR_FILENO) }
+  static func error(_ text: String, _ style: TextStyle = .plain) {
+    write(style.applied(to: shown(text), on: STDERR_FILENO) + [0x0A], to: STDERR_FILENO)
+  }
 
-  /// Prints a line to standard error; on a terminal it replaces the line before.
-  static func progress(_ text: String, isLast: Bool = false) {
+  // MARK: Source
+
+  private enum Source {
+    case unknown, told
+    case untold(String)
+  }
+
+  private static let source = Mutex<Source>(.unknown)
+
+  /// Tells a person, once, which configuration file a command uses: at a terminal now, elsewhere
+  /// only if the command fails with a file that nobody named.
+  static func tell(configuration file: String, isNamed: Bool) {
+    let isTerminal = ProcessLimits.isTerminal(STDERR_FILENO)
+    let isFirst = source.withLock { source in
+      guard case .unknown = source else { return false }
+      source = isTerminal || isNamed ? .told : .untold(file)
+      return true
+    }
+    if isFirst && isTerminal { error("configuration: \(file)", .faint) }
+  }
+
+  /// Tells it after a failure, unless it was told before.
+  static func tellConfiguration() {
+    if case .untold(let file) = source.withLock({ $0 }) { error("configuration: \(file)") }
+  }
+
+  // MARK: Progress
+
+  /// Whether the last line of the terminal is one of `progress`.
+  private static let showsProgress = Atomic<Bool>(false)
+
+  /// Erases the line of the cursor (ECMA-48, CR and EL).
+  private static let erasure = Array("\r\u{1B}[K".utf8)
+
+  /// Prints a line to standard error. On a terminal it has no line end, and is erased by what is
+  /// printed next; it is cut to the width, because only one line can be erased.
+  static func progress(_ text: String) {
     guard ProcessLimits.isTerminal(STDERR_FILENO) else { return error(text) }
-    write(
-      Array("\r\u{1B}[K".utf8) + shown(text + (isLast ? "\n" : "")), to: STDERR_FILENO)
+    let columns = ProcessLimits.terminalColumns(STDERR_FILENO) ?? TextWrapper.columns
+    clearProgress()
+    showsProgress.store(true, ordering: .relaxed)
+    writeAll(shown(String(text.prefix(columns - 1))), to: STDERR_FILENO)
+  }
+
+  /// Erases the line of `progress`, if there is one.
+  static func clearProgress() {
+    guard showsProgress.exchange(false, ordering: .relaxed) else { return }
+    writeAll(erasure, to: STDERR_FILENO)
   }
 
   /// Writes data to standard output.
@@ -39,10 +87,16 @@ enum Terminal {
 
   private static func shown(_ text: String) -> [UInt8] { Array(VisibleText.ofLines(text).utf8) }
 
+  /// Writes all bytes, to a terminal after the line of `progress` was erased.
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+    if ProcessLimits.isTerminal(descriptor) { clearProgress() }
+    writeAll(bytes, to: descriptor)
+  }
+
   /// Writes all bytes. If the reader has closed the pipe (`| head`), the process ends with exit
   /// code 0, as other tools do; any other error ends it with the code of `unavailable`, because
   /// output that is cut must not look complete.
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+  private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
     var remaining = bytes[...]
     while !remaining.isEmpty {
       let count = remaining.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

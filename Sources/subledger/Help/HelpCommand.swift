@@ -10,8 +10,10 @@ enum HelpCommand {
       Terminal.print(topic.document.text)
       return .good
     }
-    guard let command = CommandTable.commands.first(where: { $0.name == name }) else {
-      throw .usage("'\(name)' is not a command and not a topic. \(HelpTopic.list)")
+    guard let command = CommandTable.command(name) else {
+      let known = CommandTable.commands.map(\.name) + HelpTopic.allCases.map(\.rawValue)
+      let suggestion = Suggestion.text(for: name, among: known)
+      throw .usage("'\(name)' is no command and no topic\(suggestion)\n\(HelpTopic.list)")
     }
     return command.run(["--help"])
   }

@@ -1,3 +1,5 @@
+import Configuration
+
 /// The manual pages, made from the tables that `--help` and `help` print (man(7), man-pages(7)).
 enum ManualPage: String, CaseIterable {
   case subledger
@@ -100,7 +102,8 @@ enum ManualPage: String, CaseIterable {
       "The daemon reloads apps, tokens, roots, durations and log level of the configuration.")
     lines.append(".SH FILES")
     lines += Roff.entry(
-      Roff.italic("/etc/subledger/config.json"), "The configuration that init writes.")
+      Roff.italic(Configuration.usualFile),
+      "The configuration that init writes, and that every command reads unless another is named.")
     lines += Roff.entry(
       Roff.italic("/var/lib/subledger"), "The data folder, if no other one is configured.")
     return lines + [".SH SEE ALSO", ".BR subledger\\-config (5)"]

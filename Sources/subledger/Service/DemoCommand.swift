@@ -26,8 +26,7 @@ enum DemoCommand {
     let daemon = try Daemon.start(configuration)
     let address = "127.0.0.1:\(daemon.server.port)"
     Terminal.print("subledger listens on http://\(address), its data is in \(folder)/data")
-    let interruption = Interruption()
-    interruption.start()
+    let interruption = Interruption.started()
     let notifications: [SimulatedNotification]
     do throws(CommandError) {
       let fleet = Fleet(
@@ -165,10 +164,9 @@ enum DemoCommand {
       ) { Terminal.progress("the App Store sends: \($0) of \(deliveries.count) deliveries") }
       let outcomes = report.byOutcome.sorted { $0.key < $1.key }
         .map { "\($0.value) \($0.key)" }.joined(separator: ", ")
-      Terminal.progress(
+      Terminal.print(
         "the App Store sent \(report.answered) deliveries about \(customers) customers: "
-          + outcomes,
-        isLast: true)
+          + outcomes)
     } catch {
       throw .unavailable("\(error)")
     }

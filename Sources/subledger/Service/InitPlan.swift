@@ -1,3 +1,4 @@
+import Configuration
 import JournalStore
 import LedgerEngine
 import Platform
@@ -21,7 +22,7 @@ struct InitPlan {
   init(_ arguments: Arguments) throws(CommandError) {
     let variables = ProcessEnvironment.variables
     config =
-      arguments["--config"] ?? variables["SUBLEDGER_CONFIG"] ?? "/etc/subledger/config.json"
+      arguments["--config"] ?? variables["SUBLEDGER_CONFIG"] ?? Configuration.usualFile
     data =
       DataFolder(
         path: arguments["--data"] ?? variables["SUBLEDGER_DATA"] ?? "/var/lib/subledger"

@@ -148,7 +148,7 @@ import Testing
     try following.wait(10, "the new one") { following.outputSoFar().contains(Sample.uuid(77)) }
     following.signal(SIGINT)
     let finished = try following.finish(within: 5)
-    #expect(finished.code == 0)
+    #expect(finished.code == 130)
     #expect(try finished.lines().count == 2)
     try daemon.stop()
   }

@@ -72,7 +72,7 @@ struct AppStoreSearch {
       case .success(let texts): return try found(texts, account)
       case .failure(let error):
         switch error.reason {
-        case .cancelled: throw .interrupted
+        case .cancelled: throw .interrupted("stopped")
         // Also an app that was never released, in Production. Another app may know the id.
         case .unauthorized: refused = refused ?? error
         default: throw .unavailable("\(error)")

@@ -25,14 +25,14 @@ enum ImportCommand {
     ).all
     let folder = arguments.folder(configuration)
     let cancellation = Cancellation()
-    Interruption().start(cancellation)
+    _ = Interruption.started(cancellation)
     let journal = try LineJournal(folder, configuration)
     defer { journal.ledger?.stop() }
     let progress = try mapError(
       { (error: PlatformError) in CommandError.unavailable("\(error)") },
       try ImportProgress(folder, file.ids))
     if !progress.done.isEmpty {
-      Terminal.error("subledger import: \(progress.done.count) ids are done already")
+      Terminal.error("subledger import: \(CountText.of(progress.done.count, "ids")) done already")
     }
     let reporter = ProgressReporter("import", counting: "ids")
     var report = try EvidenceImport(accounts, version: Subledger.version, cancellation).run(
@@ -83,9 +83,10 @@ enum ImportCommand {
       "ids                 \(report.ids)"
         + (report.doneBefore > 0 ? ", \(report.doneBefore) done before" : ""),
       "customers found     \(customers)",
-      "nothing new         \(report.complete) customers",
-      "journaled           \(report.journaled) events, \(report.confirmed) confirmed what is known",
-      "the journal answers for \(report.customers) customers",
+      "nothing new         \(CountText.of(report.complete, "customers"))",
+      "journaled           \(CountText.of(report.journaled, "events")), "
+        + "\(report.confirmed) confirmed what is known",
+      "the journal answers for \(CountText.of(report.customers, "customers"))",
     ]
     func add(_ name: String, _ values: [String]) {
       guard !values.isEmpty else { return }

@@ -16,7 +16,7 @@ enum LookupCommand {
     let environment = try arguments.environment()
     let reader = try QueryOptions.reader(arguments)
     let cancellation = Cancellation()
-    Interruption().start(cancellation)
+    _ = Interruption.started(cancellation)
     let search = try AppStoreSearch(id, try arguments.configuration(), cancellation)
     let found = try search.run(app: arguments["--app"], environment: environment)
     guard !found.isEmpty else {

@@ -34,7 +34,7 @@ enum ReconcileCommand {
     ).all
     let folder = arguments.folder(configuration)
     let cancellation = Cancellation()
-    Interruption().start(cancellation)
+    _ = Interruption.started(cancellation)
     let journal = try LineJournal(folder, configuration)
     defer { journal.ledger?.stop() }
     journal.ledger?.waitForProjection { cancellation.isRequested }
@@ -84,7 +84,7 @@ enum ReconcileCommand {
 
   private static func commandError(_ failure: Reconciler.Failure) -> CommandError {
     switch failure {
-    case .appStore(let error) where error.reason == .cancelled: .interrupted
+    case .appStore(let error) where error.reason == .cancelled: .interrupted("stopped")
     case .read(let failure): .read(failure)
     case .appStore, .client, .unjournaled: .unavailable(failure.description)
     }
@@ -158,8 +158,9 @@ enum ReconcileCommand {
     }
 
     var text: String {
-      "\(agreed + differing + unknown) customers: \(agreed) agree with Apple, \(differing) differ; "
-        + "\(changed) rows changed"
+      CountText.of(agreed + differing + unknown, "customers")
+        + ": \(agreed) agree with Apple, \(differing) differ; "
+        + "\(CountText.of(changed, "rows")) changed"
     }
   }
 }

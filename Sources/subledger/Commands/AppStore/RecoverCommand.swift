@@ -25,7 +25,7 @@ enum RecoverCommand {
       configuration, app: arguments["--app"], environment: try arguments.environment()
     ).all
     let cancellation = Cancellation()
-    Interruption().start(cancellation)
+    _ = Interruption.started(cancellation)
     let folder = arguments.folder(configuration)
     let isDry = arguments.has("--dry-run")
     let lock = try isDry ? nil : lock(folder)

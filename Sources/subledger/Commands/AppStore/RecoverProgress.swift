@@ -17,8 +17,9 @@ final class RecoverProgress {
       let share = self.share(step)
       let left = share > 0.01 ? seconds / share - seconds : nil
       let time = left.map { ", \(DurationText.text(Int64($0) * 1000)) left" } ?? ""
-      return "day \(step.slicesDone) of \(step.slices), \(self.listed) notifications, "
-        + "\(step.recovered) recovered, \(rate)/s\(time)"
+      return
+        "day \(step.slicesDone) of \(step.slices), \(CountText.of(self.listed, "notifications")), "
+        + "\(step.recovered) recovered\(rate.map { ", \($0)/s" } ?? "")\(time)"
     }
   }
 

@@ -23,7 +23,7 @@ enum RecoverText {
       "\(account.environment)  \(account.bundleId)  \(time(account.window.lowerBound)) to "
         + time(min(account.window.upperBound, report.plan.startedAt)))
     func line(_ text: String) { paragraph.add(text, indent: indent, hanging: indent + 2) }
-    let customers = count(account.recovered.customers, "customer")
+    let customers = CountText.of(account.recovered.customers, "customers")
     let verb = report.isDry ? "missing" : "recovered"
     line(
       "\(account.listed) listed by Apple, \(account.events) \(verb)"
@@ -35,8 +35,8 @@ enum RecoverText {
     }
     if account.delivered > 0 {
       line(
-        "ALARM: Apple believes \(count(account.delivered, "notification")) delivered that this "
-          + "ledger did not have: another server answered, or events were lost after the answer"
+        "ALARM: Apple believes \(CountText.of(account.delivered, "notifications")) delivered that "
+          + "this ledger did not have: another server answered, or events were lost after the answer"
           + seqs(account.delivered, account.deliveredSeqs))
     }
     if let gone = account.gone, !gone.isEmpty {
@@ -56,7 +56,7 @@ enum RecoverText {
     }
     if account.unlisted > 0 {
       line(
-        "\(count(account.unlisted, "event")) of the journal that Apple does not list"
+        "\(CountText.of(account.unlisted, "events")) of the journal that Apple does not list"
           + seqs(account.unlisted, account.unlistedSeqs))
     }
     if let error = account.error { line("not complete: \(error)") }
@@ -69,18 +69,16 @@ enum RecoverText {
     for outage in account.outages.suffix(mostOutages) {
       let end = outage.to.map { "to \(time($0))" } ?? "and no success since"
       paragraph.add(
-        "outage \(time(outage.from)) \(end): \(count(outage.attempts, "attempt")) failed with "
-          + outage.cause, indent: indent, hanging: indent + 2)
+        "outage \(time(outage.from)) \(end): \(CountText.of(outage.attempts, "attempts")) failed "
+          + "with \(outage.cause)", indent: indent, hanging: indent + 2)
     }
     let more = account.outages.count - mostOutages
-    if more > 0 { paragraph.add("\(more) earlier outages; see --json", indent: indent) }
+    if more > 0 {
+      paragraph.add("\(CountText.of(more, "earlier outages")); see --json", indent: indent)
+    }
   }
 
   private static func time(_ milliseconds: Int64) -> String { Timestamp.text(milliseconds) }
-
-  private static func count(_ number: Int64, _ noun: String) -> String {
-    "\(number) \(noun)\(number == 1 ? "" : "s")"
-  }
 
   private static func seqs(_ count: Int64, _ seqs: [Int64]) -> String {
     guard !seqs.isEmpty else { return "" }

@@ -105,7 +105,7 @@ struct TestNotification {
   private static func failure(_ error: AppStoreError) throws(CommandError) -> TestReport.Failure {
     var leg = TestReport.Leg.request
     switch error.reason {
-    case .cancelled: throw .interrupted
+    case .cancelled: throw .interrupted("stopped")
     case .unauthorized, .signing: break
     case .code(.serverNotificationURLNotFound): leg = .url
     case .code(let code) where code.action == .report: break

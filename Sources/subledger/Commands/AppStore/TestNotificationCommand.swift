@@ -22,7 +22,7 @@ enum TestNotificationCommand {
     let proof = try mapError(
       CommandError.configuration, try NotificationProof(configuration.trustRoots))
     let cancellation = Cancellation()
-    Interruption().start(cancellation)
+    _ = Interruption.started(cancellation)
     let test = try TestNotification(
       account, arguments.folder(configuration), proof, timeout: seconds * 1000, cancellation
     ) { step in

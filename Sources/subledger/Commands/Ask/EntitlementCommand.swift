@@ -10,12 +10,16 @@ enum EntitlementCommand {
     let question = try QueryOptions.question(arguments)
     let environment = try arguments.environment() ?? .production
     let reader = try QueryOptions.reader(arguments)
-    let document = try mapError(
-      CommandError.read,
-      try reader.entitlement(
-        id, environment: environment, bundleId: arguments["--bundle-id"], question))
-    guard let document else {
-      throw .findings("no entitlement with this id in \(environment); see: subledger events")
+    func document(_ environment: Environment) throws(CommandError) -> RowDocument? {
+      try mapError(
+        CommandError.read,
+        try reader.entitlement(
+          id, environment: environment, bundleId: arguments["--bundle-id"], question))
+    }
+    guard let document = try document(environment) else {
+      throw try QueryOptions.absent("entitlement", in: environment) {
+        (other) throws(CommandError) in try document(other) != nil
+      }
     }
     Terminal.print(document.json, or: QueryOptions.table(document.json), arguments)
     return .good

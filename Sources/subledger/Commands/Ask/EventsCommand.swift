@@ -4,7 +4,6 @@ import Glibc
 import JournalStore
 import LedgerEngine
 import LedgerQueries
-import Observability
 import Platform
 import StrictJSON
 
@@ -15,7 +14,8 @@ enum EventsCommand {
     .init("--subtype", "SUBTYPE", "subtype, such as BILLING_RECOVERY"),
     .init("--environment", "E", "Production or Sandbox; both by default"),
     .init("--bundle-id", "ID", "one app"), .init("--otid", "OTID", "one original transaction id"),
-    .init("--since", "T", "received at T or later"), .init("--until", "T", "received before T"),
+    .init("--since", "T", "received at T or later, the time that is printed"),
+    .init("--until", "T", "received before T"),
     .init("--after", "SEQ", "begin after this seq"),
     .init("--limit", "N", "at most N events"),
     .init("--follow", "wait for new events until ^C"), .json,
@@ -30,26 +30,26 @@ enum EventsCommand {
     var remaining = try arguments.number("--limit", 1...1_000_000_000) ?? .max
     var last = try arguments.number("--after", 0...Int64.max) ?? 0
     let folder = arguments.folder(try arguments.configuration())
-    let interruption = Interruption()
-    interruption.start()
+    try mapError(CommandError.store) { () throws(StoreError) in
+      try tellUnknown(filter, JournalReader.open(folder))
+    }
+    let interruption = Interruption.started()
+    var table = QueryTable(["seq", "received", "type", "environment", "original transaction id"])
     while !interruption.isRequested {
       let page = try mapError(CommandError.store) { () throws(StoreError) in
         // Opened for each page, because a daemon may have been started on the folder meanwhile.
         try JournalReader.open(folder).events(
           matching: filter, after: last, limit: Int(min(remaining, pageSize)))
       }
-      for event in page {
-        Terminal.print(
-          .object(Feed.members(of: event)), or: VisibleText.of(text(event)), arguments)
-        last = event.seq
-      }
+      print(page, &table, arguments)
+      last = page.last?.seq ?? last
       remaining -= Int64(page.count)
       guard remaining > 0 else { break }
       guard page.isEmpty else { continue }
       guard arguments.has("--follow") else { break }
       usleep(250_000)
     }
-    return .good
+    return interruption.isRequested ? .interrupted : .good
   }
 
   private static func filter(_ arguments: Arguments) throws(CommandError) -> EventFilter {
@@ -69,10 +69,32 @@ enum EventsCommand {
     return filter
   }
 
-  private static func text(_ event: StoredEvent) -> String {
-    let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: "/")
-    return "\(event.seq)".padded(to: 9) + Timestamp.text(event.signedDate).padded(to: 26)
-      + type.padded(to: 46) + event.environment.rawValue.padded(to: 12)
-      + (event.originalTransactionId ?? "–")
+  private static func print(
+    _ page: [StoredEvent], _ table: inout QueryTable, _ arguments: Arguments
+  ) {
+    guard !arguments.has("--json") else {
+      return page.forEach { Terminal.print(.object(Feed.members(of: $0))) }
+    }
+    for event in page {
+      let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: "/")
+      _ = table.add([
+        .integer(event.seq), .text(Timestamp.text(event.receivedAt)), .text(type),
+        .text(event.environment.rawValue), .text(event.originalTransactionId ?? "–"),
+      ])
+    }
+    if !page.isEmpty { table.print() }
+  }
+
+  /// Tells on standard error of a type that no event has and that is not known, because nothing
+  /// would be printed then.
+  private static func tellUnknown(
+    _ filter: EventFilter, _ journal: JournalReader
+  ) throws(StoreError) {
+    guard let type = filter.notificationType, !TypeDescriptions.types.contains(type) else { return }
+    var only = EventFilter()
+    only.notificationType = type
+    guard try journal.events(matching: only, after: 0, limit: 1).isEmpty else { return }
+    let suggestion = Suggestion.text(for: type, among: TypeDescriptions.types)
+    Terminal.error("subledger events: no event has the type '\(type)'\(suggestion)")
   }
 }

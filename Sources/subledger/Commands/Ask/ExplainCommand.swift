@@ -11,12 +11,16 @@ enum ExplainCommand {
     let question = try QueryOptions.question(arguments)
     let environment = try arguments.environment() ?? .production
     let reader = try QueryOptions.reader(arguments)
-    let explanation = try mapError(
-      CommandError.read,
-      try reader.explain(
-        id, environment: environment, bundleId: arguments["--bundle-id"], question))
-    guard let explanation else {
-      throw .findings("no entitlement with this id in \(environment); see: subledger events")
+    func explanation(_ environment: Environment) throws(CommandError) -> Explanation? {
+      try mapError(
+        CommandError.read,
+        try reader.explain(
+          id, environment: environment, bundleId: arguments["--bundle-id"], question))
+    }
+    guard let explanation = try explanation(environment) else {
+      throw try QueryOptions.absent("entitlement", in: environment) {
+        (other) throws(CommandError) in try explanation(other) != nil
+      }
     }
     Terminal.print(explanation.json, or: text(explanation), arguments)
     return .good

@@ -10,13 +10,17 @@ enum HistoryCommand {
     let question = try QueryOptions.question(arguments)
     let environment = try arguments.environment() ?? .production
     let reader = try QueryOptions.reader(arguments)
-    let history = try mapError(
-      CommandError.read,
-      try reader.history(
-        id, environment: environment, bundleId: arguments["--bundle-id"], question,
-        isRaw: arguments.has("--raw")))
-    guard let history else {
-      throw .findings("no events with this id in \(environment); see: subledger events")
+    func history(_ environment: Environment) throws(CommandError) -> History? {
+      try mapError(
+        CommandError.read,
+        try reader.history(
+          id, environment: environment, bundleId: arguments["--bundle-id"], question,
+          isRaw: arguments.has("--raw")))
+    }
+    guard let history = try history(environment) else {
+      throw try QueryOptions.absent("history", in: environment) {
+        (other) throws(CommandError) in try history(other) != nil
+      }
     }
     if arguments.has("--json") {
       for item in history.items { Terminal.print(item.json) }

@@ -3,7 +3,6 @@ import Configuration
 import Encoding
 import JournalStore
 import LedgerEngine
-import Observability
 import Platform
 import StrictJSON
 
@@ -12,7 +11,7 @@ enum QuarantineCommand {
   static let flags: [Command.Flag] = [
     .init("--app", "ID", "only notifications of the app with this bundle id"),
     .init("--reason", "CODE", "only notifications that were not admitted for this reason"),
-    .init("--limit", "N", "list at most N (100)"), .json,
+    .init("--limit", "N", "list at most N (100), 10000 as a table"), .json,
   ]
 
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
@@ -43,12 +42,18 @@ enum QuarantineCommand {
       let journal = try JournalReader.open(folder)
       return (try journal.quarantined(limit: limit, filter), try journal.quarantineCounts())
     }
-    for item in items { Terminal.print(json(item), or: VisibleText.of(text(item)), arguments) }
-    if !arguments.has("--json") {
-      let more =
-        counts.overflow > 0 ? "; \(counts.overflow) more were not stored, because it was full" : ""
-      Terminal.print("\(counts.stored) in quarantine\(more)")
+    guard !arguments.has("--json") else {
+      for item in items { Terminal.print(json(item)) }
+      return .good
     }
+    if !items.isEmpty {
+      var table = QueryTable(["id", "received", "reason", "environment", "app", "type"])
+      for item in items { _ = table.add(cells(item)) }
+      table.print()
+    }
+    let more =
+      counts.overflow > 0 ? "; \(counts.overflow) more were not stored, because it was full" : ""
+    Terminal.print("\(counts.stored) in quarantine\(more)")
     return .good
   }
 
@@ -65,10 +70,12 @@ enum QuarantineCommand {
     ])
   }
 
-  private static func text(_ item: StoredQuarantine) -> String {
-    "\(item.id)".padded(to: 7) + Timestamp.text(item.receivedAt).padded(to: 26)
-      + item.reason.padded(to: 22) + (item.environment?.rawValue ?? "–").padded(to: 12)
-      + (item.bundleId ?? "–").padded(to: 28) + (item.notificationType ?? "–")
+  private static func cells(_ item: StoredQuarantine) -> [QueryValue] {
+    [
+      .integer(item.id), .text(Timestamp.text(item.receivedAt)), .text(item.reason),
+      .text(item.environment?.rawValue ?? "–"), .text(item.bundleId ?? "–"),
+      .text(item.notificationType ?? "–"),
+    ]
   }
 
   // MARK: Admit and drop: by the daemon if one runs, else by this process
@@ -89,7 +96,7 @@ enum QuarantineCommand {
     }
     if case .one(let id) = chosen { try report.requireAdmitted(id) }
     Terminal.print(report.json, or: report.text(of: chosen.id), arguments)
-    if isStopped { return .unavailable }
+    if isStopped { return .interrupted }
     return report.refused.isEmpty && report.conflicts == 0 ? .good : .findings
   }
 
@@ -105,7 +112,7 @@ enum QuarantineCommand {
     Terminal.print(
       .object([("dropped", .integer(Int64(count)))]),
       or: chosen.id.map { "\($0) is dropped" } ?? "\(count) dropped", arguments)
-    return isStopped ? .unavailable : .good
+    return isStopped ? .interrupted : .good
   }
 
   /// Calls `body` with the chosen ids, some at a time, until ^C.
@@ -122,8 +129,7 @@ enum QuarantineCommand {
       if let id = chosen.id { try body([id], writer) }
       return false
     }
-    let interruption = Interruption()
-    interruption.start()
+    let interruption = Interruption.started()
     let progress = ProgressReporter(task)
     var (last, count): (Int64, Int64) = (0, 0)
     while !interruption.isRequested {
@@ -134,7 +140,7 @@ enum QuarantineCommand {
       guard let greatest = ids.last else { return false }
       try body(ids, writer)
       (last, count) = (greatest, count + Int64(ids.count))
-      progress.show(count, of: nil)
+      progress.show(count, share: nil)
     }
     return true
   }

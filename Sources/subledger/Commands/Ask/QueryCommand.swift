@@ -21,8 +21,7 @@ enum QueryCommand {
       try arguments.requireNoOperand()
       return try describe(arguments)
     }
-    let interruption = Interruption()
-    interruption.start()
+    let interruption = Interruption.started()
     let sql = try sql(try arguments.operand("SQL in quotes, or - for standard input"))
     let folder = arguments.folder(try arguments.configuration())
     let limit = QueryLimit(seconds: seconds) { interruption.isRequested }
@@ -65,7 +64,7 @@ enum QueryCommand {
   private static func printTable(_ query: Query, _ limit: QueryLimit) throws(CommandError) {
     var table = QueryTable(query.columns)
     try mapError(CommandError.query, try query.run(limit) { table.add($0) })
-    Terminal.print(table.text)
+    table.print()
     if table.isCut {
       Terminal.error("there are more than \(QueryTable.maximumRows) rows; --csv prints all of them")
     }

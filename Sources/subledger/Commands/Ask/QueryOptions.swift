@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import Encoding
 import JournalStore
@@ -32,6 +33,24 @@ enum QueryOptions {
     reader.receipts = try mapError(
       CommandError.configuration, try ReceiptProof(configuration.trustRoots))
     return reader
+  }
+
+  /// The error for an id about which nothing is found in an environment: it names the other one
+  /// if that has it.
+  ///
+  /// - Parameters:
+  ///   - what: what was looked for, such as "entitlement".
+  ///   - isIn: whether an environment has it.
+  static func absent(
+    _ what: String, in environment: Environment,
+    _ isIn: (Environment) throws(CommandError) -> Bool
+  ) throws(CommandError) -> CommandError {
+    for other in Environment.all where other != environment {
+      guard try isIn(other) else { continue }
+      return .findings(
+        "no \(what) in \(environment); there is one in \(other): add --environment \(other)")
+    }
+    return .findings("no \(what) with this id in \(environment); see: subledger events")
   }
 
   /// An object as text: one line per member, with name and value.

@@ -1,8 +1,8 @@
 import Encoding
 import JournalStore
 
-/// Rows as a table with aligned columns. It holds all rows, since the widest value decides the
-/// width of a column.
+/// Rows as a table with aligned columns. It holds the rows until they are printed, since the widest
+/// value decides the width of a column.
 struct QueryTable {
   /// Rows that are held at most.
   static let maximumRows = 10_000
@@ -17,6 +17,7 @@ struct QueryTable {
   private var hasValue: [Bool]
   /// Whether a row was not added because there were too many.
   private(set) var isCut = false
+  private var hasHeading = false
 
   init(_ columns: [String]) {
     headers = columns.map(TextWrapper.visible)
@@ -43,10 +44,17 @@ struct QueryTable {
     return true
   }
 
-  /// The table, with two spaces between columns.
-  var text: String {
-    let rule = widths.map { (text: String(repeating: "-", count: $0), width: $0) }
-    return ([headers, rule] + rows).map(line).joined(separator: "\n")
+  /// Prints the rows with two spaces between columns, after the heading unless it was printed
+  /// before. Rows that are added later are printed without it, aligned at least as wide.
+  mutating func print() {
+    if !hasHeading {
+      let rule = widths.map { (text: String(repeating: "-", count: $0), width: $0) }
+      Terminal.print(line(headers), .bold)
+      Terminal.print(line(rule), .faint)
+      hasHeading = true
+    }
+    if !rows.isEmpty { Terminal.print(rows.map(line).joined(separator: "\n")) }
+    rows.removeAll(keepingCapacity: true)
   }
 
   private func line(_ cells: [Cell]) -> String {

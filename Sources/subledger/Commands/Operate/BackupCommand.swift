@@ -66,15 +66,15 @@ enum BackupCommand {
       guard case .object(let members) = manifest.json else { return }
       return Terminal.print(.object(members + [("path", .string(path))]))
     }
-    let size = manifest.files.reduce(0) { $0 + $1.bytes } >> 10
-    Terminal.print("\(path): \(extent(manifest)), \(size) KiB, checked")
+    let size = ReadableUnits.size(bytes: manifest.files.reduce(0) { $0 + $1.bytes })
+    Terminal.print("\(path): \(extent(manifest)), \(size), checked")
     Terminal.print("head \(Hexadecimal.encode(manifest.head.hash))")
   }
 
   /// The number of events in a backup, and when the last was received.
   static func extent(_ manifest: BackupManifest) -> String {
     let received = manifest.head.receivedAt.map { ", received through \(Timestamp.text($0))" }
-    return "\(manifest.head.seq) events\(received ?? "")"
+    return "\(CountText.of(manifest.head.seq, "events"))\(received ?? "")"
   }
 
   /// The first findings, one per line.
@@ -107,7 +107,7 @@ extension CommandError {
     switch error {
     case .store(let error): self = .store(error)
     case .refused(let text): self = .unavailable(text)
-    case .stopped: self = .unavailable("stopped; nothing was made")
+    case .stopped: self = .interrupted("stopped; nothing was made")
     case .broken(let findings, let count):
       self = .findings(BackupCommand.text(findings, count) + "\n" + next)
     }

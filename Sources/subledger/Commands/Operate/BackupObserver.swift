@@ -5,17 +5,19 @@ import Platform
 struct BackupObserver: Sendable {
   private let copying: ProgressReporter
   private let checking: ProgressReporter
-  private let interruption = Interruption()
+  private let interruption = Interruption.started()
 
   init(_ task: String) {
-    copying = ProgressReporter("\(task), files", counting: "MiB")
+    copying = ProgressReporter("\(task), files")
     checking = ProgressReporter("\(task), events")
-    interruption.start()
   }
 
   func shouldContinue(_ stage: BackupStage, _ done: Int64, _ total: Int64) -> Bool {
     switch stage {
-    case .copying: copying.show(done, of: total)
+    case .copying:
+      copying.show(done) { _, _ in
+        "\(ReadableUnits.size(bytes: done)) of \(ReadableUnits.size(bytes: total))"
+      }
     case .checking: checking.show(done, of: total)
     }
     return !interruption.isRequested

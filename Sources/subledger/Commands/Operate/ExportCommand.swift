@@ -28,8 +28,7 @@ enum ExportCommand {
     let path = arguments["--output"] ?? "-"
     let target = try ExportTarget(
       path, isReplacing: arguments.has("--force"), isCompressed: arguments.has("--compress"))
-    let interruption = Interruption()
-    interruption.start()
+    let interruption = Interruption.started()
     let progress = ProgressReporter("export")
     let count = try mapError(
       CommandError.store,
@@ -39,7 +38,7 @@ enum ExportCommand {
         progress.show(done, of: head)
         return !interruption.isRequested
       })
-    guard let count else { throw .unavailable("stopped; no file was made") }
+    guard let count else { throw .interrupted("stopped; no file was made") }
     guard count > 0 || arguments["--only"] == nil else {
       throw .findings("no events with this id; see: subledger events")
     }
@@ -50,11 +49,11 @@ enum ExportCommand {
 
   /// Prints the count; to standard error if standard output has the lines.
   private static func report(_ count: Int64, _ path: String, _ arguments: Arguments) {
-    guard path != "-" else { return Terminal.error("\(count) events written") }
+    guard path != "-" else { return Terminal.error("\(CountText.of(count, "events")) written") }
     if arguments.has("--json") {
       Terminal.print(.object([("events", .integer(count)), ("output", .string(path))]))
     } else {
-      Terminal.print("\(count) events written to \(path)")
+      Terminal.print("\(CountText.of(count, "events")) written to \(path)")
     }
   }
 }

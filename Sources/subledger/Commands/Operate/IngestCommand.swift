@@ -32,8 +32,7 @@ enum IngestCommand {
     } catch {
       throw .unavailable("\(error)")
     }
-    let interruption = Interruption()
-    interruption.start()
+    let interruption = Interruption.started()
     let counts: Counts
     let isStopped: Bool
     let chain = arguments.has("--keep-chain") ? ImportChainVerifier() : nil
@@ -50,7 +49,8 @@ enum IngestCommand {
       let ledger = try StandaloneLedger.start(folder, configuration)
       defer { ledger.stop() }
       guard chain == nil || ledger.seq == 0 else {
-        throw .usage("--keep-chain needs an empty folder; this one has \(ledger.seq) events")
+        throw .usage(
+          "--keep-chain needs an empty folder; this one has \(CountText.of(ledger.seq, "events"))")
       }
       let receiver = try StandaloneLedger.receiver(configuration)
       let limit = Journal.batchLimit
@@ -61,7 +61,7 @@ enum IngestCommand {
       waitForProjection(ledger, interruption)
     }
     report(counts, arguments, isStopped: isStopped)
-    if isStopped { return .unavailable }
+    if isStopped { return .interrupted }
     return counts.refused == 0 ? .good : .findings
   }
 
@@ -83,7 +83,7 @@ enum IngestCommand {
   ) throws(CommandError) -> Counts {
     var counts = Counts()
     var number = 0
-    let progress = ProgressReporter("ingest")
+    let progress = ProgressReporter("ingest", counting: "lines")
     while !interruption.isRequested {
       let lines = try batch(reader, limit, &number)
       guard !lines.isEmpty else { break }
@@ -92,7 +92,7 @@ enum IngestCommand {
         throw .unavailable("the daemon has another version; restart it")
       }
       let shouldContinue = try count(outcomes, of: lines.map(\.number), into: &counts, skipsBad)
-      progress.show(Int64(counts.lines), of: nil)
+      progress.show(Int64(counts.lines), share: reader.share)
       guard shouldContinue else { break }
     }
     return counts
@@ -140,7 +140,9 @@ enum IngestCommand {
         if !skipsBad { return false }
       case .unavailable(let code):
         throw .unavailable(
-          "line \(number): \(code); \(counts.accepted) events are journaled, run this again")
+          "line \(number): \(code); \(CountText.of(counts.accepted, "events")) journaled, "
+            + "run this again"
+        )
       case .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind: return false
       }
     }
@@ -185,12 +187,13 @@ enum IngestCommand {
         ]))
     } else {
       Terminal.print(
-        "\(counts.lines) lines: \(counts.accepted) accepted, \(counts.duplicates) duplicates, "
-          + "\(counts.refused) refused")
+        CountText.of(counts.lines, "lines") + ": \(counts.accepted) accepted, "
+          + CountText.of(counts.duplicates, "duplicates") + ", "
+          + CountText.of(counts.conflicts, "conflicts") + ", \(counts.refused) refused")
       if counts.conflicts > 0 {
         Terminal.print(
-          "\(counts.conflicts) lines have the UUID of an event with other content; they are in "
-            + "quarantine: subledger quarantine list --reason conflict")
+          "a conflict has the UUID of an event and other content; it is in quarantine: "
+            + "subledger quarantine list --reason conflict")
       }
     }
   }

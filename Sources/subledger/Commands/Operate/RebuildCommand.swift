@@ -96,7 +96,9 @@ enum RebuildCommand {
           ("digest", .string(digest)),
         ]))
     } else {
-      Terminal.print("\(report.events) events, \(report.rows) rows, digest \(digest)")
+      Terminal.print(
+        "\(CountText.of(report.events, "events")), \(CountText.of(report.rows, "rows")), "
+          + "digest \(digest)")
     }
   }
 
@@ -227,14 +229,22 @@ enum RebuildCommand {
   private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let folder = try arguments.journalFolder()
     let all = try mapError(CommandError.store, try Rebuild.projections(folder))
-    for item in all { Terminal.print(item.json, or: text(item), arguments) }
     if all.isEmpty { Terminal.error("there is no projection; build one with: subledger rebuild") }
+    guard !arguments.has("--json"), !all.isEmpty else {
+      for item in all { Terminal.print(item.json) }
+      return .good
+    }
+    var table = QueryTable(["role", "name", "fold", "fingerprint", "rows", "through seq", "digest"])
+    for item in all { _ = table.add(cells(item)) }
+    table.print()
     return .good
   }
 
-  private static func text(_ item: Rebuild.ListedProjection) -> String {
-    item.role.rawValue.padded(to: 10) + item.name.padded(to: 34)
-      + "fold \(item.foldVersion) \(item.fingerprint.prefix(12))".padded(to: 24)
-      + "\(item.rows) rows through seq \(item.foldedThrough), digest \(item.digest.prefix(12))"
+  private static func cells(_ item: Rebuild.ListedProjection) -> [QueryValue] {
+    [
+      .text(item.role.rawValue), .text(item.name), .integer(Int64(item.foldVersion)),
+      .text(String(item.fingerprint.prefix(12))), .integer(Int64(item.rows)),
+      .integer(Int64(item.foldedThrough)), .text(String(item.digest.prefix(12))),
+    ]
   }
 }

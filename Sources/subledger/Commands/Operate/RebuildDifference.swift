@@ -90,8 +90,8 @@ enum RebuildDifference {
     _ summary: ProjectionDiff.Summary, _ shown: [RowDifference], at: Int64
   ) -> String {
     var lines = [
-      "\(summary.equal) rows equal, \(summary.changed) changed, \(summary.added) added, "
-        + "\(summary.gone) gone"
+      "\(CountText.of(summary.equal, "rows")) equal, \(summary.changed) changed, "
+        + "\(summary.added) added, \(summary.gone) gone"
     ]
     if summary.equalButRegisters > 0 {
       lines.append("\(summary.equalButRegisters) of the equal rows have other registers")

@@ -3,12 +3,10 @@ import Platform
 /// Prints the progress of a rebuild, and stops it on ^C.
 struct RebuildObserver {
   let progress = ProgressReporter("rebuild")
-  private let interruption = Interruption()
+  private let interruption = Interruption.started()
 
-  static let stopped = CommandError.unavailable(
+  static let stopped = CommandError.interrupted(
     "stopped; the live projection is unchanged, and the next rebuild continues from here")
-
-  init() { interruption.start() }
 
   func shouldContinue(_ done: Int64, _ total: Int64) -> Bool {
     progress.show(done, of: total)

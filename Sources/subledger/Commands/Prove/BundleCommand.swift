@@ -25,8 +25,7 @@ enum BundleCommand {
     let signing = try mapError(CommandError.anchor, try AnchorKey.readOrMake(folder))
     let target = try ExportTarget(
       path, isReplacing: arguments.has("--force"), isCompressed: arguments.has("--compress"))
-    let interruption = Interruption()
-    interruption.start()
+    let interruption = Interruption.started()
     let progress = ProgressReporter("export")
     let summary = try mapError(
       CommandError.anchor,
@@ -41,7 +40,7 @@ enum BundleCommand {
         progress.show(done, of: count)
         return !interruption.isRequested
       })
-    guard let summary else { throw .unavailable("stopped; no file was made") }
+    guard let summary else { throw .interrupted("stopped; no file was made") }
     try mapError(CommandError.store, try target.finish())
     report(summary, path, arguments)
     return .good
@@ -93,8 +92,8 @@ enum BundleCommand {
     _ summary: BundleSummary, _ path: String, _ arguments: Arguments
   ) {
     let text =
-      "\(summary.events) events, \(summary.links) links and \(summary.anchors) anchors"
-      + " written to \(path)"
+      "\(CountText.of(summary.events, "events")), \(CountText.of(summary.links, "links")) and "
+      + "\(CountText.of(summary.anchors, "anchors")) written to \(path)"
     if path == "-" {
       Terminal.error(text)
     } else if arguments.has("--json") {
@@ -128,7 +127,8 @@ enum BundleCommand {
 
   private static func text(_ report: BundleReport) -> String {
     var lines = Findings.lines(report.findings, count: report.findings.count)
-    lines.append("\(report.events) events, \(report.anchors) anchors")
+    lines.append(
+      "\(CountText.of(report.events, "events")), \(CountText.of(report.anchors, "anchors"))")
     if let time = report.asOf {
       let access = report.givesAccess ? "access" : "no access"
       lines.append("the answer as of \(Timestamp.text(time)): \(access)")

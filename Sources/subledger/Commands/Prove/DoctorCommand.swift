@@ -57,6 +57,6 @@ enum DoctorCommand {
         .object([("object", .string("diagnosis")), ("findings", .integer(Int64(count)))]))
     }
     for check in checks { Terminal.print(check.text) }
-    Terminal.print("\n\(count) finding\(count == 1 ? "" : "s")")
+    Terminal.print("\n" + CountText.of(count, "findings"), count == 0 ? .green : .red)
   }
 }

@@ -35,8 +35,7 @@ enum VerifyCommand {
     else {
       throw .usage("--anchor-key needs --anchors, because the configuration names no anchors")
     }
-    let interruption = Interruption()
-    interruption.start()
+    let interruption = Interruption.started()
     let reporter = ProgressReporter("verify")
     let progress: @Sendable (Int64, Int64) -> Bool = { done, total in
       reporter.show(done, of: total)
@@ -62,7 +61,9 @@ enum VerifyCommand {
       let suffix = only?.environment.map { " in \($0)" } ?? ""
       throw .findings("no events with this id\(suffix); see: subledger events")
     }
-    guard !report.isStopped else { throw .unavailable("stopped after \(report.events) events") }
+    guard !report.isStopped else {
+      throw .interrupted("stopped after \(CountText.of(report.events, "events"))")
+    }
     reporter.finish(report.events)
     Terminal.print(json(report, only), or: text(report, only), arguments)
     return report.findingCount == 0 ? .good : .findings
@@ -108,14 +109,16 @@ enum VerifyCommand {
     var lines = Findings.lines(report.findings, count: report.findingCount)
     if let only {
       lines.append(
-        "\(report.events) events and \(report.rows) rows of \(only.originalTransactionId)")
+        "\(CountText.of(report.events, "events")) and \(CountText.of(report.rows, "rows")) of "
+          + only.originalTransactionId)
       lines.append("the rest of the chain was not checked; without --only it is")
     } else if report.isChainAlone {
-      lines.append("\(report.events) events")
+      lines.append(CountText.of(report.events, "events"))
       lines.append("signatures, columns and rows were not checked; without --chain they are")
     } else {
       lines.append(
-        "\(report.events) events, \(report.rows) rows, digest \(report.digest ?? "–")")
+        "\(CountText.of(report.events, "events")), \(CountText.of(report.rows, "rows")), "
+          + "digest \(report.digest ?? "–")")
       if report.statements > 0 {
         lines.append(
           report.statements == 1
@@ -139,7 +142,10 @@ enum VerifyCommand {
   private static func text(_ anchors: AnchorsOutcome) -> [String] {
     let file = anchors.file + (anchors.isConfigured ? " (configured)" : "")
     let end = anchors.through.map { ", up to seq \($0)" } ?? ""
-    let lines = ["\(anchors.held) anchors of \(file) hold\(end)"]
+    let lines = [
+      "\(CountText.of(anchors.held, "anchors")) of \(file) "
+        + (anchors.held == 1 ? "holds" : "hold") + end
+    ]
     return anchors.isTorn ? lines + ["its last line is incomplete and was ignored"] : lines
   }
 
