@@ -164,7 +164,7 @@ final class DeliveryWorker {
     _ sink: Configuration.Sink, _ stored: SinkRecord, _ files: Files
   ) throws(StoreError) -> DeliveryLane {
     var record = stored
-    if record.state == SinkMachine.Condition.on.rawValue,
+    if record.state != SinkMachine.Condition.lost.rawValue,
       try hash(at: record.seq, files) != record.hash
     {
       record.state = SinkMachine.Condition.lost.rawValue
@@ -275,6 +275,7 @@ final class DeliveryWorker {
   ) {
     isUnpublished = true
     let wasDown = lane.machine.outage != nil
+    let deadBefore = lane.machine.changes.dead.count
     lane.machine.finish(message.ordinal, outcome, at: now)
     switch outcome {
     case .delivered:
@@ -290,10 +291,12 @@ final class DeliveryWorker {
       lane.lastFailure = failure
     case .gone: lane.lastFailure = .status(410)
     }
-    log(lane, wasDown: wasDown)
+    log(lane, wasDown: wasDown, lane.machine.changes.dead.dropFirst(deadBefore))
   }
 
-  private func log(_ lane: DeliveryLane, wasDown: Bool) {
+  private func log(
+    _ lane: DeliveryLane, wasDown: Bool, _ dead: ArraySlice<SinkMachine.DeadMessage>
+  ) {
     let fields: [(String, JSONValue)] = [("sink", .string(lane.id.name))]
     if lane.machine.condition == .gone, case .status(410)? = lane.lastFailure {
       Log.write(
@@ -307,7 +310,7 @@ final class DeliveryWorker {
     } else if wasDown, lane.machine.outage == nil {
       Log.write(.info, "sink_up", fields)
     }
-    for dead in lane.machine.changes.dead {
+    for dead in dead {
       Log.write(
         .warning, "message_dead",
         fields + [
