@@ -48,10 +48,10 @@ public final class LineReader {
       try OpenFile.open(path, O_RDONLY | O_NONBLOCK).requireFile(path: path)
     }
     descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
+    guard descriptor >= 0 else { throw .last("open \(path)") }
     var status = stat()
     let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     size = isFile ? Int64(status.st_size) : nil
-    guard descriptor >= 0 else { throw .last("open \(path)") }
   }
 
   deinit { if ownsDescriptor { close(descriptor) } }
