@@ -16,10 +16,8 @@ import Testing
   private func table() throws -> [String: [String]] {
     let work = try InitTests.WorkFolder()
     var table: [String: [String]] = [:]
-    let help = try work.run(["--help"]).output.components(separatedBy: "\n\n")
-    let list = try #require(help.first { $0.contains("  serve ") })
-    for line in list.split(separator: "\n") {
-      guard let name = line.wholeMatch(of: /\s\s([a-z]+) +.*/).map({ String($0.1) }) else {
+    for line in try work.run(["--help"]).output.split(separator: "\n") {
+      guard let name = line.wholeMatch(of: /\s\s([a-z-]+)\s\s+.*/).map({ String($0.1) }) else {
         continue
       }
       let help = name == "simulate" ? "" : try work.run([name, "--help"]).output

@@ -50,7 +50,7 @@ import Testing
     let verified = try verify(installation, file)
     #expect(verified.code == 0, "\(verified)")
     #expect(verified.output.contains("3 anchors of \(file.path) hold, up to seq 9"))
-    #expect(verified.errors.contains("verify: 9 events in") && verified.errors.contains("/s"))
+    #expect(verified.errors.contains("verify: 9 events in"))
     let report = try #require(
       try installation.run("verify", "--json", "--anchors", file.path).lines().last)
     #expect(report["anchors"]?["held"]?.integer == 3)
@@ -255,7 +255,7 @@ import Testing
     #expect(try installation.run("anchor", "--append", file.path).code == 0)
     let verified = try installation.run("verify")
     #expect(verified.code == 0, "\(verified)")
-    #expect(verified.output.contains("1 anchors of \(file.path) (configured) hold, up to seq 3"))
+    #expect(verified.output.contains("1 anchor of \(file.path) (configured) hold, up to seq 3"))
     #expect(try installation.verify().report["anchors"]?["configured"]?.boolean == true)
     let key = try installation.run("anchor", "--public-key").output
     let handed = try installation.file("public.pem", [Array(key.utf8)])

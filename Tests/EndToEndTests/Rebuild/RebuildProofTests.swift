@@ -10,7 +10,8 @@ import Testing
   private func fleet(_ installation: Installation) throws -> [[UInt8]] {
     let (authority, file) = (installation.folder.path + "/ca", installation.folder.path + "/f")
     let signed = try installation.launch([
-      "simulate", "run", "--fleet", "40", "--days", "400", "--seed", "11", "--end", "2026-01-01T00:00:00Z", "--output", file,
+      "simulate", "run", "--fleet", "40", "--days", "400", "--seed", "11", "--end",
+      "2026-01-01T00:00:00Z", "--output", file,
       "--authority", authority,
     ]).finish()
     guard signed.code == 0 else { throw TestFailure("simulate: \(signed)") }

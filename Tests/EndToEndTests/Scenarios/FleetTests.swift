@@ -13,7 +13,8 @@ import Testing
     let made = try installation.launch(["simulate", "ca", authority]).finish()
     #expect(made.code == 0, "\(made)")
     let signed = try installation.launch([
-      "simulate", "run", "--fleet", "\(customers)", "--days", "400", "--seed", "7", "--end", "2026-01-01T00:00:00Z", "--shuffle",
+      "simulate", "run", "--fleet", "\(customers)", "--days", "400", "--seed", "7", "--end",
+      "2026-01-01T00:00:00Z", "--shuffle",
       "--duplicate", "0.1", "--output", file, "--authority", authority,
     ]).finish()
     #expect(signed.code == 0, "\(signed)")
