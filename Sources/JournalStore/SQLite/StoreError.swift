@@ -32,6 +32,10 @@ public enum StoreError: Error, Sendable, Equatable {
   case sql(String)
   /// A system call failed.
   case platform(attempt: String, code: Int32)
+  /// The shared journal failed, or refuses.
+  case shared(SharedJournalError)
+  /// The folder is a copy of a shared journal, and what was asked for needs that one.
+  case copyWithoutSharedJournal
 
   package init(_ error: PlatformError) {
     switch error {
@@ -56,7 +60,7 @@ public enum StoreError: Error, Sendable, Equatable {
   /// 200 and exits, and the next start copies the write-ahead log.
   public var isFatal: Bool {
     switch self {
-    case .io, .corrupt, .platform: true
+    case .io, .corrupt, .platform, .shared(.broken): true
     default: false
     }
   }
@@ -93,6 +97,10 @@ extension StoreError: CustomStringConvertible {
       "a defect of this program: \(detail); please report it"
     case .platform(let attempt, let code):
       "\(PlatformError.system(attempt, code)); check the folder's owner, mode and disk"
+    case .shared(let error): error.description
+    case .copyWithoutSharedJournal:
+      "the folder is a copy of a shared journal; configure `sharedJournal`, or run "
+        + "`subledger shared-journal detach` to make it a journal of its own"
     }
   }
 }

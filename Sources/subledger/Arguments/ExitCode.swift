@@ -40,10 +40,11 @@ enum ExitCode: Int32, CaseIterable {
 
   init(_ error: StoreError) {
     switch error {
-    case .newer: self = .newer
+    case .newer, .shared(.newer): self = .newer
+    case .copyWithoutSharedJournal: self = .usage
     case .brokenTail, .corrupt, .foreign, .noProjection, .missingWAL, .frozenMigration:
       self = .findings
-    case .locked, .noJournal, .full, .io, .busy, .sql, .platform: self = .unavailable
+    case .locked, .noJournal, .full, .io, .busy, .sql, .platform, .shared: self = .unavailable
     }
   }
 

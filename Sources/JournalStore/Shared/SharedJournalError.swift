@@ -1,0 +1,33 @@
+/// Why a call of a `SharedJournal` failed. Texts are states such as an SQLSTATE, never messages of
+/// a server: those can hold values.
+public enum SharedJournalError: Error, Sendable, Equatable {
+  /// Nothing was committed; the same call may succeed later.
+  case notNow(state: String)
+  /// The commit was sent, and whether it took place is not known.
+  case unknown(state: String)
+  /// What is there is not what the copy has: the shared journal was restored, or has forgotten.
+  case diverged
+  /// The configuration or the rights are wrong. The state is for an operator.
+  case refused(state: String)
+  /// The schema is newer than this program.
+  case newer(found: Int, known: Int)
+  /// What was written breaks a rule of the shared journal: a defect, or a change by hand.
+  case broken(state: String)
+}
+
+extension SharedJournalError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .notNow(let state): "the shared journal cannot be used now (\(state)); tried again"
+    case .unknown(let state): "whether the shared journal committed is not known (\(state))"
+    case .diverged: "the shared journal does not have what this copy has"
+    case .refused(let state):
+      "the shared journal refuses (\(state)); check `sharedJournal` and the role's rights, "
+        + "`subledger doctor` says more"
+    case .newer(let found, let known):
+      "the shared journal has schema \(found), this program knows \(known); run the newer program"
+    case .broken(let state):
+      "the shared journal holds what no program wrote (\(state)); run `subledger verify`"
+    }
+  }
+}
