@@ -213,7 +213,7 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// Building all tests takes minutes. `SUBLEDGER_TEST_TARGETS="DeliveryTests EndToEndTests"` leaves the
+// Building all tests takes minutes: SUBLEDGER_TEST_TARGETS="DeliveryTests EndToEndTests" leaves the
 // other test targets out while one works on a part.
 if let chosen = Context.environment["SUBLEDGER_TEST_TARGETS"]?.split(separator: " ") {
   package.targets.removeAll { $0.type == .test && !chosen.contains(Substring($0.name)) }

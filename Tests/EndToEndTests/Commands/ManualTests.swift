@@ -32,7 +32,7 @@ import Testing
     let manual = try text("man")
     let shells = try ["bash", "zsh", "fish"].map { ($0, try text("completions", $0)) }
     for (name, flags) in table {
-      #expect(manual.contains(".SS \"\(name)\""), "\(name)")
+      #expect(manual.contains(".SS \"\(name.replacing("-", with: "\\-"))\""), "\(name)")
       for (shell, script) in shells { #expect(script.contains(name), "\(shell): \(name)") }
       for flag in flags {
         #expect(manual.contains(flag.replacing("-", with: "\\-")), "man: \(name) \(flag)")
