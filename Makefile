@@ -3,7 +3,8 @@
 SWIFT   ?= swift
 PREFIX  ?= /usr/local
 DEMO    ?= .demo
-PACKAGES = git openssl pkg-config libcurl4-openssl-dev libsqlite3-dev libssl-dev libzstd-dev
+PACKAGES = git openssl pkg-config libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev \
+  libzstd-dev
 # The Swift standard library is linked statically: the binary runs without a toolchain.
 RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
@@ -40,7 +41,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
-.PHONY: help deps build run changed-rule test laws receipts simulation storm kills trial test-console \
+.PHONY: help deps deps-postgres build run changed-rule test laws receipts simulation storm kills trial test-console \
   test-contract test-client test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
   hostile fuzz check bench-build bench bench-large bench-asking siege sanitize mutants install \
   format clean
@@ -60,6 +61,18 @@ deps: ## Installs missing Debian packages that the build needs
 	@command -v $(SWIFT) >/dev/null || { \
 	  echo "there is no '$(SWIFT)'; install the toolchain of .swift-version from swift.org"; exit 3; }
 
+# postgresql-common alone first: it says that no cluster is made when the server is installed.
+deps-postgres: deps ## Installs PostgreSQL and pgbouncer, which tests start; makes no cluster
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { \
+	  if [ "$$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  $$as_root apt-get update -q && \
+	  $$as_root apt-get install -y -q --no-install-recommends postgresql-common && \
+	  $$as_root sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' \
+	    /etc/postgresql-common/createcluster.conf && \
+	  $$as_root env RUNLEVEL=1 apt-get install -y -q --no-install-recommends postgresql-15; }
+	@$(call need,pgbouncer,pgbouncer)
+
 build: deps ## Builds the release binary
 	$(SWIFT) build $(RELEASE) --product subledger
 
@@ -69,7 +82,7 @@ run: build ## Runs the demo: a simulated App Store, the daemon, one customer; ^C
 changed-rule: deps ## Builds the program with a changed fold, for the tests that cross two folds
 	SWIFT=$(SWIFT) .ci/changed-rule $(CHANGED) $(RELEASE) --product subledger
 
-test: changed-rule ## Runs all tests
+test: changed-rule deps-postgres ## Runs all tests
 	SUBLEDGER_CHANGED_RULE=$(CHANGED_BINARY) $(TEST)
 
 laws: deps ## Checks the fold's properties on 2,000,000 random histories
@@ -183,11 +196,11 @@ bench-asking: build ## Measures memory, answers and import while Apple is asked;
 siege: bench-build ## Measures under 2,000 slow clients and under ten times the load
 	.build/release/subledger-bench --siege --subledger $(BINARY)
 
-sanitize: deps ## Runs all tests under the thread sanitizer, then under the address sanitizer
+sanitize: deps-postgres ## Runs all tests under the thread sanitizer, then under the address sanitizer
 	SWIFT=$(SWIFT) .ci/sanitize thread
 	SWIFT=$(SWIFT) .ci/sanitize address
 
-mutants: deps ## Breaks 100 lines, one at a time; the tests must fail for each
+mutants: deps-postgres ## Breaks 100 lines, one at a time; the tests must fail for each
 	SWIFT=$(SWIFT) .ci/mutants
 
 install: build ## Installs binary, manual pages and completions under PREFIX (/usr/local)

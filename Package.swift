@@ -64,6 +64,7 @@ let package = Package(
       ]),
     module("HTTPServer", ["Platform"]),
     module("HTTPClient", ["CCurl", "Platform"]),
+    module("PostgresClient", ["CPostgres", "Platform"]),
     module(
       "AppStoreClient",
       ["HTTPClient", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding"]),
@@ -161,6 +162,7 @@ let package = Package(
     tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),
     tests("HTTPServer", ["HTTPServer", "Platform"]),
     tests("HTTPClient", ["Support", "HTTPClient", "Platform"]),
+    tests("PostgresClient", ["Support", "PostgresClient", "Platform"]),
     tests(
       "AppStoreClient",
       [
@@ -207,6 +209,7 @@ let package = Package(
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CPostgres", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
   ],

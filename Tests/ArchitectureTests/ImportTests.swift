@@ -2,7 +2,9 @@ import Testing
 
 /// Which module may import which: Package.swift is the only list, and imports go one way.
 @Suite struct ImportTests {
-  private static let libraries: Set = ["CCurl", "CLinux", "COpenSSL", "CSQLite", "CZstd"]
+  private static let libraries: Set = [
+    "CCurl", "CLinux", "COpenSSL", "CPostgres", "CSQLite", "CZstd",
+  ]
   private static let system: Set = ["Glibc", "Synchronization"]
   /// Modules without clock, file and thread: bytes and values in, values out.
   private static let pure: Set = ["AppStore", "Entitlements", "StrictJSON"]
@@ -28,6 +30,8 @@ import Testing
     #expect(Self.imports.count > 100)
     #expect(Manifest.dependencies["HTTPServer"] == ["Platform"], "it knows no ledger")
     #expect(Manifest.dependencies["HTTPClient"] == ["CCurl", "Platform"], "it knows no ledger")
+    #expect(
+      Manifest.dependencies["PostgresClient"] == ["CPostgres", "Platform"], "it knows no ledger")
   }
 
   @Test func `modules import only what Package.swift declares`() {
@@ -66,7 +70,9 @@ import Testing
       Repository.offendersInCode(Repository.own) { line in
         line.hasPrefix("public import") && Self.libraries.contains { line.hasSuffix($0) }
       }, "a C library seen from outside")
-    let modules: Set = ["SignedData", "JournalStore", "Platform", "HTTPClient"]
+    let modules: Set = [
+      "SignedData", "JournalStore", "Platform", "HTTPClient", "PostgresClient",
+    ]
     expectNone(
       Repository.offendersInCode(Repository.own.filter { modules.contains($0.target) }) { line in
         line.contains(/\b(public|package)\b.*\b(Unsafe\w*Pointer|OpaquePointer)\b/)

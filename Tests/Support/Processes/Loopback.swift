@@ -1,9 +1,9 @@
 import Glibc
 
 /// Raw TCP sockets on 127.0.0.1.
-enum Loopback {
+package enum Loopback {
   /// Listens on a free port.
-  static func listen() throws -> (descriptor: Int32, port: UInt16) {
+  package static func listen() throws -> (descriptor: Int32, port: UInt16) {
     let descriptor = opened()
     var port: UInt16 = 0
     let isBound = withAddress(&port) { address, length in
@@ -15,7 +15,7 @@ enum Loopback {
   }
 
   /// Connects to a port; nil if nothing listens there.
-  static func connect(to port: UInt16) -> Int32? {
+  package static func connect(to port: UInt16) -> Int32? {
     let descriptor = opened()
     var port = port
     let isConnected = withAddress(&port) { address, length in
@@ -27,7 +27,7 @@ enum Loopback {
   }
 
   /// Sends all bytes; false if the other end is gone.
-  static func send(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Bool {
+  package static func send(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Bool {
     var rest = bytes
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes {
