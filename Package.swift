@@ -65,6 +65,11 @@ let package = Package(
     module("HTTPServer", ["Platform"]),
     module("HTTPClient", ["CCurl", "Platform"]),
     module("PostgresClient", ["CPostgres", "Platform"]),
+    // The shared journal of several daemons.
+    module(
+      "PostgresJournal",
+      ["PostgresClient", "JournalStore", "Migrations", "AppStore", "SignedData", "Platform"]),
+    module("SharedJournalConformance", ["JournalStore", "AppStore", "SignedData", "Platform"]),
     module(
       "AppStoreClient",
       ["HTTPClient", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding"]),
@@ -134,7 +139,8 @@ let package = Package(
     module("Platform", ["CLinux"]),
     module("Encoding"),
     .target(
-      name: "Migrations", path: "migrations", resources: [.embedInCode("sqlite")],
+      name: "Migrations", path: "migrations",
+      resources: [.embedInCode("sqlite"), .embedInCode("postgres")],
       swiftSettings: strict),
     // What several test targets share: a signing authority, forged signatures, a ledger inside the
     // test's process, a second implementation of the fold, and the built program as a process.
@@ -163,6 +169,12 @@ let package = Package(
     tests("HTTPServer", ["HTTPServer", "Platform"]),
     tests("HTTPClient", ["Support", "HTTPClient", "Platform"]),
     tests("PostgresClient", ["Support", "PostgresClient", "Platform"]),
+    tests(
+      "PostgresJournal",
+      [
+        "Support", "PostgresJournal", "SharedJournalConformance", "PostgresClient", "JournalStore",
+        "Migrations", "AppStore", "SignedData", "Platform",
+      ]),
     tests(
       "AppStoreClient",
       [

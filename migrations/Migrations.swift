@@ -16,4 +16,10 @@ public enum Migrations {
 
   /// The schema of a projection. Projections are never migrated, because they can be built again.
   public static let projection: [UInt8] = PackageResources.projection_sql
+
+  /// The migrations of the shared journal on PostgreSQL, oldest first, numbered from 1 without a
+  /// gap. `:"schema"` and `:"daemon"` stand for identifiers.
+  public static let sharedJournal: [(number: Int, name: String, sql: [UInt8])] = [
+    (1, "shared_journal", PackageResources._001_shared_journal_sql)
+  ]
 }

@@ -29,13 +29,11 @@ package final class TemporaryPostgres: Sendable {
     return "/usr/lib/postgresql/\(newest)/bin"
   }()
 
-  /// Makes a cluster and starts its server. The role `postgres` is the superuser; every role but
-  /// `locked` may log in without a password.
+  /// Makes a cluster and starts its server. The role `postgres` is the superuser; every role may
+  /// log in without a password, but `locked` and `locked_daemon` over the port.
   ///
-  /// - Parameters:
-  ///   - settings: added to postgresql.conf.
-  ///   - isDurable: whether the server syncs files; tests that kill no machine need no sync.
-  package convenience init(settings: [String: String] = [:], isDurable: Bool = false) throws {
+  /// - Parameter settings: added to postgresql.conf.
+  package convenience init(settings: [String: String] = [:]) throws {
     try self.init(settings) { folder in
       try Self.run(
         "initdb",
@@ -47,7 +45,6 @@ package final class TemporaryPostgres: Sendable {
         """
         listen_addresses = '127.0.0.1'
         unix_socket_directories = '\(folder)'
-        fsync = \(isDurable ? "on" : "off")
         shared_buffers = 32MB
         max_connections = 60
         max_wal_senders = 4
@@ -56,7 +53,7 @@ package final class TemporaryPostgres: Sendable {
         """, to: "\(folder)/data/postgresql.conf")
       let access = "\(folder)/data/pg_hba.conf"
       let rules = try String(contentsOfFile: access, encoding: .utf8)
-      try ("host all locked all scram-sha-256\nlocal all locked scram-sha-256\n" + rules)
+      try ("host all locked,locked_daemon all scram-sha-256\n" + rules)
         .write(toFile: access, atomically: false, encoding: .utf8)
     }
   }
@@ -77,8 +74,11 @@ package final class TemporaryPostgres: Sendable {
   }
 
   private init(_ settings: [String: String], _ make: (String) throws -> Void) throws {
-    // Short, because the name of a socket has at most 107 bytes.
-    folder = "/tmp/slpg-\(UUID().uuidString.prefix(8))"
+    // Short, because the name of a socket has at most 107 bytes; in memory if the machine allows
+    // that, because a daemon refuses a server that does not sync.
+    let memory = "/dev/shm"
+    let parent = FileManager.default.isWritableFile(atPath: memory) ? memory : "/tmp"
+    folder = "\(parent)/slpg-\(UUID().uuidString.prefix(8))"
     let (listener, port) = try Loopback.listen()
     close(listener)
     self.port = port
