@@ -21,6 +21,8 @@ HOSTILE ?= 100000
 KILLS ?= 100
 # How many histories are simulated, and how many images of a disk after power loss are checked.
 SIMULATIONS ?= 30000
+# How many random lives are told by any mixture of evidence.
+MIXED ?= 3000
 IMAGES ?= 42000
 DAMAGES ?= 500
 # A browser for the console's tests and screenshots; Python for the OpenAPI tools and Apple's library.
@@ -41,7 +43,8 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
-.PHONY: help deps deps-postgres build run changed-rule test laws receipts simulation storm kills trial test-console \
+.PHONY: help deps deps-postgres build run changed-rule test laws receipts mixed customers \
+  simulation storm kills trial test-console \
   test-contract test-client test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
   hostile fuzz check bench-build bench bench-large bench-asking siege sanitize mutants install \
   format clean
@@ -90,6 +93,12 @@ laws: deps ## Checks the fold's properties on 2,000,000 random histories
 
 receipts: deps ## Compares our verdicts with OpenSSL's on 500 receipts and 2,000 damaged ones
 	SUBLEDGER_RECEIPTS=500 $(TEST) --filter ReceiptAgreementTests
+
+mixed: deps ## Tells ledgers of MIXED random lives by any mixture of evidence (3,000)
+	SUBLEDGER_MIXED=$(MIXED) $(TEST) --filter '^LedgerEngineTests\.MixedEvidenceTests'
+
+customers: deps ## Compares what CUSTOMERS (20,000) may use with plain rows, at 20 moments each
+	SUBLEDGER_CUSTOMERS=$(CUSTOMERS) $(TEST) --filter '^EndToEndTests\.CustomerFleetTests'
 
 simulation: deps ## Simulates 30,000 histories of the whole ledger with injected faults
 	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \

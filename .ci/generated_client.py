@@ -1,6 +1,9 @@
 """Asks a running daemon with the generated client: `generated_client.py BASE TOKEN`."""
 
+import pathlib
+import re
 import sys
+import time
 
 from subledger_client import AuthenticatedClient
 from subledger_client.api.customers import get_customer, query_customers
@@ -46,4 +49,57 @@ assert row.product_id == rows[0].product_id
 assert get_history.sync(rows[0].original_transaction_id, client=client).items
 assert get_overview.sync(client=client).rows.total == len(rows)
 assert list_quarantine.sync(client=client).items == []
+
+# The guide's own code, which asks with the generated client.
+guide = pathlib.Path("Sources/LedgerAPI/LedgerAPI.docc/Backends.md").read_text()
+code = re.search(r"```python\n(.*?)```", guide, re.DOTALL).group(1)
+scope = {}
+exec(compile(code, "Backends.md", "exec"), scope)
+
+
+class Generated(scope["Entitlements"]):
+    away = False
+    asked = 0
+
+    def ask(self, user):
+        self.asked += 1
+        if self.away:
+            raise ConnectionError("the daemon is away")
+        answer = get_customer.sync(user, client=client)
+        if isinstance(answer, Problem):
+            raise type("Refused", (OSError,), {"code": answer.status})(answer.title)
+        return answer.to_dict() | {"later": 1}
+
+
+def outcome(guide, user, name):
+    try:
+        return guide.has(user, name)
+    except OSError as error:
+        return getattr(error, "code", 503)
+
+
+for seconds, calls in (0, 2), (60, 1):
+    guided = Generated("", "", seconds=seconds)
+    for token, customer in zip(tokens, customers):
+        for name, entitlement in customer.entitlements.additional_properties.items():
+            assert guided.has(token, name) is entitlement.active, (token, name)
+    assert guided.asked == calls * len(tokens), guided.asked
+guided.seconds = 0
+assert outcome(guided, "0d9a3f0e-7c1b-4f52-9d7e-2f1c0a5b6e4d", "pro") is None
+assert outcome(guided, "42", "pro") == 400
+guided.away = True
+assert outcome(guided, "0d9a3f0e-7c1b-4f52-9d7e-2f1c0a5b6e4e", "pro") == 503
+ending = 0
+for token, customer in zip(tokens, customers):
+    for name, entitlement in customer.entitlements.additional_properties.items():
+        assert guided.has(token, name) is entitlement.active, (token, name)
+        change = guided.last[token][1]["entitlements"][name]["next"]
+        if change:
+            assert change["at"] > time.time() * 1000 and change["active"] is not entitlement.active
+            change["at"] = 1
+            assert guided.has(token, name) is change["active"], (token, name)
+            ending += 1
+assert ending > 0
+
 print(f"{len(tokens)} customers, {active} active entitlements: the generated client agrees")
+print(f"the guide's code agrees with it, and applies {ending} changes while the daemon is away")

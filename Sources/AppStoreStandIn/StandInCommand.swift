@@ -70,6 +70,9 @@ public enum StandInCommand {
       clockSkew       milliseconds that the service's clock is ahead
       explains401     false: a 401 has no body
       neverReleased   true: production refuses every token
+      receiptSecret   the shared secret that verifyReceipt asks for, or null
+      receiptStatus   the status that verifyReceipt answers for any receipt, or null;
+                      receiptRetryable false: 21100 to 21199 are final
       limits          hour, second or off: within which time Apple's limits are enforced (hour);
                       GET /control counts what exceeds them
       extends         false: no extension succeeds
@@ -79,6 +82,10 @@ public enum StandInCommand {
                       slow-head, slow-body (wait: of each byte), stalled-head, stalled-body,
                       cut-body, wrong-length, gzip, oversized, redirect, html-503, html-200,
                       wrong-types, empty
+
+    POST /verifyReceipt judges receipts as Apple's service of this name does. GET /app lists the
+    ids of the customers, and GET /app/ID shows what the app of one has: signed transactions for
+    POST /v1/transactions, and the receipt for POST /v1/receipts.
 
     The calls that change something of one customer (consumption, finish, app account token,
     extension) are checked and answered; no life changes by them. An extension for all subscribers

@@ -30,3 +30,23 @@ extension Configuration {
     public let reconcileAfter: Int64
   }
 }
+
+extension Configuration {
+  /// Where receipts are sent if an operator asks Apple about one.
+  public struct ReceiptService: Sendable, Equatable {
+    static let productionAddress = "https://buy.itunes.apple.com"
+    static let sandboxAddress = "https://sandbox.itunes.apple.com"
+
+    public var production: ServiceURL
+    public var sandbox: ServiceURL
+
+    /// Apple's addresses (developer.apple.com/documentation/appstorereceipts/verify-receipt); nil if
+    /// curl cannot read them.
+    init?() {
+      guard let production = ServiceURL(Self.productionAddress),
+        let sandbox = ServiceURL(Self.sandboxAddress)
+      else { return nil }
+      (self.production, self.sandbox) = (production, sandbox)
+    }
+  }
+}

@@ -23,6 +23,8 @@ public struct Configuration: Sendable {
   public var nonRenewingDurations: [String: Int64] = [:]
   /// The entitlements by name, and which products give them.
   public var entitlements = EntitlementCatalog()
+  /// Where Apple is asked about receipts.
+  public var verifyReceipt: ReceiptService
   /// Where changes are sent.
   public var sinks: [Sink] = []
   /// Nil if the daemon writes no anchors.
@@ -39,8 +41,12 @@ public struct Configuration: Sendable {
 
   /// The defaults: no app, no token, and only Apple's root.
   ///
-  /// - Throws: `ConfigurationError` if the cryptography library cannot read Apple's root.
+  /// - Throws: `ConfigurationError` if a library cannot read Apple's root or Apple's addresses.
   public init() throws(ConfigurationError) {
+    guard let verifyReceipt = ReceiptService() else {
+      throw ConfigurationError("Apple's addresses are not usable", next: "report this")
+    }
+    self.verifyReceipt = verifyReceipt
     do throws(ProofFailure) {
       trustRoots = try TrustRoots()
     } catch {

@@ -10,6 +10,8 @@ extension Configuration {
     /// SHA-256 of the secrets that V1 notifications must contain, two during a rotation. If there
     /// is none, the app accepts no V1.
     public var v1SecretDigests: [[UInt8]] = []
+    /// The file of those secrets.
+    var v1SecretFile: String?
     /// How Apple is asked about the app; nil if it is not.
     public var appStore: AppStoreAccess?
 
@@ -21,6 +23,16 @@ extension Configuration {
       self.appAppleId = appAppleId
       self.environments = environments
       self.v1SecretDigests = v1SecretDigests
+    }
+
+    /// The secrets themselves, read again: they are not kept in memory.
+    ///
+    /// - Returns: none if the app has no file.
+    /// - Throws: `ConfigurationError` if the file has become unusable.
+    public func readV1Secrets() throws(ConfigurationError) -> [String] {
+      guard let v1SecretFile else { return [] }
+      return try ConfigurationReader(file: v1SecretFile).secrets(v1SecretFile)
+        .map { String(decoding: $0, as: UTF8.self) }
     }
   }
 }

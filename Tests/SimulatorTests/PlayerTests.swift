@@ -9,10 +9,10 @@ private let busy = FakeService.answer("503 Service Unavailable")
 
 /// Deliveries to a service: retries, final answers, rates, addresses.
 @Suite struct PlayerTests {
-  static let notifications = Fleet(
+  static let messages = Fleet(
     app: SimulatedApp(), customers: 8, days: 200, end: LifecycleTests.end, seed: 9
-  ).notifications()
-  static let deliveries = DeliveryFaults().plan(notifications, seed: 9)
+  ).notifications().map { SimulatedMessage($0) }
+  static let deliveries = DeliveryFaults().plan(messages, seed: 9)
 
   private func play(
     _ service: FakeService, connections: Int = 1, rate: Double? = nil,
@@ -23,7 +23,7 @@ private let busy = FakeService.answer("503 Service Unavailable")
     player.millisecondsPerHour = 1
     defer { service.stop() }
     return try player.play(
-      Self.deliveries, of: Self.notifications, authority: .make(), shouldStop: shouldStop)
+      Self.deliveries, of: Self.messages, signer: MessageSigner(.make()), shouldStop: shouldStop)
   }
 
   @Test func `answers are counted by outcome`() throws {
@@ -52,7 +52,7 @@ private let busy = FakeService.answer("503 Service Unavailable")
   @Test func `an unreachable service ends the run after all retries`() throws {
     var player = Player(address: try #require(ServiceAddress("http://127.0.0.1:1/")))
     player.millisecondsPerHour = 0
-    let report = try player.play(Self.deliveries, of: Self.notifications, authority: .make())
+    let report = try player.play(Self.deliveries, of: Self.messages, signer: MessageSigner(.make()))
     #expect(report.isUnreachable && report.answered == 0 && report.unanswered == 1)
     #expect(report.retries == 5)
   }

@@ -27,6 +27,11 @@ import Testing
       (["run", "--fleet", "1", "--output", "-", "--late", "2"], "'2'"),
       (["run", "--fleet", "1", "--output", "-", "--end", "soon"], "soon"),
       (["run", "--fleet", "1", "--output", "-", "--environment", "Xcode"], "Xcode"),
+      (["run", "--fleet", "1", "--output", "-", "--kinds", "v2"], "'v2'"),
+      (["run", "--fleet", "1", "--output", "-", "--kinds", "v1"], "--v1-secret-file"),
+      (["run", "--fleet", "1", "--output", "-", "--receipt-records", "2001"], "'2001'"),
+      (["run", "--fleet", "1", "--output", "-", "--receipt-digest", "md5"], "'md5'"),
+      (["run", "--fleet", "1", "--url", "http://a", "--kinds", "receipts"], "--output"),
       (["run", "--wat"], "--wat"), (["ca"], "folder"), (["list", "x"], "'x'"),
     ] as [([String], String)])
   func `a usage error names the wrong argument`(_ arguments: [String], _ named: String) {

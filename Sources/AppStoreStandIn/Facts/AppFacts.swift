@@ -183,6 +183,18 @@ struct AppFacts: Sendable {
     return CustomerAccount(notifications(of: household), with: id, at: moment)
   }
 
+  /// The app transaction ids of all customers whom a notification has told of by a moment.
+  func appTransactionIds(at moment: Int64) -> [String] {
+    var ids: Set<String> = []
+    for household in householdNumbers {
+      for notification in notifications(of: household) where notification.signedDate <= moment {
+        let transaction = notification.payload["data"]?["transaction"]
+        if let id = transaction?.text("appTransactionId") { ids.insert(id) }
+      }
+    }
+    return ids.sorted()
+  }
+
   /// All notifications about a household, in the order Apple signed them.
   func notifications(of household: Int) -> [SimulatedNotification] {
     let own = households.notifications(of: household)

@@ -74,21 +74,3 @@ struct CustomerAccount {
       Subscription(originalId: id, status: status, transaction: transaction, renewal: renewal))
   }
 }
-
-extension JSONValue {
-  /// The string of a member; nil if it has none.
-  func text(_ name: String) -> String? {
-    if case .string(let text) = self[name] { text } else { nil }
-  }
-
-  /// The integer of a member; nil if it has none.
-  func number(_ name: String) -> Int64? {
-    if case .integer(let number) = self[name] { number } else { nil }
-  }
-
-  /// The object with another signedDate, milliseconds since 1970.
-  func signed(at date: Int64) -> JSONValue {
-    guard case .object(let members) = self else { return self }
-    return .object(members.map { ($0, $0 == "signedDate" ? .integer(date) : $1) })
-  }
-}

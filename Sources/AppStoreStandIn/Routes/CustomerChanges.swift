@@ -1,5 +1,6 @@
 import Encoding
 import HTTPServer
+import Simulator
 import StrictJSON
 
 /// The calls that change something of one customer at Apple. They are checked and answered, and

@@ -1,4 +1,5 @@
 import Encoding
+import Simulator
 import StrictJSON
 
 /// The parameters of Get Transaction History: those of one name are alternatives, those of

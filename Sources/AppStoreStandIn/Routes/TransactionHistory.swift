@@ -1,6 +1,7 @@
 import Encoding
 import HTTPServer
 import SignedData
+import Simulator
 import StrictJSON
 
 /// Get Transaction History and Get Refund History: pages that continue behind a revision.

@@ -26,6 +26,12 @@ struct Behaviour: Sendable {
   var tokenLifetime: Int64 = 3_600_000
   /// Within which time Apple's limits are enforced.
   var limits = RateLimits.Window.hour
+  /// The status that verifyReceipt answers, whatever the receipt is; nil if it judges.
+  var receiptStatus: Int64?
+  /// Whether such a status of an internal error may change.
+  var receiptRetryable = true
+  /// The secret without which verifyReceipt judges no subscription; nil for none.
+  var receiptSecret: String?
   /// Whether an extension is answered with success.
   var extends = true
   var faults: [Fault] = []
@@ -74,6 +80,14 @@ struct Behaviour: Sendable {
         throw ControlError("limits must be one of \(RateLimits.Window.allCases.map(\.rawValue))")
       }
       limits = window
+    case "receiptStatus":
+      receiptStatus = value.kind == .null ? nil : try ControlError.whole(name, value)
+    case "receiptRetryable": receiptRetryable = try ControlError.flag(name, value)
+    case "receiptSecret":
+      guard value.kind == .null || value.string != nil else {
+        throw ControlError("receiptSecret must be a text or null")
+      }
+      receiptSecret = value.string
     case "extends": extends = try ControlError.flag(name, value)
     case "faults":
       var faults: [Fault] = []

@@ -18,7 +18,7 @@ final class StandInHandler: RequestHandler {
     (self.environment, self.store, self.sender, self.log) = (environment, store, sender, log)
   }
 
-  func admit(_ head: RequestHead) -> Admission<Context> { .body(limit: 1 << 20, Context()) }
+  func admit(_ head: RequestHead) -> Admission<Context> { .body(limit: 4 << 20, Context()) }
 
   func isQueued(_ context: Context) -> Bool { false }
 

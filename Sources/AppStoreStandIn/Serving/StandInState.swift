@@ -15,6 +15,8 @@ struct StandInState: Sendable {
   private var offset: Int64
   private var counts: [String: RequestCounts] = [:]
   private var limits: [Environment: RateLimits] = [:]
+  /// Made when the first receipt is signed: a key takes a while.
+  private lazy var receiptSigner = try? authority.makeReceiptSigner()
 
   /// - Parameter behind: milliseconds that the simulated clock begins behind the wall clock.
   init(
@@ -50,6 +52,7 @@ struct StandInState: Sendable {
       fault?.kind == .unauthenticated
       ? unauthenticated
       : fault?.replacement(path: request.path, now: now)
+        ?? openAnswer(request, environment)
         ?? regularAnswer(request, operation, environment, now, limitedUntil)
     response.headers += [
       ("Server", "daiquiri/5"), ("Date", HTTPDate.text(now)),
@@ -69,6 +72,27 @@ struct StandInState: Sendable {
     HTTPResponse(
       status: 401, headers: [("Content-Type", "text/plain")],
       body: behaviour.explains401 ? Array("Unauthenticated".utf8) : [])
+  }
+
+  /// The calls that need no token: verifyReceipt, and what apps hold. Nil for any other.
+  private mutating func openAnswer(
+    _ request: HTTPRequest, _ environment: Environment
+  ) -> HTTPResponse? {
+    let facts = environment == .production ? production : sandbox
+    let receipts = ReceiptVerification(
+      authority: authority, behaviour: behaviour, moment: moment)
+    if request.path == "/verifyReceipt" { return receipts.answer(request, facts, receiptSigner) }
+    if request.path == "/app" {
+      let ids = facts.appTransactionIds(at: moment)
+      return .json(.object([("appTransactionIds", .array(ids.map(JSONValue.string)))]))
+    }
+    guard request.path.hasPrefix("/app/") else { return nil }
+    do throws(APIError) {
+      return try receipts.app(
+        of: String(request.path.dropFirst("/app/".count)), facts, receiptSigner)
+    } catch {
+      return .error(error.rawValue)
+    }
   }
 
   /// - Parameter limitedUntil: when the next request may be sent, if this one is too many.

@@ -79,6 +79,18 @@ extension ConfigurationReader {
     return members
   }
 
+  /// Reads the key `verifyReceipt`.
+  func receiptService(
+    _ root: JSONElement, into service: inout Configuration.ReceiptService
+  ) throws(ConfigurationError) {
+    guard let object = root["verifyReceipt"] else { return }
+    try requireKnownKeys(object, ["production", "sandbox"])
+    if let text = try text(object, "production") {
+      service.production = try address(text, "production")
+    }
+    if let text = try text(object, "sandbox") { service.sandbox = try address(text, "sandbox") }
+  }
+
   private func headerText(
     _ object: JSONElement, _ name: String
   ) throws(ConfigurationError) -> String? {

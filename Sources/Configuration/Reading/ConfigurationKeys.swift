@@ -12,6 +12,7 @@ public struct ConfigurationKey: Sendable {
     case limits = "limits."
     case anchors = "anchors."
     case appStore = "appStore."
+    case verifyReceipt = "verifyReceipt."
     case entitlement = "entitlements.NAME."
     case sink = "sinks[]."
   }
@@ -36,7 +37,7 @@ public struct ConfigurationKey: Sendable {
 extension ConfigurationKey {
   /// Every key, in the order of the manual.
   public static let table =
-    top + app + readToken + limits + anchors + appStore + entitlement
+    top + app + readToken + limits + anchors + appStore + verifyReceipt + entitlement
     + sink
 
   private static let top = [
@@ -69,6 +70,9 @@ extension ConfigurationKey {
     ConfigurationKey(
       .file, "appStore", "object", "none",
       "How Apple is asked about every app (App Store Server API). Without it, Apple is not asked."),
+    ConfigurationKey(
+      .file, "verifyReceipt", "object", "see its keys",
+      "Where `subledger receipt --ask` sends a receipt."),
     ConfigurationKey(
       .file, "sinks", "list of objects", "none",
       "Where changes are sent: webhooks and forwarded notifications, at most 32."),
@@ -208,6 +212,14 @@ extension ConfigurationKey {
       .appStore, "reconcileAfter", "text", "PT24H",
       "How long after the end of a paid period without word a customer is due to be compared with "
         + "what Apple says, in hours or days: PT24H, P2D."),
+  ]
+  private static let verifyReceipt = [
+    ConfigurationKey(
+      .verifyReceipt, "production", "text", Configuration.ReceiptService.productionAddress,
+      "The address before /verifyReceipt. Plain http is accepted on loopback alone."),
+    ConfigurationKey(
+      .verifyReceipt, "sandbox", "text", Configuration.ReceiptService.sandboxAddress,
+      "The same for the Sandbox."),
   ]
   private static let entitlement = [
     ConfigurationKey(

@@ -32,6 +32,7 @@ struct ConfigurationReader {
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
         "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements", "sinks",
+        "verifyReceipt",
       ])
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
@@ -41,6 +42,8 @@ struct ConfigurationReader {
       }
       configuration.logLevel = level
     }
+    keyPath = "verifyReceipt"
+    try receiptService(root, into: &configuration.verifyReceipt)
     keyPath = "appStore"
     let shared = try appStore(root)
     var v1Files: [String: String] = [:]
@@ -190,28 +193,28 @@ struct ConfigurationReader {
       )
     }
     if let path = try text(entry, "v1SharedSecretFile") {
-      app.v1SecretDigests = try secrets(credential(path) ?? resolved(path))
+      let path = credential(path) ?? resolved(path)
+      app.v1SecretFile = path
+      app.v1SecretDigests = try secrets(path).map { SHA256.hash(Array($0)) }
     }
     return app
   }
 
-  /// Reads a file with one secret a line, and returns their hashes only.
-  private func secrets(_ path: String) throws(ConfigurationError) -> [[UInt8]] {
+  /// Reads a file with one secret a line.
+  func secrets(_ path: String) throws(ConfigurationError) -> [ArraySlice<UInt8>] {
     let bytes = try read(path, limit: 4096)
     guard (try? DurableFile.isPrivate(path)) == true else {
       throw invalid("v1SharedSecretFile can be read by others", "chmod 600 it")
     }
-    let lines = bytes.split(separator: 0x0A).map { line in
-      Array(line.last == 0x0D ? line.dropLast() : line)
-    }
+    let lines = bytes.split(separator: 0x0A).map { $0.last == 0x0D ? $0.dropLast() : $0 }
     // A line of nothing but white space counts as an empty secret, which could be guessed.
-    let isBlank = { (line: [UInt8]) in line.allSatisfy { $0 <= 0x20 } }
+    let isBlank = { (line: ArraySlice<UInt8>) in line.allSatisfy { $0 <= 0x20 } }
     guard !lines.isEmpty, lines.count <= 2, !lines.contains(where: isBlank) else {
       throw invalid(
         "v1SharedSecretFile has \(lines.count) lines, or an empty one",
         "write one secret a line: one, or two during a rotation")
     }
-    return lines.map { SHA256.hash($0) }
+    return lines
   }
 
   private func token(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.ReadToken {

@@ -27,7 +27,9 @@ enum DecodedPayload {
   /// The payload of a quarantined body; null if it cannot be parsed.
   static func json(_ item: StoredQuarantine) -> JSONValue {
     if item.source == .v1 { return v1(item.body) }
-    if item.source == .receipt { return ReceiptDocument.json(der: item.body) ?? .null }
+    if item.source == .receipt {
+      return ReceiptDocument.receipt(der: item.body).map { ReceiptDocument.json($0) } ?? .null
+    }
     return (try? CompactJWS(parsing: item.body[...])).map { v2($0.payload) } ?? .null
   }
 

@@ -28,12 +28,10 @@ public enum ReceiptDocument {
     ])
   }
 
-  /// A receipt that need not be proven; nil for bytes that are none.
-  public static func json(der: [UInt8]) -> JSONValue? {
-    guard let message = try? SignedMessage(parsing: der),
-      let receipt = try? AppReceipt(message.content)
-    else { return nil }
-    return json(receipt)
+  /// Reads a receipt that need not be proven; nil for bytes that are none.
+  public static func receipt(der: [UInt8]) -> AppReceipt? {
+    guard let message = try? SignedMessage(parsing: der) else { return nil }
+    return try? AppReceipt(message.content)
   }
 
   private static func json(_ record: AppReceipt.Record) -> JSONValue {

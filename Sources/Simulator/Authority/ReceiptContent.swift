@@ -8,7 +8,9 @@ public struct ReceiptContent: Sendable {
     public var transactionId: String
     public var originalTransactionId: String
     public var productId: String
+    public var quantity: Int64 = 1
     public var purchaseDate: Int64
+    public var originalPurchaseDate: Int64
     public var expiresDate: Int64?
     public var cancellationDate: Int64?
     public var webOrderLineItemId: Int64?
@@ -22,6 +24,7 @@ public struct ReceiptContent: Sendable {
       self.originalTransactionId = originalTransactionId
       self.productId = productId
       self.purchaseDate = purchaseDate
+      originalPurchaseDate = purchaseDate
       self.expiresDate = expiresDate
     }
   }
@@ -62,12 +65,12 @@ public struct ReceiptContent: Sendable {
 
   private static func encoded(_ record: Record) -> [UInt8] {
     var attributes = [
-      attribute(1701, DERWriter.integer([1])),
+      attribute(1701, number(record.quantity)),
       attribute(1702, DERWriter.text(record.productId)),
       attribute(1703, DERWriter.text(record.transactionId)),
       attribute(1704, date(record.purchaseDate)),
       attribute(1705, DERWriter.text(record.originalTransactionId)),
-      attribute(1706, date(record.purchaseDate)),
+      attribute(1706, date(record.originalPurchaseDate)),
       // Apple writes an empty text where there is no date.
       attribute(1708, record.expiresDate.map(date) ?? DERWriter.ia5("")),
       attribute(1711, number(record.webOrderLineItemId ?? 0)),

@@ -21,6 +21,13 @@ package struct RunOptions: Equatable {
   var replaces = false
   var json = false
   var target = Target.file("-")
+  var kinds: Set<SimulatedMessage.Kind> = [.notifications]
+  var receipts = SimulatedMessage.Receipts()
+  var digests = MessageSigner.Digests.sha256
+  /// The shared secret of version 1 notifications.
+  var v1Secret = ""
+
+  var hasReceipts: Bool { !kinds.isDisjoint(with: [.v1, .receipts]) }
 
   /// Reads all arguments. A mistyped fault rate must not give a run without faults.
   ///
@@ -52,12 +59,23 @@ package struct RunOptions: Equatable {
     if lifecycles.isEmpty == (fleet == nil) {
       throw .usage("give one of --lifecycle NAME and --fleet N")
     }
+    try requireUsable()
+  }
+
+  /// What no single flag can judge.
+  private func requireUsable() throws(SimulatorError) {
+    if kinds.contains(.v1), v1Secret.isEmpty {
+      throw .usage("--kinds v1 needs --v1-secret-file FILE, the secret that the service knows")
+    }
+    if case .url = target, !kinds.isSubset(of: [.notifications, .v1]) {
+      throw .usage("--url takes notifications alone; give --output, and the file to ingest")
+    }
   }
 
   private static let flagsWithValue: Set<String> = [
     "--lifecycle", "--fleet", "--days", "--seed", "--end", "--bundle-id", "--app-apple-id",
     "--environment", "--authority", "--duplicate", "--late", "--drop", "--rate", "--connections",
-    "--output", "--url",
+    "--output", "--url", "--kinds", "--receipt-records", "--receipt-digest", "--v1-secret-file",
   ]
 
   /// Sets the option of one flag. `flagsWithValue` and this switch name the same flags.
@@ -84,6 +102,15 @@ package struct RunOptions: Equatable {
     case "--rate": rate = try Self.number(flag, value, 0.001...1_000_000)
     case "--connections": connections = Int(try Self.whole(flag, value, 1...1024))
     case "--output": target = .file(value)
+    case "--kinds": kinds = try Self.kinds(value)
+    case "--receipt-records":
+      receipts.earlier = Int(try Self.whole(flag, value, 1...2000)) - 1
+    case "--receipt-digest":
+      guard let digests = MessageSigner.Digests(rawValue: value) else {
+        throw .usage("\(flag) '\(value)': must be sha256, sha1 or both")
+      }
+      self.digests = digests
+    case "--v1-secret-file": v1Secret = try Self.secret(value)
     default:
       guard let address = ServiceAddress(value) else {
         throw .usage("--url '\(value)': must be http://HOST:PORT/PATH")
@@ -102,6 +129,30 @@ package struct RunOptions: Equatable {
       throw .usage("--lifecycle '\(name)': must be one that 'simulate list' names")
     }
     return names
+  }
+
+  /// Kinds of messages, separated by commas.
+  private static func kinds(
+    _ value: String
+  ) throws(SimulatorError) -> Set<SimulatedMessage.Kind> {
+    var kinds: Set<SimulatedMessage.Kind> = []
+    for name in value.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let kind = SimulatedMessage.Kind(rawValue: String(name)) else {
+        let known = SimulatedMessage.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+        throw .usage("--kinds '\(name)': must be one of \(known)")
+      }
+      kinds.insert(kind)
+    }
+    return kinds
+  }
+
+  /// The first line of a file of shared secrets.
+  private static func secret(_ path: String) throws(SimulatorError) -> String {
+    let line = try OutputFile.read(path).split(separator: 0x0A).first ?? []
+    guard let secret = String(validating: line, as: UTF8.self), !secret.isEmpty else {
+      throw .usage("--v1-secret-file '\(path)': its first line is no secret")
+    }
+    return secret
   }
 
   /// - Throws: `SimulatorError.usage` unless the value is a whole number in the range.

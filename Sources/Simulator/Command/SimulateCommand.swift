@@ -1,5 +1,6 @@
 import Glibc
 import Platform
+import SignedData
 import StrictJSON
 
 /// `subledger simulate …`: a local App Store on the command line.
@@ -104,13 +105,15 @@ public enum SimulateCommand {
       throw .usage("\(path) exists and was not changed: name another file, or give --force")
     }
     let authority = try authority(options, errors)
-    let notifications = notifications(options)
-    let deliveries = options.faults.plan(notifications, seed: options.seed)
+    let messages = SimulatedMessage.all(
+      options.kinds, of: notifications(options), app: options.app, options.receipts)
+    let signer = try signer(options, authority)
+    let deliveries = options.faults.plan(messages, seed: options.seed)
     let total = deliveries.count
     switch options.target {
     case .file(let path):
       let written = try NotificationFile.write(
-        deliveries, of: notifications, authority: authority, to: path,
+        deliveries, of: messages, signer: signer, to: path,
         replacing: options.replaces, shouldStop: shouldStop,
         progress: { progress("\($0) of \(total) written") })
       // With `-` standard output holds the notifications.
@@ -119,13 +122,13 @@ public enum SimulateCommand {
         write("stopped: \(written) of \(total) written" + (path == "-" ? "" : ", no file is left"))
         return .interrupted
       }
-      write(Summary.written(total, of: notifications.count, json: options.json))
+      write(Summary.written(total, of: messages, json: options.json))
       return .good
     case .url(let address):
       let player = Player(
         address: address, connections: options.connections, rate: options.rate)
       let report = try player.play(
-        deliveries, of: notifications, authority: authority, shouldStop: shouldStop,
+        deliveries, of: messages, signer: signer, shouldStop: shouldStop,
         progress: { progress("\($0) of \(total) delivered") })
       output(Summary.sent(report, json: options.json))
       if report.isUnreachable { throw .network("reach \(address.hostField)") }
@@ -146,6 +149,20 @@ public enum SimulateCommand {
       Lifecycle.named(name)?.notifications(
         app: options.app, seed: options.seed, endingAt: options.end, customer: index) ?? []
     }.sorted(by: SimulatedNotification.precedes)
+  }
+
+  /// A certificate for receipts is made if some message has one.
+  private static func signer(
+    _ options: RunOptions, _ authority: SimulatedAuthority
+  ) throws(SimulatorError) -> MessageSigner {
+    do throws(SigningError) {
+      return MessageSigner(
+        authority, environment: options.app.environment,
+        receipts: options.hasReceipts ? try authority.makeReceiptSigner() : nil,
+        digests: options.digests, v1Secret: options.v1Secret)
+    } catch {
+      throw .signing(error)
+    }
   }
 
   /// The authority named on the command line, else in the process environment, else the one in the

@@ -44,7 +44,16 @@ enum SimulateHelp {
       --authority DIR      signs with it, makes it if it is missing
                            ($SUBLEDGER_AUTHORITY, else ./subledger-authority)
 
-    Faults in delivery, each a share of all notifications from 0 to 1:
+    What tells of the purchases, separated by commas (notifications):
+      --kinds KIND,…       notifications  version 2
+                           v1             version 1, each with a receipt
+                           transactions   what StoreKit 2 gives to the app, for POST /v1/transactions
+                           receipts       the app's receipt, for POST /v1/receipts
+      --v1-secret-file F   the shared secret of version 1: the first line of the file
+      --receipt-records N  each receipt lists at least N purchases, 1 to 2000 (1)
+      --receipt-digest D   how receipts are signed: sha256, sha1 or both (sha256)
+
+    Faults in delivery, each a share of all messages from 0 to 1:
       --late R             arrives only at one of Apple's retries, up to 85 hours later
       --duplicate R        arrives again at later retries, up to 157 hours later
       --drop R             never arrives
@@ -53,9 +62,9 @@ enum SimulateHelp {
     Target:
       --output FILE        NDJSON, one POST body a line; - is standard output
       --force              replaces FILE if it exists
-      --url URL            POSTs them; the path is /v1/notifications if URL has none
+      --url URL            POSTs notifications; the path is /v1/notifications if URL has none
       --connections N      connections at once (4); with 1 the order is preserved
-      --rate R             at most R notifications a second
+      --rate R             at most R deliveries a second
       --json               the summary as JSON
 
     Exits with 0 if all were delivered, 1 if some were refused, 2 for wrong arguments, 3 if the

@@ -2,12 +2,19 @@ import StrictJSON
 
 /// The summary that a run prints at its end, as text or as JSON.
 enum Summary {
-  static func written(_ deliveries: Int, of notifications: Int, json: Bool) -> String {
-    guard json else { return "\(deliveries) deliveries of \(notifications) notifications" }
-    return JSONValue.object([
-      ("deliveries", .integer(Int64(deliveries))),
-      ("notifications", .integer(Int64(notifications))),
-    ]).text
+  static func written(_ deliveries: Int, of messages: [SimulatedMessage], json: Bool) -> String {
+    let counts = SimulatedMessage.Kind.allCases.map { kind in
+      (kind, messages.count { $0.kind == kind })
+    }
+    let present = counts.filter { $0.0 == .notifications || $0.1 > 0 }
+    guard json else {
+      let parts = present.map { "\($0.1) \($0.0.title)" }
+      return "\(deliveries) deliveries of " + parts.joined(separator: ", ")
+    }
+    return JSONValue.object(
+      [("deliveries", .integer(Int64(deliveries)))]
+        + present.map { ($0.0.rawValue, .integer(Int64($0.1))) }
+    ).text
   }
 
   static func sent(_ report: PlayReport, json: Bool) -> String {

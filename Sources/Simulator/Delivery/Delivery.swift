@@ -1,9 +1,9 @@
 import Encoding
 
-/// One attempt to deliver one notification.
+/// One attempt to deliver one message.
 public struct Delivery: Sendable, Equatable {
-  /// Index in the list of notifications.
-  public let notification: Int
+  /// Index in the list of messages.
+  public let message: Int
   /// 0 for the first, up to 5.
   public let attempt: Int
   /// When it arrives on the simulated clock, milliseconds since 1970.
@@ -15,7 +15,7 @@ public struct Delivery: Sendable, Equatable {
   public static let attemptHours: [Int64] = [0, 1, 13, 37, 85, 157]
 }
 
-/// Faults in the delivery from Apple to the service. Rates are shares of all notifications, 0 to 1.
+/// Faults in the delivery to the service. Rates are shares of all messages, 0 to 1.
 public struct DeliveryFaults: Sendable, Equatable {
   /// Never arrives.
   public var drop = 0.0
@@ -31,27 +31,27 @@ public struct DeliveryFaults: Sendable, Equatable {
   public init() {}
 
   /// The deliveries in order. The same seed gives the same plan.
-  public func plan(_ notifications: [SimulatedNotification], seed: UInt64) -> [Delivery] {
+  public func plan(_ messages: [SimulatedMessage], seed: UInt64) -> [Delivery] {
     var generator = SeededGenerator(seed: seed ^ 0x6661_756C_7473)
     var deliveries: [Delivery] = []
-    deliveries.reserveCapacity(notifications.count)
-    for index in notifications.indices {
+    deliveries.reserveCapacity(messages.count)
+    for index in messages.indices {
       for attempt in attempts(&generator) {
         let hours = Delivery.attemptHours[attempt]
-        let arrival = notifications[index].signedDate + hours * CivilTime.hour
-        deliveries.append(Delivery(notification: index, attempt: attempt, arrival: arrival))
+        let arrival = messages[index].date + hours * CivilTime.hour
+        deliveries.append(Delivery(message: index, attempt: attempt, arrival: arrival))
       }
     }
     if shuffle {
       generator.shuffle(&deliveries)
     } else {
-      deliveries.sort { ($0.arrival, $0.notification) < ($1.arrival, $1.notification) }
+      deliveries.sort { ($0.arrival, $0.message) < ($1.arrival, $1.message) }
     }
     return deliveries
   }
 
   /// The attempts that reach the service. It draws equally many numbers whatever the rates are, so
-  /// that another rate for one fault does not change which notifications the other faults affect.
+  /// that another rate for one fault does not change which messages the other faults affect.
   private func attempts(_ generator: inout SeededGenerator) -> [Int] {
     let isDropped = generator.chance(drop)
     let isLate = generator.chance(late)

@@ -10,13 +10,13 @@ public enum NotificationFile {
   /// - Throws: `SimulatorError.exists` if the file exists and may not be replaced; `.file` if it
   ///   cannot be written; `.signing` if OpenSSL cannot sign.
   public static func write(
-    _ deliveries: [Delivery], of notifications: [SimulatedNotification],
-    authority: SimulatedAuthority, to path: String, replacing: Bool = false,
+    _ deliveries: [Delivery], of messages: [SimulatedMessage], signer: MessageSigner,
+    to path: String, replacing: Bool = false,
     shouldStop: () -> Bool = { false }, progress: (Int) -> Void = { _ in }
   ) throws(SimulatorError) -> Int {
     if path == "-" {
       return try stream(
-        deliveries, Bodies(authority, notifications, deliveries), .standardOutput,
+        deliveries, Bodies(messages, signer, deliveries), .standardOutput,
         shouldStop, progress)
     }
     if !replacing && OutputFile.exists(path) { throw .exists(path: path) }
@@ -24,7 +24,7 @@ public enum NotificationFile {
     let output = try OutputFile.create(partial, replacing: true)
     do {
       let count = try stream(
-        deliveries, Bodies(authority, notifications, deliveries), output, shouldStop, progress)
+        deliveries, Bodies(messages, signer, deliveries), output, shouldStop, progress)
       guard count == deliveries.count else {
         OutputFile.remove(partial)
         return count
@@ -46,7 +46,7 @@ public enum NotificationFile {
     var reported = Clock.monotonicNanoseconds()
     for (count, delivery) in deliveries.enumerated() {
       if shouldStop() { return count }
-      buffer += try bodies.body(of: delivery.notification)
+      buffer += try bodies.body(of: delivery.message)
       buffer.append(0x0A)
       if buffer.count >= 1 << 20 {
         try output.write(buffer)

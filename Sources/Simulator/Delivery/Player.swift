@@ -34,11 +34,11 @@ public struct Player: Sendable {
   /// - Throws: `SimulatorError.signing` if OpenSSL cannot sign; `.network` if no thread could be
   ///   started.
   public func play(
-    _ deliveries: [Delivery], of notifications: [SimulatedNotification],
-    authority: SimulatedAuthority, shouldStop: @escaping @Sendable () -> Bool = { false },
+    _ deliveries: [Delivery], of messages: [SimulatedMessage], signer: MessageSigner,
+    shouldStop: @escaping @Sendable () -> Bool = { false },
     progress: @escaping @Sendable (Int) -> Void = { _ in }
   ) throws(SimulatorError) -> PlayReport {
-    let bodies = Bodies(authority, notifications, deliveries)
+    let bodies = Bodies(messages, signer, deliveries)
     let work = Work(player: self, deliveries: deliveries, bodies: bodies, shouldStop: shouldStop)
     return try work.run(progress)
   }
@@ -106,7 +106,7 @@ public struct Player: Sendable {
       let connection = ServiceConnection(player.address)
       while let index = nextDelivery() {
         do throws(SimulatorError) {
-          try attempt(bodies.body(of: deliveries[index].notification), connection)
+          try attempt(bodies.body(of: deliveries[index].message), connection)
         } catch {
           state.withLock { $0.error = error }
         }

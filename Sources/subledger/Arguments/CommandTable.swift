@@ -234,9 +234,12 @@ enum CommandTable {
     Command(
       name: "receipt", summary: "Shows the receipt of an app, decoded and proven offline.",
       details: "The file is the receipt itself, or its base64. It is proven as of the date of its "
-        + "creation, by the chain in it up to Apple Inc. Root CA. Asks nobody, and needs no data "
-        + "folder. The exit code is 1 if Apple did not sign it.",
-      usage: "FILE", flags: [.json], example: "subledger receipt receipt.b64",
+        + "creation, by the chain in it up to Apple Inc. Root CA. Needs no data folder. --ask also "
+        + "sends it to Apple's verifyReceipt, Production first, with the secret of "
+        + "v1SharedSecretFile if Apple wants one; without --ask nobody is asked. The exit code is "
+        + "1 if Apple did not sign it, does not vouch for it, or reads it in another way.",
+      usage: "FILE [--ask]", flags: ReceiptCommand.flags,
+      example: "subledger receipt receipt.b64 --ask",
       action: ReceiptCommand.run),
     Command(
       name: "anchor", summary: "Prints the head of the journal as one signed line.",

@@ -154,12 +154,13 @@ enum DemoCommand {
     var faults = DeliveryFaults()
     faults.duplicate = 0.1
     faults.late = 0.05
-    let deliveries = faults.plan(notifications, seed: 7)
+    let messages = notifications.map { SimulatedMessage($0) }
+    let deliveries = faults.plan(messages, seed: 7)
     do throws(SimulatorError) {
       var player = Player(address: service, connections: 8)
       player.millisecondsPerHour = 0
       let report = try player.play(
-        deliveries, of: notifications, authority: authority,
+        deliveries, of: messages, signer: MessageSigner(authority),
         shouldStop: { interruption.isRequested }
       ) { Terminal.progress("the App Store sends: \($0) of \(deliveries.count) deliveries") }
       let outcomes = report.byOutcome.sorted { $0.key < $1.key }

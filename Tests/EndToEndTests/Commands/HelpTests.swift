@@ -79,6 +79,7 @@ import Testing
       case .limits: "{\"limits\":\(object)}"
       case .anchors: "{\"anchors\":\(object)}"
       case .appStore: "{\"appStore\":\(object)}"
+      case .verifyReceipt: "{\"verifyReceipt\":\(object)}"
       case .entitlement: "{\"entitlements\":{\"pro\":\(object)}}"
       case .sink: "{\"sinks\":[\(object)]}"
       }

@@ -1,8 +1,10 @@
 import AppStore
+import Configuration
 import Entitlements
 import Foundation
 import JournalStore
 import LedgerEngine
+import LedgerQueries
 import Simulator
 import StrictJSON
 import Support
@@ -17,7 +19,12 @@ import Testing
 
   /// SUBLEDGER_CUSTOMERS sets another number.
   private static let customers = number("SUBLEDGER_CUSTOMERS", default: 60)
-  private static let moments = 20
+  /// Moments of each customer, 20 in all: asked in this process, over HTTP, and of many at once.
+  private static let own = 6
+  private static let asked = 4
+  private static let shared = 10
+  /// Customers who are journaled together.
+  private static let portion = 500
   private static let day: Int64 = 86_400_000
   private static let leeway: Int64 = 6 * 3_600_000
   private static let durations = ["season.pass": 90 * day]
@@ -29,6 +36,7 @@ import Testing
     "extras": .init(products: ["unlock.lifetime", "season.pass", "coins.100"]),
   ]
 
+  /// A daemon with the fleet, which is journaled in portions: a notification has 19 KB before.
   private func served() throws -> (Installation, RunningDaemon) {
     let installation = try Installation()
     let text = { (list: [String]) in JSONValue.array(list.map(JSONValue.string)) }
@@ -46,11 +54,32 @@ import Testing
         ])
       ), ("nonRenewingDurations", .object([("season.pass", .string("P90D"))])),
     ])
-    let seats = max(2, Self.customers / 20)
-    try installation.live(
-      customers: Self.customers - 2 * seats, days: 400,
-      with: (0..<2 * seats).map { $0.isMultiple(of: 2) ? "seat" : "family-revoke" })
+    let now = Int64(Date().timeIntervalSince1970 * 1000) - 60_000
+    let seats = 2 * max(2, Self.customers / 20)
+    for first in stride(from: 0, to: Self.customers - seats, by: Self.portion) {
+      var fleet = Fleet(
+        app: SimulatedApp(), customers: min(Self.portion, Self.customers - seats - first),
+        days: 400, end: now, seed: 7)
+      fleet.first = first
+      try journal(fleet.notifications(), in: installation)
+    }
+    for first in stride(from: 0, to: seats, by: Self.portion) {
+      let numbers = first..<min(seats, first + Self.portion)
+      let all = numbers.flatMap { number in
+        Lifecycle.named(number.isMultiple(of: 2) ? "seat" : "family-revoke")?.notifications(
+          app: SimulatedApp(), seed: 7, endingAt: now, customer: 400_001 + number) ?? []
+      }
+      try journal(all, in: installation)
+    }
     return (installation, try installation.start())
+  }
+
+  private func journal(
+    _ notifications: [SimulatedNotification], in installation: Installation
+  ) throws {
+    let lines = try notifications.map { try installation.sign($0.payload) }
+    let finished = try installation.run("ingest", try installation.file("fleet", lines))
+    guard finished.code == 0 else { throw TestFailure("ingest: \(finished)") }
   }
 
   /// The events of all customers, by app transaction id.
@@ -66,34 +95,96 @@ import Testing
     return events.mapValues { PlainCustomer(streams: $0, durations: Self.durations) }
   }
 
-  @Test func `customers agree with plain rows at every moment`() throws {
+  private typealias Customers = [(id: String, customer: PlainCustomer)]
+
+  @Test func `customers agree with plain rows at every moment`() async throws {
     let (installation, daemon) = try served()
-    let all = try customers(of: installation)
+    let all: Customers = try customers(of: installation)
+      .map { (id: $0.key, customer: $0.value) }.sorted { $0.id < $1.id }
     #expect(all.count >= Self.customers)
-    let client = daemon.client()
-    let now = Int64(Date().timeIntervalSince1970 * 1000)
-    var seed = UInt64(7)
-    var bases: Set<String> = []
-    var checked = 0
-    for (id, customer) in all.sorted(by: { $0.key < $1.key }) {
-      for _ in 0..<Self.moments {
-        seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        let dates = customer.dates(Self.leeway)
-        // Half of the moments are near a date at which something changes.
-        let near = dates.isEmpty ? now : dates[Int(seed >> 33) % dates.count]
-        let asOf =
-          seed & 1 << 20 == 0
-          ? near + Int64(seed >> 40) % Self.leeway - Self.leeway / 4
-          : now - Int64(seed >> 33) % (420 * Self.day)
-        let path = "/v1/customers/\(id)?by=app_transaction_id&as_of=\(asOf)"
-        let answer = try #require(client.get(path)?.json)
-        bases.formUnion(check(answer, customer.known(at: asOf), asOf, id))
+    let configuration = try Configuration.load(
+      file: installation.config.path, variables: [:], listen: nil, data: nil)
+    let port = daemon.port
+    let threads = 2
+    let found = try await withThrowingTaskGroup(of: (Int, Set<String>).self) { group in
+      for number in 0..<threads {
+        let share = all.indices.filter { $0 % threads == number }.map { all[$0] }
+        group.addTask { try check(share, configuration, port, seed: UInt64(number + 7)) }
+      }
+      return try await group.reduce(into: (0, Set<String>())) { whole, part in
+        whole = (whole.0 + part.0, whole.1.union(part.1))
+      }
+    }
+    #expect(found.0 == all.count * (Self.own + Self.asked + Self.shared))
+    #expect(found.1.isSuperset(of: ["paid", "one_time", "family", "assigned"]), "\(found.1)")
+    print("checked \(found.0) answers about \(all.count) customers with \(found.1.sorted())")
+    try daemon.stop()
+  }
+
+  /// Checks customers at moments of their own, in this process and over HTTP, and up to 500 at once
+  /// at moments that they share.
+  private func check(
+    _ customers: Customers, _ configuration: Configuration, _ port: UInt16, seed: UInt64
+  ) throws -> (Int, Set<String>) {
+    var chance = SplitMix64(seed: seed)
+    let client = Client(port: port)
+    let reader = try LedgerReader(
+      DataFolder(path: configuration.data), durations: configuration.nonRenewingDurations)
+    let names = configuration.entitlements.names(in: ["com.example.app"])
+    var (checked, bases) = (0, Set<String>())
+    for (id, customer) in customers {
+      for number in 0..<Self.own + Self.asked {
+        let time = moment(near: customer, &chance)
+        let answer: JSONElement
+        if number < Self.own {
+          let document = try reader.customer(
+            LedgerReader.CustomerQuestion(
+              id, .appTransactionId, .production, bundleId: nil, configuration.entitlements,
+              names: names), LedgerReader.Question(asOf: time, now: time))
+          answer = try JSONDocument(parsing: document.json.bytes).root
+        } else {
+          answer = try #require(
+            client.get("/v1/customers/\(id)?by=app_transaction_id&as_of=\(time)")?.json)
+        }
+        bases.formUnion(check(answer, customer.known(at: time), time, id))
         checked += 1
       }
     }
-    #expect(checked >= Self.customers * Self.moments)
-    #expect(bases.isSuperset(of: ["paid", "one_time", "family", "assigned"]), "\(bases)")
-    print("checked \(checked) answers with \(bases.sorted())")
+    for start in stride(from: 0, to: customers.count, by: 500) {
+      let group = customers[start..<min(start + 500, customers.count)]
+      for _ in 0..<Self.shared {
+        let time = moment(near: chance.pick(Array(group)).customer, &chance)
+        let items = try ask(group.map(\.id), time, client)
+        try #require(items.count == group.count)
+        for (item, (id, customer)) in zip(items, group) {
+          #expect(item["id"]?.string == id)
+          bases.formUnion(check(item, customer.known(at: time), time, id))
+          checked += 1
+        }
+      }
+    }
+    return (checked, bases)
+  }
+
+  /// Half of the moments are near a date at which something changes.
+  private func moment(near customer: PlainCustomer, _ chance: inout SplitMix64) -> Int64 {
+    let dates = customer.dates(Self.leeway)
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    guard chance.once(in: 2), !dates.isEmpty else { return now - chance.below(420 * Self.day) }
+    return chance.pick(dates) + chance.below(Self.leeway) - Self.leeway / 4
+  }
+
+  private func ask(_ ids: [String], _ time: Int64, _ client: Client) throws -> [JSONElement] {
+    let body = JSONValue.object([
+      ("ids", .array(ids.map(JSONValue.string))), ("by", .string("app_transaction_id")),
+      ("as_of", .integer(time)),
+    ]).bytes
+    let head =
+      "POST /v1/customers/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      + "Authorization: Bearer \(Installation.token)\r\nContent-Length: \(body.count)\r\n\r\n"
+    let answer = try #require(client.send(head, body))
+    #expect(answer.status == 200, "\(answer.text.prefix(300))")
+    return answer.json?["items"]?.elements ?? []
   }
 
   /// Expects what plain rows say, and returns each basis that occurred.

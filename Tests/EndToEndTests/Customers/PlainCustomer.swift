@@ -4,8 +4,8 @@ import Support
 
 /// A second, deliberately simple answer to what a customer may use by name: every question is asked
 /// of plain rows at single moments. It shares no code with what it is compared with.
-struct PlainCustomer {
-  struct Entitlement {
+struct PlainCustomer: Sendable {
+  struct Entitlement: Sendable {
     let products: Set<String>
     var leeway: Int64 = 0
   }
@@ -13,6 +13,12 @@ struct PlainCustomer {
   /// The events of each stream, by original transaction id.
   let streams: [String: [FoldEvent]]
   let durations: [String: Int64]
+  private let rows: [String: PlainRow]
+
+  init(streams: [String: [FoldEvent]], durations: [String: Int64]) {
+    (self.streams, self.durations) = (streams, durations)
+    rows = streams.mapValues { PlainRow(events: $0, t: 0, durations: durations) }
+  }
 
   /// The same, as of what Apple had signed by a time.
   func known(at time: Int64) -> PlainCustomer {
@@ -25,7 +31,9 @@ struct PlainCustomer {
   }
 
   func row(_ id: String, _ time: Int64) -> PlainRow {
-    PlainRow(events: streams[id] ?? [], t: time, durations: durations)
+    var row = rows[id] ?? PlainRow(events: [], t: time, durations: durations)
+    row.t = time
+    return row
   }
 
   /// Whether a stream gives an entitlement by itself.

@@ -128,6 +128,50 @@ import Testing
   }
 
   /// Any developer can send as many as he likes.
+  @Test func `a page for a narrowed token is full or the last one`() throws {
+    let installation = try Installation()
+    let daemon = try installation.start()
+    let own = try (1...5).map { number in
+      try installation.sign(
+        Sample.notification(number, otid: "600").setting("data.transaction.bundleId", .string("x")))
+    }
+    for body in own { #expect(daemon.client().post(body)?.status == 422) }
+    let alien = Sample.notification(9, otid: "600", bundleId: "com.example.alien")
+    #expect(daemon.client().post(try installation.sign(alien))?.status == 422)
+    #expect(try daemon.stop().code == 0)
+    // 2,500 of another app between the first and the rest, each as the program stores it.
+    let columns =
+      "reason, is_foreign, source, notification_uuid || i, environment, bundle_id, "
+      + "notification_type, signed_date_ms, received_at_ms, body_sha256, dictionary_id, body, "
+      + "original_transaction_id"
+    try installation.tamper(
+      """
+      UPDATE quarantine SET id = 10000 + id WHERE id > 1;
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+      INSERT INTO quarantine SELECT 100 + i, \(columns)
+        FROM n, quarantine WHERE bundle_id = 'com.example.alien'
+      """)
+    try installation.configure(with: [
+      (
+        "readTokens",
+        .array([
+          Installation.token(
+            "narrow", Installation.token, [("bundleIds", .array([.string("com.example.app")]))])
+        ])
+      )
+    ])
+    let served = try installation.start()
+    var after = ""
+    var pages: [Int] = []
+    repeat {
+      let page = try #require(served.client().get("/v1/quarantine?limit=3\(after)")?.json)
+      pages.append(page["items"]?.elements.count ?? 0)
+      after = page["next_page"]?.string.map { "&after=\($0)" } ?? ""
+    } while !after.isEmpty
+    #expect(pages == [3, 2])
+    try served.stop()
+  }
+
   @Test func `past the limit of other apps' notifications the answer does not claim to keep one`()
     throws
   {

@@ -18,6 +18,12 @@ public enum SharedAuthority {
     try authority.get().sign(payload: payload.bytes)
   }
 
+  /// Signs what the simulator makes, receipts with both digests.
+  public static func signer(v1Secret: String) throws -> MessageSigner {
+    MessageSigner(
+      try authority.get(), receipts: try receiptSigner.get(), digests: .both, v1Secret: v1Secret)
+  }
+
   private static let receiptSigner = Result { try authority.get().makeReceiptSigner() }
 
   /// The receipt with this content.

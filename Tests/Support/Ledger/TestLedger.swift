@@ -1,6 +1,7 @@
 public import AppStore
 public import Configuration
 import Encoding
+public import Entitlements
 import Glibc
 public import JournalStore
 public import LedgerAudit
@@ -131,6 +132,27 @@ public final class TestLedger {
   public func ingest(_ text: String, at now: Int64) throws -> Answer {
     try ingest(Array(text.utf8), at: now)
   }
+
+  /// Ingests lines of NDJSON, and returns what became of each.
+  public func ingest(lines: [[UInt8]], at now: Int64) -> [Disposition] {
+    let done = BoundedQueue<[Disposition]>(capacity: 1)
+    BatchReceive.receive(
+      lines.map { $0[...] }, skipsRefused: true, receiver: receiver, ledger: ledger, at: now,
+      limit: Self.lineLimit
+    ) { _ = done.enqueue($0) }
+    return done.dequeueAll()?.first ?? []
+  }
+
+  /// What the fold reads of a line; empty if it is refused. Nothing is journaled.
+  public func foldEvents(line: [UInt8], at now: Int64) -> [(StreamKey, FoldEvent)] {
+    let parts = try? BatchReceive.receive(
+      line: line[...], receiver, at: now, limit: Self.lineLimit, verifying: nil)
+    return (parts ?? []).compactMap { received in
+      received.stream.flatMap { stream in received.foldEvent(seq: 0).map { (stream, $0) } }
+    }
+  }
+
+  private static let lineLimit = 4 << 20
 
   /// Ingests the JWS of a transaction or of renewal information, as Apple answered with it.
   @discardableResult

@@ -5,8 +5,12 @@ import LedgerQueries
 import Platform
 import StrictJSON
 
-/// `receipt`: any app receipt, decoded and proven offline.
+/// `receipt`: any app receipt, decoded and proven offline; with `--ask` also judged by Apple.
 enum ReceiptCommand {
+  static let flags: [Command.Flag] = [
+    .init("--ask", "also send it to Apple's verifyReceipt, and compare"), .json,
+  ]
+
   /// The longest file, in bytes: base64 with line ends takes less than twice as much.
   private static let maximumFile = 6 << 20
 
@@ -20,11 +24,15 @@ enum ReceiptCommand {
     let proof = try mapError(
       CommandError.configuration, try ReceiptProof(configuration.trustRoots))
     let refusal = proof.refusal(of: der, at: Clock.now())
-    guard let document = ReceiptDocument.json(der: der) else {
+    guard let receipt = ReceiptDocument.receipt(der: der) else {
       throw .findings("\(path) is no receipt: \(refusal?.code ?? "receipt_attributes")")
     }
-    Terminal.print(json(document, refusal), or: text(document, refusal), arguments)
-    return refusal == nil ? .good : .findings
+    let document = ReceiptDocument.json(receipt)
+    let asked =
+      arguments.has("--ask") ? try ReceiptAsking(der, receipt, configuration) : nil
+    Terminal.print(
+      json(document, refusal, asked), or: text(document, refusal, asked), arguments)
+    return refusal == nil && asked?.agrees != false ? .good : .findings
   }
 
   /// A receipt as the app has it on its disk, or in base64 as backends store it.
@@ -33,18 +41,23 @@ enum ReceiptCommand {
     return Base64.decode(text[...]) ?? file
   }
 
-  private static func json(_ document: JSONValue, _ refusal: Refusal?) -> JSONValue {
-    .object([
-      ("object", .string("receipt")), ("proven", .boolean(refusal == nil)),
-      ("reason", .optional(refusal?.code)), ("receipt", document),
-    ])
+  private static func json(
+    _ document: JSONValue, _ refusal: Refusal?, _ asked: ReceiptAsking?
+  ) -> JSONValue {
+    .object(
+      [
+        ("object", .string("receipt")), ("proven", .boolean(refusal == nil)),
+        ("reason", .optional(refusal?.code)), ("receipt", document),
+      ] + (asked.map { [("asked", $0.json)] } ?? []))
   }
 
-  private static func text(_ document: JSONValue, _ refusal: Refusal?) -> String {
+  private static func text(
+    _ document: JSONValue, _ refusal: Refusal?, _ asked: ReceiptAsking?
+  ) -> String {
     let heading =
       refusal.map { "NOT PROVEN: \($0.code)" } ?? "proven offline, as of its creation"
     guard case .object(let members) = document else { return heading }
-    var lines = [heading]
+    var lines = [heading] + (asked.map { [$0.text] } ?? [])
     for (name, value) in members {
       guard case .array(let items) = value else {
         lines.append(line(name, value))
