@@ -46,7 +46,7 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
 .PHONY: help deps deps-postgres build run changed-rule test laws receipts mixed customers \
   simulation storm kills trial test-console \
   test-contract test-client test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
-  hostile fuzz check bench-build bench bench-large bench-asking siege sanitize mutants install \
+  hostile fuzz check bench-build bench bench-large bench-asking bench-app siege sanitize mutants install \
   format clean
 
 help: ## Lists the targets
@@ -201,6 +201,10 @@ bench-large: bench-build ## Measures with EVENTS (ten million) journaled: 10 GB,
 bench-asking: build ## Measures memory, answers and import while Apple is asked; ten minutes
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) python3"
 	python3 -B .ci/bench-asking.py $(BINARY) --notifications $(NOTIFICATIONS) --import $(IMPORT)
+
+bench-app: build ## Measures POST /v1/transactions and reads of customers; a few minutes
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) python3-cryptography wrk"
+	python3 -B .ci/bench-app.py $(BINARY) --customers $(CUSTOMERS)
 
 siege: bench-build ## Measures under 2,000 slow clients and under ten times the load
 	.build/release/subledger-bench --siege --subledger $(BINARY)

@@ -40,8 +40,9 @@ extension Configuration {
     public var production: ServiceURL
     public var sandbox: ServiceURL
 
-    /// Apple's addresses (developer.apple.com/documentation/appstorereceipts/verify-receipt); nil if
-    /// curl cannot read them.
+    /// Apple's addresses; nil if curl cannot read them.
+    ///
+    /// Source: developer.apple.com/documentation/appstorereceipts/verify-receipt.
     init?() {
       guard let production = ServiceURL(Self.productionAddress),
         let sandbox = ServiceURL(Self.sandboxAddress)

@@ -1,3 +1,4 @@
+import Simulator
 import StrictJSON
 import Support
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import SignedData
+import Simulator
 import StrictJSON
 import Support
 import Testing

@@ -23,7 +23,10 @@ extension Journal {
           seq: 0, source: evidence.source, uuid: evidence.notificationUUID,
           content: evidence.payloadContent, parts: nil))
     else { throw .sql("evidence that cannot be decoded was submitted") }
-    if judge.saysNew(event) { return nil }
+    if judge.saysNew(event) {
+      if let key = evidence.streamKey { judged = JudgedStream(key: key, judge: judge, last: event) }
+      return nil
+    }
     let isReceipt = evidence.source == .receipt
     if isReceipt, try hasSameReceipt(evidence, event, judge, connection) { return .alreadyHeld }
     try insertHeld(
@@ -66,6 +69,7 @@ extension Journal {
     var judge = try judge(of: event, connection)
     // What cannot be decoded stays for `verify` to find.
     let readable = held.compactMap { item in decodeForFold(item.payload).map { (item, $0) } }
+    judged = nil
     for index in judge.release(readable.map(\.1)) {
       var (item, folded) = readable[index]
       try removeHeld(item.id, connection)
@@ -78,10 +82,24 @@ extension Journal {
     }
   }
 
+  /// What the events of a stream say, as it was judged last within one batch: an app hands over a
+  /// transaction and its renewal information together.
+  struct JudgedStream {
+    let key: StreamKey
+    let judge: EvidenceJudge
+    /// The event that was judged and appended then.
+    let last: FoldEvent
+  }
+
   /// What the events of a stream say. One whose body cannot be read is left out, as in its row.
   private func judge(
     of event: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) -> EvidenceJudge {
+    if let judged, judged.key == event.streamKey {
+      var judge = judged.judge
+      judge.add(judged.last)
+      return judge
+    }
     var judge = EvidenceJudge()
     try connection.statement(
       """

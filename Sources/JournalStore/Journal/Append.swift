@@ -13,7 +13,7 @@ extension Journal {
   ///   (`StoreError.isFatal`) ends the journal: every later call throws it again.
   public func append(_ batch: [Submission]) throws(StoreError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
-    released = []
+    (released, judged) = ([], nil)
     let outcomes = try write { (connection) throws(StoreError) in
       var outcomes: [AppendOutcome] = []
       outcomes.reserveCapacity(batch.count)
@@ -41,10 +41,10 @@ extension Journal {
     let uuid = event.notificationUUID.bytes
     if let run = event.run, run.isEnded { return .skipped }
     if let outcome = try existingEvent(of: event, uuid, connection) { return outcome }
-    if event.source.isEvidence, !event.preservesReceivedAt,
-      let outcome = try hold(event, connection)
-    {
-      return outcome
+    if event.source.isEvidence, !event.preservesReceivedAt {
+      if let outcome = try hold(event, connection) { return outcome }
+    } else {
+      judged = nil
     }
     let outcome = try appendNew(event, uuid, connection)
     if heldCount > 0, case .journaled = outcome { try releaseHeld(behind: event, connection) }

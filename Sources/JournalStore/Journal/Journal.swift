@@ -31,6 +31,8 @@ public final class Journal {
   public internal(set) var statementCount: Int64 = 0
   /// The evidence that the last `append` journaled although it had been held, in order of seq.
   public internal(set) var released: [ReleasedEvidence] = []
+  /// The stream about which evidence was judged last in this batch; nil if it has changed since.
+  var judged: JudgedStream?
   let decodeForFold: FoldEventDecoder
   /// How many notifications of each owner are in quarantine.
   var quarantineSizes: [NewQuarantine.Owner: Int] = [:]

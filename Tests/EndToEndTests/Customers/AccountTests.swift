@@ -1,4 +1,5 @@
 import Foundation
+import SignedData
 import StrictJSON
 import Support
 import Testing
@@ -12,8 +13,17 @@ import Testing
     let installation: Installation
     let daemon: RunningDaemon
 
-    init(apps: [String] = ["com.example.app"]) throws {
+    /// - Parameter hasSink: whether changes are sent to a receiver that is away.
+    init(apps: [String] = ["com.example.app"], hasSink: Bool = false) throws {
       installation = try Installation()
+      let secret = installation.folder.appending(path: "sink.whsec")
+      try Data(WebhookSecret.generate().utf8).write(to: secret)
+      chmod(secret.path, 0o600)
+      let sink = JSONValue.object([
+        ("name", .string("away")), ("kind", .string("webhook")),
+        ("url", .string("http://127.0.0.1:1/hook")), ("privateNetwork", .boolean(true)),
+        ("secretFile", .string(secret.path)), ("include", .array([.string("payload")])),
+      ])
       let may = { (words: [String]) in ("may", JSONValue.array(words.map(JSONValue.string))) }
       let all = ["read", "submit", "claim", "grant", "erase"]
       try installation.configure(
@@ -29,7 +39,7 @@ import Testing
                 [may(all), ("bundleIds", .array([.string("com.example.other")]))]),
             ])
           ), ("entitlements", .object([("pro", .array([.string("pro.*")]))])),
-        ])
+        ] + (hasSink ? [("sinks", .array([sink]))] : []))
       daemon = try installation.start()
       for number in 1...2 {
         let body = try installation.sign(Sample.notification(number, otid: "\(7000 + number)"))
@@ -150,7 +160,7 @@ import Testing
   }
 
   @Test func `after an erasure nothing names the account`() throws {
-    let served = try Served()
+    let served = try Served(hasSink: true)
     let name = "to-be-erased-\(UInt64.random(in: 0...UInt64.max))"
     _ = try served.claim(name)
     let granted = try served.ask(
@@ -167,6 +177,13 @@ import Testing
     for path in ["/v1/entitlements/7001/history", "/v1/overview", "/metrics"] {
       #expect(try !served.ask("GET", path).text.contains(name), "\(path)")
     }
+    for words in [["export"], ["events", "--json"], ["query", "SELECT * FROM journal_v1"]] {
+      let printed = try served.installation.run(words)
+      #expect(printed.code == 0 && !printed.output.contains(name), "\(words)")
+    }
+    let bundle = served.installation.folder.appending(path: "bundle.ndjson").path
+    #expect(
+      try served.installation.run("export", "--only", "7001", "--bundle", bundle).code == 0)
     let backup = served.installation.folder.appending(path: "backup").path
     #expect(try served.installation.run("backup", backup).code == 0)
     #expect(try served.installation.verify().code == 0)
@@ -177,6 +194,8 @@ import Testing
       return FileManager.default.contents(atPath: file)?.range(of: Data(name.utf8)) != nil
     }
     #expect(found == [])
+    // The sink has its file, with what it could not send.
+    #expect(try served.installation.files().keys.contains("sinks.sqlite"))
     #expect(!served.daemon.log.contains(name))
   }
 

@@ -33,7 +33,7 @@ import Testing
     let made = try installation.launch(
       [
         "simulate", "run", "--authority", installation.folder.appending(path: "authority").path,
-        "--fleet", "24", "--days", "400", "--end", "now", "--shuffle", "--kinds", kinds,
+        "--fleet", "24", "--days", "400", "--shuffle", "--kinds", kinds,
         "--v1-secret-file", installation.folder.appending(path: "app.secret").path,
         "--output", file,
       ] + more
