@@ -4,11 +4,15 @@ extension Journal {
   /// about it stay in the journal, under a mac that nobody can compute again, so that the chain
   /// stays whole (promise 5).
   ///
+  /// - Parameter ship: needed in a copy of a shared journal. The other copies forget the account when
+  ///   they follow.
   /// - Returns: whether the account was known.
   /// - Throws: `StoreError.busy` if the account is deleted, but a reader still uses the write-ahead
   ///   log that has its name: the call is to be repeated. Otherwise what SQLite reports.
-  public func erase(account name: String) throws(StoreError) -> Bool {
-    let isKnown = try write { (connection) throws(StoreError) in
+  public func erase(
+    account name: String, shipping ship: Shipper<Bool>? = nil
+  ) throws(StoreError) -> Bool {
+    let isKnown = try write(shipping: ship) { (connection) throws(StoreError) in
       try connection.statement("DELETE FROM account WHERE kind = 'account' AND name = ?")
         .bind(1, name).run()
       return connection.changes > 0

@@ -38,21 +38,25 @@ extension Journal {
         ? .duplicate(seq: found.seq) : .conflict(seq: found.seq)
     }
     if let outcome = try holds(statement, connection) { return outcome }
-    return try journal(statement, uuid, connection)
+    return try appendNew(NewEvent(statement, uuid), connection)
   }
 
-  /// Appends the event, and the row by which it is found.
-  private func journal(
-    _ statement: OwnerStatement, _ uuid: NotificationUUID, _ connection: SQLiteConnection
-  ) throws(StoreError) -> AppendOutcome {
-    let event = NewEvent(statement, uuid)
-    let outcome = try appendNew(event, uuid.bytes, connection)
-    if case .journaled(let seq, _) = outcome {
-      try connection.statement("INSERT INTO statement (seq, mac, stream_id) VALUES (?, ?, ?)")
-        .bind(1, seq).bind(2, statement.mac).bind(3, try streamId(of: event, connection)).run()
-      statementCount += 1
+  /// Writes the row by which a statement's event is found.
+  func insertStatement(
+    of event: NewEvent, _ seq: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    guard let statement = OwnerStatement(body: event.body) else {
+      throw .sql("a statement that cannot be read was submitted")
     }
-    return outcome
+    try insertStatement(seq, statement.mac, try streamId(of: event, connection), connection)
+  }
+
+  func insertStatement(
+    _ seq: Int64, _ mac: [UInt8], _ stream: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    try connection.statement("INSERT INTO statement (seq, mac, stream_id) VALUES (?, ?, ?)")
+      .bind(1, seq).bind(2, mac).bind(3, stream).run()
+    statementCount += 1
   }
 
   /// Whether the journal has the purchase that a claim is about.

@@ -74,8 +74,7 @@ extension Journal {
       var (item, folded) = readable[index]
       try removeHeld(item.id, connection)
       let outcome = try appendNew(
-        NewEvent(item, folded, of: key, at: event.receivedAt), item.notificationUUID.bytes,
-        connection)
+        NewEvent(item, folded, of: key, at: event.receivedAt), connection)
       guard case .journaled(let seq, _) = outcome else { continue }
       folded.seq = seq
       released.append(ReleasedEvidence(stream: key, event: folded))
@@ -89,6 +88,12 @@ extension Journal {
     let judge: EvidenceJudge
     /// The event that was judged and appended then.
     let last: FoldEvent
+  }
+
+  /// Held evidence of another file of this journal, to be judged again; nil if it cannot be read.
+  func newEvent(_ held: HeldEvidence) -> NewEvent? {
+    guard let key = held.stream, let event = decodeForFold(held.payload) else { return nil }
+    return NewEvent(held, event, of: key, at: held.receivedAt)
   }
 
   /// What the events of a stream say. One whose body cannot be read is left out, as in its row.

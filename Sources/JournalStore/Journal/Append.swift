@@ -7,23 +7,21 @@ extension Journal {
   /// Writes a batch in one SQL transaction, which is synced when this returns (promise 1). Either
   /// the whole batch is written or nothing.
   ///
+  /// - Parameter ship: needed in a copy of a shared journal.
   /// - Returns: one outcome for each submission, in the same order.
   /// - Throws: `StoreError.full` when the disk is full: nothing was written, and the call may be
   ///   repeated. `StoreError.sql` when a UUID or a hash has the wrong form. A fatal error
-  ///   (`StoreError.isFatal`) ends the journal: every later call throws it again.
-  public func append(_ batch: [Submission]) throws(StoreError) -> [AppendOutcome] {
+  ///   (`StoreError.isFatal`) ends the journal: every later call throws it again. What `ship`
+  ///   throws, and `.copyWithoutSharedJournal` without it in a copy: nothing was written.
+  public func append(
+    _ batch: [Submission], shipping ship: Shipper<[AppendOutcome]>? = nil
+  ) throws(StoreError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
     (released, judged) = ([], nil)
-    let outcomes = try write { (connection) throws(StoreError) in
+    let outcomes = try write(shipping: ship) { (connection) throws(StoreError) in
       var outcomes: [AppendOutcome] = []
       outcomes.reserveCapacity(batch.count)
-      for submission in batch {
-        switch submission {
-        case .event(let event): outcomes.append(try append(event, connection))
-        case .quarantine(let item): outcomes.append(try quarantine(item, connection))
-        case .statement(let item): outcomes.append(try append(item, connection))
-        }
-      }
+      for submission in batch { outcomes.append(try append(submission, connection)) }
       // This SQL transaction is synced anyway, so waiting counts cost no sync of their own.
       if Self.isWriting(outcomes) { try waiting.write(connection) }
       return outcomes
@@ -32,6 +30,17 @@ extension Journal {
     shareDictionary()
     waiting.count(batch, outcomes)
     return outcomes
+  }
+
+  /// Writes one submission. Called within `write`.
+  func append(
+    _ submission: Submission, _ connection: SQLiteConnection
+  ) throws(StoreError) -> AppendOutcome {
+    switch submission {
+    case .event(let event): try append(event, connection)
+    case .quarantine(let item): try quarantine(item, connection)
+    case .statement(let item): try append(item, connection)
+    }
   }
 
   private func append(
@@ -46,14 +55,14 @@ extension Journal {
     } else {
       judged = nil
     }
-    let outcome = try appendNew(event, uuid, connection)
+    let outcome = try appendNew(event, connection)
     if heldCount > 0, case .journaled = outcome { try releaseHeld(behind: event, connection) }
     return outcome
   }
 
   /// Appends an event whose UUID the journal does not have.
   func appendNew(
-    _ event: NewEvent, _ uuid: [UInt8], _ connection: SQLiteConnection
+    _ event: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome {
     var receivedAt = event.receivedAt
     if let last = head.receivedAt, receivedAt < last {
@@ -68,34 +77,49 @@ extension Journal {
       notificationUUID: event.notificationUUID, source: event.source,
       bodySHA256: event.bodySHA256)
     let next = Head(seq: head.seq + 1, hash: hash, receivedAt: receivedAt)
-    try insert(event, uuid, next, receivedAt, connection)
+    try insert(event, next, receivedAt, connection)
     try event.arrival.write(next.seq, connection)
     if event.source == .v1 || event.source == .renewal {
       try RunningDigest.v1Apps.add(next.seq, connection)
     }
+    if event.source.isOwners { try insertStatement(of: event, next.seq, connection) }
     try release(ComparedContent(event), connection)
     head = next
     return .journaled(seq: next.seq, receivedAt: receivedAt)
   }
 
   private func insert(
-    _ event: NewEvent, _ uuid: [UInt8], _ next: Head, _ receivedAt: Int64,
+    _ event: NewEvent, _ next: Head, _ receivedAt: Int64,
     _ connection: SQLiteConnection
   ) throws(StoreError) {
     // A dictionary made of evidence would suit no notification.
     let stored = try codec.encode(
       event, isJournaled: true,
       trainsDictionary: !event.source.isEvidence && !event.source.isOwners)
+    try insert(
+      PackedEvent(
+        seq: next.seq, notificationUUID: event.notificationUUID, source: event.source,
+        environment: event.environment, bundleId: event.bundleId,
+        notificationType: event.notificationType, subtype: event.subtype,
+        originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,
+        receivedAt: receivedAt, bodySHA256: event.bodySHA256, hash: next.hash,
+        dictionary: stored.dictionary, body: stored.bytes), connection)
+  }
+
+  /// Writes an event at the place that it has.
+  func insert(_ event: PackedEvent, _ connection: SQLiteConnection) throws(StoreError) {
     let statement = try connection.statement(
       """
       INSERT INTO event (seq, notification_uuid, source, stream_id, kind_id, dictionary_id,
         signed_date_ms, received_at_ms, body_sha256, hash, body)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """)
-    statement.bind(1, next.seq).bind(2, uuid).bind(3, event.source.rawValue)
-      .bind(4, try streamId(of: event, connection)).bind(5, try kindId(of: event, connection))
-      .bind(6, stored.dictionary).bind(7, event.signedDate).bind(8, receivedAt)
-      .bind(9, event.bodySHA256).bind(10, next.hash).bind(11, stored.bytes)
+    let kind = Kind(notificationType: event.notificationType, subtype: event.subtype)
+    statement.bind(1, event.seq).bind(2, event.notificationUUID.bytes)
+      .bind(3, event.source.rawValue)
+      .bind(4, try streamId(of: event, connection)).bind(5, try kindId(kind, connection))
+      .bind(6, event.dictionary).bind(7, event.signedDate).bind(8, event.receivedAt)
+      .bind(9, event.bodySHA256).bind(10, event.hash).bind(11, event.body)
     try statement.run()
   }
 
@@ -169,16 +193,14 @@ extension Journal {
     return SignedContent.isSame(body, other.body())
   }
 
-  private func appId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError) -> Int64
-  {
-    let key = AppKey(environment: event.environment, bundleId: event.bundleId)
+  private func appId(_ key: AppKey, _ connection: SQLiteConnection) throws(StoreError) -> Int64 {
     if let id = apps[key] { return id }
     let known = try connection.statement(
       "SELECT id FROM app WHERE environment = ? AND bundle_id = ?"
-    ).bind(1, event.environment.rawValue).bind(2, event.bundleId).first { $0.int(0) }
+    ).bind(1, key.environment.rawValue).bind(2, key.bundleId).first { $0.int(0) }
     if known == nil {
       try connection.statement("INSERT INTO app (environment, bundle_id) VALUES (?, ?)")
-        .bind(1, event.environment.rawValue).bind(2, event.bundleId).run()
+        .bind(1, key.environment.rawValue).bind(2, key.bundleId).run()
     }
     let id = known ?? connection.lastRowId
     apps[key] = id
@@ -188,27 +210,40 @@ extension Journal {
   func streamId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError)
     -> Int64
   {
-    let app = try appId(of: event, connection)
+    try streamId(
+      AppKey(environment: event.environment, bundleId: event.bundleId),
+      event.originalTransactionId, connection)
+  }
+
+  func streamId(of event: PackedEvent, _ connection: SQLiteConnection) throws(StoreError)
+    -> Int64
+  {
+    try streamId(
+      AppKey(environment: event.environment, bundleId: event.bundleId),
+      event.originalTransactionId, connection)
+  }
+
+  func streamId(
+    _ key: AppKey, _ originalTransactionId: String?, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Int64 {
+    let app = try appId(key, connection)
     let known = try connection.statement(
       "SELECT id FROM stream WHERE original_transaction_id IS ? AND app_id = ?"
-    ).bind(1, event.originalTransactionId).bind(2, app).first { $0.int(0) }
+    ).bind(1, originalTransactionId).bind(2, app).first { $0.int(0) }
     if let known { return known }
     try connection.statement("INSERT INTO stream (app_id, original_transaction_id) VALUES (?, ?)")
-      .bind(1, app).bind(2, event.originalTransactionId).run()
+      .bind(1, app).bind(2, originalTransactionId).run()
     return connection.lastRowId
   }
 
-  private func kindId(of event: NewEvent, _ connection: SQLiteConnection) throws(StoreError)
-    -> Int64
-  {
-    let key = Kind(notificationType: event.notificationType, subtype: event.subtype)
+  private func kindId(_ key: Kind, _ connection: SQLiteConnection) throws(StoreError) -> Int64 {
     if let id = kinds[key] { return id }
     let known = try connection.statement(
       "SELECT id FROM kind WHERE notification_type = ? AND subtype IS ?"
-    ).bind(1, event.notificationType).bind(2, event.subtype).first { $0.int(0) }
+    ).bind(1, key.notificationType).bind(2, key.subtype).first { $0.int(0) }
     if known == nil {
       try connection.statement("INSERT INTO kind (notification_type, subtype) VALUES (?, ?)")
-        .bind(1, event.notificationType).bind(2, event.subtype).run()
+        .bind(1, key.notificationType).bind(2, key.subtype).run()
     }
     let id = known ?? connection.lastRowId
     if kinds.count < 4_096 { kinds[key] = id }

@@ -26,3 +26,22 @@ public enum AppendOutcome: Sendable, Equatable {
   /// The statement is about a purchase, claim or grant that is not there; nothing was written.
   case notFound
 }
+
+extension AppendOutcome {
+  /// Whether the answer depends on what was committed to a shared journal behind a position that is
+  /// known to be durable (T5 of `SharedJournal`).
+  ///
+  /// - Parameters:
+  ///   - confirmed: that position.
+  ///   - position: of the copy that judged.
+  public func dependsOnMore(
+    than confirmed: JournalPosition, of position: JournalPosition
+  ) -> Bool {
+    switch self {
+    case .duplicate(let seq), .conflict(let seq): seq > confirmed.seq
+    case .alreadyQuarantined, .alreadyHeld, .quarantineFull: position.notes > confirmed.notes
+    case .receiveTimeBehind, .notFound, .noTransaction, .skipped: false
+    case .journaled, .quarantined, .held: false
+    }
+  }
+}

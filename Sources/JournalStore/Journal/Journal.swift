@@ -16,6 +16,12 @@ public final class Journal {
 
   let codec: BodyCodec
   private let dictionary: SharedDictionary
+  /// Set on a copy of a shared journal.
+  var copy: CopyState?
+  /// The hashes of bodies that are followed.
+  let followedBodies = BodyHash()
+  /// Whether an account was removed since `emptyWAL`, as another copy was told to.
+  public internal(set) var hasErased = false
   /// Ids of rows in `app` and `kind`, as far as they were used since the start.
   var apps: [AppKey: Int64] = [:]
   var kinds: [Kind: Int64] = [:]
@@ -54,22 +60,29 @@ public final class Journal {
   ///   - now: milliseconds since 1970 UTC, recorded with each applied migration.
   ///   - dictionary: receives the dictionary with which a `BodyPacker` may pack bodies.
   ///   - decode: decides, with the fold, which evidence is journaled; needed to append any.
+  ///   - sharedId: the id of the shared journal that the folder is a copy of, given the folder's
+  ///     own; nil for a journal of its own.
   /// - Throws: `StoreError.foreign`, `.newer`, `.missingWAL`, `.brokenTail` or `.frozenMigration`
   ///   when a check of `StartUp` fails: every byte of every file is then unchanged. Otherwise what
   ///   SQLite or the file system reports.
   public static func open(
     _ folder: DataFolder, lock: borrowing FolderLock, now: Int64,
     sharing dictionary: SharedDictionary = SharedDictionary(),
-    decodingWith decode: @escaping FoldEventDecoder = { _ in nil }
+    decodingWith decode: @escaping FoldEventDecoder = { _ in nil },
+    sharedId: ((_ own: [UInt8]) throws(StoreError) -> [UInt8])? = nil
   ) throws(StoreError) -> Journal {
     precondition(lock.path == folder.lockFile, "the lock of another folder")
-    try StartUp.prepare(folder, now: now)
+    try StartUp.prepare(folder, now: now, sharedId: sharedId)
     let connection = try SQLiteConnection.open(folder.journal, .write)
+    let isCopy = try requireRole(of: connection, sharedId)
     // From here on only `close` may close the connection, also after a failure: closing removes the
     // -wal, and a file that is marked as open is refused without its -wal (`StartUp`, 3).
-    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+    // The durable place of a copy's events is the shared journal (T1).
+    let synchronous = isCopy ? "NORMAL" : "FULL"
+    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=\(synchronous)")
     try Migrator.apply(connection, now: now)
     let journal = try Journal(connection, dictionary, decode)
+    if isCopy { try journal.beginRecording() }
     try journal.markOpen()
     try mapError(StoreError.init, try DurableFile.syncFolder(of: folder.journal))
     return journal
@@ -120,7 +133,34 @@ public final class Journal {
 
   /// Runs `body` in one SQL transaction that is synced when this returns. Every write of this type
   /// goes through here. After an error nothing was written.
+  ///
+  /// In a copy of a shared journal all that was written is collected here and handed to `ship`
+  /// before the commit, so that no write can stay behind; without `ship` nothing can be written.
   func write<Result>(
+    shipping ship: Shipper<Result>?, _ body: (SQLiteConnection) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    guard let copy else { return try transact(body) }
+    guard let ship else { throw .copyWithoutSharedJournal }
+    var next = copy
+    let recorded = position
+    copy.changes.clear()
+    let result = try transact { (connection) throws(StoreError) in
+      let result = try body(connection)
+      let shipment = try ChangeRecorder(connection: connection, before: recorded)
+        .shipment(copy.changes.rows, head: head, values: copy.values)
+      (next.notes, next.notesHash) = (shipment.head.notes, shipment.head.notesHash)
+      next.dictionary = shipment.head.dictionary
+      next.values = try CopyState.values(connection)
+      if !shipment.notes.isEmpty { try next.write(connection) }
+      try ship(shipment, result)
+      return result
+    }
+    self.copy = next
+    return result
+  }
+
+  /// Runs `body` in one SQL transaction. After an error nothing was written.
+  func transact<Result>(
     _ body: (SQLiteConnection) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     let connection = try connection()
@@ -156,6 +196,7 @@ public final class Journal {
       heldCount = try Self.countHeld(live)
       statementCount = try Self.countStatements(live)
       quarantineSizes = try Self.quarantineSizes(live)
+      try copy?.read(live)
     } catch {
       closingError = error
     }
@@ -181,7 +222,7 @@ public final class Journal {
   /// (`StartUp`, 3).
   ///
   /// - Throws: `StoreError.busy` when a reader still uses the -wal, and what SQLite reports.
-  func emptyWAL() throws(StoreError) {
+  public func emptyWAL() throws(StoreError) {
     let connection = try connection()
     do {
       try connection.atomically { () throws(StoreError) in
@@ -190,6 +231,7 @@ public final class Journal {
       let emptied = Result { () throws(StoreError) in try connection.checkpointTruncate() }
       try markOpen()
       try emptied.get()
+      hasErased = false
     } catch {
       recover(from: error)
       throw error
@@ -204,7 +246,8 @@ public final class Journal {
     let connection = try connection()
     closingError = .sql("the journal is closed")
     try connection.atomically { () throws(StoreError) in
-      try waiting.write(connection)
+      // A copy writes nothing that the shared journal does not have: as in a crash, they are lost.
+      if copy == nil { try waiting.write(connection) }
       try Meta(connection: connection).set(.open, 0)
     }
     do throws(StoreError) {
@@ -222,6 +265,13 @@ public final class Journal {
     if seq == 0 { return ChainHash.origin }
     return try connection().statement("SELECT hash FROM event WHERE seq = ?").bind(1, seq)
       .first { $0.bytes(0) }
+  }
+
+  /// Records what changes from now on, as a copy of a shared journal.
+  private func beginRecording() throws(StoreError) {
+    let state = try CopyState(live)
+    live.report(to: state.changes)
+    copy = state
   }
 
   static func readHead(_ connection: SQLiteConnection) throws(StoreError) -> Head {

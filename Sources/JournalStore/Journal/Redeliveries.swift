@@ -85,13 +85,17 @@ extension Journal {
 
   /// Writes the waiting counts in an SQL transaction of their own.
   ///
+  /// - Parameter ship: needed in a copy of a shared journal.
   /// - Throws: what SQLite reports, as `append` does. Counts that were not written continue to
   ///   wait.
-  public func writeCounts() throws(StoreError) {
+  public func writeCounts(shipping ship: Shipper<Void>? = nil) throws(StoreError) {
     guard waiting.count > 0 else { return }
-    try write { (connection) throws(StoreError) in try waiting.write(connection) }
+    try write(shipping: ship) { (connection) throws(StoreError) in try waiting.write(connection) }
     waiting = WaitingCounts()
   }
+
+  /// Forgets the waiting counts, because they were written after all.
+  public func discardWaitingCounts() { waiting = WaitingCounts() }
 
   /// Whether a batch with these outcomes wrote events or quarantine, so that it was synced.
   static func isWriting(_ outcomes: [AppendOutcome]) -> Bool {

@@ -21,9 +21,14 @@ enum StartUp {
 
   /// Checks the journal for a writer, or makes one if there is none.
   ///
-  /// - Parameter now: milliseconds since 1970 UTC.
-  static func prepare(_ folder: DataFolder, now: Int64) throws(StoreError) {
-    guard try folder.hasJournal() else { return try create(folder, now: now) }
+  /// - Parameters:
+  ///   - now: milliseconds since 1970 UTC.
+  ///   - sharedId: as in `Journal.open`. A new journal becomes a copy.
+  static func prepare(
+    _ folder: DataFolder, now: Int64,
+    sharedId: (([UInt8]) throws(StoreError) -> [UInt8])? = nil
+  ) throws(StoreError) {
+    guard try folder.hasJournal() else { return try create(folder, now: now, sharedId) }
     let (hasWAL, identity) = try readFile(folder)
     if hasWAL {
       try mapError(StoreError.init, try DurableFile.copyToFreshInode(folder.journalWAL))
@@ -135,7 +140,12 @@ enum StartUp {
   }
 
   /// Makes a journal under another name and renames it when it is complete and synced.
-  private static func create(_ folder: DataFolder, now: Int64) throws(StoreError) {
+  private static func create(
+    _ folder: DataFolder, now: Int64, _ sharedId: (([UInt8]) throws(StoreError) -> [UInt8])?
+  ) throws(StoreError) {
+    var random = SystemRandomNumberGenerator()
+    let random16: [UInt8] = (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }
+    let journalId = try sharedId.map { (shared) throws(StoreError) in try shared(random16) }
     guard try firstBytes(folder.journalWAL, limit: 1).isEmpty else {
       throw .foreign("journal.sqlite is missing and its -wal is there")
     }
@@ -155,8 +165,8 @@ enum StartUp {
     try Migrator.apply(connection, now: now)
     try connection.atomically { () throws(StoreError) in
       let meta = Meta(connection: connection)
-      var random = SystemRandomNumberGenerator()
-      try meta.set(.journalId, (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) })
+      try meta.set(.journalId, journalId ?? random16)
+      if journalId != nil { try meta.set(.shared, 1) }
       try meta.set(.open, 0)
       try meta.set(.foreignOverflow, 0)
     }

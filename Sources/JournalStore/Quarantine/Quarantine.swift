@@ -82,6 +82,15 @@ extension Journal {
     return owner != nil
   }
 
+  /// Counts a row that is there, before it is removed or after it was added.
+  func countQuarantined(
+    _ id: Int64, _ change: Int, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    let owner = try connection.statement("SELECT \(Self.ownerColumn) FROM quarantine WHERE id = ?")
+      .bind(1, id).first { Self.owner($0.int(0)) }
+    if let owner { quarantineSizes[owner, default: 0] += change }
+  }
+
   /// The owner as a number. A program without this distinction stored those without a name as
   /// foreign.
   private static let ownerColumn = """
@@ -108,10 +117,13 @@ extension Journal {
 
   /// Removes notifications, in one SQL transaction.
   ///
+  /// - Parameter ship: needed in a copy of a shared journal.
   /// - Returns: how many of them were there.
   /// - Throws: what SQLite reports. A fatal error ends the journal.
-  public func removeQuarantined(_ ids: [Int64]) throws(StoreError) -> Int {
-    try write { (connection) throws(StoreError) in
+  public func removeQuarantined(
+    _ ids: [Int64], shipping ship: Shipper<Int>? = nil
+  ) throws(StoreError) -> Int {
+    try write(shipping: ship) { (connection) throws(StoreError) in
       var count = 0
       for id in ids where try remove(id, connection) { count += 1 }
       return count

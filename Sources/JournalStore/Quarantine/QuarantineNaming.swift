@@ -12,12 +12,15 @@ extension Journal {
   /// Stores original transaction ids that were found, and the progress in one SQL transaction. Ids
   /// of quarantine are processed in descending order.
   ///
-  /// - Parameter unnamedThrough: the greatest id that is still to be processed.
+  /// - Parameters:
+  ///   - unnamedThrough: the greatest id that is still to be processed.
+  ///   - ship: needed in a copy of a shared journal.
   /// - Throws: what SQLite reports. A fatal error ends the journal.
   public func setOriginalTransactionIds(
-    _ found: [(id: Int64, originalTransactionId: String)], unnamedThrough: Int64
+    _ found: [(id: Int64, originalTransactionId: String)], unnamedThrough: Int64,
+    shipping ship: Shipper<Void>? = nil
   ) throws(StoreError) {
-    try write { (connection) throws(StoreError) in
+    try write(shipping: ship) { (connection) throws(StoreError) in
       for item in found {
         try connection.statement("UPDATE quarantine SET original_transaction_id = ? WHERE id = ?")
           .bind(1, item.originalTransactionId).bind(2, item.id).run()

@@ -6,6 +6,9 @@ struct Meta {
     case generation
     case foreignOverflow = "foreign_overflow"
     case unnamedThrough = "unnamed_through"
+    case shared
+    case notes
+    case notesHash = "notes_hash"
     case quarantineCount = "quarantine_count"
     case quarantineDigest = "quarantine_digest"
     case heldCount = "held_count"

@@ -33,6 +33,8 @@ package final class SQLiteConnection {
   /// much as some statements do.
   private var statements = [[(sql: String, statement: Statement)]](repeating: [], count: 256)
   private let pagesInWAL: UnsafeMutablePointer<Int32>
+  /// What SQLite reports changed rows to, if anything.
+  var changedRows: ChangedRows?
 
   /// Evaluated once, before SQLite is first used (sqlite.org/c3ref/config.html).
   private static let isSetUp = subledger_sqlite_count_no_memory() == SQLITE_OK

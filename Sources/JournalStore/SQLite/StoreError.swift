@@ -60,7 +60,7 @@ public enum StoreError: Error, Sendable, Equatable {
   /// 200 and exits, and the next start copies the write-ahead log.
   public var isFatal: Bool {
     switch self {
-    case .io, .corrupt, .platform, .shared(.broken): true
+    case .io, .corrupt, .platform, .shared(.broken), .shared(.diverged): true
     default: false
     }
   }

@@ -26,7 +26,7 @@ import SignedData
 public struct Note: Sendable, Equatable {
   /// Dense from 1.
   public let version: Int64
-  /// The row, such as `quarantine/17`.
+  /// The row, such as `quarantine/17`; `quarantine/17/removed` of a note that says so.
   public let subject: String
   /// SHA-256 of the body as it was written.
   public let sha256: [UInt8]

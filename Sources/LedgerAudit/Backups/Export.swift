@@ -86,20 +86,12 @@ public enum Export {
       ? ReceiptLine.body(
         held.body, stream.originalTransactionId, stream.bundleId, stream.environment
       ).bytes
-      : evidence(held.body, held.source, stream.bundleId, stream.environment)
+      : EventLine.evidence(
+        held.body, held.source, stream.bundleId, stream.environment)
     let arrival = held.arrival.rawValue
     let members = "\"received_at_ms\":\(held.receivedAt),\"arrival\":\"\(arrival)\",\"held\":true"
     return Array("{\(members),\"body\":".utf8)
       + body + Array("}\n".utf8)
-  }
-
-  private static func evidence(
-    _ jws: [UInt8], _ source: EventSource, _ bundleId: String, _ environment: Environment
-  ) -> [UInt8] {
-    EvidenceLine.body(
-      String(decoding: jws, as: UTF8.self), source,
-      from: Receiver.EvidenceOrigin(bundleId: bundleId, environment: environment)
-    ).bytes
   }
 
   /// Writes events, those of one receipt that follow each other as one line. Each line is written
@@ -117,46 +109,12 @@ public enum Export {
         return event.seq == next && event.source == .receipt && event.bodySHA256 == first.bodySHA256
           && event.receivedAt == first.receivedAt && arrivals[event.seq] == arrivals[first.seq]
       }
-      lines += line(first, arrivals[first.seq], run.count > 1 ? Array(run) : [first])
+      lines += EventLine.of(
+        first, arrivals[first.seq], run.count > 1 ? Array(run) : [first])
       rest = rest.dropFirst(max(1, run.count))
       guard lines.count > 1 << 20 || rest.isEmpty else { continue }
       try write(lines)
       lines.removeAll(keepingCapacity: true)
     }
-  }
-
-  /// One line with its line feed; the same event always gives the same bytes.
-  ///
-  /// - Parameters:
-  ///   - arrival: nil if it was posted.
-  ///   - run: of a receipt's event, that event and those which share its line.
-  static func line(
-    _ event: StoredEvent, _ arrival: EventArrival? = nil, _ run: [StoredEvent]? = nil
-  ) -> [UInt8] {
-    let hash = Hexadecimal.encode(event.hash)
-    let position = "\"seq\":\(event.seq),\"received_at_ms\":\(event.receivedAt)"
-    let member = arrival.map { "\"arrival\":\"\($0.rawValue)\"," } ?? ""
-    var line = Array("{\(position),\(member)\"hash\":\"\(hash)\",\"body\":".utf8)
-    line.reserveCapacity(line.count + event.body.count + 32)
-    if event.source == .receipt {
-      let members = ReceiptLine.members(run ?? [event])
-      // The first of them is `body`, whose name is written already.
-      line += members[0].1.bytes
-      for (name, value) in members.dropFirst() {
-        line += ",\"\(name)\":".utf8
-        line += value.bytes
-      }
-    } else if event.source == .v1 || event.source.isOwners {
-      line += event.body
-    } else if event.source.isEvidence {
-      line += evidence(event.body, event.source, event.bundleId, event.environment)
-    } else {
-      // A compact JWS has no character that JSON would escape.
-      line += "{\"signedPayload\":\"".utf8
-      line += event.body
-      line += "\"}".utf8
-    }
-    line += "}\n".utf8
-    return line
   }
 }

@@ -120,6 +120,14 @@ public final class ProjectionFolder {
     _ journal: JournalReader, through end: Int64 = .max,
     progress: (Int64, Int64) -> Bool = { _, _ in true }
   ) throws(StoreError) {
+    try catchUp(journal, through: end, observing: { _ in }, progress: progress)
+  }
+
+  /// - Parameter observe: called with each event before it is folded.
+  func catchUp(
+    _ journal: JournalReader, through end: Int64, observing observe: (Step) -> Void,
+    progress: (Int64, Int64) -> Bool = { _, _ in true }
+  ) throws(StoreError) {
     let head = min(end, try journal.head().seq)
     var steps: [Step] = []
     var shouldContinue = true
@@ -133,6 +141,7 @@ public final class ProjectionFolder {
         if let stream {
           let event = try? JournaledNotification.foldEvent(payload)
           steps.append(Step(stream: stream, seq: payload.seq, event: event))
+          observe(steps[steps.count - 1])
         }
         return true
       }

@@ -20,7 +20,8 @@ struct Housekeeping {
   /// - Parameter clock: nanoseconds of a clock that never steps.
   /// - Throws: what SQLite reports.
   init(_ journal: Journal, clock: @escaping () -> Int64) throws(StoreError) {
-    unnamedThrough = try journal.unnamedThrough()
+    // In a copy they have it: `shared-journal init` requires it.
+    unnamedThrough = journal.isCopy ? 0 : try journal.unnamedThrough()
     self.clock = clock
   }
 
@@ -34,8 +35,11 @@ struct Housekeeping {
 
   /// Does what is due.
   ///
-  /// - Throws: what SQLite reports.
-  mutating func perform(_ journal: Journal, _ reader: JournalReader) throws(StoreError) {
+  /// - Parameter copy: writes to the shared journal of a copy.
+  /// - Throws: what SQLite reports, and the shared journal.
+  mutating func perform(
+    _ journal: Journal, _ reader: JournalReader, _ copy: CopyWriter?
+  ) throws(StoreError) {
     if unnamedThrough > 0 { try nameQuarantined(journal, reader) }
     guard journal.waitingCounts > 0 else {
       oldestCountAt = nil
@@ -48,8 +52,19 @@ struct Housekeeping {
     else { return }
     // If the write fails, the next attempt waits for the whole delay.
     oldestCountAt = now
-    try journal.writeCounts()
+    try writeCounts(journal, copy)
     oldestCountAt = nil
+  }
+
+  /// Writes the waiting counts.
+  ///
+  /// - Throws: as `perform`.
+  func writeCounts(_ journal: Journal, _ copy: CopyWriter?) throws(StoreError) {
+    guard journal.waitingCounts > 0 else { return }
+    guard let copy else { return try journal.writeCounts() }
+    _ = try copy.write(by: copy.countDeadline) { (ship) throws(StoreError) in
+      try journal.writeCounts(shipping: ship)
+    }
   }
 
   private mutating func nameQuarantined(

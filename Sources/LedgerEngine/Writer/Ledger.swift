@@ -18,6 +18,9 @@ public final class Ledger: Sendable {
   public let dictionary = SharedDictionary()
   /// Measurements of the writer.
   public let meter = WriterMeter()
+  /// How the folder stands to its shared journal; nil if it is a journal of its own.
+  public let copy: CopyStatus?
+  let shared: SharedAccess?
   package let jobs = BoundedQueue<LedgerJob>(capacity: Ledger.queueLength)
   private let state = Mutex(State())
   private let projectionReady = WakeupEvent()
@@ -37,8 +40,10 @@ public final class Ledger: Sendable {
   }
 
   /// Makes a ledger without a writer thread: `start` starts one.
-  package init(folder: DataFolder) {
+  package init(folder: DataFolder, shared: SharedAccess? = nil) {
     self.folder = folder
+    self.shared = shared
+    copy = shared.map { _ in CopyStatus() }
     liveProjection = LiveProjection(folder: folder)
   }
 
@@ -48,15 +53,16 @@ public final class Ledger: Sendable {
   /// - Parameters:
   ///   - now: milliseconds since 1970, for the record of migrations.
   ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - shared: the shared journal that the folder is, or becomes, a copy of.
   ///   - onFailure: called once, on the writer's thread, when the journal can no longer be written.
   ///     The process should end then, so that the next start repairs the files.
   /// - Throws: `StoreError.locked` if another daemon holds the folder, `StoreError.platform` if no
   ///   thread can be started; else why the journal cannot be opened.
   public static func start(
     _ folder: DataFolder, now: Int64, durations: [String: Int64] = [:],
-    onFailure: @escaping @Sendable (StoreError) -> Void
+    shared: SharedAccess? = nil, onFailure: @escaping @Sendable (StoreError) -> Void
   ) throws(StoreError) -> Ledger {
-    let ledger = Ledger(folder: folder)
+    let ledger = Ledger(folder: folder, shared: shared)
     ledger.state.withLock { $0.durations = durations }
     let opened = BoundedQueue<Result<Void, StoreError>>(capacity: 1)
     let ended = WakeupEvent()
@@ -82,14 +88,16 @@ public final class Ledger: Sendable {
 
   /// Queues notifications for the writer, and wakes it once.
   public func submit(_ submitted: [Submitted]) {
-    let count = jobs.enqueue(contentsOf: submitted.map { .submit($0) })
+    let now = Clock.monotonicNanoseconds()
+    let count = jobs.enqueue(contentsOf: submitted.map { .submit($0, at: now) })
     for item in submitted.dropFirst(count) { item.completion(.unavailable("overload")) }
   }
 
   /// Queues the parts of one receipt for the writer: all of them unless the queue is full. There
   /// may be more than the queue takes otherwise.
   public func submit(whole submitted: [Submitted]) {
-    if !jobs.enqueue(whole: submitted.map { .submit($0) }) {
+    let now = Clock.monotonicNanoseconds()
+    if !jobs.enqueue(whole: submitted.map { .submit($0, at: now) }) {
       for item in submitted { item.completion(.unavailable("overload")) }
     }
   }
@@ -124,6 +132,15 @@ public final class Ledger: Sendable {
   /// it are about nobody.
   public func erase(account: String, completion: @escaping @Sendable (Erased) -> Void) {
     if !jobs.enqueueBeyondCapacity(.erase(account: account, completion)) { completion(.failed) }
+  }
+
+  /// Follows the shared journal to where it is now, or later.
+  ///
+  /// - Parameter completion: gets, on the writer's thread, whether the rows have all that it had. At
+  ///   once, with true, if the folder is a journal of its own.
+  public func refresh(completion: @escaping @Sendable (Bool) -> Void) {
+    guard copy != nil else { return completion(true) }
+    if !jobs.enqueueBeyondCapacity(.refresh(completion)) { completion(false) }
   }
 
   /// What became of a command about projections.

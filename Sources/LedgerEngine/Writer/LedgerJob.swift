@@ -1,6 +1,7 @@
 /// What the writer is asked to do.
 package enum LedgerJob: Sendable {
-  case submit(Ledger.Submitted)
+  /// - Parameter at: when it arrived, nanoseconds of the monotonic clock.
+  case submit(Ledger.Submitted, at: Int64)
   /// Removes notifications from quarantine.
   case drop([Int64], @Sendable (Int?) -> Void)
   /// Forgets an account.
@@ -15,6 +16,8 @@ package enum LedgerJob: Sendable {
   case takeOverProjection
   /// Evaluates rows by the configured durations, which were replaced.
   case adoptDurations
+  /// Follows the shared journal now.
+  case refresh(@Sendable (Bool) -> Void)
   /// Puts the damaged projection aside.
   case setProjectionAside
 }

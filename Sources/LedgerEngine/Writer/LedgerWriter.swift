@@ -14,7 +14,11 @@ package final class LedgerWriter {
   private let reader: JournalReader
   private let projection: ProjectionWriter
   private var housekeeping: Housekeeping
+  /// Set if the folder is a copy of a shared journal.
+  private let copy: CopyWriter?
   private let onFailure: @Sendable (StoreError) -> Void
+  /// When to try again to remove the bytes of accounts, nanoseconds of the monotonic clock.
+  private var nextErasure = Int64.min
 
   /// Runs on the thread from start to end: locks, opens, serves, closes.
   ///
@@ -41,28 +45,41 @@ package final class LedgerWriter {
   /// - Parameters:
   ///   - now: milliseconds since 1970, for the record of migrations.
   ///   - clock: nanoseconds of a clock that never steps, for housekeeping.
+  ///   - pause: waits for milliseconds before another attempt at the shared journal.
   ///   - onFailure: called once, when the journal can no longer be written.
   /// - Throws: `StoreError.locked` if another daemon holds the folder; else what `Journal.open`
-  ///   and `JournalReader.open` throw.
+  ///   and `JournalReader.open` throw. `StoreError.shared` if a new copy cannot be made now, or
+  ///   the shared journal's schema is newer.
   package static func open(
     _ ledger: Ledger, now: Int64, clock: @escaping () -> Int64 = Clock.monotonicNanoseconds,
+    pause: @escaping (Int32) -> Void = { WakeupEvent().wait(milliseconds: $0) },
     onFailure: @escaping @Sendable (StoreError) -> Void
   ) throws(StoreError) -> LedgerWriter {
     try ledger.folder.create()
     let lock = try ledger.folder.lock()
-    let journal = try Journal.open(
-      ledger.folder, lock: lock, now: now, sharing: ledger.dictionary,
-      decodingWith: { try? JournaledNotification.foldEvent($0) })
+    let (journal, copy) = try openJournal(ledger, lock, now: now, pause)
     let reader = try JournalReader.open(ledger.folder)
     let housekeeping = try Housekeeping(journal, clock: clock)
     let projection = ProjectionWriter(ledger, journal, reader)
     try projection.choose()
-    return LedgerWriter(ledger, lock, journal, reader, projection, housekeeping, onFailure)
+    return LedgerWriter(ledger, lock, journal, reader, projection, housekeeping, copy, onFailure)
+  }
+
+  private static func openJournal(
+    _ ledger: Ledger, _ lock: borrowing FolderLock, now: Int64, _ pause: @escaping (Int32) -> Void
+  ) throws(StoreError) -> (Journal, CopyWriter?) {
+    if let access = ledger.shared, let status = ledger.copy {
+      return try CopyOpening(ledger, access, status, now: now, pause: pause).open(lock)
+    }
+    let journal = try Journal.open(
+      ledger.folder, lock: lock, now: now, sharing: ledger.dictionary,
+      decodingWith: { try? JournaledNotification.foldEvent($0) })
+    return (journal, nil)
   }
 
   private init(
     _ ledger: Ledger, _ lock: consuming FolderLock, _ journal: Journal, _ reader: JournalReader,
-    _ projection: ProjectionWriter, _ housekeeping: Housekeeping,
+    _ projection: ProjectionWriter, _ housekeeping: Housekeeping, _ copy: CopyWriter?,
     _ onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     self.ledger = ledger
@@ -71,9 +88,15 @@ package final class LedgerWriter {
     self.reader = reader
     self.projection = projection
     self.housekeeping = housekeeping
+    self.copy = copy
     self.onFailure = onFailure
-    ledger.setHead(journal.head)
     ledger.setFoldedHead(journal.head)
+    recordJournal()
+  }
+
+  /// Tells other threads what is in the journal now.
+  private func recordJournal() {
+    ledger.setHead(journal.head)
     ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
     ledger.liveProjection.recordStatements(journal.statementCount > 0)
   }
@@ -81,27 +104,32 @@ package final class LedgerWriter {
   /// Milliseconds after which `serve` should be called even if no job came; negative: never.
   var millisecondsUntilDue: Int32 {
     if ledger.failure != nil { return -1 }
-    let (due, evaluation) = (housekeeping.millisecondsUntilDue, projection.millisecondsUntilDue)
-    if due < 0 { return evaluation }
-    return evaluation < 0 ? due : min(due, evaluation)
+    return [
+      housekeeping.millisecondsUntilDue, projection.millisecondsUntilDue,
+      copy?.millisecondsUntilPoll ?? -1,
+    ].filter { $0 >= 0 }.min() ?? -1
   }
 
   /// Serves what waits: commits notifications, folds them and answers, in the order of the jobs;
   /// then does housekeeping.
   package func serve(_ jobs: [LedgerJob]) {
     var batch: [Ledger.Submitted] = []
+    // When the first of the batch arrived.
+    var arrivedAt: Int64 = 0
     for job in jobs {
-      if case .submit(let submitted) = job {
+      if case .submit(let submitted, let at) = job {
+        if batch.isEmpty { arrivedAt = at }
         batch.append(submitted)
-        if batch.count == Journal.batchLimit { append(&batch) }
+        if batch.count == Journal.batchLimit { append(&batch, arrivedAt) }
         continue
       }
-      append(&batch)
+      append(&batch, arrivedAt)
       perform(job)
     }
-    append(&batch)
+    append(&batch, arrivedAt)
     guard ledger.failure == nil else { return }
-    _ = attempt { () throws(StoreError) in try housekeeping.perform(journal, reader) }
+    follow()
+    _ = attempt { () throws(StoreError) in try housekeeping.perform(journal, reader, copy) }
     projection.evaluateDue()
   }
 
@@ -110,6 +138,10 @@ package final class LedgerWriter {
   package func close() {
     projection.close()
     reader.close()
+    if let copy {
+      try? housekeeping.writeCounts(journal, copy)
+      copy.close()
+    }
     if ledger.failure == nil { _ = attempt { () throws(StoreError) in try journal.close() } }
   }
 
@@ -118,8 +150,14 @@ package final class LedgerWriter {
     // Every turn of the writer ends with `evaluateDue`, which adopts durations.
     case .submit, .adoptDurations: break
     case .drop(let ids, let completion):
-      completion(attempt { () throws(StoreError) in try journal.removeQuarantined(ids) })
+      completion(
+        attempt { () throws(StoreError) in
+          try write { (ship) throws(StoreError) in
+            try journal.removeQuarantined(ids, shipping: ship)
+          }
+        })
     case .erase(let account, let completion): completion(erase(account))
+    case .refresh(let completion): completion(follow(isDue: true))
     case .makeLive(let count, let completion): completion(projection.makeLive(retaining: count))
     case .rollBack(let completion): completion(projection.rollBack())
     case .prune(let count, let completion): completion(projection.prune(retaining: count))
@@ -137,7 +175,10 @@ package final class LedgerWriter {
     // Readers of this thread keep their place in the write-ahead log.
     reader.endSnapshot()
     do throws(StoreError) {
-      return .done(wasKnown: try journal.erase(account: account))
+      return .done(
+        wasKnown: try write { (ship) throws(StoreError) in
+          try journal.erase(account: account, shipping: ship)
+        })
     } catch {
       if error == .busy { return .inUse }
       fail(error)
@@ -145,31 +186,110 @@ package final class LedgerWriter {
     }
   }
 
-  private func append(_ batch: inout [Ledger.Submitted]) {
+  // MARK: Writing
+
+  /// Runs a write of the journal; of a copy, together with its shared journal.
+  private func write<Result>(
+    _ body: (Journal.Shipper<Result>?) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    guard let copy else { return try body(nil) }
+    defer { foldFollowed(through: journal.head.seq) }
+    return try copy.write(by: copy.orderDeadline, body).result
+  }
+
+  private func append(_ batch: inout [Ledger.Submitted], _ arrivedAt: Int64) {
     guard !batch.isEmpty else { return }
     defer { batch.removeAll(keepingCapacity: true) }
     let outcomes: [AppendOutcome]
     ledger.meter.begin(batch.count)
     defer { ledger.meter.end() }
+    var isFolded = false
     do throws(StoreError) {
       if let failure = ledger.failure { throw failure }
-      outcomes = try journal.append(batch.map(\.received.submission))
+      let submissions = batch.map(\.received.submission)
+      if let copy {
+        let written = try append(submissions, to: copy, arrivedAt)
+        foldFollowed(through: written.isFollowed ? journal.head.seq : written.followedThrough)
+        (outcomes, isFolded) = (written.result, written.isFollowed)
+      } else {
+        outcomes = try journal.append(submissions)
+      }
     } catch {
-      let code = error == .full ? "disk_full" : "journal"
       if error == .full { ledger.meter.recordDiskFull() }
-      for item in batch { item.completion(.unavailable(code)) }
+      for item in batch { item.completion(.unavailable(Self.code(error))) }
       return fail(error)
     }
     // Only a new event shows that the disk has space: a duplicate needs none.
     if journal.head.seq > ledger.seq { ledger.meter.recordDiskSpace() }
-    ledger.setHead(journal.head)
-    ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
-    ledger.liveProjection.recordStatements(journal.statementCount > 0)
+    recordJournal()
     let dispositions = outcomes.map { Disposition($0) }
-    projection.fold(batch.map(\.received), dispositions, journal.released)
+    if !isFolded { projection.fold(batch.map(\.received), dispositions, journal.released) }
     ledger.setFoldedHead(journal.head)
     for (item, disposition) in zip(batch, dispositions) { item.completion(disposition) }
     _ = attempt { () throws(StoreError) in try journal.checkpointIfNeeded() }
+  }
+
+  /// The code of an answer of 503.
+  private static func code(_ error: StoreError) -> String {
+    switch error {
+    case .full: "disk_full"
+    case .shared: "shared_journal"
+    default: "journal"
+    }
+  }
+
+  private func append(
+    _ batch: [Submission], to copy: CopyWriter, _ arrivedAt: Int64
+  ) throws(StoreError) -> CopyWriter.Written<[AppendOutcome]> {
+    try copy.write(
+      by: copy.deadline(arrivedAt: arrivedAt),
+      mustTouch: { outcomes, confirmed in
+        outcomes.contains { $0.dependsOnMore(than: confirmed, of: self.journal.position) }
+      },
+      { (ship) throws(StoreError) in try self.journal.append(batch, shipping: ship) })
+  }
+
+  // MARK: Following a shared journal
+
+  /// Follows the shared journal, if it is time to, and folds what it brought.
+  ///
+  /// - Returns: false if it could not be followed.
+  @discardableResult
+  private func follow(isDue: Bool = false) -> Bool {
+    guard let copy, ledger.failure == nil else { return copy == nil }
+    defer { foldFollowed(through: journal.head.seq) }
+    do throws(StoreError) {
+      try copy.poll(isDue: isDue)
+      if journal.hasErased, Clock.monotonicNanoseconds() >= nextErasure { eraseFollowed() }
+      try journal.checkpointIfNeeded()
+      return true
+    } catch {
+      fail(error)
+      return false
+    }
+  }
+
+  /// How long a try to remove the bytes of accounts has to be ago for the next one, milliseconds.
+  private static let erasurePause: Int64 = 60_000
+
+  /// Removes the bytes of accounts that another copy was asked to forget. If a reader uses them, it
+  /// is tried again later.
+  private func eraseFollowed() {
+    nextErasure = Deadline(milliseconds: Self.erasurePause).nanoseconds
+    reader.endSnapshot()
+    do throws(StoreError) {
+      try journal.emptyWAL()
+    } catch {
+      if error != .busy { fail(error) }
+    }
+  }
+
+  /// Folds the events that others appended.
+  private func foldFollowed(through seq: Int64) {
+    guard seq > ledger.foldedHead.seq else { return }
+    recordJournal()
+    projection.catchUp(through: seq)
+    if seq == journal.head.seq { ledger.setFoldedHead(journal.head) }
   }
 
   private func attempt<Value>(_ step: () throws(StoreError) -> Value) -> Value? {

@@ -60,10 +60,9 @@ final class ProjectionWriter {
     var steps: [ProjectionFolder.Step] = []
     var isChanged = false
     func add(_ stream: StreamKey, _ event: FoldEvent) {
-      for transaction in event.transactions {
-        if let id = transaction.previousOriginalTransactionId { live.successors.add(stream, id) }
-      }
-      steps.append(ProjectionFolder.Step(stream: stream, seq: event.seq, event: event))
+      let step = ProjectionFolder.Step(stream: stream, seq: event.seq, event: event)
+      addSuccessors(step)
+      steps.append(step)
     }
     for (item, disposition) in zip(received, dispositions) {
       guard case .accepted(let seq) = disposition else { continue }
@@ -81,6 +80,25 @@ final class ProjectionWriter {
       nextDue = .min
       if late > 0 { ledger.meter.late.add(late) }
       try folder.projection.checkpointIfNeeded()
+    }
+  }
+
+  /// Folds events that were appended by other ledgers of the shared journal.
+  func catchUp(through seq: Int64) {
+    guard let folder = following else { return }
+    attempt { () throws(StoreError) in
+      guard folder.projection.foldedThrough < seq else { return }
+      try folder.catchUp(reader, through: seq, observing: addSuccessors)
+      live.recordCommit()
+      nextDue = .min
+    }
+  }
+
+  private func addSuccessors(_ step: ProjectionFolder.Step) {
+    for transaction in step.event?.transactions ?? [] {
+      if let id = transaction.previousOriginalTransactionId {
+        live.successors.add(step.stream, id)
+      }
     }
   }
 

@@ -35,11 +35,13 @@ package final class DeterministicLedger {
   /// - Parameters:
   ///   - now: milliseconds since 1970 UTC, for the record of migrations.
   ///   - clock: a monotonic clock in nanoseconds.
+  ///   - shared: the shared journal of a copy.
   package static func open(
-    _ folder: DataFolder, now: Int64, clock: @escaping () -> Int64
+    _ folder: DataFolder, now: Int64, clock: @escaping () -> Int64, shared: SharedAccess? = nil
   ) throws(StoreError) -> DeterministicLedger {
-    let ledger = Ledger(folder: folder)
-    let writer = try LedgerWriter.open(ledger, now: now, clock: clock, onFailure: { _ in })
+    let ledger = Ledger(folder: folder, shared: shared)
+    let writer = try LedgerWriter.open(
+      ledger, now: now, clock: clock, pause: { _ in }, onFailure: { _ in })
     return DeterministicLedger(ledger, writer, clock: clock)
   }
 
