@@ -54,8 +54,10 @@ final class DeliveryWorker {
 
   func run() {
     while !cancellation.isRequested {
-      // Without a sink nothing is stored and nothing is done.
-      if sinks.isEmpty, service.configuration().sinks.isEmpty {
+      // Without a sink, and while another daemon sends, nothing is stored and nothing is done.
+      let isOnDuty = service.ledger.duties.holds(.sinks)
+      if !isOnDuty { close() }
+      if !isOnDuty || (sinks.isEmpty && service.configuration().sinks.isEmpty) {
         service.wakeup.wait(milliseconds: Int32(Self.idle))
         refuseCommands()
         continue
@@ -77,7 +79,8 @@ final class DeliveryWorker {
   }
 
   private func refuseCommands() {
-    for (_, completion) in service.takeCommands() { completion(.noSink) }
+    let outcome = service.ledger.duties.holds(.sinks) ? SinkCommand.Outcome.noSink : .unavailable
+    for (_, completion) in service.takeCommands() { completion(outcome) }
   }
 
   private func turn() throws(StoreError) {

@@ -24,20 +24,38 @@ struct Heartbeat: Equatable {
 
   /// Nil if there is no usable file.
   static func read(_ folder: DataFolder) -> Heartbeat? {
-    guard let bytes = try? DurableFile.read(folder.heartbeat, limit: mostBytes),
-      let root = try? JSONDocument(parsing: bytes).root, let at = root["at"]?.integer,
+    (try? DurableFile.read(folder.heartbeat, limit: mostBytes)).flatMap { Heartbeat(parsing: $0) }
+  }
+
+  /// Nil for what is no heartbeat.
+  init?(parsing bytes: [UInt8]) {
+    guard let root = try? JSONDocument(parsing: bytes).root, let at = root["at"]?.integer,
       let id = root["journal_id"]?.string.flatMap(Hexadecimal.decode),
       let seq = root["seq"]?.integer, seq >= 0,
       let hash = root["hash"]?.string.flatMap(Hexadecimal.decode)
     else { return nil }
-    return Heartbeat(
+    self.init(
       at: at, journalId: id, seq: seq, hash: hash, pendingSince: root["pending_since"]?.integer,
       failuresAskedAt: root["failures_asked_at"]?.integer,
       reconciledAt: root["reconciled_at"]?.integer)
   }
 
+  init(
+    at: Int64, journalId: [UInt8], seq: Int64, hash: [UInt8], pendingSince: Int64? = nil,
+    failuresAskedAt: Int64? = nil, reconciledAt: Int64? = nil
+  ) {
+    (self.at, self.journalId, self.seq, self.hash) = (at, journalId, seq, hash)
+    (self.pendingSince, self.failuresAskedAt) = (pendingSince, failuresAskedAt)
+    self.reconciledAt = reconciledAt
+  }
+
   /// - Throws: `PlatformError` if the file cannot be written.
   func write(_ folder: DataFolder) throws(PlatformError) {
+    try DurableFile.write(bytes, to: folder.heartbeat)
+  }
+
+  /// As they are in the file.
+  var bytes: [UInt8] {
     let document = JSONValue.object([
       ("at", .integer(at)), ("journal_id", .string(Hexadecimal.encode(journalId))),
       ("seq", .integer(seq)), ("hash", .string(Hexadecimal.encode(hash))),
@@ -45,7 +63,7 @@ struct Heartbeat: Equatable {
       ("failures_asked_at", .optional(failuresAskedAt)),
       ("reconciled_at", .optional(reconciledAt)),
     ])
-    try DurableFile.write(document.bytes + [0x0A], to: folder.heartbeat)
+    return document.bytes + [0x0A]
   }
 
   /// From when on notifications may be missing at a start, and whether that follows from a restore;

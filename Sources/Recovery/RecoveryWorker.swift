@@ -39,6 +39,9 @@ final class RecoveryWorker {
       service.update { $0.isOn = !current.isEmpty }
       if current.isEmpty {
         reconciliation = nil
+      } else if !service.ledger.duties.holds(.recovery) {
+        // Another daemon of the shared journal does it. Who takes over begins anew.
+        (reconciliation, schedule, beatAt) = (nil, nil, .min)
       } else {
         attempt { () throws(StoreError) in
           let now = Clock.now()
@@ -68,7 +71,9 @@ final class RecoveryWorker {
 
   private func begin(at now: Int64) throws(StoreError) {
     let journal = try JournalReader.open(service.ledger.folder)
-    let last = Heartbeat.read(service.ledger.folder)
+    let last =
+      service.ledger.duties.position(.recovery).flatMap { Heartbeat(parsing: $0) }
+      ?? Heartbeat.read(service.ledger.folder)
     failuresAskedAt = last?.failuresAskedAt
     reconciledAt = last?.reconciledAt
     schedule = RecoverySchedule(
@@ -85,6 +90,7 @@ final class RecoveryWorker {
       pendingSince: schedule?.pendingSince, failuresAskedAt: failuresAskedAt,
       reconciledAt: reconciledAt)
     try mapError(StoreError.init, try heartbeat.write(service.ledger.folder))
+    service.ledger.duties.save(heartbeat.bytes, of: .recovery)
     service.update(showNext)
   }
 

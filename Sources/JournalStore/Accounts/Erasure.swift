@@ -4,8 +4,8 @@ extension Journal {
   /// about it stay in the journal, under a mac that nobody can compute again, so that the chain
   /// stays whole (promise 5).
   ///
-  /// - Parameter ship: needed in a copy of a shared journal. The other copies forget the account when
-  ///   they follow.
+  /// - Parameter ship: needed in a copy of a shared journal. The other copies forget the account
+  ///   when they follow.
   /// - Returns: whether the account was known.
   /// - Throws: `StoreError.busy` if the account is deleted, but a reader still uses the write-ahead
   ///   log that has its name: the call is to be repeated. Otherwise what SQLite reports.

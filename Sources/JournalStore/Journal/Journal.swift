@@ -164,6 +164,7 @@ public final class Journal {
     _ body: (SQLiteConnection) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     let connection = try connection()
+    let before = head
     do {
       return try connection.atomically { () throws(StoreError) in
         // After a complete checkpoint SQLite begins a new -wal in the next commit.
@@ -171,6 +172,7 @@ public final class Journal {
         return try body(connection)
       }
     } catch {
+      head = before
       recover(from: error)
       throw error
     }

@@ -5,19 +5,21 @@ import SignedData
 extension Journal {
   /// Writes a tail at the places and with the hashes that it has, in one SQL transaction.
   ///
-  /// Each event must be at the head + 1 with the hash that `ChainHash` gives, and its body must have
-  /// the hash that the chain covers; each note must continue the chain of notes.
+  /// Each event must be at the head + 1 with the hash that `ChainHash` gives, and its body must
+  /// have the hash that the chain covers; each note must continue the chain of notes.
   ///
   /// - Throws: `StoreError.shared(.diverged)` if the tail does not continue this copy;
   ///   `.shared(.broken)` if a body, a note or a dictionary is not what its hash says;
-  ///   `.shared(.refused)` for a note of a newer program; otherwise what SQLite reports. Nothing was
-  ///   written then.
+  ///   `.shared(.refused)` for a note of a newer program; otherwise what SQLite reports. Nothing
+  ///   was written then.
   public func follow(_ tail: JournalTail) throws(StoreError) {
     guard let copy else { throw .sql("a journal that is no copy cannot follow") }
     guard tail.head.seq >= head.seq, tail.head.notes >= copy.notes else {
       throw .shared(.diverged)
     }
-    if !tail.dictionaries.isEmpty || !tail.events.isEmpty || !tail.notes.isEmpty {
+    if tail.dictionaries.isEmpty && tail.events.isEmpty && tail.notes.isEmpty {
+      guard !tail.isWhole || isAt(tail.head, copy) else { throw .shared(.diverged) }
+    } else {
       let followed = try transact { (connection) throws(StoreError) in
         var state = copy
         for item in tail.dictionaries { try follow(item, &state, connection) }
@@ -25,19 +27,18 @@ extension Journal {
         for note in tail.notes { try follow(note, &state, connection) }
         state.values = try CopyState.values(connection)
         try state.write(connection)
+        guard !tail.isWhole || isAt(tail.head, state) else { throw .shared(.diverged) }
         return state
       }
       self.copy = followed
       // It may have a better dictionary for the latest header, or have removed a receipt.
       if !tail.dictionaries.isEmpty || !tail.notes.isEmpty { codec.forget() }
     }
-    guard !tail.isWhole || isAt(tail.head) else { throw .shared(.diverged) }
   }
 
-  private func isAt(_ other: JournalPosition) -> Bool {
-    let own = position
-    return own.seq == other.seq && own.hash == other.hash && own.notes == other.notes
-      && own.notesHash == other.notesHash
+  private func isAt(_ other: JournalPosition, _ state: CopyState) -> Bool {
+    head.seq == other.seq && head.hash == other.hash && state.notes == other.notes
+      && state.notesHash == other.notesHash
   }
 
   private func follow(

@@ -63,8 +63,8 @@ extension JournalReader {
     }
   }
 
-  /// Up to `limit` notifications in quarantine behind an id, to be quarantined again. One whose body
-  /// cannot be read is left out.
+  /// Up to `limit` notifications in quarantine behind an id, to be quarantined again. One whose
+  /// body cannot be read is left out.
   ///
   /// - Returns: also the last id; nil if there is none.
   /// - Throws: what SQLite reports.
@@ -131,7 +131,7 @@ extension Journal {
     _ submissions: [Submission], accounts: [ForgottenAccount] = [], held: [HeldEvidence] = [],
     shipping ship: Shipper<Int>?
   ) throws(StoreError) -> Int {
-    released = []
+    (released, judged) = ([], nil)
     return try write(shipping: ship) { (connection) throws(StoreError) in
       let first = head.seq
       for account in accounts { try insert(account, connection) }

@@ -12,13 +12,13 @@ import SignedData
 // | statement            | append of a statement of the owner          | derived from the event   |
 // | arrival              | append: how an event came                   | note                     |
 // | quarantine           | append: kept, released; drop; naming        | note                     |
-// | held_evidence        | append: held, released, thinned             | note, with the stream key |
-// | receipt              | append: receipts of events and held evidence | note                    |
+// | held_evidence        | append: held, released, thinned             | note, with stream key    |
+// | receipt              | append: of events and held evidence         | note                     |
 // | account              | append of statements; erase                 | note                     |
 // | redelivery           | append, writeCounts                         | note, the sums           |
 // | meta                 | foreign_overflow, unnamed_through           | note                     |
 // |                      | *_count, *_digest, v1_from                  | derived                  |
-// |                      | journal_id, open, generation, shared, notes, notes_hash | local        |
+// |                      | journal_id, open, generation, shared, notes*| local                    |
 // | migration            | opening                                     | local                    |
 
 /// An entry of the shared journal's side log: a write that is no event, and that other copies must

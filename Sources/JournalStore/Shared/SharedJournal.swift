@@ -38,9 +38,9 @@ public protocol SharedJournal: AnyObject {
   /// before it. So a shipment with `isTouched` commits a change of the head even if it has nothing
   /// else to write.
   ///
-  /// In SQL: `INSERT` of dictionaries, events and notes; `UPDATE note SET body = ''` of the subjects
-  /// in `shipment.cleared` up to version `shipment.after.notes`, the one change that notes allow;
-  /// `UPDATE head` to `shipment.head` with its notes and notes' hash, where it is
+  /// In SQL: `INSERT` of dictionaries, events and notes; `UPDATE note SET body = ''` of the
+  /// subjects in `shipment.cleared` up to version `shipment.after.notes`, the one change that notes
+  /// allow; `UPDATE head` to `shipment.head` with its notes and notes' hash, where it is
   /// `shipment.after`.
   ///
   /// - Throws: `.unknown` if it may or may not be committed; `.diverged` if the head is not

@@ -17,9 +17,12 @@ extension LedgerHandler {
   func answer(
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
+    if admitted.route.name == .customer, isWaiting(admitted, request, through: sender) {
+      return nil
+    }
     guard let response = answerUncounted(admitted, request, through: sender) else { return nil }
     if response.status >= 400 { record(response) }
-    return response
+    return service.marked(response)
   }
 
   private func answerUncounted(

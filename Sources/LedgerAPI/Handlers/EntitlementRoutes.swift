@@ -10,16 +10,77 @@ import StrictJSON
 
 /// The routes about customers: rows, lists of rows, timelines.
 extension LedgerHandler {
+  /// Whether a read has to wait, and waits for it then: for the event that `min_seq` names, or for
+  /// all that the shared journal has, where reads are configured to be fresh.
+  ///
+  /// - Returns: false if the read can be answered at once.
+  func isWaiting(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> Bool {
+    let isFresh = service.ledger.readsAreFresh
+    guard isFresh || request.query?.contains(Parameter.minSeq.name) == true else { return false }
+    // What is wrong with a query is said where it is read.
+    guard let query = try? QueryString(request.query, of: admitted.route) else { return false }
+    let seq = query.integer(Parameter.minSeq.name, of: admitted.route)
+    guard isFresh || seq > service.ledger.foldedHead.seq else { return false }
+    let proceed = { @Sendable [service, configuration] (isReached: Bool) in
+      let isQueued =
+        isReached
+        && service.overview.perform(configuration) { reader in
+          sender.send(Self.later(admitted, request, service, configuration, reader))
+        }
+      if !isQueued {
+        let response = Problem.response(.unavailable(isReached ? "overload" : "behind"))
+        service.record(response)
+        sender.send(response)
+      }
+    }
+    let isAdded =
+      isFresh && seq <= service.ledger.foldedHead.seq
+      ? service.barrier.waitUntilFresh(proceed) : service.barrier.wait(forSeq: seq, proceed)
+    if !isAdded { proceed(false) }
+    return true
+  }
+
+  /// The answer to a read that waited, on another thread.
+  private static func later(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ service: LedgerService,
+    _ configuration: Configuration, _ reader: LedgerReader?
+  ) -> HTTPResponse {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    let response: HTTPResponse
+    do throws(ParameterFault) {
+      let query = try QueryString(request.query, of: admitted.route)
+      let isCustomer = admitted.route.name == .customer
+      let asked = isCustomer ? try CustomerRoutes.Asked(admitted, request) : nil
+      do throws(LedgerReader.Failure) {
+        guard let reader else { throw .store(.busy) }
+        if let asked {
+          response = try CustomerRoutes.response(asked, request, configuration, token, reader)
+        } else {
+          response = try EntitlementRoutes.answer(admitted, request, query, token, reader)
+        }
+      } catch {
+        response = problem(error)
+      }
+    } catch {
+      response = Problem.response(error)
+    }
+    if response.status >= 400 { service.record(response) }
+    return service.marked(response)
+  }
+
   /// Answers a read, and counts a refusal.
   ///
   /// - Returns: nil if `sender` sends the answer later.
   func read(
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
+    if isWaiting(admitted, request, through: sender) { return nil }
     guard let response = readUncounted(admitted, request, through: sender) else { return nil }
     // A 404 is a usual answer to a usual question: it is counted but not logged.
     if response.status >= 400 { record(response, isLogged: response.status != 404) }
-    return response
+    return service.marked(response)
   }
 
   private func readUncounted(
@@ -34,16 +95,10 @@ extension LedgerHandler {
     }
     do throws(LedgerReader.Failure) {
       let reader = try ledgerReader()
-      switch admitted.route.name {
-      case .entitlement:
-        return try EntitlementRoutes.row(admitted.id, request, query, token, reader)
-      case .history: return try EntitlementRoutes.history(admitted.id, query, token, reader)
-      default:
-        if reader.isListQuick {
-          return try EntitlementRoutes.list(admitted.route, query, token, reader)
-        }
+      if admitted.route.name == .entitlements, !reader.isListQuick {
         return listLater(admitted.route, query, token, through: sender)
       }
+      return try EntitlementRoutes.answer(admitted, request, query, token, reader)
     } catch {
       return Self.problem(error)
     }
@@ -78,6 +133,17 @@ extension LedgerHandler {
 
 /// Each read of a customer: the query is checked against the table of routes, the token is known.
 enum EntitlementRoutes {
+  static func answer(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ query: QueryString,
+    _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> HTTPResponse {
+    switch admitted.route.name {
+    case .entitlement: try row(admitted.id, request, query, token, reader)
+    case .history: try history(admitted.id, query, token, reader)
+    default: try list(admitted.route, query, token, reader)
+    }
+  }
+
   /// One entitlement, now or at an earlier time.
   static func row(
     _ id: String, _ request: HTTPRequest, _ query: QueryString, _ token: Configuration.ReadToken,

@@ -1,5 +1,5 @@
 /// The route that a request matched, with the identifiers in its path.
-struct MatchedRoute {
+struct MatchedRoute: Sendable {
   let route: Route
   /// The identifiers in the path, in its order, decoded.
   let ids: [String]

@@ -104,6 +104,9 @@ struct Parameter: Sendable {
     "Answers from what had been received by this time, by the receive times in the journal; RFC "
       + "3339 or milliseconds."
   )
+  static let minSeq = Parameter(
+    "min_seq", .integer(0...Int64.max, default: 0),
+    "Waits until the rows have the event with this seq, for two seconds at most.")
   static func limit(_ maximum: Int64, default usual: Int64) -> Parameter {
     Parameter("limit", .integer(1...maximum, default: usual), "The maximum number of items.")
   }

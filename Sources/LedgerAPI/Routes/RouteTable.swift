@@ -95,7 +95,7 @@ extension Route {
         Parameter("app_transaction_id", .text, "Only entitlements of this download of the app."),
         Parameter("product_id", .text, "Only entitlements to this product."),
         Parameter("status", .status, "Only entitlements that have this status now."),
-        .onlyEnvironment, .onlyBundleId, .limit(500, default: 50), .after,
+        .onlyEnvironment, .onlyBundleId, .limit(500, default: 50), .after, .minSeq,
       ],
       [
         answer("One page of entitlements.", "EntitlementList"), refused, unauthorized, notAllowed,
@@ -104,7 +104,7 @@ extension Route {
     Route(
       .entitlement, "GET", "/v1/entitlements/{otid}", .token(.read),
       "Returns what one customer may use, now or at an earlier time.",
-      [.id, .environment, .bundleId, .asOf, .knownAt],
+      [.id, .environment, .bundleId, .asOf, .knownAt, .minSeq],
       [
         answer("The entitlement.", "Entitlement"), refused, unauthorized, notAllowed, absent,
         unavailable,
@@ -115,6 +115,7 @@ extension Route {
       [
         .id, .environment, .bundleId, .asOf, .knownAt,
         Parameter("raw", .boolean, "Whether to add the decoded payload of each notification."),
+        .minSeq,
       ],
       [
         answer("The timeline, oldest event first.", "History"), refused, unauthorized, notAllowed,
@@ -124,7 +125,7 @@ extension Route {
     Route(
       .customer, "GET", "/v1/customers/{id}", .token(.read),
       "Returns what one customer may use by name, and the rows that say so.",
-      [.customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt],
+      [.customerId, .by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq],
       [
         answer(
           "The customer; `known` is false if nothing is known under the id, which says nothing "

@@ -21,6 +21,7 @@ public final class LedgerService: Sendable {
   let overview: Overview
   let rows = RowCounts()
   let feed: FeedService
+  let barrier: ReadBarrier
   /// The OpenAPI document, written once.
   let openAPI: HTTPResponse
   private let draining = Atomic<Bool>(false)
@@ -42,6 +43,7 @@ public final class LedgerService: Sendable {
     metrics.notifications.addApps(configuration.apps.keys)
     overview = Overview(ledger, arrivals, rows)
     feed = FeedService(ledger, durations: { ledger.durations })
+    barrier = ReadBarrier(ledger)
     ledger.adopt(durations: configuration.nonRenewingDurations)
     let program = version.first { $0.0 == "version" }?.1
     var name = "0"
@@ -90,6 +92,7 @@ public final class LedgerService: Sendable {
   /// Stops the threads that read journal and projection, and completes the log of refusals. Call it
   /// after the last request and before the ledger stops.
   public func stop() {
+    barrier.stop()
     overview.stop()
     feed.stop()
     recovery.withLock { $0 = nil }
@@ -133,10 +136,23 @@ public final class LedgerService: Sendable {
   func unreadyReason(minimumFree: Int64) -> String? {
     if isDraining { return "shutting_down" }
     if ledger.failure != nil { return "journal" }
+    if let copy = ledger.copy, !copy.isReady { return "shared_journal" }
     if ledger.meter.isFull { return "disk_full" }
     if ledger.meter.stalledSeconds >= Self.stalledSeconds { return "journal_stalled" }
     if let disk = readings.disk, disk.free < minimumFree { return "disk_floor" }
     return nil
+  }
+
+  /// The name of the header that says how far behind its shared journal a daemon is.
+  private static let behindHeader = "Subledger-Behind-Ms"
+
+  /// The answer to a read, with a header if the rows may lack what the shared journal has had for a
+  /// minute.
+  func marked(_ response: HTTPResponse) -> HTTPResponse {
+    guard let copy = ledger.copy, !copy.isReady else { return response }
+    var marked = response
+    marked.headers.append((name: Self.behindHeader, value: String(copy.millisecondsBehind)))
+    return marked
   }
 
   private var readings: ResourceReadings {

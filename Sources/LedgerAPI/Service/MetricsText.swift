@@ -127,6 +127,23 @@ extension Metrics {
       "Log lines dropped because the log was not read fast enough.", Log.lost)
   }
 
+  private func write(_ copy: CopyStatus, _ page: inout PrometheusText) {
+    page.family(
+      "subledger_shared_journal_behind_seconds", .gauge,
+      "Time since the folder last had all that the shared journal has.")
+    page.sample(
+      "subledger_shared_journal_behind_seconds", [], Double(copy.millisecondsBehind) / 1000)
+    page.single(
+      "subledger_shared_journal_retries_total", .counter,
+      "Commits to the shared journal that were tried again.", copy.retries.value)
+    page.single(
+      "subledger_shared_journal_unknown_total", .counter,
+      "Commits to the shared journal whose outcome had to be found out.", copy.unknowns.value)
+    page.single(
+      "subledger_shared_journal_regressions_total", .counter,
+      "How often the shared journal had lost what it had committed.", copy.regressions.value)
+  }
+
   private func writeJournal(
     _ page: inout PrometheusText, _ ledger: Ledger, _ readings: ResourceReadings
   ) {
@@ -152,6 +169,7 @@ extension Metrics {
     page.single(
       "subledger_shared_purchases", .gauge, "Purchases that more than one account has claimed.",
       readings.sharedPurchases)
+    if let copy = ledger.copy { write(copy, &page) }
     guard let disk = readings.disk else { return }
     page.single(
       "subledger_disk_free_bytes", .gauge, "Free space on the data folder's disk.", disk.free)

@@ -9,8 +9,8 @@ import StrictJSON
 ///    the beginning.
 /// 2. A copy must be of this shared journal, and a prefix of it. While the shared journal cannot be
 ///    reached, the copy is opened all the same, for reads; that is checked later.
-/// 3. A copy that has what the shared journal has not is put aside (`CopyRepair`), a new one follows
-///    the shared journal, and what was forgotten is appended again.
+/// 3. A copy that has what the shared journal has not is put aside (`CopyRepair`), a new one
+///    follows the shared journal, and what was forgotten is appended again.
 struct CopyOpening {
   private let ledger: Ledger
   private let access: SharedAccess

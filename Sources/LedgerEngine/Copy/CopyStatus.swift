@@ -13,6 +13,7 @@ public final class CopyStatus: Sendable {
   }
 
   private let state = Mutex(State())
+  private let startedAt = Clock.monotonicNanoseconds()
   /// Commits that had to be tried again, and commits of which the outcome was not known.
   public let retries = Counter()
   public let unknowns = Counter()
@@ -45,9 +46,10 @@ public final class CopyStatus: Sendable {
       .error, "shared_journal_unavailable", [("error", .string(failure.description))])
   }
 
-  /// Milliseconds since the copy last had everything; nil if it never had.
-  public var millisecondsBehind: Int64? {
-    state.withLock { $0.wholeAt }.map { (Clock.monotonicNanoseconds() - $0) / 1_000_000 }
+  /// Milliseconds since the copy last had everything, or since the start.
+  public var millisecondsBehind: Int64 {
+    let wholeAt = state.withLock { $0.wholeAt } ?? startedAt
+    return (Clock.monotonicNanoseconds() - wholeAt) / 1_000_000
   }
 
   /// Why the shared journal cannot be used; nil while it can.
@@ -55,7 +57,6 @@ public final class CopyStatus: Sendable {
 
   /// Whether notifications should be sent here: the copy has had everything within the last minute.
   public var isReady: Bool {
-    guard let behind = millisecondsBehind else { return false }
-    return behind < Self.readyMilliseconds
+    state.withLock { $0.wholeAt != nil } && millisecondsBehind < Self.readyMilliseconds
   }
 }

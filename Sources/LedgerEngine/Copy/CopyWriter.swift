@@ -22,7 +22,7 @@ final class CopyWriter {
   /// Whether this copy was found to be a prefix of the shared journal since the start.
   private var isVerified = false
   /// When to look at the head next, nanoseconds of `Clock.monotonicNanoseconds`.
-  private var nextPoll = Int64.min
+  private var nextPoll: Int64 = 0
 
   init(
     _ shared: any SharedJournal, _ journal: Journal, _ access: SharedAccess, _ status: CopyStatus,
@@ -165,8 +165,8 @@ final class CopyWriter {
     }
   }
 
-  /// Whether a commit took place, now that the copy has all that the shared journal has. A commit is
-  /// whole or not at all, so its last event shows it.
+  /// Whether a commit took place, now that the copy has all that the shared journal has. A commit
+  /// is whole or not at all, so its last event shows it.
   private func isCommitted<Result>(_ pending: Pending<Result>) -> Bool {
     if pending.head.seq > pending.before.seq {
       return (try? journal.hash(at: pending.head.seq)) == pending.head.hash
@@ -252,7 +252,7 @@ final class CopyWriter {
       status.recordWhole()
     } catch {
       if case .shared(.notNow(state: "behind")) = error {
-        nextPoll = .min
+        nextPoll = 0
         return
       }
       // One that cannot be reached is not looked for ten times a second.

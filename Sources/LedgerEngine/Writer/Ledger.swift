@@ -20,7 +20,11 @@ public final class Ledger: Sendable {
   public let meter = WriterMeter()
   /// How the folder stands to its shared journal; nil if it is a journal of its own.
   public let copy: CopyStatus?
+  /// What this daemon does for all daemons of the shared journal.
+  public let duties: Duties
   let shared: SharedAccess?
+  /// Whether each read waits until the rows have all that the shared journal has.
+  public var readsAreFresh: Bool { shared?.readsAreFresh ?? false }
   package let jobs = BoundedQueue<LedgerJob>(capacity: Ledger.queueLength)
   private let state = Mutex(State())
   private let projectionReady = WakeupEvent()
@@ -44,6 +48,7 @@ public final class Ledger: Sendable {
     self.folder = folder
     self.shared = shared
     copy = shared.map { _ in CopyStatus() }
+    duties = Duties(isShared: shared?.openDuties != nil)
     liveProjection = LiveProjection(folder: folder)
   }
 
@@ -76,8 +81,18 @@ public final class Ledger: Sendable {
       throw .platform(attempt: "start the writer", code: 11)
     }
     try opened.dequeue()?.get()
+    if let open = shared?.openDuties {
+      // Without the thread this daemon has no duties; the others do.
+      try? ledger.duties.start(as: Self.holderName(), open)
+    }
     ledger.startProjection()
     return ledger
+  }
+
+  /// A name that no other daemon has.
+  private static func holderName() -> String {
+    var random = SystemRandomNumberGenerator()
+    return String(random.next(), radix: 16) + String(random.next(), radix: 16)
   }
 
   /// A notification that was received, and a closure that gets what became of it: on the writer's
@@ -136,8 +151,8 @@ public final class Ledger: Sendable {
 
   /// Follows the shared journal to where it is now, or later.
   ///
-  /// - Parameter completion: gets, on the writer's thread, whether the rows have all that it had. At
-  ///   once, with true, if the folder is a journal of its own.
+  /// - Parameter completion: gets, on the writer's thread, whether the rows have all that it had.
+  ///   At once, with true, if the folder is a journal of its own.
   public func refresh(completion: @escaping @Sendable (Bool) -> Void) {
     guard copy != nil else { return completion(true) }
     if !jobs.enqueueBeyondCapacity(.refresh(completion)) { completion(false) }
@@ -240,6 +255,7 @@ public final class Ledger: Sendable {
 
   /// Finishes the queued jobs, closes the files, and returns.
   public func stop() {
+    duties.stop()
     jobs.close()
     liveProjection.changed.signal()
     let (writer, maintenance) = state.withLock { state in

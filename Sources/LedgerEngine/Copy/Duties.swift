@@ -1,0 +1,166 @@
+import JournalStore
+import Observability
+import Platform
+import StrictJSON
+import Synchronization
+
+/// What one daemon does for all daemons of a shared journal.
+public enum Duty: String, Sendable, CaseIterable {
+  /// Recovering what Apple sent and was missed, and comparing customers with Apple.
+  case recovery
+  /// Sending changes to sinks.
+  case sinks
+  /// Making anchors.
+  case anchors
+}
+
+/// The duties of this daemon. One without a shared journal has all of them, always.
+///
+/// A duty is held by a lease that the duties' thread renews. Whoever acts for a duty asks `holds`
+/// before each step that others see: a daemon that froze no longer holds it, by its own clock,
+/// before another one can take it.
+public final class Duties: Sendable {
+  private struct Held {
+    var lease: DutyLease
+    /// Nanoseconds of the monotonic clock.
+    var until: Int64
+  }
+
+  private struct State {
+    var held: [Duty: Held] = [:]
+    /// Positions that are not stored yet.
+    var unsaved: [Duty: [UInt8]] = [:]
+    var isStopped = false
+    var thread: Thread?
+  }
+
+  private let isShared: Bool
+  private let state = Mutex(State())
+  private let wakeup = WakeupEvent()
+
+  /// Nanoseconds after which a duty is renewed, or tried to be taken.
+  private static let renewal: Int64 = 10_000_000_000
+  private static let attempt: Int64 = 2_000_000_000
+  /// Nanoseconds by which a lease ends earlier here than in the table: clocks run differently.
+  private static let margin: Int64 = 5_000_000_000
+  /// Milliseconds between two commits of positions: what the next holder repeats at most.
+  private static let interval: Int32 = 1_000
+  private static let limit: Int64 = 3_000
+
+  /// - Parameter isShared: whether `start` will be called; until a lease is held, nothing is.
+  init(isShared: Bool) { self.isShared = isShared }
+
+  /// Whether this daemon may act for a duty now.
+  public func holds(_ duty: Duty) -> Bool {
+    if !isShared { return true }
+    let now = Clock.monotonicNanoseconds()
+    return state.withLock { $0.held[duty].map { now < $0.until } ?? false }
+  }
+
+  /// How far the last holder was, when the duty was taken; nil if that is not known, or there is no
+  /// shared journal: this daemon's own files say it then.
+  public func position(_ duty: Duty) -> [UInt8]? {
+    state.withLock { $0.held[duty]?.lease.position }
+  }
+
+  /// Which holding of the duty this is: it changes when the duty was lost and taken again. Nil
+  /// while it is not held.
+  public func epoch(_ duty: Duty) -> Int64? {
+    guard isShared else { return 0 }
+    return holds(duty) ? state.withLock { $0.held[duty]?.lease.epoch } : nil
+  }
+
+  /// Stores how far the duty is, within a second.
+  public func save(_ position: [UInt8], of duty: Duty) {
+    guard isShared else { return }
+    state.withLock { $0.unsaved[duty] = position }
+  }
+
+  /// The duties that this daemon holds now.
+  public var held: [Duty] { Duty.allCases.filter(holds) }
+
+  // MARK: The thread
+
+  /// Starts the thread that takes and renews duties.
+  ///
+  /// - Parameters:
+  ///   - holder: names this daemon among all.
+  ///   - open: makes the table's connection, on the thread.
+  /// - Throws: `PlatformError` if the thread cannot be started.
+  func start(
+    as holder: String, _ open: @escaping @Sendable () -> any DutyTable
+  ) throws(PlatformError) {
+    let started = try Thread.start("duties") { self.run(as: holder, open()) }
+    state.withLock { $0.thread = started }
+  }
+
+  private func run(as holder: String, _ table: any DutyTable) {
+    var next: [Duty: Int64] = [:]
+    while !state.withLock({ $0.isStopped }) {
+      for duty in Duty.allCases {
+        let now = Clock.monotonicNanoseconds()
+        if now >= next[duty] ?? .min {
+          next[duty] = now + (take(duty, holder, table) ? Self.renewal : Self.attempt)
+        }
+      }
+      savePositions(table)
+      wakeup.wait(milliseconds: Self.interval)
+    }
+    savePositions(table)
+    for (duty, held) in state.withLock({ $0.held }) {
+      try? table.release(duty.rawValue, held.lease, by: Deadline(milliseconds: Self.limit))
+    }
+    state.withLock { $0.held = [:] }
+  }
+
+  /// Takes or renews a duty; returns whether it is held.
+  private func take(_ duty: Duty, _ holder: String, _ table: any DutyTable) -> Bool {
+    let began = Clock.monotonicNanoseconds()
+    let lease: DutyLease?
+    do throws(SharedJournalError) {
+      lease = try table.take(
+        duty.rawValue, for: holder, by: Deadline(milliseconds: Self.limit))
+    } catch {
+      // The lease ends by itself.
+      return false
+    }
+    let until = began + DutyLease.seconds * 1_000_000_000 - Self.margin
+    let before = state.withLock { state in
+      defer { state.held[duty] = lease.map { Held(lease: $0, until: until) } }
+      return state.held[duty]
+    }
+    if before?.lease.epoch != lease?.epoch {
+      Log.write(
+        .info, lease == nil ? "duty_lost" : "duty_taken", [("duty", .string(duty.rawValue))])
+    }
+    return lease != nil
+  }
+
+  private func savePositions(_ table: any DutyTable) {
+    let unsaved = state.withLock { state in
+      defer { state.unsaved = [:] }
+      return state.unsaved
+    }
+    for (duty, position) in unsaved {
+      guard holds(duty), let lease = state.withLock({ $0.held[duty]?.lease }) else { continue }
+      let saved = try? table.save(
+        position, of: duty.rawValue, lease, by: Deadline(milliseconds: Self.limit))
+      // Another daemon has it: nothing more may be done.
+      if saved == false { state.withLock { $0.held[duty] = nil } }
+      // What could not be stored is stored later, unless there is something newer by then.
+      if saved == nil {
+        state.withLock { if $0.unsaved[duty] == nil { $0.unsaved[duty] = position } }
+      }
+    }
+  }
+
+  /// Stores the positions, lets the duties go, and ends the thread.
+  func stop() {
+    let thread = state.withLock { state in
+      state.isStopped = true
+      return state.thread.take()
+    }
+    wakeup.signal()
+    thread?.join()
+  }
+}
