@@ -29,7 +29,7 @@ import uuid
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-CUSTOMERS, PERIODS, CONNECTIONS = 1500, 4, 16
+CUSTOMERS, PERIODS, CONNECTIONS, WARM = 1500, 4, 16, 300
 START, MONTH = 1_767_225_600_000, 30 * 86_400_000
 TOKEN = "token-of-the-bench"
 PRODUCT = "pro.monthly"
@@ -76,8 +76,23 @@ def parts(number, period, signed):
     return transaction, renewal
 
 
+def warming(signer):
+    """Notifications of other customers: what a journal has before an app hands anything over."""
+    made = []
+    for number in range(CUSTOMERS, CUSTOMERS + WARM):
+        transaction, renewal = parts(number, 0, START)
+        payload = {"notificationType": "SUBSCRIBED", "notificationUUID": str(uuid.uuid4()),
+                   "version": "2.0", "signedDate": START,
+                   "data": {"bundleId": "com.example.app", "appAppleId": 123456789,
+                            "environment": "Production", "status": 1,
+                            "signedTransactionInfo": signer.sign(transaction),
+                            "signedRenewalInfo": signer.sign(renewal)}}
+        made.append(json.dumps({"signedPayload": signer.sign(payload)}).encode())
+    return made
+
+
 def bodies(signer):
-    """For each kind its path, its signatures and events, and the bodies."""
+    """For each kind its bodies, in the order of the customers' periods."""
     found = {name: [] for name in ["test", "outer+transaction", "outer+both", "transaction",
                                    "transaction+renewal"]}
     for period in range(PERIODS):
@@ -164,7 +179,7 @@ def idle():
 
 
 def cost(binary, authority, work, turns):
-    kinds = bodies(Signer(authority))
+    kinds, warm = bodies(Signer(authority)), warming(Signer(authority))
     count = CUSTOMERS * PERIODS
     used = {name: [] for name in kinds}
     for turn in range(turns):
@@ -175,7 +190,8 @@ def cost(binary, authority, work, turns):
             folder.mkdir()
             daemon = Daemon(binary, folder, authority)
             path = "/v1/transactions" if name.startswith("transaction") else "/v1/notifications"
-            # The first are not measured: they fill caches and key tables.
+            # The first are not measured: they fill caches and key tables, and compression learns.
+            post(daemon.port, "/v1/notifications", warm)
             post(daemon.port, path, kinds[name][:CUSTOMERS])
             before = daemon.seconds()
             post(daemon.port, path, kinds[name][CUSTOMERS:])

@@ -47,7 +47,8 @@ enum SimulateHelp {
     What tells of the purchases, separated by commas (notifications):
       --kinds KIND,…       notifications  version 2
                            v1             version 1, each with a receipt
-                           transactions   what StoreKit 2 gives to the app, for POST /v1/transactions
+                           transactions   what StoreKit 2 gives the app, for POST
+                                          /v1/transactions
                            receipts       the app's receipt, for POST /v1/receipts
       --v1-secret-file F   the shared secret of version 1: the first line of the file
       --receipt-records N  each receipt lists at least N purchases, 1 to 2000 (1)
