@@ -24,11 +24,18 @@ public struct EventSource: RawRepresentable, Sendable, Hashable, CustomStringCon
   /// The owner grants a customer an entitlement: canonical JSON.
   public static let grant = EventSource(rawValue: "grant")
 
+  /// Every source that this program writes.
+  public static let all: [EventSource] = [
+    .v2, .v1, .transaction, .renewal, .receipt, .account, .grant,
+  ]
+
   /// Whether the owner of the ledger says it, not Apple. No row depends on it (promise 3).
   public var isOwners: Bool { self == .account || self == .grant }
   /// An app receipt: PKCS#7 signed by Apple.
   public static let receipt = EventSource(rawValue: "receipt")
 
+  /// Whether it is a notification.
+  public var isNotification: Bool { self == .v2 || self == .v1 }
   /// Whether it is signed by Apple and no notification.
   public var isEvidence: Bool { self == .transaction || self == .renewal || self == .receipt }
 }

@@ -33,7 +33,8 @@ public struct CustomerPages {
   ) throws(LedgerReader.Failure) -> [StreamKey]? {
     guard let status = statuses.first else { return nil }
     var filter = LedgerReader.Filter()
-    (filter.environment, filter.bundleId, filter.status) = (environment, bundleId, status)
+    (filter.environment, filter.bundleId) = (environment, bundleId)
+    filter.statuses = status.map { [$0] } ?? []
     let page = try reader.list(
       filter, after: after, limit: Self.pageLength, LedgerReader.Question(now: now))
     after = page.next

@@ -64,7 +64,7 @@ import Testing
     if durations["season"].map({ $0 - Self.day > day * Self.day }) ?? true { active.append(30) }
     let ids = active.map { "\(1_000 + $0)" }
     var filter = ProjectionReader.Filter()
-    filter.status = .active
+    filter.statuses = [.active]
     var found: [String] = []
     var last: StreamKey?
     while true {

@@ -68,6 +68,14 @@ import Testing
       }
       #expect(next == nil && apps.map { seqs[$0.id] } == [300, 40], "\(limit)")
     }
+    // Searched in any range, backwards.
+    for (range, found) in [(1...300, 40), (1...30, 20), (21...30, nil)]
+      as [(ClosedRange<Int64>, Int64?)]
+    {
+      let last = try reader.lastNotification(
+        of: apps[1].id, from: range.lowerBound, through: range.upperBound)
+      #expect(last == found, "\(range)")
+    }
     #expect(try reader.arrival(at: 40)?.receivedAt == 1_767_225_600_000 + 39 * 100_000)
     #expect(try reader.arrival(at: 301) == nil)
   }

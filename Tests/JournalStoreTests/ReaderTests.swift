@@ -18,7 +18,10 @@ import Testing
       set(&filter)
       return try reader.events(matching: filter, after: 0, limit: 100).map { $0.seq }
     }
-    #expect(try seqs { $0.notificationType = "REFUND" } == [8])
+    #expect(try seqs { $0.notificationTypes = ["REFUND"] } == [8])
+    let types = ["REFUND", events[0].notificationType]
+    #expect(try seqs { $0.notificationTypes = types } == Array(1...40))
+    #expect(try seqs { $0.notificationTypes = ["REFUN", "EFUND"] } == [])
     #expect(try seqs { $0.environment = "Sandbox" } == [9])
     #expect(try seqs { $0.bundleId = "none" } == [])
     let id = events[20].originalTransactionId
@@ -28,9 +31,12 @@ import Testing
     let signed = events[30].signedDate...events[31].signedDate
     #expect(
       try seqs {
-        $0.signed = signed; $0.source = "v2"
+        $0.signed = signed; $0.sources = ["v1", "v2"]
       } == [31, 32])
     #expect(try reader.events(matching: EventFilter(), after: 38, limit: 1).map { $0.seq } == [39])
+    let newest = try reader.events(
+      matching: EventFilter(), after: 5, through: 38, limit: 2, newestFirst: true)
+    #expect(newest.map { $0.seq } == [38, 37])
     #expect(try reader.firstSeq(receivedFrom: .max) == 41)
     #expect(try reader.firstSeq(receivedFrom: 0) == 1)
   }

@@ -43,7 +43,7 @@ import Testing
     let has = try scenario.ids {
       $0.appAccountToken = Self.alice
       $0.productId = "lifetime"
-      $0.status = .active
+      $0.statuses = [.active]
     }
     #expect(has == ["4000"])
   }
@@ -53,8 +53,10 @@ import Testing
     #expect(try scenario.ids { $0.appTransactionId = "700001" } == ["1000", "4000"])
     #expect(try scenario.ids { $0.appTransactionId = "700002" } == ["3000"])
     #expect(try scenario.ids { $0.productId = "basic.m" } == ["1000", "1000", "3000"])
-    #expect(try scenario.ids { $0.status = .expired } == ["3000"])
-    #expect(try scenario.ids(now: "25-03-01") { $0.status = .expired } == ["1000", "1000", "3000"])
+    #expect(try scenario.ids { $0.statuses = [.expired] } == ["3000"])
+    let later = try scenario.ids(now: "25-03-01") { $0.statuses = [.expired] }
+    #expect(later == ["1000", "1000", "3000"])
+    #expect(try scenario.ids { $0.statuses = [.expired, .active] }.count == 4)
     #expect(try scenario.ids { $0.bundleId = "com.example.other" } == ["1000"])
     #expect(try scenario.ids { $0.environment = "Sandbox" } == [])
     for limit in 1...5 { #expect(try scenario.ids(limit: limit).count == 4) }

@@ -80,9 +80,9 @@ import Testing
         "DELETE FROM entitlement WHERE CAST(original_transaction_id AS INTEGER) >= 7020")
       file.close()
       let reader = try LedgerReader(testLedger.folder, durations: [:])
-      for status in [nil, Entitlement.Status.active] {
+      for statuses in [[], [Entitlement.Status.active, .expired]] {
         var filter = LedgerReader.Filter()
-        filter.status = status
+        filter.statuses = Set(statuses)
         var found: [String] = []
         var last: StreamKey?
         repeat {

@@ -212,9 +212,9 @@ extension SimulatedCluster {
   private func checkLists(_ reader: LedgerReader) throws {
     for time in Self.times.suffix(2) {
       var found: [String: Int64] = [:]
-      for status in LedgerReader.Filter.statuses {
+      for status in LedgerReader.Filter.statusNames {
         var filter = LedgerReader.Filter()
-        _ = filter.setStatus(status)
+        filter.setStatuses(status)
         do throws(LedgerReader.Failure) {
           let page = try reader.list(
             filter, after: nil, limit: 100, LedgerReader.Question(now: time))

@@ -5,13 +5,23 @@ public struct QuarantineFilter: Sendable {
   public var reason: String?
   /// Of one app.
   public var bundleId: String?
+  /// Those that name this environment.
+  public var environment: Environment?
 
-  public init(reason: String? = nil, bundleId: String? = nil) {
-    (self.reason, self.bundleId) = (reason, bundleId)
+  public init(
+    reason: String? = nil, bundleId: String? = nil, environment: Environment? = nil
+  ) {
+    (self.reason, self.bundleId, self.environment) = (reason, bundleId, environment)
   }
 
   fileprivate static let condition =
-    "(?3 IS NULL OR reason = ?3) AND (?4 IS NULL OR bundle_id = ?4)"
+    "(?3 IS NULL OR reason = ?3) AND (?4 IS NULL OR bundle_id = ?4) "
+    + "AND (?5 IS NULL OR environment = ?5)"
+
+  /// Binds the parameters of `condition`.
+  fileprivate func bind(_ statement: Statement) -> Statement {
+    statement.bind(3, reason).bind(4, bundleId).bind(5, environment?.rawValue)
+  }
 }
 
 /// Reads notifications in quarantine.
@@ -23,10 +33,10 @@ extension JournalReader {
   public func quarantined(
     after id: Int64 = 0, limit: Int, _ filter: QuarantineFilter = QuarantineFilter()
   ) throws(StoreError) -> [StoredQuarantine] {
-    try connection.statement(
+    let statement = try connection.statement(
       Self.quarantineSelect + "WHERE id > ?1 AND \(QuarantineFilter.condition) ORDER BY id LIMIT ?2"
-    ).bind(1, id).bind(2, Int64(limit)).bind(3, filter.reason).bind(4, filter.bundleId)
-      .all(quarantineRow).ascending(after: id) { $0.id }
+    ).bind(1, id).bind(2, Int64(limit))
+    return try filter.bind(statement).all(quarantineRow).ascending(after: id) { $0.id }
   }
 
   /// The ids of up to `limit` notifications, as `quarantined(after:limit:_:)`.
@@ -35,12 +45,12 @@ extension JournalReader {
   public func quarantinedIds(
     after id: Int64, limit: Int, _ filter: QuarantineFilter
   ) throws(StoreError) -> [Int64] {
-    try connection.statement(
+    let statement = try connection.statement(
       """
       SELECT id FROM quarantine WHERE id > ?1 AND \(QuarantineFilter.condition) ORDER BY id LIMIT ?2
       """
-    ).bind(1, id).bind(2, Int64(limit)).bind(3, filter.reason).bind(4, filter.bundleId)
-      .all { $0.int(0) }.ascending(after: id) { $0 }
+    ).bind(1, id).bind(2, Int64(limit))
+    return try filter.bind(statement).all { $0.int(0) }.ascending(after: id) { $0 }
   }
 
   /// The notification with this id, or nil if there is none.
@@ -80,16 +90,18 @@ extension JournalReader {
   /// - Parameter bodies: whether to read the bodies; otherwise they are empty.
   /// - Throws: what SQLite reports.
   public func quarantined(
-    through id: Int64, limit: Int, bodies: Bool = true
+    through id: Int64, limit: Int, _ filter: QuarantineFilter = QuarantineFilter(),
+    bodies: Bool = true
   ) throws(StoreError) -> [StoredQuarantine] {
-    try connection.statement(
+    let statement = try connection.statement(
       """
       SELECT id, reason, is_foreign, source, notification_uuid, environment, bundle_id,
         notification_type, signed_date_ms, received_at_ms, body_sha256,
-        CASE WHEN ?3 THEN body END, dictionary_id
-      FROM quarantine WHERE id <= ?1 ORDER BY id DESC LIMIT ?2
+        CASE WHEN ?6 THEN body END, dictionary_id
+      FROM quarantine WHERE id <= ?1 AND \(QuarantineFilter.condition) ORDER BY id DESC LIMIT ?2
       """
-    ).bind(1, id).bind(2, Int64(limit)).bind(3, bodies ? 1 : 0).all(quarantineRow)
+    ).bind(1, id).bind(2, Int64(limit)).bind(6, bodies ? 1 : 0)
+    return try filter.bind(statement).all(quarantineRow)
   }
 
   private static let quarantineSelect = """

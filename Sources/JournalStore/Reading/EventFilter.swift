@@ -3,9 +3,11 @@ public import AppStore
 /// Selects the events to list. A property that is nil selects all; ranges are times in milliseconds
 /// since 1970 UTC and include both ends.
 public struct EventFilter: Sendable {
-  public var notificationType: String?
+  /// Any of these types; empty for all.
+  public var notificationTypes: [String] = []
   public var subtype: String?
-  public var source: EventSource?
+  /// Any of these sources; empty for all.
+  public var sources: [EventSource] = []
   public var environment: Environment?
   public var bundleId: String?
   public var originalTransactionId: String?
@@ -32,9 +34,15 @@ extension EventFilter {
         terms.append((sql, [.number(range.lowerBound), .number(range.upperBound)]))
       }
     }
-    add("k.notification_type = ?", notificationType)
+    /// A list of names, in which no comma occurs, as one parameter.
+    func add(_ column: String, anyOf names: [String]) {
+      guard !names.isEmpty else { return }
+      terms.append(
+        ("instr(?, ',' || \(column) || ',') > 0", [.text(",\(names.joined(separator: ",")),")]))
+    }
+    add("k.notification_type", anyOf: notificationTypes)
     add("k.subtype = ?", subtype)
-    add("e.source = ?", source?.rawValue)
+    add("e.source", anyOf: sources.map(\.rawValue))
     add("a.environment = ?", environment?.rawValue)
     add("a.bundle_id = ?", bundleId)
     add(

@@ -3,14 +3,16 @@ extension JournalReader {
   /// Up to `limit` events after a seq, and through another one, that match a filter, in order of
   /// seq.
   ///
+  /// - Parameter newestFirst: whether the greatest seq comes first.
   /// - Throws: `StoreError.corrupt` when a body cannot be recovered, otherwise what SQLite reports.
   public func events(
-    matching filter: EventFilter, after seq: Int64, through last: Int64 = .max, limit: Int
+    matching filter: EventFilter, after seq: Int64, through last: Int64 = .max, limit: Int,
+    newestFirst: Bool = false
   ) throws(StoreError) -> [StoredEvent] {
     let terms = filter.terms
     let sql =
       EventRow.select + "WHERE e.seq > ? AND e.seq <= ?" + terms.map { " AND " + $0.sql }.joined()
-      + " ORDER BY e.seq LIMIT ?"
+      + " ORDER BY e.seq \(newestFirst ? "DESC" : "ASC") LIMIT ?"
     let statement = try connection.statement(sql)
     // Receive times never decrease along seq, so a binary search finds the start of the range.
     let first = filter.received?.lowerBound

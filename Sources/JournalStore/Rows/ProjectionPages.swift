@@ -4,10 +4,10 @@ public import Entitlements
 /// Lists and counts of what rows answer at a time. They cost what they return: the present answers
 /// are in indexes, and those that the time has changed since they were evaluated are corrected.
 extension ProjectionReader {
-  /// Which rows to list: those of apps that are covered, and that match every member that is not
-  /// nil.
+  /// Which rows to list: those of apps that are covered, and that match every member.
   public struct Filter: Sendable {
-    public var status: Entitlement.Status?
+    /// Any of these; empty for all.
+    public var statuses: Set<Entitlement.Status> = []
     public var productId: String?
     public var appAccountToken: String?
     public var appTransactionId: String?
@@ -18,10 +18,14 @@ extension ProjectionReader {
       self.covers = covers
     }
 
+    func wants(_ status: Entitlement.Status) -> Bool {
+      statuses.isEmpty || statuses.contains(status)
+    }
+
     /// Whether a row matches at a time.
     public func matches(_ row: ProjectedRow, _ entitlement: Entitlement?) -> Bool {
       guard let entitlement, covers(row.key.environment, row.key.bundleId) else { return false }
-      return status ?? entitlement.status == entitlement.status
+      return wants(entitlement.status)
         && productId ?? entitlement.productId == entitlement.productId
     }
   }
@@ -97,7 +101,7 @@ extension ProjectionReader {
     }.map { Candidate($0.projected.key, $0.id) }
     for (app, id) in try apps() where filter.covers(app.environment, app.bundleId) {
       for product in try products(filter.productId, of: id) {
-        for stored in StoredStatus.all where filter.status ?? stored.status == stored.status {
+        for stored in StoredStatus.all where filter.wants(stored.status) {
           found += try candidates(product, stored.id, app, after: key, limit + due.count)
             .filter { !dueIds.contains($0.id) }
         }

@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import Delivery
 import HTTPServer
@@ -61,19 +62,25 @@ extension LedgerHandler {
     through sender: ResponseSender
   ) -> HTTPResponse? {
     let wait = query.integer("wait", of: route)
-    let usual = wait > 0 ? Feed.Place.end : .start
+    let order = query["order"].flatMap(Feed.Order.init) ?? .oldest
+    // Nothing new comes before what is known.
+    guard wait == 0 || order == .oldest else {
+      return Problem.response(
+        ParameterFault(.invalid, "wait", expected: .integer(in: 0...0, default: 0)))
+    }
+    let usual = wait > 0 || order == .newest ? Feed.Place.end : .start
     var question = Feed.Question(
       query["after"].flatMap(Feed.place) ?? usual,
       limit: Int(query.integer("limit", of: route)), token: token)
-    question.filter.notificationType = query["type"]
+    question.order = order
+    (question.since, question.until) = (query.time("since"), query.time("until"))
+    question.filter.notificationTypes = query.list("type")
+    question.filter.sources = query.list("source").map(EventSource.init(rawValue:))
     question.filter.subtype = query["subtype"]
     question.filter.environment = query.environment
     question.filter.bundleId = query["bundle_id"]
     question.filter.originalTransactionId = query["original_transaction_id"]
-    question.include = Set(
-      (query["include"] ?? "").split(separator: ",").compactMap {
-        Feed.Inclusion(rawValue: String($0))
-      })
+    question.include = Set(query.list("include").compactMap(Feed.Inclusion.init))
     let isQueued = service.feed.ask(question, seconds: wait) { response in sender.send(response) }
     return isQueued ? nil : Problem.response(.unavailable("overload"))
   }
@@ -107,7 +114,9 @@ extension LedgerHandler {
     do throws(LedgerReader.Failure) {
       let page = try ledgerReader().quarantine(
         through: (start ?? nil).map { $0 - 1 } ?? .max,
-        limit: Int(query.integer("limit", of: route)), for: token)
+        QuarantineFilter(
+          reason: query["reason"], bundleId: query["bundle_id"], environment: query.environment),
+        limit: Int(query.integer("limit", of: route)), isRaw: query.isTrue("raw"), for: token)
       return .json([
         ("object", .string("list")), ("items", .array(page.items.map(\.json))),
         ("next_page", .optional(page.next.map(String.init))),

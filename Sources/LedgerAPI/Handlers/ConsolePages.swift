@@ -4,9 +4,11 @@ import HTTPServer
 /// The console's pages. They need no token, because they contain no data; they request it with the
 /// token that the user enters.
 enum ConsolePages {
-  static let routes = Console.pages.map {
-    Route(.page, "GET", $0.path, .anyone, "A page of the console.")
-  }
+  static let routes =
+    [Route(.page, "GET", "/", .anyone, "Leads to the console.")]
+    + Console.pages.map {
+      Route(.page, "GET", $0.path, .anyone, "A page of the console.")
+    }
 
   /// Permits only files of these pages and responses of this origin: no frame, no form, no script
   /// or style in the markup (www.w3.org/TR/CSP3). If foreign text were shown as markup, a browser
@@ -33,5 +35,11 @@ enum ConsolePages {
       )
     }, uniquingKeysWith: { first, _ in first })
 
-  static func response(_ path: String) -> HTTPResponse? { responses[path] }
+  /// RFC 9110 section 15.4.3: not for ever, because the path may get another use.
+  private static let redirect = HTTPResponse(
+    status: 302, headers: [(name: "Location", value: "/console")])
+
+  static func response(_ path: String) -> HTTPResponse? {
+    path == "/" ? redirect : responses[path]
+  }
 }

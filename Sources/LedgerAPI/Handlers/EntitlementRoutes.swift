@@ -196,7 +196,7 @@ enum EntitlementRoutes {
     filter.productId = query["product_id"]
     filter.bundleId = query["bundle_id"]
     filter.environment = query.environment
-    _ = query["status"].map { filter.setStatus($0) }
+    query["status"].map { filter.setStatuses($0) }
     let after = query["after"].map { PageCursor.key($0, for: token) }
     if case .some(.none) = after { return Problem.response(.after) }
     let question = LedgerReader.Question(

@@ -99,8 +99,7 @@ extension Schemas {
     ),
   ])
 
-  static let historyQuarantined = Schema.object(
-    quarantineMembers, optional: [("payload", payload)])
+  static let historyQuarantined = quarantined
 
   private static let quarantineMembers: [(String, Schema)] = [
     object("quarantined"), ("id", .integer("The id for `subledger quarantine admit`.")),
@@ -112,5 +111,6 @@ extension Schemas {
     ("received_at", .time("When it was received.")),
   ]
 
-  static let quarantined = Schema.object(quarantineMembers)
+  static let quarantined = Schema.object(
+    quarantineMembers, optional: [("payload", payload)])
 }

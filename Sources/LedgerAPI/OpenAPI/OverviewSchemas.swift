@@ -25,7 +25,15 @@ extension Schemas {
 
   private static let overviewHour = Schema.object([
     ("hour", .time("The start of the hour.")),
-    ("outcome", .oneOf(["accepted", "duplicate", "quarantined", "refused", "unavailable"], "")),
+    (
+      "outcome",
+      .oneOf(
+        [
+          "accepted", "duplicate", "quarantined", "refused", "unavailable", "evidence", "statement",
+        ],
+        "accepted: a notification that was journaled. evidence: another fact that Apple signed. "
+          + "statement: a claim or grant of yours.")
+    ),
     ("notification_type", .optional(.text("The type; null if it is not proven."))),
     ("count", .integer("")),
   ])
@@ -64,15 +72,12 @@ extension Schemas {
   private static let overviewApp = Schema.object([
     ("environment", environment), ("bundle_id", bundleId),
     ("configured", .boolean("Whether notifications of this app are admitted now.")),
-    (
-      "last_event",
-      .optional(
-        .object([
-          ("seq", .integer("")), ("notification_type", .text("")),
-          ("subtype", .optional(.text(""))),
-          ("signed_date", .time("")), ("received_at", .time("")),
-        ]))
-    ),
+    ("last_event", .optional(arrival)), ("last_notification", .optional(arrival)),
+  ])
+
+  private static let arrival = Schema.object([
+    ("seq", .integer("")), ("notification_type", .text("")), ("subtype", .optional(.text(""))),
+    ("signed_date", .time("")), ("received_at", .time("")),
   ])
 
   // MARK: Recovery

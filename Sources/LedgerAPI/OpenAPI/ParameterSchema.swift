@@ -10,7 +10,6 @@ extension Parameter {
     case .text, .cursor: .text("", pattern: "^[^\\u0000-\\u001f]+$")
     case .uuid: .uuid
     case .environment: .oneOf(Self.environments, "")
-    case .status: .oneOf(Self.statuses, "")
     case .choice(let words): .oneOf(words, "")
     case .place:
       .text(pattern: "^(0|[0-9]+-[0-9A-Fa-f]{8}|received:.+)$", example: "received:2026-01-01")

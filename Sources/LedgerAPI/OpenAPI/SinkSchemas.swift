@@ -18,6 +18,7 @@ extension Schemas {
       ("signed_date", .time("When Apple signed it.")),
       ("received_at", .time("When it was received.")), ("body_sha256", .text("")),
       ("hash", .text("The hash of the chain at this event.")),
+      ("words", .text("What happened, in plain words.")),
       ("stream_seq", .optional(.integer("Its number among the customer's events."))),
       ("previous_seq", .optional(.integer("The customer's event before it."))),
     ],

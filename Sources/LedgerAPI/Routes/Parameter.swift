@@ -13,7 +13,6 @@ struct Parameter: Sendable {
     case text
     case uuid
     case environment
-    case status
     /// One of these words.
     case choice([String])
     /// RFC 3339 or milliseconds since 1970.
@@ -46,7 +45,7 @@ struct Parameter: Sendable {
   }
 
   static let environments = Environment.all.map(\.rawValue)
-  static let statuses = LedgerReader.Filter.statuses
+  static let statuses = LedgerReader.Filter.statusNames
 
   /// Whether a decoded value is valid. Cursors are checked later, against the token.
   func accepts(_ value: String) -> Bool {
@@ -59,7 +58,6 @@ struct Parameter: Sendable {
         .allSatisfy { words.contains(String($0)) }
     case .place: Feed.place(value) != nil
     case .environment: Self.environments.contains(value)
-    case .status: Self.statuses.contains(value)
     case .time: Timestamp.parse(value) != nil
     case .boolean: value == "true" || value == "false"
     // `Int64` accepts a plus sign, which is not valid here.

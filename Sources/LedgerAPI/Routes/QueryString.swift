@@ -57,6 +57,11 @@ package struct QueryString {
   /// A time in milliseconds since 1970; nil if the parameter is absent.
   func time(_ name: String) -> Int64? { values[name].flatMap(Timestamp.parse) }
 
+  /// The words of a value that are separated by commas; none if the parameter is absent.
+  func list(_ name: String) -> [String] {
+    (values[name] ?? "").split(separator: ",").map(String.init)
+  }
+
   func isTrue(_ name: String) -> Bool { values[name] == "true" }
 
   /// An integer, or the default in the table of routes if the parameter is absent.

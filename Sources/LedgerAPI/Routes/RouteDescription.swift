@@ -47,7 +47,6 @@ package struct RouteDescription: Sendable {
     case .uuid: "A UUID"
     case .choice(let words): "One of " + words.joined(separator: ", ")
     case .environment: LedgerAPI.Parameter.environments.joined(separator: " or ")
-    case .status: "One of " + LedgerAPI.Parameter.statuses.joined(separator: ", ")
     case .boolean: "Either true or false"
     case .integer(let range, let usual):
       "From \(range.lowerBound) to \(range.upperBound), \(usual) if absent"

@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import LedgerQueries
 
@@ -94,7 +95,9 @@ extension Route {
           "app_account_token", .uuid, "Only entitlements with this appAccountToken."),
         Parameter("app_transaction_id", .text, "Only entitlements of this download of the app."),
         Parameter("product_id", .text, "Only entitlements to this product."),
-        Parameter("status", .status, "Only entitlements that have this status now."),
+        Parameter(
+          "status", .words(Parameter.statuses),
+          "Only entitlements that have this status now, or one of these, separated by commas."),
         .onlyEnvironment, .onlyBundleId, .limit(500, default: 50), .after, .minSeq,
       ],
       [
@@ -152,7 +155,13 @@ extension Route {
     Route(
       .quarantine, "GET", "/v1/quarantine", .token(.read),
       "Lists genuine notifications that were not admitted, newest first.",
-      [.limit(500, default: 50), .after],
+      [
+        Parameter("reason", .text, "Only those that were not admitted for this reason."),
+        Parameter("environment", .environment, "Only those that name this environment."),
+        Parameter("bundle_id", .text, "Only those that name this app."),
+        Parameter("raw", .boolean, "Whether to add the decoded payload of each notification."),
+        .limit(500, default: 50), .after,
+      ],
       [
         answer("One page of quarantined notifications.", "QuarantineList"), refused, unauthorized,
         notAllowed,
@@ -173,13 +182,27 @@ extension Route {
       [
         Parameter(
           "after", .place,
-          "A cursor, 0 for the first event, or received: with a time. Without it, 0; with wait, "
-            + "the newest event."),
+          "A cursor, 0 for the first event, or received: with a time. Without it, 0; with wait "
+            + "or order=newest, the newest event."),
+        Parameter(
+          "order", .choice(Feed.Order.allCases.map(\.rawValue)),
+          "Which events come first. With newest, a page continues before the cursor, and there is "
+            + "no waiting; oldest if absent."),
+        Parameter(
+          "since", .time, "Only events received at this time or later; RFC 3339 or milliseconds."),
+        Parameter(
+          "until", .time, "Only events received before this time; RFC 3339 or milliseconds."),
         .limit(1000, default: 100),
         Parameter(
           "wait", .integer(0...30, default: 0), "Seconds to wait for an event if there is none."),
         .onlyEnvironment, .onlyBundleId,
-        Parameter("type", .text, "Only this notification type, such as DID_RENEW."),
+        Parameter(
+          "type", .text,
+          "Only this notification type, such as DID_RENEW, or these, separated by commas."),
+        Parameter(
+          "source", .words(EventSource.all.map(\.rawValue)),
+          "Only events from this source, or these, separated by commas: v2 and v1 are "
+            + "notifications, transaction, renewal and receipt evidence, account and grant yours."),
         Parameter("subtype", .text, "Only this subtype."),
         Parameter(
           "original_transaction_id", .text, "Only events of this original transaction id."),

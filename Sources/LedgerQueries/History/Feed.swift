@@ -28,9 +28,19 @@ public struct Feed: Sendable {
     case body
   }
 
+  /// Which end of the journal comes first.
+  public enum Order: String, Sendable, CaseIterable {
+    case oldest, newest
+  }
+
   public struct Question: Sendable {
     public var place: Place
+    public var order = Order.oldest
     public var limit: Int
+    /// Only events received at this time or later, and before the other one; milliseconds since
+    /// 1970.
+    public var since: Int64?
+    public var until: Int64?
     public var filter = EventFilter()
     public var include: Set<Inclusion> = []
     public let token: Configuration.ReadToken
@@ -44,13 +54,15 @@ public struct Feed: Sendable {
   /// The place of the cursor.
   public let seq: Int64
   public let hash: [UInt8]
+  /// Whether there are places that were not looked at.
+  public let hasMore: Bool
   /// The journal's last event, as far as rows are folded.
   public let head: Int64
 
   public var json: JSONValue {
     .object([
       ("object", .string("list")), ("items", .array(items)),
-      ("next_page", .string(Self.cursor(seq, hash))), ("has_more", .boolean(seq < head)),
+      ("next_page", .string(Self.cursor(seq, hash))), ("has_more", .boolean(hasMore)),
       ("head", .integer(head)),
     ])
   }
@@ -100,33 +112,66 @@ extension LedgerReader {
   /// - Throws: `Failure.notReady` if rows are asked for and no projection can be read,
   ///   `Failure.store` if the journal cannot be read.
   public func feed(_ question: Feed.Question, through head: Int64) throws(Failure) -> Feed? {
-    let first = try store { () throws(StoreError) in try firstPlace(question.place, head) }
-    guard let start = first else { return nil }
-    let end = min(head, start + Self.scanned)
+    let found = try store { () throws(StoreError) -> (start: Int64, end: Int64)? in
+      try range(of: question, head)
+    }
+    guard let (start, end) = found else { return nil }
+    let isNewest = question.order == .newest
+    // The last place that this page looks at.
+    let last =
+      isNewest
+      ? min(start, max(end, start - Self.scanned)) : max(start, min(end, start + Self.scanned))
     var seq = start
     var items: [JSONValue] = []
-    while seq < end, items.count < question.limit {
+    while seq != last, items.count < question.limit {
       let (from, wanted) = (seq, min(Self.pieceSize, question.limit - items.count))
       let events = try store { () throws(StoreError) in
-        try journal.events(matching: question.filter, after: from, through: end, limit: wanted)
+        try journal.events(
+          matching: question.filter, after: isNewest ? last - 1 : from,
+          through: isNewest ? from - 1 : last, limit: wanted, newestFirst: isNewest)
       }
       for event in events
       where question.token.covers(environment: event.environment, bundleId: event.bundleId) {
         items.append(try item(event, question.include))
       }
-      seq = events.count < wanted ? end : events.last?.seq ?? end
+      seq = events.count < wanted ? last : events.last?.seq ?? last
     }
-    let place = seq
-    let found = try store { () throws(StoreError) in try hash(at: place) }
-    return Feed(items: items, seq: seq, hash: found ?? [], head: head)
+    let hasMore = isNewest ? seq > end : seq < end
+    // Before the newest event nothing was looked at.
+    let place = min(seq, head)
+    let known = try store { () throws(StoreError) in try hash(at: place) }
+    return Feed(items: items, seq: place, hash: known ?? [], hasMore: hasMore, head: head)
+  }
+
+  /// The place that was looked at last, and the last one to look at; nil if the cursor is of
+  /// another history.
+  private func range(
+    of question: Feed.Question, _ head: Int64
+  ) throws(StoreError) -> (start: Int64, end: Int64)? {
+    guard let asked = try place(question, head) else { return nil }
+    let first = try question.since.map { (time) throws(StoreError) in
+      try journal.firstSeq(receivedFrom: time)
+    }
+    let last = try question.until.map { (time) throws(StoreError) in
+      try journal.firstSeq(receivedFrom: time) - 1
+    }
+    switch question.order {
+    case .oldest: return (max(asked, (first ?? 1) - 1), min(head, last ?? head))
+    // After the newest event there is none to continue from.
+    case .newest: return (min(asked, min(head, last ?? head) + 1), first ?? 1)
+    }
   }
 
   /// The last event that is not asked for; nil if the cursor is of another history.
-  private func firstPlace(_ place: Feed.Place, _ head: Int64) throws(StoreError) -> Int64? {
-    switch place {
+  private func place(
+    _ question: Feed.Question, _ head: Int64
+  ) throws(StoreError) -> Int64? {
+    switch question.place {
     case .start: return 0
-    case .end: return head
-    case .received(let time): return min(head, try journal.firstSeq(receivedFrom: time) - 1)
+    case .end: return question.order == .newest ? head + 1 : head
+    case .received(let time):
+      let first = try journal.firstSeq(receivedFrom: time)
+      return question.order == .newest ? min(head + 1, first) : min(head, first - 1)
     case .cursor(let seq, let beginning):
       guard seq <= head, let hash = try hash(at: seq) else { return nil }
       return Array(hash.prefix(4)) == beginning ? seq : nil
@@ -141,6 +186,7 @@ extension LedgerReader {
     _ event: StoredEvent, _ include: Set<Feed.Inclusion>
   ) throws(Failure) -> JSONValue {
     var members = Feed.members(of: event)
+    members.append(("words", .string(HistoryEntry.description(of: event))))
     var number: (seq: Int64?, previous: Int64?) = (nil, nil)
     if let key = event.streamKey {
       number = try store { () throws(StoreError) in

@@ -32,10 +32,13 @@ public struct HistoryEntry: Sendable {
   public var transactionId: String? { transaction?.transactionId }
 
   /// What happened, in plain English; for an unknown type, type and subtype as Apple wrote them.
-  public var description: String {
+  public var description: String { Self.description(of: event, revocation) }
+
+  /// - Parameter revocation: what a REVOKE ended, if Apple says it.
+  static func description(of event: StoredEvent, _ revocation: String? = nil) -> String {
     let known = TypeDescriptions.of(
       event.notificationType, event.subtype, isV1: event.source == .v1)
-    guard let known else { return VisibleText.of(typeAndSubtype) }
+    guard let known else { return VisibleText.of(typeAndSubtype(of: event)) }
     let words = revocation ?? known.description
     guard !known.isWhole, let subtype = event.subtype else { return words }
     return "\(words) (\(VisibleText.of(subtype)))"
@@ -48,7 +51,9 @@ public struct HistoryEntry: Sendable {
   }
 
   /// Type and subtype as Apple wrote them.
-  public var typeAndSubtype: String {
+  public var typeAndSubtype: String { Self.typeAndSubtype(of: event) }
+
+  private static func typeAndSubtype(of event: StoredEvent) -> String {
     [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: " / ")
   }
 

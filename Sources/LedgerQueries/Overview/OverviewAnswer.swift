@@ -56,7 +56,7 @@ struct OverviewAnswer {
     where hour.start >= question.since
       && question.covers(hour.app.environment, hour.app.bundleId)
     {
-      add(hour.start, "accepted", hour.notificationType, number)
+      add(hour.start, Self.outcome(of: hour.source), hour.notificationType, number)
     }
     for part in count.quarantineHours
     where part.hour >= question.since && question.covers(part.environment, part.bundleId) {
@@ -76,6 +76,11 @@ struct OverviewAnswer {
         ("notification_type", .optional(bar.notificationType)), ("count", .integer(number)),
       ])
     }
+  }
+
+  /// What an event counts as: not all are notifications.
+  private static func outcome(of source: EventSource) -> String {
+    source.isNotification ? "accepted" : source.isEvidence ? "evidence" : "statement"
   }
 
   // MARK: Rows
@@ -170,14 +175,16 @@ struct OverviewAnswer {
       items.append(
         .object([
           ("environment", .string(app.environment.rawValue)), ("bundle_id", .string(app.bundleId)),
-          ("configured", .boolean(isConfigured)), ("last_event", try last(of: app)),
+          ("configured", .boolean(isConfigured)),
+          ("last_event", try arrival(at: count.lastSeqs[app])),
+          ("last_notification", try arrival(at: count.lastNotifications[app])),
         ]))
     }
     return items
   }
 
-  private func last(of app: OverviewCount.App) throws(StoreError) -> JSONValue {
-    guard let seq = count.lastSeqs[app], let arrival = try count.journal.arrival(at: seq) else {
+  private func arrival(at seq: Int64?) throws(StoreError) -> JSONValue {
+    guard let seq, let arrival = try count.journal.arrival(at: seq) else {
       return .null
     }
     return .object([

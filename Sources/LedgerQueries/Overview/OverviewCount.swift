@@ -1,3 +1,4 @@
+import AppStore
 import JournalStore
 import Platform
 
@@ -8,12 +9,13 @@ import Platform
 final class OverviewCount {
   typealias App = ProjectionReader.Counts.App
 
-  /// Events of one app and type that were received in one hour.
+  /// Events of one app, type and source that were received in one hour.
   struct Hour: Hashable {
     /// The beginning of the hour, milliseconds since 1970.
     let start: Int64
     let app: App
     let notificationType: String
+    let source: EventSource
   }
 
   let reader: LedgerReader
@@ -26,6 +28,10 @@ final class OverviewCount {
   private var firstWanted = Int64.max
   /// The seq of each app's last event.
   private(set) var lastSeqs: [App: Int64] = [:]
+  /// The seq of each app's last notification, as far as it is found.
+  private(set) var lastNotifications: [App: Int64] = [:]
+  /// Apps without a notification in the counted hours: below this seq it is looked for.
+  private var searchedNotifications: [App: Int64] = [:]
   /// The streams through this id were searched for the last events of silent apps; nil: all were.
   private var searchedStreams: Int64? = 0
   private(set) var quarantine: [JournalReader.QuarantineCount] = []
@@ -64,6 +70,7 @@ final class OverviewCount {
       if try countQuarantine(since: now - Self.retention) { continue }
       if try countBackward() { continue }
       if try countSilentApps(apps) { continue }
+      if try findLastNotification(apps) { continue }
       return true
     }
     return false
@@ -100,9 +107,14 @@ final class OverviewCount {
   private func count(from first: Int64, through last: Int64) throws(StoreError) {
     for part in try journal.hourCounts(from: first, through: last) {
       let app = App(environment: part.environment, bundleId: part.bundleId)
-      let hour = Hour(start: part.hour, app: app, notificationType: part.notificationType)
+      let hour = Hour(
+        start: part.hour, app: app, notificationType: part.notificationType,
+        source: part.source)
       hours[hour, default: 0] += part.count
       lastSeqs[app] = max(lastSeqs[app] ?? 0, part.lastSeq)
+      if part.source.isNotification {
+        lastNotifications[app] = max(lastNotifications[app] ?? 0, part.lastSeq)
+      }
     }
   }
 
@@ -117,6 +129,24 @@ final class OverviewCount {
     }
     searchedStreams = next
     return true
+  }
+
+  /// Looks for the last notification of an app that has none in the counted hours, backwards from
+  /// its last event. Done once: later ones are counted as they arrive.
+  private func findLastNotification(
+    _ apps: [JournalReader.JournaledApp]
+  ) throws(StoreError) -> Bool {
+    for app in apps {
+      let key = App(app)
+      guard lastNotifications[key] == nil, let seq = lastSeqs[key] else { continue }
+      let last = searchedNotifications[key] ?? seq
+      guard last > 0 else { continue }
+      let first = max(1, last - Self.eventBatch)
+      lastNotifications[key] = try journal.lastNotification(of: app.id, from: first, through: last)
+      searchedNotifications[key] = first - 1
+      return true
+    }
+    return false
   }
 
   private func countQuarantine(since: Int64) throws(StoreError) -> Bool {

@@ -9,19 +9,20 @@ extension LedgerReader {
     public var appAccountToken: String?
     public var appTransactionId: String?
     public var productId: String?
-    public var status: Entitlement.Status?
+    /// Any of these; empty for all.
+    public var statuses: Set<Entitlement.Status> = []
     public var environment: Environment?
     public var bundleId: String?
 
     public init() {}
 
     /// The names of all statuses.
-    public static let statuses = Entitlement.Status.allCases.map(\.rawValue)
+    public static let statusNames = Entitlement.Status.allCases.map(\.rawValue)
 
-    /// Sets the status by its name; returns false if there is no such status.
-    public mutating func setStatus(_ name: String) -> Bool {
-      status = Entitlement.Status(rawValue: name)
-      return status != nil
+    /// Sets the statuses by their names, separated by commas; leaves out what is none.
+    public mutating func setStatuses(_ names: String) {
+      statuses = Set(
+        names.split(separator: ",").compactMap { Entitlement.Status(rawValue: String($0)) })
     }
   }
 
@@ -118,7 +119,7 @@ extension LedgerReader.Filter {
         && question.covers(
           StreamKey(environment: rowEnvironment, bundleId: rowBundleId, originalTransactionId: ""))
     }
-    filter.status = status
+    filter.statuses = statuses
     filter.productId = productId
     filter.appAccountToken = appAccountToken
     filter.appTransactionId = appTransactionId

@@ -118,7 +118,7 @@ import Testing
     for path in [
       "/v1/entitlements", "/v1/entitlements/7001", "/v1/entitlements/7001/history",
       "/v1/overview", "/v1/quarantine", "/v1/rebuild", "/openapi.json", "/console",
-      "/healthz", "/readyz", "/version", "/metrics",
+      "/", "/healthz", "/readyz", "/version", "/metrics",
     ] {
       for method in ["POST", "PUT", "PATCH", "DELETE"] {
         for fields in [[], token] {
@@ -130,7 +130,7 @@ import Testing
     }
     for path in [
       "/control/ingest", "/control/adopt", "/control/quarantine/admit",
-      "/control/quarantine/drop", "/v1/quarantine/1", "/v1", "/",
+      "/control/quarantine/drop", "/v1/quarantine/1", "/v1",
     ] {
       for method in ["POST", "DELETE", "GET"] {
         #expect(daemon.client().ask(method, path, token)?.status == 404, "\(method) \(path)")

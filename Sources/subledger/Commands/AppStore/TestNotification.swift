@@ -117,7 +117,7 @@ struct TestNotification {
 
   private func timeIsOver(_ report: TestReport) throws(CommandError) -> CommandError {
     var filter = EventFilter()
-    filter.notificationType = "TEST"
+    filter.notificationTypes = ["TEST"]
     (filter.environment, filter.bundleId) = (report.environment, report.bundleId)
     filter.received = report.askedAt...Int64.max
     let seen = try mapError(

@@ -54,7 +54,7 @@ enum EventsCommand {
 
   private static func filter(_ arguments: Arguments) throws(CommandError) -> EventFilter {
     var filter = EventFilter()
-    filter.notificationType = arguments["--type"]
+    filter.notificationTypes = arguments["--type"].map { [$0] } ?? []
     filter.subtype = arguments["--subtype"]
     filter.environment = try arguments.environment()
     filter.bundleId = arguments["--bundle-id"]
@@ -90,9 +90,11 @@ enum EventsCommand {
   private static func tellUnknown(
     _ filter: EventFilter, _ journal: JournalReader
   ) throws(StoreError) {
-    guard let type = filter.notificationType, !TypeDescriptions.types.contains(type) else { return }
+    guard let type = filter.notificationTypes.first, !TypeDescriptions.types.contains(type) else {
+      return
+    }
     var only = EventFilter()
-    only.notificationType = type
+    only.notificationTypes = [type]
     guard try journal.events(matching: only, after: 0, limit: 1).isEmpty else { return }
     let suggestion = Suggestion.text(for: type, among: TypeDescriptions.types)
     Terminal.error("subledger events: no event has the type '\(type)'\(suggestion)")
