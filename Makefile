@@ -31,6 +31,7 @@ CONSOLE_PACKAGES = chromium fonts-dejavu-core
 PICTURE_PACKAGES = fonts-inter pngquant
 CONTRACT_PACKAGES = python3 python3-venv
 PICTURES = .pictures
+SCREENSHOTS = .build/screenshots
 # Events in the journal that bench-large makes; each needs about 1 KB of disk.
 EVENTS   ?= 10000000
 # What bench-asking recovers, and how many customers it imports.
@@ -119,7 +120,8 @@ test-console: build ## Tests the console in headless Chromium and validates /ope
 	@$(MAKE) --no-print-directory deps \
 	  PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/contract $(BINARY) 0
-	SUBLEDGER_BROWSER=$(BROWSER) $(TEST) --filter '^EndToEndTests\.ConsoleTests'
+	SUBLEDGER_AXE=$$(.ci/axe-core) && export SUBLEDGER_AXE && \
+	  SUBLEDGER_BROWSER=$(BROWSER) $(TEST) --filter '^EndToEndTests\.Console'
 
 test-contract: build ## Fuzzes the daemon against its OpenAPI document
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
@@ -141,14 +143,15 @@ test-stand-in: build ## Asks the local App Store Server API with Apple's Python 
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONTRACT_PACKAGES)"
 	.ci/stand-in $(BINARY)
 
-screenshots: build ## Takes the README's screenshots of the console
+screenshots: build ## Takes a screenshot of every page of the console; the README's go to .pictures
 	@$(MAKE) --no-print-directory deps \
 	  PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES) $(PICTURE_PACKAGES)"
-	mkdir -p $(PICTURES)
+	mkdir -p $(SCREENSHOTS) $(PICTURES)
 	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_BROWSER=$(BROWSER) \
-	  SUBLEDGER_SCREENSHOTS=$(CURDIR)/$(PICTURES) \
+	  SUBLEDGER_SCREENSHOTS=$(CURDIR)/$(SCREENSHOTS) \
 	  $(TEST) --filter '^EndToEndTests\.ScreenshotTests'
-	pngquant --force --ext .png --speed 1 --strip 64 $(PICTURES)/*.png
+	pngquant --force --ext .png --speed 1 --strip 64 $(SCREENSHOTS)/*.png
+	cp $(SCREENSHOTS)/overview-*.png $(SCREENSHOTS)/subscription-*.png $(PICTURES)
 
 tamper: deps ## Flips 2,000 single bits of a journal of 5,000 events and runs verify on each
 	SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 $(TEST) --filter FlippedBitTests

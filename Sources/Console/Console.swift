@@ -8,7 +8,10 @@ public enum Console {
     public let bytes: [UInt8]
   }
 
-  private static let script = "text/javascript; charset=utf-8"
+  private static func script(_ name: String, _ bytes: [UInt8]) -> Page {
+    Page(
+      path: "/console/\(name).js", mediaType: "text/javascript; charset=utf-8", bytes: bytes)
+  }
 
   /// All files of the console.
   public static let pages: [Page] = [
@@ -18,11 +21,21 @@ public enum Console {
     Page(
       path: "/console/style.css", mediaType: "text/css; charset=utf-8",
       bytes: PackageResources.style_css),
-    Page(path: "/console/main.js", mediaType: script, bytes: PackageResources.main_js),
-    Page(path: "/console/draw.js", mediaType: script, bytes: PackageResources.draw_js),
-    Page(path: "/console/overview.js", mediaType: script, bytes: PackageResources.overview_js),
-    Page(path: "/console/customer.js", mediaType: script, bytes: PackageResources.customer_js),
-    Page(path: "/console/timeline.js", mediaType: script, bytes: PackageResources.timeline_js),
-    Page(path: "/console/rebuild.js", mediaType: script, bytes: PackageResources.rebuild_js),
+    script("main", PackageResources.main_js),
+    script("api", PackageResources.api_js),
+    script("draw", PackageResources.draw_js),
+    script("names", PackageResources.names_js),
+    script("overview", PackageResources.overview_js),
+    script("chart", PackageResources.chart_js),
+    script("subscriptions", PackageResources.subscriptions_js),
+    script("subscription", PackageResources.subscription_js),
+    script("timeline", PackageResources.timeline_js),
+    script("customer", PackageResources.customer_js),
+    script("events", PackageResources.events_js),
+    script("event", PackageResources.event_js),
+    script("quarantine", PackageResources.quarantine_js),
+    script("sinks", PackageResources.sinks_js),
+    script("recovery", PackageResources.recovery_js),
+    script("rebuild", PackageResources.rebuild_js),
   ]
 }

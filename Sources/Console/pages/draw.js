@@ -1,40 +1,6 @@
-// What all pages share: requests to the daemon, elements, numbers, times, status names.
+// Elements, numbers and times, as all pages show them.
 
-let token = "";
-/// `refused` is called when the daemon does not accept the current token.
-export const session = { refused: () => {} };
-export const setToken = (text) => { token = text; };
-export const hasToken = () => token !== "";
-
-/// Reads a route: its JSON, or null for 404. Throws { status, code, detail } for any other failure;
-/// status 0 if the daemon cannot be reached.
-export async function ask(path) {
-  const used = token;
-  // A header can only hold printable ASCII.
-  if (!/^[\x20-\x7e]*$/.test(used)) throw refuse(used);
-  let answer;
-  try {
-    answer = await fetch(path, {
-      headers: { Authorization: `Bearer ${used}` },
-      cache: "no-store",
-      credentials: "omit",
-    });
-  } catch {
-    throw { status: 0, detail: "The daemon does not answer." };
-  }
-  if (answer.status === 401) throw refuse(used);
-  const body = await answer.json().catch(() => ({}));
-  if (!answer.ok && answer.status !== 404) {
-    throw { status: answer.status, code: body.code, detail: body.detail || "The daemon cannot answer now." };
-  }
-  return answer.ok ? body : null;
-}
-
-function refuse(used) {
-  // A late 401 for a token that was replaced meanwhile says nothing about the new one.
-  if (used === token) session.refused();
-  return { status: 401, detail: "This token is not valid." };
-}
+import { address, curlCommand, scope } from "./api.js";
 
 // MARK: Elements. Text from outside becomes text nodes and never markup.
 
@@ -44,38 +10,169 @@ function build(element, attributes, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined &&
-    child !== false));
+  const shown = (child) => child !== null && child !== undefined && child !== false;
+  element.append(...children.flat(9).filter(shown));
   return element;
 }
 export const h = (name, attributes, ...children) =>
   build(document.createElement(name), attributes, children);
 export const s = (name, attributes, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
-export const dot = (tone, shape = "") => h(
-"span", { class: `dot ${tone} ${shape}`, "aria-hidden": "true" });
-export const pill = (tone, text) => h("span", { class: `pill ${tone}` }, dot(tone), text);
-export const fill = (parent, ...children) => { parent.replaceChildren(); return build(parent, {},
-    children); };
-export const tag = (tone, text) => h("span", { class: `tag ${tone}` }, text);
-export const card = (title, aside, ...children) => {
-  const id = `h-${title.toLowerCase().replace(/\W+/g, "-")}`;
-  return h("section", { class: "card", "aria-labelledby": id },
-    h("div", { class: "head" }, h("h2", { id }, title), aside), ...children);
+export const fill = (parent, ...children) => {
+  parent.replaceChildren();
+  return build(parent, {}, children);
 };
-export const table = (names, rows, kind = "") => h("div", { class: "scroll", tabindex: "0",
-    role: "group", "aria-label": names.join(", ") },
-  h("table", { class: kind },
-    h("thead", {}, h("tr", {}, names.map((name, at) =>
-      h("th", { scope: "col", class: typeof rows[0]?.[at] === "number" ? "num" : null },
-        name)))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) =>
-      h("td", { class: typeof cell === "number" ? "num" : null },
-        typeof cell === "number" ? count(cell) : cell)))))));
+
+export const dot = (tone, shape = "") =>
+  h("span", { class: `dot ${tone} ${shape}`, "aria-hidden": "true" });
+export const pill = (tone, text) => h("span", { class: `pill ${tone}` }, dot(tone), text);
+export const tag = (tone, text) => h("span", { class: `tag ${tone}` }, text);
+export const code = (text) => h("code", {}, text);
+export const soft = (...children) => h("p", { class: "soft" }, ...children);
+export const note = (tone, ...children) =>
+  h("p", { class: `note ${tone}`, role: tone === "red" ? "alert" : null }, ...children);
+/// A text in which code is between backticks.
+export const marked = (text) => text.split("`").map((part, at) => (at % 2 ? code(part) : part));
+export const link = (href, ...children) => h("a", { href }, ...children);
+
+const slug = (title) => `h-${title.toLowerCase().replace(/\W+/g, "-")}`;
+export const card = (title, aside, ...children) => h("section",
+  { class: "card", "aria-labelledby": slug(title) },
+  h("div", { class: "head" }, h("h2", { id: slug(title) }, title), aside), ...children);
+
+/// What a list shows that has nothing in it: what is missing, and what to do.
+export const empty = (title, ...children) => h("div", { class: "empty" }, h("h3", {}, title),
+  h("p", { class: "soft" }, ...children));
+
+/// A table; at phone width each row becomes a block with its columns' names. A cell that is a
+/// number is aligned to the right.
+export function table(names, rows, kind = "") {
+  const isNumber = (column) => typeof rows[0]?.[column] === "number" ||
+    rows[0]?.[column]?.dataset?.number !== undefined;
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": names.join(", ") },
+    h("table", { class: kind },
+      h("thead", {}, h("tr", {}, names.map((name, column) =>
+        h("th", { scope: "col", class: isNumber(column) ? "num" : null }, name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, column) =>
+        h("td", { class: isNumber(column) ? "num" : null, "data-name": names[column] },
+          typeof cell === "number" ? count(cell) : cell)))))));
+}
+
+/// A definition list; rows without a value are left out.
+export const facts = (list) => h("dl", { class: "facts" }, list.filter(Boolean).map(
+  ([name, shown, isChanged]) => h("div", { class: isChanged ? "changed" : null },
+    h("dt", {}, name), h("dd", {}, shown))));
+
+// MARK: Copying
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Without TLS, a browser offers no clipboard but on this machine.
+    const area = h("textarea", { class: "visually-hidden", readonly: true }, text);
+    document.body.append(area);
+    area.select();
+    const isDone = document.execCommand("copy");
+    area.remove();
+    return isDone;
+  }
+}
+
+/// - text: a string, or a function that returns one.
+export function copyButton(text, name = "Copy", what = "") {
+  const button = h("button", { type: "button", class: "copy", "aria-label": what ?
+    `${name} ${what}` : null }, name);
+  button.addEventListener("click", async () => {
+    button.textContent = await copy(typeof text === "function" ? text() : text) ? "Copied"
+      : "Not copied";
+    setTimeout(() => { button.textContent = name; }, 1500);
+  });
+  return button;
+}
+
+/// An id that can be copied.
+export const id = (text, what = "id") => h("span", { class: "copied" },
+  h("span", { class: "id" }, text), copyButton(text, "Copy", what));
+
+/// A command for a shell.
+export const command = (text) => h("div", { class: "command" },
+  h("pre", { tabindex: "0", "aria-label": "Command" }, text), copyButton(text, "Copy", "command"));
+
+/// What the daemon answered, as it is.
+export function raw(value, name = "Raw JSON") {
+  const text = JSON.stringify(value, null, 2);
+  return h("details", { class: "raw" }, h("summary", {}, name),
+    h("div", { class: "command" }, h("pre", { tabindex: "0", "aria-label": name }, text),
+      copyButton(text, "Copy", name)));
+}
+
+/// Where a page's data comes from, with the commands that ask for the same.
+export const sources = (...paths) => h("ul", { class: "sources soft small" },
+  h("li", {}, "Times are UTC; hover for local time."),
+  paths.map((path) => h("li", {}, code(`GET ${path.split("?")[0]}`), " ",
+    copyButton(() => curlCommand(path), "Copy as curl", path.split("?")[0]))));
+
+// MARK: Headings, filters, pages
+
+/// The heading of a page. With a scope, the environment and the app can be chosen.
+export function heading(title, { page, query, hasScope, aside } = {}) {
+  const change = (name) => (value) => {
+    location.hash = address(page, [], { ...query, after: "", [name]: value });
+  };
+  const apps = [...new Set(scope.apps.map((app) => app.bundle_id))].sort();
+  return h("div", { class: "heading" }, h("h1", {}, title), aside, hasScope ?
+    h("div", { class: "scope" },
+      select("Environment", [["Production", "Production"], ["Sandbox", "Sandbox"],
+        ["both", "Both environments"]], scope.environment, change("environment")),
+      select("App", [["", "All apps"], ...apps.map((app) => [app, app])], scope.app,
+        change("app"))) : null);
+}
+
+/// A choice by a list; `change` gets the chosen value.
+export function select(name, options, value, change) {
+  const chosen = options.some(([it]) => it === value) ? options : [...options, [value, value]];
+  const id = `f-${name.toLowerCase().replace(/\W+/g, "-")}`;
+  return h("label", { class: "field", for: id }, h("span", {}, name),
+    h("select", { id, onchange: (event) => change(event.target.value) }, chosen.map(
+      ([it, text]) => h("option", { value: it, selected: it === value }, text))));
+}
+
+/// A filter by text, which is used when it is committed.
+export function input(name, value, change, placeholder = "") {
+  const id = `f-${name.toLowerCase().replace(/\W+/g, "-")}`;
+  return h("label", { class: "field", for: id }, h("span", {}, name),
+    h("input", { type: "text", id, value, placeholder, spellcheck: "false", autocomplete: "off",
+      onchange: (event) => change(event.target.value.trim()) }));
+}
+
+/// The cursors of the pages before, by the cursor of a page. A reload forgets them; then the first
+/// page is offered in place of the previous one.
+const before = new Map();
+
+/// Links to the pages of a list.
+export function pager(page, query, next) {
+  const now = query.after ?? "";
+  if (next) before.set(next, now);
+  const previous = before.get(now);
+  const to = (after) => address(page, [], { ...query, after });
+  if (!now && !next) return null;
+  return h("nav", { class: "pager", "aria-label": "Pages of the list" },
+    now ? link(to(previous ?? ""), previous || before.has(now) ? "← Previous" : "← First page")
+      : null,
+    next ? link(to(next), "Next →") : h("span", { class: "soft" }, "No more"));
+}
 
 // MARK: Numbers and times. All times are UTC, as in Apple’s notifications and in the journal.
 
 export const count = (number) => number.toLocaleString("en-US");
+export const many = (number, one, more = `${one}s`) => `${count(number)} ${number === 1 ? one : more}`;
+/// A number that leads to what it counts.
+export const figure = (number, href) => (href && number ? h("a", { href, class: "num",
+  "data-number": "" }, count(number)) : h("span", { class: "num", "data-number": "" },
+  count(number)));
+
 const iso = (ms) => {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${ms} ms` : date.toISOString();
@@ -83,79 +180,56 @@ const iso = (ms) => {
 export const day = (ms) => iso(ms).slice(0, 10);
 export const minute = (ms) => iso(ms).replace("T", " ").slice(0, 16);
 export const exact = (ms) => `${iso(ms).replace("T", " ").slice(0, 19)} UTC`;
+const local = (ms) => new Date(ms).toLocaleString("en-GB", { dateStyle: "medium",
+  timeStyle: "long" });
 const months = ["January", "February", "March", "April", "May", "June", "July", "August",
-  "September", "October", "November", "December"
-];
+  "September", "October", "November", "December"];
 /// "31 January 2026, 10:00 UTC".
 export const longTime = (ms) => {
   const date = new Date(ms);
-  return `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}, ${iso(ms).slice(11, 16)} UTC`;
+  return `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}, ` +
+    `${iso(ms).slice(11, 16)} UTC`;
 };
 
-/// A text of `ago` or `span` with short units, for narrow elements.
-const short = { second: "s", minute: "min", hour: "h" };
-export const brief = (text) => text.replace(/(second|minute|hour)s?/, (name) => short[name
-  .replace(/s$/, "")]);
+/// A time with its exact and its local form on hover; a dash for none.
+export function time(ms, text = minute, none = "–") {
+  if (ms === null || ms === undefined) return none;
+  const isDate = !Number.isNaN(new Date(ms).getTime());
+  return h("time", { class: "num", datetime: isDate ? iso(ms) : null,
+    title: isDate ? `${exact(ms)}\nLocal: ${local(ms)}` : null },
+    typeof text === "function" ? text(ms) : text);
+}
 
 /// Milliseconds in words, as "3 days". Months and years are used from two on: 45 days, not 1 month.
 export function span(ms) {
-  const units = [
-    ["year", 31557600000, 2],
-    ["month", 2629800000, 2],
-    ["day", 86400000, 1],
-    ["hour", 3600000, 1],
-    ["minute", 60000, 1],
-    ["second", 1000, 1]
-  ];
+  const units = [["year", 31557600000, 2], ["month", 2629800000, 2], ["day", 86400000, 1],
+    ["hour", 3600000, 1], ["minute", 60000, 1], ["second", 1000, 1]];
   const size = Math.abs(ms);
   const unit = units.find(([, length, least]) => size >= length * least);
-  if (!unit) return "less than a second";
-  const number = Math.floor(size / unit[1]);
-  return `${number} ${unit[0]}${number === 1 ? "" : "s"}`;
+  return unit ? many(Math.floor(size / unit[1]), unit[0]) : "less than a second";
 }
-export function ago(ms, now) {
+export function ago(ms, now = Date.now()) {
   if (Math.abs(now - ms) < 1000) return "just now";
   return ms > now ? `in ${span(ms - now)}` : `${span(now - ms)} ago`;
+}
+export const since = (ms, now = Date.now()) => time(ms, ago(ms, now));
+/// A text of `ago` with short units, for narrow elements.
+export const brief = (text) => text.replace(/(second|minute|hour)s?/, (name) => (
+  { s: "s", m: "min", h: "h" })[name[0]]);
+
+/// The decimals of a currency, as the browser knows them: none for JPY.
+function digits(currency) {
+  try {
+    return Math.min(3, new Intl.NumberFormat("en", { style: "currency", currency })
+      .resolvedOptions().maximumFractionDigits);
+  } catch {
+    return 2;
+  }
 }
 
 export function money(milliunits, currency) {
   if (milliunits === null || milliunits === undefined) return null;
-  const amount = milliunits / 1000;
-  return `${amount.toFixed(milliunits % 10 ? 3 : 2)} ${currency || ""}`.trim();
+  const usual = digits(currency);
+  const isWhole = milliunits % 10 ** (3 - usual) === 0;
+  return `${(milliunits / 1000).toFixed(isWhole ? usual : 3)} ${currency || ""}`.trim();
 }
-
-// MARK: Names and colours
-
-export const statuses = {
-  active: ["Active", "green"],
-  grace_period: ["Grace period", "amber"],
-  billing_retry: ["Billing retry", "orange"],
-  expired: ["Expired", "gray"],
-  revoked: ["Revoked", "red"],
-};
-export const status = (name) => statuses[name] || [name, "gray"];
-
-/// Groups of notification types with one colour each; the first pattern that matches decides.
-export const kinds = [
-  ["New", "blue",
-    /^(SUBSCRIBED|INITIAL_BUY|ONE_TIME_CHARGE|OFFER_REDEEMED|INTERACTIVE_RENEWAL)$/
-  ],
-  ["Renewed", "green", /^(DID_RENEW|DID_RECOVER|RENEWAL|RENEWAL_EXTENDED|RENEWAL_EXTENSION)$/],
-  ["Changed", "violet", /^(DID_CHANGE_|PRICE_)/],
-  ["Billing problem", "amber", /^(DID_FAIL_TO_RENEW|GRACE_PERIOD_EXPIRED)$/],
-  ["Ended, refunded", "red", /^(EXPIRED|REFUND|REVOKE|CANCEL|CONSUMPTION_REQUEST|REFUND_)/],
-  ["Other", "gray", /./],
-];
-export const kind = (type) => kinds.find(([, , pattern]) => pattern.test(type || "-"));
-
-/// How a customer who did not pay got the product. Other values of Apple get no sentence.
-export const ownership = (name) => new Map([
-  ["FAMILY_SHARED", "Shared by a family member."],
-  ["ASSIGNED", "A seat that was assigned to this customer."],
-]).get(name) ?? null;
-
-const offers = ["an introductory offer", "a promotional offer", "an offer code", "a win-back offer",
-  "a retention offer"
-];
-/// An offer by Apple's offerType.
-export const offer = (type) => offers[type - 1] ?? "an offer";

@@ -1,341 +1,255 @@
-// The first page: counts of notifications, customers and quarantine, and what was recovered. Two
-// routes: /v1/overview and /v1/quarantine.
+// The first page: counts of notifications, subscriptions and quarantine; what was recovered, and
+// what the sinks do.
 
-import { ago, ask, brief, card, count, dot, exact, h, kind, kinds, minute, s, status, statuses,
-  table, tag } from "./draw.js";
+import { address, ask, query, scope, scoped } from "./api.js";
+import { hours } from "./chart.js";
+import { ago, brief, card, code, count, dot, empty, exact, figure, h, heading, link, many, minute,
+  note, pill, since, soft, sources, table, tag, time } from "./draw.js";
+import { kind, kinds, reasons, sourceGroups, status, statuses, withAccess } from "./names.js";
+import { keyHint, summary } from "./recovery.js";
+import { states } from "./sinks.js";
 
-const outcomes = [
-  ["Accepted", "green", "accepted"],
-  ["Duplicate", "gray", "duplicate"],
-  ["Quarantined", "amber", "quarantined"],
-  ["Refused", "red", "refused"],
-  ["Unavailable", "orange", "unavailable"]
-];
-const spans = [
-  [24, "24 hours"],
-  [72, "3 days"],
-  [168, "7 days"]
-];
+const [notifications, evidence, statements] = sourceGroups.map(([sources]) => sources);
+const outcomes = [["Accepted", "green", "accepted"], ["Evidence", "blue", "evidence"],
+  ["Claims and grants", "violet", "statement"], ["Duplicates", "gray", "duplicate"],
+  ["Quarantined", "amber", "quarantined"], ["Refused", "red", "refused"],
+  ["Unavailable", "orange", "unavailable"]];
+const spans = [[24, "24 hours"], [72, "3 days"], [168, "7 days"]];
 const hour = 3600000;
 
-export function overview(main, rest, isShown) {
-  const view = { hours: 24, by: "type", data: null, quarantine: null, drawn: 0 };
+export async function overview(main, shown) {
+  const view = { hours: 24, by: "type", data: null, all: null, sinks: null, drawn: 0 };
   const load = async () => {
-    try {
-      const [data, quarantine] = await Promise.all([ask(`/v1/overview?hours=${view.hours}`),
-        ask("/v1/quarantine?limit=8")
-      ]);
-      if (!isShown()) return;
-      Object.assign(view, { data, quarantine });
-      draw();
-      // Asks again soon while the daemon is still counting.
-      if (!data.rows || data.counted_from > data.from) setTimeout(() => { if (isShown())
-        load(); }, 1500);
-    } catch (error) {
-      if (!isShown() || error.status === 401) return;
-      if (!view.data) main.replaceChildren(h("p", { class: "note red", role: "alert" }, error
-        .detail));
-    }
+    const [data, all, sinks] = await Promise.all([
+      ask(query("/v1/overview", { ...scoped(), hours: view.hours })), ask("/v1/overview?hours=1"),
+      // A token that is limited to some apps may not see them.
+      ask("/v1/sinks").catch(() => null)]);
+    if (!shown.isShown()) return;
+    Object.assign(view, { data, all, sinks: sinks?.items ?? [] });
+    draw();
+    // Asks again soon while the daemon is still counting.
+    if (!data.rows || data.counted_from > data.from) setTimeout(again, 1500);
+  };
+  const again = () => {
+    if (shown.isShown() && !document.hidden) load().catch(() => {});
   };
   const draw = () => {
     // The focus, open details and the scroll position survive a redraw.
     const focused = document.activeElement?.id;
-    const open = [...main.querySelectorAll("details[open]")].map((it) => it.id);
+    const open = [...main.querySelectorAll("details[open]")].map((it) => it.id).filter(Boolean);
     const scrolled = window.scrollY;
     view.drawn = main.clientWidth;
     main.replaceChildren(page(view, (change) => {
       const needsLoad = change.hours && change.hours !== view.hours;
       Object.assign(view, change);
       draw();
-      if (needsLoad) load();
+      if (needsLoad) load().catch(() => {});
     }));
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (focused && focused !== "main") document.getElementById(focused)?.focus({
+      preventScroll: true });
     window.scrollTo(0, scrolled);
   };
-  main.replaceChildren(h("p", { class: "soft" }, "Counting…"));
-  load();
-  const timer = setInterval(() => { if (!document.hidden) load(); }, 15000);
+  const timer = setInterval(again, 15000);
   const resized = () => { if (view.data && main.clientWidth !== view.drawn) draw(); };
   window.addEventListener("resize", resized);
-  return { end: () => { clearInterval(timer);
-      window.removeEventListener("resize", resized); } };
+  shown.end = () => {
+    clearInterval(timer);
+    window.removeEventListener("resize", resized);
+  };
+  await load();
 }
 
 function page(view, set) {
-  const { data } = view;
-  return h("div", { class: "stack" }, h("h1", { class: "visually-hidden" }, "Overview"), tiles(data),
+  const { data, all } = view;
+  return h("div", { class: "stack" },
+    heading("Overview", { page: "", query: {}, hasScope: true }), tiles(data, all),
     chartCard(view, set),
-    h("div", { class: "split" }, customers(data), apps(data)),
-    unmapped(data), recovery(data), quarantine(data, view.quarantine),
-    h("p", { class: "soft small" }, "Source: ", h("code", {}, "GET /v1/overview"),
-      " and ", h("code", {}, "GET /v1/quarantine"), ". Times are UTC."));
+    h("div", { class: "split" }, subscriptions(data), apps(data)),
+    h("div", { class: "split" }, recovery(data), quarantine(all)), sinks(view.sinks),
+    unmapped(data),
+    sources(query("/v1/overview", { ...scoped(), hours: view.hours }), "/v1/sinks"));
 }
 
 const total = (list) => list.reduce((sum, item) => sum + item.count, 0);
+const events = (parameters) => address("events", [], parameters);
 
-function tiles(data) {
-  const accepted = data.notifications.filter((item) => item.outcome === "accepted");
-  const refused = data.notifications.filter((item) => item.outcome === "refused" || item.outcome ===
-    "unavailable");
-  const last = Math.max(...data.apps.map((app) => app.last_event?.received_at ?? 0));
+// MARK: Tiles
+
+function tiles(data, all) {
+  const of = (name) => data.notifications.filter((item) => item.outcome === name);
+  const accepted = total(of("accepted"));
+  const [refused, asked] = [total([...of("refused"), ...of("unavailable")]), total(of("evidence"))];
+  const last = Math.max(...data.apps.map((app) => app.last_notification?.received_at ?? 0));
   const access = total((data.rows?.by_status ?? []).filter((item) => item.gives_access));
-  const share = data.rows?.total ?
-    `${Math.round(100 * access / data.rows.total)} % of ${count(data.rows.total)} rows` :
-    "no rows yet";
-  const others = data.quarantine.only_counted ?
-    `${count(data.quarantine.only_counted)} more counted, not stored` : "genuine, not admitted";
+  const { count: kept, only_counted: dropped } = all.quarantine;
   return h("dl", { class: "tiles" },
-    tile("Notifications accepted", count(total(accepted)), `in ${data.hours} hours`),
-    tile("Last notification", last ? brief(ago(last, data.at)) : "none yet", refused.length ?
-      `${count(total(refused))} refused or unavailable` : last ? minute(last) :
-      "set the URL in App Store Connect"),
-    tile("With access", data.rows ? count(access) : "…", data.rows ? share : "being counted"),
-    tile("In quarantine", count(data.quarantine.count), others));
+    tile("Notifications accepted", figure(accepted, events({ since: data.from,
+      source: notifications })), [`in ${data.hours} hours`, asked ? [", and ",
+      link(events({ since: data.from, source: evidence }), many(asked, "fact")),
+      " as evidence"] : null]),
+    tile("Last notification", last ? link(events({ source: notifications }),
+      time(last, brief(ago(last, data.at)))) : "None yet", refused
+      ? `${count(refused)} refused or unavailable` : last ? time(last)
+        : "Set the URL in App Store Connect"),
+    tile("Subscriptions with access", data.rows ? figure(access, address("subscriptions", [],
+      { status: withAccess })) : "…", !data.rows ? "Being counted" : data.rows.total
+      ? [`${Math.round(100 * access / data.rows.total)} % of `,
+        link(address("subscriptions"), count(data.rows.total))] : "None yet"),
+    tile("In quarantine", figure(kept, address("quarantine")), dropped
+      ? `${count(dropped)} more counted, not stored` : "Genuine, not admitted; every app"));
 }
-const tile = (name, figure, aside) => h("div", { class: "card tile" }, h("dt", {}, name), h(
-"dd", {}, figure), h("dd", {}, aside));
+
+const tile = (name, number, aside) => h("div", { class: "card tile" }, h("dt", {}, name),
+  h("dd", {}, number), h("dd", {}, aside));
 
 // MARK: The chart
 
 function chartCard(view, set) {
   const { data } = view;
-  const choose = (name, values, chosen, change) => h("div", { class: "choice",
-    role: "group", "aria-label": name },
-    values.map(([value, text]) => h("button", { type: "button",
-      id: `c-${value}`, "aria-pressed": String(value === chosen), onclick: () => change(
-        value) }, text)));
+  const choose = (name, values, chosen, change) => h("div", { class: "choice", role: "group",
+    "aria-label": name }, values.map(([value, text]) => h("button", { type: "button",
+    id: `c-${value}`, "aria-pressed": String(value === chosen), onclick: () => change(value) },
+  text)));
   const aside = h("div", { class: "who" },
-    choose("Group by", [
-      ["type", "By type"],
-      ["outcome", "By outcome"]
-    ], view.by, (by) => set({ by })),
+    choose("Group by", [["type", "By type"], ["outcome", "By outcome"]], view.by,
+      (by) => set({ by })),
     choose("Time", spans, view.hours, (hours) => set({ hours })));
   const series = view.by === "type" ? byType(data) : byOutcome(data);
-  const all = total(data.notifications);
-  const parts = series.map(([name, tone, items]) => h("li", {}, dot(tone), name, h(
-  "span", { class: "soft num" }, count(total(items)))));
-  return card("Notifications by hour", aside,
-    all ? chart(data, series) : h("p", { class: "soft" },
-      `No notifications in the last ${data.hours} hours.`),
-    h("ul", { class: "legend" }, parts),
-    view.by === "outcome" ? h("p", { class: "soft small" },
-      `Duplicates, refusals and unavailability are counted since the daemon started, ${minute(data.started_at)}.`
-      ) : null,
-    data.counted_from > data.from ? h("p", { class: "soft small" },
-      `Counting earlier hours; complete since ${minute(data.counted_from)}.`) : null,
-    h("details", { id: "hours" }, h("summary", { id: "hours-open" }, "As a table"),
-      table(["Hour", "Outcome", "Type", "Count"], [...data.notifications].reverse().map((
-          item) => [minute(item.hour), item.outcome, item.notification_type ?? "–", item.count]
-          ))));
+  const sum = series.reduce((all, [, , items]) => all + total(items), 0);
+  const holder = h("div", { class: "chart" });
+  const choice = (from) => { location.hash = events({ since: from, until: from + hour }); };
+  // Drawn in the next frame, when it is in the page and has a width.
+  requestAnimationFrame(() => hours(holder, data, series, choice));
+  return card("Notifications by hour", aside, sum ? holder : empty(
+    `No notification in the last ${data.hours} hours`, data.apps.some((app) =>
+      app.last_notification) ? "Choose a longer time, or look at the last one of each app below."
+      : "Set the daemon’s address as the server URL in App Store Connect."),
+  h("ul", { class: "legend" }, series.map(([name, tone, items, href]) => h("li", {}, dot(tone),
+    name, figure(total(items), href)))),
+  view.by === "outcome" ? h("p", { class: "soft small" }, "Duplicates, refused and unavailable ",
+    "notifications are counted since the daemon started, ", time(data.started_at),
+    ", and not stored.") : null,
+  data.counted_from > data.from ? h("p", { class: "soft small" },
+    `Counting earlier hours; complete since ${minute(data.counted_from)}.`) : null,
+  sum ? h("details", { id: "hours" }, h("summary", { id: "hours-open" }, "As a table"),
+    table(["Hour", "Outcome", "Type", "Count"], [...data.notifications].reverse().map((item) => [
+      time(item.hour), outcomes.find(([, , it]) => it === item.outcome)?.[0] ?? item.outcome,
+      item.notification_type ?? "–", figure(item.count, hourLink(item))]))) : null);
 }
+
+const sourcesOf = { accepted: notifications, evidence, statement: statements };
+const hourLink = (item) => (sourcesOf[item.outcome] ? events({ since: item.hour,
+  until: item.hour + hour, type: item.notification_type, source: sourcesOf[item.outcome] })
+  : item.outcome === "quarantined" ? address("quarantine") : null);
 
 function byType(data) {
   const accepted = data.notifications.filter((item) => item.outcome === "accepted");
-  return kinds.map((one) => [one[0], one[1], accepted.filter((item) => kind(item
-      .notification_type) === one)])
-    .filter(([, , items]) => items.length);
-}
-const byOutcome = (data) => outcomes.map(([name, tone, outcome]) => [name, tone, data
-  .notifications.filter((item) => item.outcome === outcome)
-]);
-
-function chart(data, series) {
-  const holder = h("div", { class: "chart" });
-  // Drawn in the next frame, when it is in the page and has a width.
-  requestAnimationFrame(() => drawChart(holder, data, series));
-  return holder;
+  return kinds.map((one) => {
+    const items = accepted.filter((item) => kind(item.notification_type) === one);
+    const names = [...new Set(items.map((item) => item.notification_type))].sort().join(",");
+    return [one[0], one[1], items, events({ since: data.from, type: names,
+      source: notifications })];
+  }).filter(([, , items]) => items.length);
 }
 
-function drawChart(holder, data, series) {
-  const width = Math.max(240, holder.clientWidth);
-  const height = 190;
-  const hours = Array.from({ length: data.hours }, (_, at) => data.from + at * hour);
-  const stacks = hours.map((start) => series.map(([name, tone, items]) => [name, tone, total(items
-    .filter((item) => item.hour === start))]));
-  const sums = stacks.map((stack) => stack.reduce((sum, part) => sum + part[2], 0));
-  const [top, step] = scale(Math.max(1, ...sums));
-  const left = 12 + 7 * count(top).length;
-  const y = (value) => height - height * value / top;
-  const slot = (width - left) / hours.length;
-  const gap = slot > 8 ? 2.5 : slot > 4 ? 1 : 0.5;
-  const picture = s("svg", { viewBox: `0 0 ${width} ${height + 26}`, height: height + 26,
-    role: "img", "aria-label": `${count(sums.reduce((a, b) => a + b, 0))} notifications in ${data.hours} hours; the table below has every number` });
-  for (let value = 0; value <= top; value += step) {
-    picture.append(s("line", { class: "grid", x1: left, x2: width, y1: y(value), y2: y(value) }),
-      s("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, count(value)));
+const byOutcome = (data) => outcomes.map(([name, tone, outcome]) => [name, tone,
+  data.notifications.filter((item) => item.outcome === outcome),
+  sourcesOf[outcome] ? events({ since: data.from, source: sourcesOf[outcome] })
+    : outcome === "quarantined" ? address("quarantine") : null])
+  .filter(([, , items, href]) => items.length || !href || href === address("quarantine"));
+
+// MARK: Subscriptions and apps
+
+function subscriptions(data) {
+  if (!data.rows) {
+    return card("Subscriptions by status", null, soft("They are being counted, or the projection ",
+      "is being built for the first time."));
   }
-  const every = [1, 2, 3, 6, 12, 24].find((step) => (hours.length / step) * 46 < width) ?? 24;
-  const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
-  stacks.forEach((stack, at) => {
-    const x = left + at * slot;
-    let base = 0;
-    for (const [, tone, value] of stack) {
-      if (!value) continue;
-      picture.append(s("rect", { class: `fill ${tone}`, x: x + gap / 2, width: Math.max(0.7,
-          slot - gap), y: y(base + value), height: Math.max(0.7, y(base) - y(base +
-          value) - (base ? 0.8 : 0)), rx: slot > 8 ? 1.5 : 0 }));
-      base += value;
-    }
-    const clock = new Date(hours[at]).getUTCHours();
-    if (clock % every === 0) {
-      const text = clock === 0 ?
-        `${Number(new Date(hours[at]).getUTCDate())} ${new Date(hours[at]).toLocaleString("en-GB", { month: "short", timeZone: "UTC" })}` :
-        `${String(clock).padStart(2, "0")}:00`;
-      picture.append(s("text", { x: x + slot / 2, y: height + 18, "text-anchor": "middle" },
-        text));
-    }
-    const show = () => {
-      tip.replaceChildren(h("b", {}, minute(hours[at])), h("ul", {}, stack.filter((part) =>
-        part[2]).map(([name, tone, value]) =>
-        h("li", {}, dot(tone), name, h("span", { class: "num" }, count(value))))), sums[
-        at] ? "" : "none");
-      tip.hidden = false;
-      const share = (x + slot / 2) / width;
-      tip.style.left = share < 0.6 ? `calc(${100 * share}% + 14px)` : "auto";
-      tip.style.right = share < 0.6 ? "auto" : `calc(${100 * (1 - share)}% + 14px)`;
-      tip.style.top = "8px";
-    };
-    picture.append(s("rect", { class: "hit", x, y: 0, width: slot, height,
-      onpointerenter: show, onpointerleave: () => { tip.hidden = true; } }));
-  });
-  holder.replaceChildren(picture, tip);
-}
-
-/// The top of an axis and the step of its grid lines: whole numbers, 1, 2 or 5 times a power of ten.
-function scale(most) {
-  const rough = most / 4;
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
-  const step = Math.max(1, [1, 2, 5, 10].map((it) => it * power).find((it) => it >= rough));
-  return [Math.ceil(most / step) * step, step];
-}
-
-// MARK: Customers and apps
-
-function customers(data) {
-  if (!data.rows) return card("Customers by status", null, h("p", { class: "soft" },
-    "Rows are being counted, or the projection is being built for the first time."));
-  const rows = Object.keys(statuses).map((name) => [name, total(data.rows.by_status.filter((
-    item) => item.status === name))]);
+  const rows = Object.keys(statuses).map((name) => [name, total(data.rows.by_status.filter(
+    (item) => item.status === name))]);
   const most = Math.max(1, ...rows.map(([, number]) => number));
-  return card("Customers by status", h("span", { class: "soft small", title: exact(data.rows
-        .counted_at) }, `counted ${ago(data.rows.counted_at, data.at)}`),
-    data.rows.broken ? h("p", { class: "note red small" },
-      `${count(data.rows.broken)} rows could not be folded completely; subledger verify lists them.`
-      ) : null,
-    h("ul", { class: "bars" }, rows.map(([name, number]) => {
-      const [text, tone] = status(name);
-      const fill = h("span", { class: tone, hidden: !number });
-      fill.style.width = `${100 * number / most}%`;
-      return h("li", {}, h("span", {}, text), h("span", { class: "num" }, count(number)), h(
-        "span", { class: "track" }, fill));
-    })));
+  return card("Subscriptions by status", h("span", { class: "soft small",
+    title: exact(data.rows.counted_at) }, `counted ${ago(data.rows.counted_at, data.at)}`),
+  data.rows.broken ? h("p", { class: "note red small" }, many(data.rows.broken, "row"),
+    " could not be folded completely; ", code("subledger verify"), " lists them.") : null,
+  h("ul", { class: "bars" }, rows.map(([name, number]) => {
+    const [text, tone] = status(name);
+    const bar = h("span", { class: tone, hidden: !number });
+    bar.style.width = `${100 * number / most}%`;
+    return h("li", {}, h("span", {}, text), figure(number, address("subscriptions", [],
+      { status: name })), h("span", { class: "track" }, bar));
+  })));
 }
 
 /// Products that the configuration maps to no entitlement: customers who bought them get nothing.
 function unmapped(data) {
   if (!data.unmapped_products?.length) return null;
   return card("Sold and mapped to nothing", null,
-    h("p", { class: "soft small" }, "Add these products to an entitlement of the configuration."),
+    h("p", { class: "soft small" }, "Add these products to an entitlement of the configuration: ",
+      code("subledger help configuration"), "."),
     h("ul", { class: "rows" }, data.unmapped_products.map((product) => h("li", {},
-      h("b", {}, product.product_id), h("span", { class: "soft small end" }, product.suggestion ?
-        `${product.bundle_id} · probably ${product.suggestion}` : product.bundle_id)))));
+      link(address("subscriptions", [], { product: product.product_id }), product.product_id),
+      h("span", { class: "soft small end" }, product.suggestion
+        ? `${product.bundle_id} · probably ${product.suggestion}` : product.bundle_id)))));
 }
 
+/// Newest first, as the dates that are shown.
 function apps(data) {
-  return card("Last notification per app", null, data.apps.length ?
-    h("ul", { class: "rows" }, data.apps.map((app) => {
-      const last = app.last_event;
-      return h("li", {}, h("span", {}, h("b", {}, app.bundle_id), " ", tag(app
-            .environment === "Production" ? "blue" : "gray", app.environment),
-          app.configured ? null : [" ", tag("amber", "not configured")],
-          h("br"), h("span", { class: "soft small" }, last ? [last.notification_type, last
-            .subtype
-          ].filter(Boolean).join(" / ") : "Nothing journaled yet")),
-        h("span", { class: "end" }, last ? ago(last.received_at, data.at) : "–", h("br"),
-          h("span", { class: "soft small num" }, last ? minute(last.received_at) : "")));
-    })) : h("p", { class: "soft" },
-      "No app is configured: every notification goes to quarantine."));
+  const list = [...data.apps].sort((a, b) => (b.last_notification?.received_at ?? 0) -
+    (a.last_notification?.received_at ?? 0));
+  return card("Last notification per app", null, list.length ? h("ul", { class: "rows" },
+    list.map(({ bundle_id: app, environment, configured, last_notification: last }) => h("li", {},
+      h("span", {}, h("b", {}, app), " ", tag(environment === "Production" ? "blue" : "gray",
+        environment), configured ? null : [" ", tag("amber", "not configured")],
+      h("span", { class: "soft small block" }, last ? [last.notification_type, last.subtype]
+        .filter(Boolean).join(" / ") : "No notification yet")),
+      last ? h("span", { class: "end" }, link(events({ app, environment, source: notifications }),
+        since(last.received_at, data.at)), h("span", { class: "soft small block" },
+        time(last.received_at))) : null)))
+    : scope.apps.length ? empty("No app in this scope", "Choose another environment or app.")
+      : empty("No app is configured", "Every notification goes to quarantine. Add yours to ",
+        code("apps"), " of the configuration."));
 }
 
-// MARK: Recovery
-
-const code = (text) => h("code", {}, text);
-const keyHint = () => ["Add ", code("appStore"), " to the configuration: ", code(
-  "subledger help configuration"), "."];
+// MARK: Recovery, quarantine, sinks
 
 function recovery(data) {
-  const { apps, next_at: next, next_reconciliation_at: nextReconciliation } = data.recovery;
-  if (!apps.length) return null;
-  if (apps.every((app) => app.recover === "no_key")) {
-    return card("Recovery", null, h("p", { class: "soft" },
-      "Apple is not asked for what was missed: no app has a key. ", keyHint()));
+  const { apps: list, next_at: next } = data.recovery;
+  if (!list.length) return null;
+  if (list.every((app) => app.recover === "no_key")) {
+    return card("Recovery", null, soft("Apple is not asked for what was missed: no app has a key. ",
+      keyHint()));
   }
-  const due = (time) => time > data.at ? ago(time, data.at) : "now";
-  const aside = [next && `next recovery ${due(next)}`, nextReconciliation &&
-    `next reconciliation ${due(nextReconciliation)}`
-  ].filter(Boolean).join(", ");
-  return card("Recovery", h("span", { class: "soft small" }, aside), h("ul", { class: "rows",
-    id: "recovery" }, apps.map((app) => h("li", {}, h("span", {}, h("b", {}, app
-      .bundle_id), " ", tag(app.environment === "Production" ? "blue" : "gray", app
-      .environment), lines(app, data).map((line) => [h("br"), h("span", {
-      class: "soft small" }, line)]))))));
+  return card("Recovery", link(address("recovery"), "Details"), h("ul", { class: "rows",
+    id: "recovery" }, list.map((app) => h("li", {}, h("span", {}, h("b", {}, app.bundle_id), " ",
+    tag(app.environment === "Production" ? "blue" : "gray", app.environment),
+    summary(app, data).map((part) => h("span", { class: "soft small block" }, part)))))),
+  next ? h("p", { class: "soft small" }, next > data.at ? `Next recovery ${ago(next, data.at)}.`
+    : "A recovery is due now.") : null);
 }
 
-function lines(app, data) {
-  if (app.recover === "no_key") return [["Not asked about: no key. ", keyHint()]];
-  if (app.recover === "off") return [["Not asked about: ", code("\"recover\": \"off\"")]];
-  const { last_recovery: found, last_reconciliation: compared } = app;
-  const when = (name, time) => h("span", { title: exact(time) }, `${name} ${ago(time, data.at)}: `);
-  const failed = (error) => error ? [" ", tag("red", "failed"), ` ${error}`] : null;
-  const many = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
-  return [
-    found ? [when("Recovery", found.at), found.recovered ?
-      `${count(found.recovered)} of ${many(found.listed, "listed notification")} recovered` :
-      `${found.error ? "" : "nothing was missing, "}${many(found.listed, "notification")} listed`,
-      found.delivered ? [" ", tag("red", `${count(found.delivered)} that Apple believes delivered`)] :
-      null,
-      found.refused ? [" ", tag("red", `${count(found.refused)} refused`)] : null,
-      found.gone ? [" ", tag("amber", "Apple no longer has all")] : null, failed(found.error)
-    ] : "No recovery since the daemon started",
-    compared ? [when("Reconciliation", compared.at), compared.asked ?
-      `${count(compared.asked)} due, ${count(compared.differed)} differed` :
-      compared.error ? "nobody was asked about" : "nobody was due",
-      compared.remaining ? [" ", tag("red", `${count(compared.remaining)} still differ`)] : null,
-      failed(compared.error)
-    ] : data.recovery.reconciled_at ?
-    `Last reconciliation ${ago(data.recovery.reconciled_at, data.at)}, before the daemon started` :
-    "No reconciliation yet"
-  ];
+function quarantine(all) {
+  const groups = all.quarantine.by_reason;
+  if (!groups.length) {
+    return card("Quarantine", null, soft("Empty. Genuine notifications that are not admitted are ",
+      "stored here."));
+  }
+  return card("Quarantine", link(address("quarantine"), "Details"), h("ul", { class: "rows" },
+    groups.slice(0, 6).map((group) => h("li", {}, h("span", {}, figure(group.count,
+      address("quarantine", [], { reason: group.reason, bundle: group.bundle_id,
+        in: group.environment })), ` ${reasons[group.reason]?.[0] ?? group.reason}`,
+    h("span", { class: "soft small block" }, group.bundle_id ?? "no app", " · ",
+      group.environment ?? "no environment")), h("span", { class: "end soft small" }, "last ",
+    since(group.last_received_at, all.at))))));
 }
 
-// MARK: Quarantine
-
-const reasons = {
-  other_app: "of another app",
-  other_environment: "of an environment that is not configured",
-  other_app_apple_id: "with another appAppleId",
-  conflict: "with a known UUID and other content",
-  payload_json: "whose payload is not JSON"
-};
-
-function quarantine(data, list) {
-  const { by_reason: groups } = data.quarantine;
-  if (!groups.length) return card("Quarantine", null, h("p", { class: "soft" },
-    "Empty. Genuine notifications that are not admitted are stored here."));
-  return card("Quarantine", h("span", { class: "soft small" }, h("code", {},
-      "subledger quarantine admit ID"), " after the configuration is corrected"),
-    h("ul", { class: "rows" }, groups.map((group) => h("li", {}, h("span", {}, h(
-        "b", { class: "num" }, count(group.count)),
-        ` ${reasons[group.reason] ?? group.reason}`,
-        h("span", { class: "soft" },
-          ` · ${group.bundle_id ?? "no app"} · ${group.environment ?? "no environment"}`)),
-      h("span", { class: "end soft small" }, `last ${ago(group.last_received_at, data.at)}`)
-      ))),
-    h("details", { id: "newest" },
-      h("summary", { id: "newest-open" }, `The ${list.items.length} newest`),
-      table(["ID", "Received", "Reason", "Type", "App"], list.items.map((item) => [
-        String(item.id), minute(item.received_at), item.reason, item.notification_type ?? "–",
-        item.bundle_id ?? "–",
-      ]))));
+function sinks(list) {
+  if (!list.length) return null;
+  return card("Sinks", link(address("sinks"), "Details"), h("ul", { class: "rows" },
+    list.map((sink) => h("li", {}, h("b", {}, sink.name), sink.replay ? tag("gray",
+      `replay ${sink.replay}`) : null, pill(states[sink.state]?.[1] ?? "gray",
+      states[sink.state]?.[0] ?? sink.state), h("span", { class: "soft small end" },
+      sink.lag_events ? `${many(sink.lag_events, "event")} behind` : "up to date",
+      sink.dead ? `, ${count(sink.dead)} given up` : "")))));
 }

@@ -1,90 +1,88 @@
 // The last comparison of a new projection with the live one. One route: /v1/rebuild.
 
-import { ago, ask, card, count, day, exact, h, minute, status, tag } from "./draw.js";
+import { ask, subscriptionAddress } from "./api.js";
+import { card, command, count, empty, h, heading, many, minute, note, raw, since,
+  soft, sources, tag, time } from "./draw.js";
+import { rowStatus, status } from "./names.js";
 
-export function rebuild(main, rest, isShown) {
-  main.replaceChildren(h("p", { class: "soft" }, "Loading…"));
-  ask("/v1/rebuild").then((found) => {
-    if (isShown()) main.replaceChildren(...(found ? comparison(found) : none()));
-  }, (error) => {
-    if (isShown()) main.replaceChildren(h("p", { class: "note red", role: "alert" }, error
-      .detail));
-  });
-  return {};
+export async function rebuild(main, { isShown }) {
+  const found = await ask("/v1/rebuild");
+  if (!isShown()) return;
+  main.replaceChildren(h("div", { class: "stack" }, heading("Rebuild"), found ? comparison(found)
+    : none(), sources("/v1/rebuild")));
 }
 
-const none = () => [h("div", { class: "stack" }, h("h1", {}, "Rebuild"),
-  h("section", { class: "card" }, h("h2", {}, "No comparison was made yet"),
-    h("p", { class: "soft" },
-      "A release with other rules changes no row until you apply it. To see what it would change, run beside the daemon:"
-      ),
-    h("pre", {}, "subledger rebuild --diff"),
-    h("p", { class: "soft" },
-      "This folds the journal into a new projection and compares it with the live one. The result is shown here."
-      )))];
+const none = () => card("Comparison", null, empty("No comparison was made yet",
+  "A release with other rules changes no row until you apply it. To see what it would change, run ",
+  "beside the daemon:"), command("subledger rebuild --diff"),
+soft("This folds the journal into a new projection and compares it with the live one. The result ",
+  "is shown here."));
+
+const subscriptions = (number) => many(number, "subscription");
 
 function comparison(found) {
   const differing = found.changed + found.added + found.gone;
   const tone = found.lose_access ? "red" : differing ? "amber" : "green";
-  const verdict = !differing ?
-    "The new projection equals the live one for every customer." :
-    found.lose_access ?
-    `${customers(found.lose_access)} would lose access${found.gain_access ? `, ${count(found.gain_access)} would gain it` : ""}.` :
-    found.gain_access ?
-    `${customers(found.gain_access)} would gain access, none would lose it.` :
-    "Rows differ, but no customer’s access changes.";
+  const gain = found.gain_access;
+  const verdict = !differing ? "The new projection equals the live one for every subscription."
+    : found.lose_access ? `${subscriptions(found.lose_access)} would lose access${
+      gain ? `, ${count(gain)} would gain it` : ""}.`
+      : gain ? `${subscriptions(gain)} would gain access, none would lose it.`
+        : "Rows differ, but no subscription’s access changes.";
   const fold = (it) => `${it.version} (${it.fingerprint.slice(0, 12)})`;
-  return [h("div", { class: "stack" },
-    h("div", {}, h("h1", {}, "The last comparison"),
-      h("p", { class: "soft", title: exact(found.made_at) },
-        `Made ${ago(found.made_at, Date.now())}, access as of ${minute(found.at)} UTC${found.through_seq === null ? "" : `, journal through ${count(found.through_seq)}`}`
-        )),
-    h("p", { class: `note ${tone}` }, verdict),
-    h("dl", { class: "tiles" }, tile("Equal", found.equal, found.equal_but_registers ?
-        `${count(found.equal_but_registers)} with other registers` : "rows"),
-      tile("Changed", found.changed,
-      `${count(found.added)} added, ${count(found.gone)} gone`),
-      tile("Lose access", found.lose_access, "customers"), tile("Gain access", found
-        .gain_access, "customers")),
-    h("div", { class: "split" }, groups("Customers losing access", found.lost, "red"), groups(
-      "Customers gaining access", found.gained, "green")),
+  return [
+    h("p", { class: "soft" }, "The last comparison was made ", since(found.made_at),
+      ", with access as of ", time(found.at), " UTC", found.through_seq === null ? ""
+        : `, through event ${count(found.through_seq)} of the journal`, "."),
+    note(tone === "red" ? "red" : tone, verdict),
+    h("dl", { class: "tiles" },
+      tile("Equal", found.equal, found.equal_but_registers
+        ? `${count(found.equal_but_registers)} with other registers` : "subscriptions"),
+      tile("Changed", found.changed, `${count(found.added)} added, ${count(found.gone)} gone`,
+        true),
+      tile("Lose access", found.lose_access, "subscriptions", true),
+      tile("Gain access", gain, "subscriptions", true)),
+    h("div", { class: "split" }, groups("Losing access", found.lost, "red"),
+      groups("Gaining access", found.gained, "green")),
     found.samples.length ? samples(found.samples) : null,
-    h("p", { class: "soft small" },
-      `The live projection was made by fold ${fold(found.live_fold)}, the new one by fold ${fold(found.built_fold)}.`,
-      differing ? [" To make it live: ", h("code", {}, "subledger rebuild --apply"),
-        "; to go back: ", h("code", {}, "--rollback"), "."
-      ] : null))];
+    differing ? card("Next step", null, h("p", { class: "soft small" }, "To make the new projection ",
+      "live, and to go back:"), command("subledger rebuild --apply"),
+    command("subledger rebuild --rollback")) : null,
+    h("p", { class: "soft small" }, "The live projection was made by fold ", fold(found.live_fold),
+      ", the new one by fold ", fold(found.built_fold), "."), raw(found)];
 }
 
-const customers = (number) => `${count(number)} customer${number === 1 ? "" : "s"}`;
-const tile = (name, number, aside) => h("div", { class: "card tile" }, h("dt", {}, name), h(
-"dd", {}, count(number)), h("dd", {}, aside));
+const tile = (name, number, aside, isListed) => h("div", { class: "card tile" }, h("dt", {}, name),
+  h("dd", {}, number && isListed ? h("a", { href: location.hash, onclick: showSamples },
+    count(number)) : count(number)), h("dd", {}, aside));
+
+function showSamples(event) {
+  event.preventDefault();
+  document.getElementById("h-samples")?.scrollIntoView();
+}
 
 function groups(title, list, tone) {
   const most = Math.max(1, ...list.map((group) => group.customers));
-  return card(title, null, list.length ?
-    h("ul", { class: "bars" }, [...list].sort((a, b) => b.customers - a.customers).map((
-      group) => {
-        const fill = h("span", { class: tone });
-        fill.style.width = `${100 * group.customers / most}%`;
-        return h("li", {}, h("span", {}, statusChange(group.reason), h("span", { class: "soft" },
-            ` · ${group.product_id || "no product"}`)),
-          h("span", { class: "num" }, count(group.customers)), h("span", { class: "track" },
-            fill));
-      })) : h("p", { class: "soft" }, "None."));
+  return card(title, null, list.length ? h("ul", { class: "bars" },
+    [...list].sort((a, b) => b.customers - a.customers).map((group) => {
+      const bar = h("span", { class: tone });
+      bar.style.width = `${100 * group.customers / most}%`;
+      return h("li", {}, h("span", {}, statusChange(group.reason), h("span", { class: "soft" },
+        ` · ${group.product_id || "no product"}`)), h("span", { class: "num" },
+        count(group.customers)), h("span", { class: "track" }, bar));
+    })) : soft("None."));
 }
 
-const statusChange = (reason) => reason.split(" → ").map((name) => (name === "none" ? "No row" : status(
-  name)[0])).join(" → ");
+const statusChange = (reason) => reason.split(" → ").map((name) => (name === "none" ? "No row"
+  : status(name)[0])).join(" → ");
 
-const samples = (list) => card("Samples", null, h("ul", { class: "rows" }, list.map((item) =>
-  h("li", {}, h("a", { class: "id",
-        href: `#/customer/${encodeURIComponent(item.original_transaction_id)}/${item.environment}/${encodeURIComponent(item.bundle_id)}` },
-      item.original_transaction_id),
-    tag(item.access === "lost" ? "red" : item.access === "gained" ? "green" : "gray", item
-      .access === "same" ? "same access" : `access ${item.access}`),
-    h("span", {}, `${side(item.before)} → ${side(item.after)}`),
+const samples = (list) => card("Samples", h("span", { class: "soft small" }, "of those that differ"),
+  h("ul", { class: "rows" }, list.map((item) => h("li", {},
+    h("a", { class: "id", href: subscriptionAddress(item) }, item.original_transaction_id),
+    tag(item.access === "lost" ? "red" : item.access === "gained" ? "green" : "gray",
+      item.access === "same" ? "same access" : `access ${item.access}`),
+    h("span", {}, side(item.before), " → ", side(item.after)),
     h("span", { class: "soft small end" }, item.fields.join(", "))))));
 
-const side = (row) => (row ?
-  `${status(row.status)[0]}${row.expires_at ? ` until ${day(row.expires_at)}` : ""}` : "no row");
+const side = (row) => (row ? [rowStatus(row)[0], row.expires_at
+  ? [" until ", time(row.expires_at, (ms) => minute(ms).slice(0, 10))] : null] : "no row");

@@ -1,7 +1,8 @@
 // The chart of one customer's timeline: access, paid periods, notifications, late arrivals. Drawn
 // from the payloads in the history and from the row at past times.
 
-import { ago, day, kind, longTime, money, s, span, status } from "./draw.js";
+import { ago, day, longTime, money, s, span } from "./draw.js";
+import { kind, rowStatus } from "./names.js";
 
 const far = 2 * 31557600000;
 const number = (value) => {
@@ -99,7 +100,7 @@ export function chart({ events, paid, band, range, now, asOf, width, choose }) {
   const top = lane("Access", 20);
   for (const part of band) {
     if (!part.row) continue;
-    const [name, tone] = status(part.row.status);
+    const [name, tone] = rowStatus(part.row);
     const wide = x(part.to) - x(part.from);
     svg.append(s("g", { class: tone }, s("title", {},
         `${name}, ${day(part.from)} to ${day(part.to)}`),
@@ -189,7 +190,7 @@ export const key = (event) => (event.object === "quarantined" ? `q${event.id}` :
 function summary(events, paid, band, now) {
   const late = events.filter((it) => it.late).length;
   return `${paid.length} paid periods, ${events.length} notifications${late ? `, ${late} of them late` : ""}; ` +
-    band.filter((it) => it.row).map((it) => `${status(it.row.status)[0]} from ${day(it.from)}`)
+    band.filter((it) => it.row).map((it) => `${rowStatus(it.row)[0]} from ${day(it.from)}`)
     .filter((it, at, all) => it.split(" from")[0] !== all[at - 1]?.split(" from")[0]).slice(-12)
     .join(", ") +
     `; the last ${ago(Math.max(...events.map((it) => it.received_at)), now)}`;

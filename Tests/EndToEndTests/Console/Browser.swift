@@ -10,8 +10,11 @@ final class Browser {
   /// The program, set by `make test-console`; nil: these tests are skipped.
   static let program = ProcessInfo.processInfo.environment["SUBLEDGER_BROWSER"]
 
-  /// The folder for the README's screenshots, set by `make screenshots`.
+  /// The folder for screenshots, set by `make screenshots`.
   static let screenshots = ProcessInfo.processInfo.environment["SUBLEDGER_SCREENSHOTS"]
+
+  /// The file `axe.min.js` of axe-core, set by `make test-console`.
+  static let axe = ProcessInfo.processInfo.environment["SUBLEDGER_AXE"]
 
   private let folder: URL
   private let process: pid_t

@@ -1,0 +1,86 @@
+// Requests to the daemon, the addresses of the console's pages, and which app and environment are
+// shown. The token is held in the tab's session storage: a reload keeps it, other tabs and the
+// address never have it, and it is removed at sign-out and when the daemon refuses it.
+
+const key = "subledger-token";
+let token = sessionStorage.getItem(key) ?? "";
+/// `refused` is called when the daemon does not accept the current token.
+export const session = { refused: () => {} };
+export const hasToken = () => token !== "";
+export function setToken(text) {
+  token = text;
+  if (text) sessionStorage.setItem(key, text);
+  else sessionStorage.removeItem(key);
+}
+
+/// Reads a route: its JSON, or null for 404. Throws { status, code, detail } for any other failure;
+/// status 0 if the daemon cannot be reached.
+export async function ask(path) {
+  const used = token;
+  // A header can only hold printable ASCII.
+  if (!/^[\x20-\x7e]*$/.test(used)) throw refuse(used);
+  let answer;
+  try {
+    answer = await fetch(path, {
+      headers: { Authorization: `Bearer ${used}` }, cache: "no-store", credentials: "omit",
+    });
+  } catch {
+    throw { status: 0, detail: "The daemon does not answer." };
+  }
+  if (answer.status === 401) throw refuse(used);
+  const body = await answer.json().catch(() => ({}));
+  if (answer.ok) return body;
+  if (answer.status === 404) return null;
+  throw {
+    status: answer.status, code: body.code, detail: body.detail || "The daemon cannot answer now.",
+  };
+}
+
+function refuse(used) {
+  // A late 401 for a token that was replaced meanwhile says nothing about the new one.
+  if (used === token) session.refused();
+  return { status: 401, detail: "This token is not valid." };
+}
+
+/// A path with the parameters that have a value.
+export function query(path, parameters) {
+  const given = Object.entries(parameters).filter(([, value]) => value || value === 0);
+  const text = new URLSearchParams(given).toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/// The command that asks for the same. It names the token's variable, never the token.
+export const curlCommand = (path) =>
+  `curl -s -H "Authorization: Bearer $TOKEN" '${location.origin}${path.replaceAll("'", "%27")}'`;
+
+// MARK: Scope
+
+/// What is shown: an environment or both, one app or all; `apps` are those that the token may see.
+export const scope = { environment: "Production", app: "", apps: [] };
+const known = (name) => scope.apps.some((app) => app.environment === name);
+
+/// Production first; where the token or the configuration has Sandbox alone, Sandbox.
+const usual = () => (scope.apps.length && !known("Production") ? "Sandbox" : "Production");
+
+export function setScope(given) {
+  const environment = given.get("environment");
+  scope.environment = ["Production", "Sandbox", "both"].includes(environment) ? environment
+    : usual();
+  scope.app = given.get("app") ?? "";
+}
+
+/// The scope as parameters of a route.
+export const scoped = () => ({
+  environment: scope.environment === "both" ? "" : scope.environment, bundle_id: scope.app,
+});
+
+/// The address of a page, with the current scope unless other values are given.
+export function address(page, rest = [], parameters = {}) {
+  const all = { environment: scope.environment, app: scope.app, ...parameters };
+  if (all.environment === usual()) delete all.environment;
+  return query(`#/${[page, ...rest.map(encodeURIComponent)].join("/")}`, all);
+}
+
+/// The address of one subscription: of its row, or of anything else that has its key.
+export const subscriptionAddress = (row, parameters = {}) => address("subscription",
+  [row.original_transaction_id, row.environment, row.bundle_id], parameters);

@@ -1,0 +1,112 @@
+// One event as a line that opens: in the list of all events, in one subscription's, in quarantine.
+
+import { code, copyButton, dot, exact, facts, h, money, span, table, tag, time } from "./draw.js";
+import { arrivals, kind, sourceName } from "./names.js";
+
+/// Types whose transaction was charged, and those whose was paid back.
+const charges = new Set(["SUBSCRIBED", "DID_RENEW", "ONE_TIME_CHARGE", "OFFER_REDEEMED",
+  "INITIAL_BUY", "RENEWAL", "DID_RECOVER", "INTERACTIVE_RENEWAL", "REFUND_REVERSED"]);
+const refunds = new Set(["REFUND", "CANCEL"]);
+
+/// The product and the amount of an event, from its decoded payload.
+export function purchase(event) {
+  const payload = event.payload ?? {};
+  const it = payload.data?.signedTransactionInfo ?? (payload.transactionId ? payload : {});
+  const product = it.productId ?? payload.data?.signedRenewalInfo?.productId ??
+    payload.productId ?? payload.unified_receipt?.latest_receipt_info?.[0]?.product_id ?? null;
+  const amount = money(it.price, it.currency);
+  const type = event.notification_type ?? "";
+  const signed = refunds.has(type) ? `−${amount}` : charges.has(type) ? amount : null;
+  return { product, amount: amount && signed };
+}
+
+/// - shown: the time that is shown, and that the list is sorted by.
+/// - words: what happened; `code` is what Apple calls it.
+/// - open: makes what is shown below the line.
+/// - aside: what follows product and amount.
+export function line({ key, shown, tone, isSquare, words, name, product, amount, tags, open,
+  aside }) {
+  const button = h("button", { type: "button", "aria-expanded": "false" },
+    h("span", { class: "chevron", "aria-hidden": "true" }), dot(tone, isSquare ? "square" : ""),
+    h("span", { class: "soft time" }, time(shown)),
+    h("span", { class: "what" }, h("b", {}, words), name && name !== words ?
+      h("span", { class: "code" }, name) : null, h("span", { class: "tags" }, tags)),
+    h("span", { class: "sum" }, amount ? h("span", { class: "num" }, amount) : null,
+      h("span", { class: "soft small" }, product)));
+  const item = h("li", { "data-key": key, "data-time": shown }, h("div", { class: "line" }, button,
+    aside));
+  item.setOpen = (isOpen) => {
+    button.setAttribute("aria-expanded", String(isOpen));
+    item.querySelector(".open")?.remove();
+    if (isOpen) item.append(open());
+  };
+  button.addEventListener("click", () => item.setOpen(
+    button.getAttribute("aria-expanded") !== "true"));
+  return item;
+}
+
+export const typeName = (event) => [event.notification_type, event.subtype].filter(Boolean)
+  .join(" / ");
+export const tone = (event) => (event.object === "quarantined" ? "amber"
+  : kind(event.notification_type)[1]);
+
+export function tags(event) {
+  const { count: copies } = event.redeliveries ?? {};
+  return [
+    event.late ? tag("amber", `late by ${span(event.late_by)}`) : null,
+    copies ? tag("gray", copies === 1 ? "1 duplicate" : `${copies} duplicates`) : null,
+    sourceName(event.source) ? tag("gray", sourceName(event.source)) : null,
+    arrivals[event.arrival] ? tag("gray", arrivals[event.arrival]) : null,
+    event.object === "quarantined" ? tag("amber", `id ${event.id}`) : null,
+  ];
+}
+
+/// What is shown below an open line.
+/// - curl: the command that asks for the event.
+export function opened(event, curl) {
+  const { signed_date: signed, redeliveries } = event;
+  const paid = event.money ? money(event.money.price, event.money.currency) : null;
+  const wasLater = (ms) => (signed === null ? "" : `, ${span(ms - signed)} later`);
+  return h("div", { class: "open" }, event.changes ? changes(event.changes) : null,
+    facts([
+      ["Signed by Apple", time(signed, exact)],
+      ["Received", [time(event.received_at, exact), wasLater(event.received_at)]],
+      event.late ? ["Late", `An event that Apple signed ${span(event.late_by)} later was received ` +
+        "before it."] : null,
+      redeliveries ? ["Duplicates", [`${redeliveries.count}, last `,
+        time(redeliveries.last_at, exact)]] : null,
+      event.transaction_id ? ["Transaction", event.transaction_id] : null,
+      paid ? ["Price", paid] : null,
+      event.object === "quarantined" ? ["To admit it", code(`subledger quarantine admit ${event.id}`)]
+        : ["Journal", `seq ${event.seq}`],
+      ["Notification UUID", event.notification_uuid ?? "–"],
+    ]), payload(event, curl));
+}
+
+function changes(changed) {
+  const fields = Object.entries(changed);
+  return h("div", {}, h("h3", {}, "Changes"), fields.length ?
+    table(["Field", "Before", "After"], fields.map(([name, it]) => [h("code", {}, name),
+      value(name, it.before), value(name, it.after)]), "diff") :
+    h("p", { class: "soft" }, "The row did not change."));
+}
+
+function payload(event, curl) {
+  const text = event.payload ? JSON.stringify(event.payload, null, 2) : null;
+  return h("div", {}, h("div", { class: "head" }, h("h3", {}, "Decoded payload"),
+    h("span", { class: "copies" }, text ? copyButton(text, "Copy JSON") : null,
+      curl ? copyButton(curl, "Copy as curl") : null)),
+  h("pre", { tabindex: "0", "aria-label": "Decoded payload" },
+    text ?? "The body cannot be recovered."));
+}
+
+function value(name, it) {
+  if (it === null || it === undefined) return "–";
+  if (name === "price") return money(it.milliunits, it.currency);
+  if (typeof it === "number" && name.endsWith("_at")) return time(it, exact);
+  if (typeof it === "object") {
+    return Object.entries(it).filter(([, part]) => part !== null)
+      .map(([part, text]) => `${part} ${text}`).join(", ");
+  }
+  return String(it);
+}

@@ -1,0 +1,308 @@
+// One subscription, or other purchase: its row in a sentence, what its customer may use, the
+// timeline with a slider, and all events.
+
+import { address, ask, curlCommand, query, subscriptionAddress } from "./api.js";
+import { card, day, exact, facts, fill, h, id as shownId, link, longTime, many,
+  minute, money, note, raw, since, sources, tag, time } from "./draw.js";
+import { customerPath, entitlements, others, statusPill } from "./customer.js";
+import { line, opened, purchase, tags, tone, typeName } from "./event.js";
+import { offer, ownership, rowStatus } from "./names.js";
+import { breakpoints, chart, extent, key, periods } from "./timeline.js";
+
+export async function subscription(main, shown) {
+  const [id, environment, bundle] = shown.rest;
+  if (!environment || !bundle) return location.replace(address("find", [id ?? ""]));
+  const path = `/v1/entitlements/${encodeURIComponent(id)}`;
+  const where = { environment, bundle_id: bundle };
+  const paths = { row: query(path, where), history: query(`${path}/history`,
+    { ...where, raw: "true" }) };
+  const [row, history] = await Promise.all([ask(paths.row), ask(paths.history)]);
+  if (!shown.isShown()) return;
+  if (!history) {
+    return main.replaceChildren(h("div", { class: "stack" }, note("amber",
+      "Nothing is known under this id in this app and environment."),
+    link(address("find", [id]), "Search everywhere")));
+  }
+  const customer = row ? await ask(customerPath(row)).catch(() => null) : null;
+  if (!shown.isShown()) return;
+  const view = { id, ...where, row, now: row?.as_of ?? Date.now(), asOf: null, paths, band: [],
+    answers: new Map(), items: sorted(history.items) };
+  view.events = view.items.filter((it) => it.object !== "transition");
+  view.paid = periods(view.events);
+  view.range = extent(view.events, view.paid, view.now);
+  view.at = (time) => {
+    if (!view.answers.has(time)) {
+      view.answers.set(time, ask(query(path, { ...where, as_of: Math.round(time) })));
+    }
+    return view.answers.get(time);
+  };
+  draw(main, view, shown, history, customer);
+  await measure(view, shown.isShown);
+  if (shown.isShown()) view.slider.draw();
+}
+
+/// By the date that is shown: when Apple signed it, or when time alone changed the row.
+const shownAt = (item) => item.signed_date ?? item.at ?? item.received_at;
+const sorted = (items) => items.map((item, at) => [item, at])
+  .sort(([a, i], [b, j]) => shownAt(a) - shownAt(b) || i - j).map(([item]) => item);
+
+function draw(main, view, shown, history, customer) {
+  const parts = {
+    answer: h("section", { class: "card", "aria-labelledby": "who" }),
+    timeline: h("section", { class: "card", "aria-labelledby": "h-timeline" }),
+    list: h("ol", { class: "events" }),
+  };
+  main.replaceChildren(h("div", { class: "stack" }, parts.answer,
+    customer ? [entitlements(customer, "Entitlements of this customer now"),
+      others(customer, view.row)] : null, parts.timeline,
+    card("Events", h("span", { class: "soft small" }, `${many(view.events.length, "event")}, `,
+      "newest first, by the time of signing"), parts.list, history.more_quarantined
+      ? note("amber", "Quarantine holds more notifications about this subscription than are shown.")
+      : null),
+    view.row ? raw(view.row, "Raw JSON of the row") : null,
+    sources(view.paths.row, view.paths.history, ...(customer ? [customerPath(view.row)] : []))));
+  drawAnswer(parts.answer, view, view.row);
+  drawEvents(parts.list, view);
+  view.slider = drawTimeline(parts, view);
+  const resized = () => view.slider.draw();
+  window.addEventListener("resize", resized);
+  shown.end = () => window.removeEventListener("resize", resized);
+  // The event that a link asks for.
+  const wanted = view.events.find((it) => String(it.seq) === shown.query.event);
+  if (wanted) show(parts.list, wanted)?.scrollIntoView({ block: "center" });
+}
+
+/// Asks for the row at every time it may change; between two of them it stays the same. With more
+/// than 160 such times, only every n-th is asked for.
+async function measure(view, isShown) {
+  const every = breakpoints(view.events, view.paid, view.row ? [view.row] : [], view.range);
+  const step = Math.ceil(every.length / 160);
+  const times = every.filter((_, at) => at % step === 0);
+  const answers = new Array(times.length);
+  let next = 0;
+  const worker = async () => {
+    while (next < times.length && isShown()) {
+      const at = next;
+      next += 1;
+      answers[at] = await view.at(times[at]).catch(() => null);
+    }
+  };
+  await Promise.all([worker(), worker(), worker(), worker()]);
+  view.band = times.map((from, at) => ({ from, to: times[at + 1] ?? view.range[1],
+    row: answers[at] })).reduce((band, part) => {
+    const last = band.at(-1);
+    if (last && last.row?.status === part.row?.status) last.to = part.to;
+    else band.push({ ...part });
+    return band;
+  }, []);
+}
+
+// MARK: The row in a sentence
+
+/// - isFuture: the row is evaluated at a time to come.
+function sentence(row, isFuture) {
+  const isOver = row.status === "expired" || row.status === "revoked";
+  const price = row.price ? money(row.price.milliunits, row.price.currency) : null;
+  const ends = row.expires_at ? longTime(row.expires_at) : null;
+  const renews = row.auto_renew === false ? ", and it will not renew" : row.auto_renew
+    ? `, and then renews automatically${row.pending_product_id ? ` as ${row.pending_product_id}`
+      : ""}` : "";
+  const text = {
+    active: ends ? `Has access. The period that began on ${longTime(row.starts_at)} ends on ${
+      ends}${renews}.` : "Has access, with no end date.",
+    grace_period: "Has access, although Apple could not charge the customer: the grace period " +
+      `runs until ${row.grace_period_expires_at ? longTime(row.grace_period_expires_at)
+        : "its end"}.`,
+    billing_retry: `No access. ${ends ? `It was paid until ${ends}; ` : ""}Apple is still trying ` +
+      "to charge the customer.",
+    expired: `No access${ends ? `: the last period ended on ${ends}` : ""}.`,
+    revoked: `No access: ${revoked[row.ownership] ?? "Apple refunded the purchase"}${
+      row.revoked_at ? ` on ${longTime(row.revoked_at)}` : ""}.`,
+  }[row.status] ?? `The status is ${row.status}.`;
+  return [isFuture ? "Unless another event arrives:" : null, text,
+    price ? `The price ${isOver ? "was" : "is"} ${price}.` : null, ownership(row.ownership),
+    row.offer ? `Bought with ${offer(row.offer.type)}${row.offer.identifier
+      ? ` (${row.offer.identifier})` : ""}.` : null,
+    row.price_increase === "pending" ? "A price increase is waiting for consent."
+      : row.price_increase === "accepted" ? "The price increase was accepted." : null,
+    row.gap ? "At least one paid period is missing: no notification about it was delivered." : null,
+  ].filter(Boolean).join(" ");
+}
+
+const revoked = { FAMILY_SHARED: "family sharing ended",
+  ASSIGNED: "the assigned seat was withdrawn" };
+
+/// The facts of a row: name, what is shown, and the value that is compared.
+function members(row) {
+  const end = row.period_ends_at ?? row.expires_at;
+  const date = (ms) => time(ms);
+  const period = [row.starts_at, end];
+  return [
+    ["Product", row.product_id ?? "–", row.product_id],
+    ["Current period", row.starts_at === null ? "–" : [date(row.starts_at), " to ",
+      end === null ? "no end" : date(end)], String(period)],
+    row.expires_at !== end || row.expires_at === null ? ["Expires", row.expires_at === null
+      ? "Never" : date(row.expires_at), row.expires_at] : null,
+    row.grace_period_expires_at === null ? null : ["Grace period until",
+      date(row.grace_period_expires_at), row.grace_period_expires_at],
+    row.revoked_at === null ? null : [rowStatus({ ...row, status: "revoked" })[0],
+      date(row.revoked_at), row.revoked_at],
+    ["Auto-renew", row.auto_renew === null ? "–" : row.auto_renew ? "On" : "Off", row.auto_renew],
+    row.pending_product_id ? ["Next product", row.pending_product_id, row.pending_product_id]
+      : null,
+    ["Price", row.price ? money(row.price.milliunits, row.price.currency) : "–",
+      JSON.stringify(row.price)],
+    ["Type", row.product_type ?? "–", row.product_type],
+    ["Ownership", row.ownership ?? "–", row.ownership],
+    ["Transaction", row.transaction_id ? shownId(row.transaction_id, "transaction id") : "–",
+      row.transaction_id],
+    ["App account token", row.app_account_token ? shownId(row.app_account_token,
+      "app account token") : "–", row.app_account_token],
+    ["App transaction id", row.app_transaction_id ? shownId(row.app_transaction_id,
+      "app transaction id") : "–", row.app_transaction_id],
+    row.confirmed_at ? ["Confirmed by Apple", since(row.confirmed_at, row.as_of),
+      row.confirmed_at] : null,
+  ].filter(Boolean);
+}
+
+function drawAnswer(section, view, row) {
+  const isNow = view.asOf === null;
+  const then = new Map((view.row ? members(view.row) : []).map(([name, , value]) => [name, value]));
+  const isChanged = (name, value) => !isNow && view.row && then.get(name) !== value;
+  fill(section, h("div", { class: "who" }, h("h1", { id: "who" }, row?.product_id ??
+    view.row?.product_id ?? "No row"), row ? statusPill(row) : tag("gray", "no row"),
+  isNow ? null : tag("blue", `as of ${minute(view.asOf)}`)),
+  h("p", { class: "soft small ids" }, shownId(view.id, "original transaction id"),
+    h("span", {}, view.bundle_id), tag(view.environment === "Production" ? "blue" : "gray",
+      view.environment)),
+  h("p", { class: "sentence" }, row ? sentence(row, !isNow && view.asOf > view.now) : isNow
+    ? "No row: no journaled event contains a purchase."
+    : "At that time Apple had not reported a purchase yet."),
+  row?.succeeded_by ? h("p", {}, "Succeeded by ", link(subscriptionAddress({ ...row,
+    original_transaction_id: row.succeeded_by }), row.succeeded_by), ".") : null,
+  row ? facts(members(row).map(([name, it, value]) => [name, it, isChanged(name, value)])) : null);
+}
+
+// MARK: The timeline and its slider
+
+function drawTimeline(parts, view) {
+  const [first, last] = view.range;
+  const steps = 1000;
+  const holder = h("div", { class: "timeline" });
+  const shown = h("output", { for: "moment", id: "moment-text" });
+  const range = h("input", { type: "range", id: "moment", min: 0, max: steps, value: 0,
+    "aria-label": "As of" });
+  const stops = [...new Set(view.events.map((it) => it.signed_date).filter((it) => it !== null))]
+    .sort((a, b) => a - b);
+  let drawing = null;
+  let waiting = 0;
+  const choose = (event) => show(parts.list, event)?.querySelector("button")?.focus();
+  const redraw = () => {
+    const width = Math.max(260, parts.timeline.clientWidth - (window.innerWidth > 760 ? 46 : 34));
+    drawing = chart({ ...view, asOf: view.asOf ?? view.now, width, choose });
+    holder.replaceChildren(drawing.svg);
+  };
+  const tell = (time, row) => {
+    const name = row ? rowStatus(row)[0] : "no row";
+    shown.textContent = time === null ? `Now: ${name}` : `As of ${exact(time)}: ${name}`;
+    range.setAttribute("aria-valuetext", shown.textContent);
+    drawAnswer(parts.answer, view, row);
+    for (const item of parts.list.querySelectorAll("[data-time]")) {
+      item.classList.toggle("future", time !== null && Number(item.dataset.time) > time);
+    }
+  };
+  const set = (time, isExact) => {
+    view.asOf = time;
+    const at = time ?? view.now;
+    drawing.move(at);
+    if (!isExact) range.value = Math.round(steps * (at - first) / (last - first));
+    // The row since the last breakpoint is shown at once, and then confirmed by the daemon.
+    const guess = time === null ? view.row : view.band.find((it) => it.from <= at &&
+      at < it.to)?.row;
+    if (guess || time === null) tell(time, guess);
+    clearTimeout(waiting);
+    if (time === null) return;
+    waiting = setTimeout(async () => {
+      const row = await view.at(time).catch(() => undefined);
+      if (row !== undefined && view.asOf === time && parts.answer.isConnected) tell(time, row);
+    }, guess ? 120 : 0);
+  };
+  const step = (way) => {
+    const at = view.asOf ?? view.now;
+    const stop = way > 0 ? stops.find((it) => it > at) : stops.findLast((it) => it < at);
+    if (stop !== undefined) set(stop);
+    else if (way > 0) set(null);
+  };
+  range.addEventListener("input", () => set(Math.round(first + (last - first) *
+    range.valueAsNumber / steps), true));
+  const button = (id, name, label, action) => h("button", { type: "button", id,
+    "aria-label": label, onclick: action }, name);
+  parts.timeline.replaceChildren(h("div", { class: "head" }, h("h2", { id: "h-timeline" },
+    "Timeline"), h("span", { class: "soft small" }, `${day(Math.max(first, 0))} to ${day(last)}`)),
+  holder, h("div", { class: "when" }, range, h("div", { class: "line" }, shown,
+    button("earlier", "← Previous", "Previous event", () => step(-1)),
+    button("later", "Next →", "Next event", () => step(1)),
+    button("now", "Now", null, () => set(null)))));
+  redraw();
+  set(null);
+  return { draw: redraw };
+}
+
+// MARK: Events
+
+/// As many equal renewals in a row become one line.
+const fewest = 3;
+
+function drawEvents(list, view) {
+  const newest = [...view.items].reverse();
+  const groups = [];
+  for (const item of newest) {
+    const last = groups.at(-1);
+    if (last && isRenewal(item) && last.every((it) => isRenewal(it) && sameSale(it, item))) {
+      last.push(item);
+    } else groups.push([item]);
+  }
+  list.replaceChildren(...groups.flatMap((group) => (group.length < fewest
+    ? group.map((item) => drawn(item, view)) : [grouped(group, view)])));
+}
+
+const isRenewal = (item) => item.object === "event" && /^(DID_RENEW|RENEWAL)$/.test(
+  item.notification_type) && !item.subtype && !item.late && !item.redeliveries;
+const sameSale = (a, b) => JSON.stringify(purchase(a)) === JSON.stringify(purchase(b));
+
+function grouped(items, view) {
+  const { product, amount } = purchase(items[0]);
+  const range = `${day(shownAt(items.at(-1)))} to ${day(shownAt(items[0]))}`;
+  const item = line({ key: "", shown: shownAt(items[0]), tone: "green",
+    words: `renewed ${items.length} times`, name: range, product,
+    amount: amount && `${items.length} × ${amount}`,
+    open: () => h("ol", { class: "events open nested" }, items.map((it) => drawn(it, view))) });
+  item.dataset.keys = items.map(key).join(" ");
+  delete item.dataset.key;
+  return item;
+}
+
+function drawn(item, view) {
+  if (item.object === "transition") {
+    return h("li", { class: "transition", "data-time": item.at }, h("span", { class: "soft time" },
+      time(item.at)), h("span", { class: "soft" }, item.words, " ", tag("gray", "by time")));
+  }
+  const { product, amount } = purchase(item);
+  const isQuarantined = item.object === "quarantined";
+  return line({ key: key(item), shown: shownAt(item), tone: tone(item), isSquare: isQuarantined,
+    words: isQuarantined ? `in quarantine: ${item.reason}` : item.words, name: typeName(item),
+    product, amount, tags: tags(item),
+    open: () => opened(item, () => curlCommand(view.paths.history)) });
+}
+
+/// Opens an event, and the group that it is in; returns its line.
+function show(list, event) {
+  const find = () => list.querySelector(`[data-key="${key(event)}"]`);
+  if (!find()) {
+    [...list.querySelectorAll("[data-keys]")].find((it) => it.dataset.keys.split(" ").includes(
+      key(event)))?.setOpen(true);
+  }
+  const item = find();
+  item?.setOpen(true);
+  return item;
+}
