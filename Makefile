@@ -34,6 +34,9 @@ PICTURES = .pictures
 SCREENSHOTS = .build/screenshots
 # Events in the journal that bench-large makes; each needs about 1 KB of disk.
 EVENTS   ?= 10000000
+# Seconds for which bench-sinks delivers what waited, and how many histories of sinks are played.
+SECONDS  ?= 60
+HISTORIES ?= 20000
 # What bench-asking recovers, and how many customers it imports.
 NOTIFICATIONS ?= 100000
 IMPORT ?= 2000
@@ -45,9 +48,10 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps deps-postgres build run changed-rule test laws receipts mixed customers \
-  simulation storm kills trial test-console \
+  simulation sinks storm kills trial test-console \
   test-contract test-client test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
-  hostile fuzz check bench-build bench bench-large bench-asking bench-app siege sanitize mutants install \
+  hostile fuzz check bench-build bench bench-large bench-asking bench-app bench-sinks \
+  siege sanitize mutants install \
   format clean
 
 help: ## Lists the targets
@@ -104,6 +108,9 @@ customers: deps ## Compares what CUSTOMERS (20,000) may use with plain rows, at 
 simulation: deps ## Simulates 30,000 histories of the whole ledger with injected faults
 	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \
 	  $(TEST) --filter SimulationTests
+
+sinks: deps ## Plays 20,000 histories of a sink with failures, crashes and a stepped clock
+	SUBLEDGER_SINK_HISTORIES=$(HISTORIES) $(TEST) --filter '^DeliveryTests\.SinkHistoryTests'
 
 storm: deps ## Sends 200,000 posts over 64 connections; kills the daemon 60 times under load
 	SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 $(TEST) --filter 'StormTests|CrashTests'
@@ -208,6 +215,12 @@ bench-asking: build ## Measures memory, answers and import while Apple is asked;
 bench-app: build ## Measures POST /v1/transactions and reads of customers; a few minutes
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) python3-cryptography wrk"
 	python3 -B .ci/bench-app.py $(BINARY) --customers $(CUSTOMERS)
+
+# EVENTS wait behind a sink that was down; SECONDS: how long they are delivered at most.
+bench-sinks: EVENTS = 200000
+bench-sinks: bench-build ## Measures webhooks, and what they cost notifications; some minutes
+	.build/release/subledger-bench --sinks --subledger $(BINARY) --events $(EVENTS) \
+	  --seconds $(SECONDS) $(if $(INPUT),--input $(INPUT)) $(if $(JSON),--json $(JSON))
 
 siege: bench-build ## Measures under 2,000 slow clients and under ten times the load
 	.build/release/subledger-bench --siege --subledger $(BINARY)

@@ -40,7 +40,8 @@ let package = Package(
     .executableTarget(
       name: "subledger",
       dependencies: [
-        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Delivery", "Recovery",
+        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Delivery", "PostgresMirror",
+        "Recovery",
         "Reconciliation", "LedgerAudit", "LedgerQueries",
         "LedgerEngine", "Configuration", "JournalStore", "Entitlements", "AppStoreClient",
         "HTTPClient", "AppStore", "SignedData",
@@ -77,9 +78,17 @@ let package = Package(
     module(
       "Delivery",
       [
-        "LedgerQueries", "LedgerEngine", "Configuration", "HTTPClient", "JournalStore",
-        "Entitlements", "AppStore", "Observability", "SignedData", "Platform", "StrictJSON",
-        "Encoding",
+        "PostgresMirror", "LedgerQueries", "LedgerEngine", "Configuration", "HTTPClient",
+        "JournalStore", "Entitlements", "AppStore", "Observability", "SignedData", "Platform",
+        "StrictJSON", "Encoding",
+      ]),
+    // Keeps rows current in a PostgreSQL database of the owner's.
+    module(
+      "PostgresMirror",
+      [
+        "PostgresClient", "Migrations", "LedgerQueries", "LedgerEngine", "Configuration",
+        "JournalStore", "Entitlements", "AppStore", "Observability", "SignedData", "Platform",
+        "StrictJSON", "Encoding",
       ]),
     module(
       "Recovery",
@@ -122,8 +131,8 @@ let package = Package(
     module(
       "Configuration",
       [
-        "HTTPClient", "Entitlements", "AppStore", "Observability", "SignedData", "Platform",
-        "StrictJSON", "Encoding",
+        "HTTPClient", "PostgresClient", "Entitlements", "AppStore", "Observability", "SignedData",
+        "Platform", "StrictJSON", "Encoding",
       ]),
     module(
       "JournalStore",

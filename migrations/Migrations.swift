@@ -23,4 +23,7 @@ public enum Migrations {
   public static let sharedJournal: [(number: Int, name: String, sql: [UInt8])] = [
     (1, "shared_journal", PackageResources._001_shared_journal_sql)
   ]
+
+  /// The schema of a mirror in PostgreSQL, with `{schema}`, `{layout}` in place of names.
+  public static let mirror: [UInt8] = PackageResources.mirror_sql
 }

@@ -13,8 +13,9 @@ static inline CURLcode subledger_set_number(CURL *handle, CURLoption option, lon
 static inline CURLcode subledger_set_text(CURL *handle, CURLoption option, const char *value) {
   return curl_easy_setopt(handle, option, value);
 }
-static inline CURLcode subledger_set_fields(CURL *handle, struct curl_slist *fields) {
-  return curl_easy_setopt(handle, CURLOPT_HTTPHEADER, fields);
+static inline CURLcode subledger_set_list(
+    CURL *handle, CURLoption option, struct curl_slist *list) {
+  return curl_easy_setopt(handle, option, list);
 }
 /* curl copies the body. */
 static inline CURLcode subledger_set_body(CURL *handle, const void *bytes, long count) {

@@ -27,6 +27,7 @@ public struct Configuration: Sendable {
   public var verifyReceipt: ReceiptService
   /// Where changes are sent.
   public var sinks: [Sink] = []
+  public var mirrors: [Mirror] = []
   /// Nil if the daemon writes no anchors.
   public var anchors: Anchors?
   /// The lowest level that is logged.

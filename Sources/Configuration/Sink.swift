@@ -57,6 +57,10 @@ extension Configuration {
     public var secrets: [WebhookSecret] = []
     /// The shared secret of each app whose version 1 notifications are forwarded with it.
     public var v1Secrets: [String: Secret] = [:]
+    /// Of `forward`: whether it also gets notifications that were genuine and not admitted.
+    public var forwardsQuarantine = false
+    /// A proxy that connects to the receiver, and then judges its address; nil for none.
+    public var proxy: ServiceURL?
     /// Whether the receiver may be in a private network, and without TLS.
     public var isPrivate = false
     /// Sent with every request, as `Authorization`.

@@ -139,6 +139,15 @@ public struct EntitlementRow: Sendable, Equatable {
       hasAnomaly: hasAnomaly)
   }
 
+  /// The answer at every time: each from its `asOf`, of which the first is `Int64.min`, until the
+  /// next.
+  ///
+  /// - Parameter durations: milliseconds that non-renewing products last, by product id.
+  public func answers(durations: [String: Int64]) -> [Entitlement] {
+    let times = Set(spans.map(\.from) + [lastingEnd(durations)].compactMap { $0 })
+    return times.sorted().compactMap { entitlement(at: $0, durations: durations) }
+  }
+
   /// The answers whose status, access or product differ from the answer before: what the passing of
   /// time alone changes.
   ///

@@ -26,5 +26,10 @@ public struct ClientSettings: Sendable {
     }
   }
 
+  /// A proxy for all requests, which then judges addresses; nil for none.
+  public var proxy: ServiceURL?
+  /// What a name server would say, as `HOST:PORT:ADDRESS`, for tests (CURLOPT_RESOLVE(3)).
+  package var resolved: [String] = []
+
   public init() {}
 }

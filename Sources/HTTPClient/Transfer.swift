@@ -7,6 +7,7 @@ import CCurl
 final class Transfer {
   let handle: UnsafeMutableRawPointer
   private var fields: UnsafeMutablePointer<curl_slist>?
+  private var resolved: UnsafeMutablePointer<curl_slist>?
   private let bodyLimit: Int
   private var head = ResponseHead()
   private var body: [UInt8] = []
@@ -26,7 +27,8 @@ final class Transfer {
     guard let handle = curl_easy_init() else { throw .failed("out of memory") }
     self.handle = handle
     bodyLimit = settings.bodyBytes
-    addresses = settings.addresses
+    // The proxy is the operator's own, and judges what it connects to.
+    addresses = settings.proxy == nil ? settings.addresses : .any
     try add(request.fields)
     // Without these, curl sends Expect with a long body, and calls any body a form.
     let hasType = request.fields.contains { $0.name.lowercased() == "content-type" }
@@ -38,6 +40,7 @@ final class Transfer {
   deinit {
     curl_easy_cleanup(handle)
     curl_slist_free_all(fields)
+    curl_slist_free_all(resolved)
     judged?.deallocate()
   }
 
@@ -63,7 +66,7 @@ final class Transfer {
 
   private func set(_ request: ClientRequest) throws(ClientError) {
     try set(CURLOPT_URL, request.url.text)
-    try check(subledger_set_fields(handle, fields))
+    try check(subledger_set_list(handle, CURLOPT_HTTPHEADER, fields))
     if request.method == .post {
       try set(CURLOPT_POST, 1)
       // One byte more, because an empty array has no address, and without one curl reads the body
@@ -83,7 +86,8 @@ final class Transfer {
     try set(CURLOPT_PROTOCOLS_STR, "http,https")
     try set(CURLOPT_FOLLOWLOCATION, 0)
     // Not even those that variables such as https_proxy name: a request holds secrets.
-    try set(CURLOPT_PROXY, "")
+    try set(CURLOPT_PROXY, settings.proxy?.text ?? "")
+    if !settings.resolved.isEmpty { try resolve(settings.resolved) }
     try set(CURLOPT_PATH_AS_IS, 1)
     try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
     try set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
@@ -95,6 +99,11 @@ final class Transfer {
       try set(CURLOPT_SSLKEY, own.key)
     }
     if addresses != .any { try setJudge() }
+  }
+
+  private func resolve(_ names: [String]) throws(ClientError) {
+    for name in names { resolved = curl_slist_append(resolved, name) }
+    try check(subledger_set_list(handle, CURLOPT_RESOLVE, resolved))
   }
 
   private func setJudge() throws(ClientError) {

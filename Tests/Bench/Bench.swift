@@ -57,6 +57,10 @@ enum Bench {
       var siege = try Siege(folder, options)
       return try siege.run()
     }
+    if options.isSinks {
+      var session = try SinkSession(folder, options)
+      return try session.measure()
+    }
     if options.isLarge {
       var session = try LargeSession(folder, options)
       return try session.measure()

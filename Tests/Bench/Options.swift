@@ -20,6 +20,10 @@ struct Options {
   var json: String?
   /// Checks the daemon's bounds under slow clients and overload, instead of measuring.
   var isSiege = false
+  /// Measures messages to sinks, and what they cost notifications.
+  var isSinks = false
+  /// Seconds for which the messages of an outage are delivered at most.
+  var seconds = 60
   var wantsHelp = false
 
   static let help = """
@@ -27,6 +31,7 @@ struct Options {
                            [--data DIR] [--json FILE]
            subledger-bench --large [--events N] …
            subledger-bench --siege …
+           subledger-bench --sinks [--events N] [--seconds N] …
 
     Measures the daemon on this machine. It first signs the notifications of a fleet over 400 days
     into a file, then sends them over kept-alive connections and reads rows back. It compares the
@@ -41,13 +46,20 @@ struct Options {
     through the journal's writer, with random bytes as signatures. A second journal of 100,000
     events is made for comparison. It needs 1 KB of disk an event, and does not start without that.
 
-      --events N        events of the large journal, 200000 to 100000000 (10000000)
+      --events N        events of the large journal, 100000 to 100000000 (10000000)
 
     --siege checks the daemon's bounds: two thousand slow clients, then ten times the load that it
     can answer on one processor. A normal client must not be affected, excess requests must be
     refused at once, and accepted ones answered within a second. Takes --customers and --input too.
 
-    All three:
+    --sinks measures webhooks to a receiver of its own: messages a second after an outage, the time
+    from a notification to the receiver, and what a sink costs notifications beside it. Takes
+    --customers and --input too.
+
+      --events N        events that wait after the outage, 100000 to 100000000 (200000)
+      --seconds N       how long they are delivered at most, 5 to 36000 (60)
+
+    All of them:
 
       --subledger PATH  the binary to measure (.build/release/subledger)
       --connections N   kept-alive connections, 1 to 1024 (64); not with --siege
@@ -74,6 +86,7 @@ struct Options {
       case "--help", "-h": wantsHelp = true
       case "--large": isLarge = true
       case "--siege": isSiege = true
+      case "--sinks": isSinks = true
       default:
         guard Self.flagsWithValue.contains(argument) else {
           throw .usage("unknown argument '\(argument)'; see --help")
@@ -84,16 +97,21 @@ struct Options {
       }
     }
     if isSiege, !given.contains("--customers") { customers = Self.siegeCustomers }
+    if isSinks, !given.contains("--customers") { customers = Self.sinkCustomers }
+    if isSinks, !given.contains("--events") { events = Self.sinkEvents }
     try requireOneForm()
   }
 
   /// A flag without effect in the chosen form is refused.
   private func requireOneForm() throws(BenchError) {
-    guard !isLarge || !isSiege else {
-      throw .usage("--large and --siege exclude each other; see --help")
+    guard [isLarge, isSiege, isSinks].count(where: { $0 }) <= 1 else {
+      throw .usage("--large, --siege and --sinks exclude each other; see --help")
     }
-    guard isLarge || !given.contains("--events") else {
-      throw .usage("--events needs --large; see --help")
+    guard isLarge || isSinks || !given.contains("--events") else {
+      throw .usage("--events needs --large or --sinks; see --help")
+    }
+    guard isSinks || !given.contains("--seconds") else {
+      throw .usage("--seconds needs --sinks; see --help")
     }
     let others: Set = isLarge ? ["--customers", "--input"] : isSiege ? ["--connections"] : []
     if let flag = given.intersection(others).min() {
@@ -106,7 +124,12 @@ struct Options {
   /// The default of `customers` with `--siege`, which sends its notifications repeatedly.
   private static let siegeCustomers = 1_500
 
+  /// The defaults with `--sinks`: enough notifications for its turns.
+  private static let sinkCustomers = 4_000
+  private static let sinkEvents = 200_000
+
   private static let flagsWithValue: Set<String> = [
+    "--seconds",
     "--subledger", "--customers", "--input", "--events", "--connections", "--data", "--json",
   ]
 
@@ -114,7 +137,8 @@ struct Options {
     switch flag {
     case "--customers": customers = try Self.number(flag, value, 200...100_000)
     case "--input": input = value
-    case "--events": events = try Self.number(flag, value, 200_000...100_000_000)
+    case "--events": events = try Self.number(flag, value, 100_000...100_000_000)
+    case "--seconds": seconds = try Self.number(flag, value, 5...36_000)
     case "--connections": connections = try Self.number(flag, value, 1...1024)
     case "--data": data = value
     case "--json": json = value

@@ -61,6 +61,29 @@ import Testing
     #expect(server.connections == 0)
   }
 
+  /// Whatever a name server says, and whatever it said before.
+  @Test(arguments: [
+    "127.0.0.1", "127.8.9.1", "10.0.0.1", "100.64.0.1", "172.16.0.1", "192.168.0.1", "0.0.0.0",
+    "169.254.169.254", "192.0.0.8", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1",
+    "224.0.0.1", "255.255.255.255", "[::1]", "[::]", "[fc00::1]", "[fe80::1]", "[ff02::1]",
+    "[2001::1]", "[2001:db8::1]", "[2002:7f00:1::]", "[::ffff:127.0.0.1]",
+    "[64:ff9b::7f00:1]", "[fd00:ec2::254]",
+    // Rebinding: the first answer is allowed, and is not what is connected to.
+    "[100::1],127.0.0.1", "127.0.0.1,[::1],10.0.0.1",
+  ]) func `a name that leads to an address that is refused is not connected to`(
+    _ addresses: String
+  ) throws {
+    let server = try ScriptedServer { _ in [.response(200, "reached")] }
+    var settings = ClientSettings()
+    settings.addresses = .publicOnly
+    settings.resolved = ["receiver.example:\(server.port):\(addresses)"]
+    let url = try #require(
+      ServiceURL(receiver: "http://receiver.example:\(server.port)/", isPrivate: true))
+    let client = try HTTPClient(settings)
+    #expect(throws: ClientError.address) { try client.send(ClientRequest(.post, url)) }
+    #expect(server.connections == 0)
+  }
+
   @Test func `a redirect to loopback is not followed`() throws {
     let other = try ScriptedServer { _ in [.response(200, "reached")] }
     let server = try ScriptedServer { _ in

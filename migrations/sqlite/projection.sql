@@ -120,7 +120,7 @@ CREATE TABLE token (
 CREATE UNIQUE INDEX entitlement_key ON entitlement (original_transaction_id, app_id);
 CREATE INDEX entitlement_broken ON entitlement (app_id) WHERE broken IS NOT NULL;
 CREATE INDEX entitlement_anomaly ON entitlement (id) WHERE anomaly;
-CREATE INDEX entitlement_lasting ON entitlement (lasting_product_id)
+CREATE INDEX entitlement_lasting ON entitlement (lasting_product_id, lasting_from_ms)
   WHERE lasting_product_id IS NOT NULL;
 CREATE INDEX entitlement_previous ON entitlement (previous_original_transaction_id)
   WHERE previous_original_transaction_id IS NOT NULL;

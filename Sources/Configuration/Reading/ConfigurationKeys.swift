@@ -15,6 +15,7 @@ public struct ConfigurationKey: Sendable {
     case verifyReceipt = "verifyReceipt."
     case entitlement = "entitlements.NAME."
     case sink = "sinks[]."
+    case mirror = "sinks[kind mirror]."
   }
 
   public let parent: Parent
@@ -38,7 +39,7 @@ extension ConfigurationKey {
   /// Every key, in the order of the manual.
   public static let table =
     top + app + readToken + limits + anchors + appStore + verifyReceipt + entitlement
-    + sink
+    + sink + mirror
 
   private static let top = [
     ConfigurationKey(
@@ -75,7 +76,8 @@ extension ConfigurationKey {
       "Where `subledger receipt --ask` sends a receipt."),
     ConfigurationKey(
       .file, "sinks", "list of objects", "none",
-      "Where changes are sent: webhooks and forwarded notifications, at most 32."),
+      "Where changes are sent: webhooks, forwarded notifications, mirrors in PostgreSQL; at most "
+        + "32."),
     ConfigurationKey(
       .file, "logLevel", "text", "info",
       "info, warning or error: less important log lines are left out."),
@@ -240,7 +242,8 @@ extension ConfigurationKey {
         + "another sink."),
     ConfigurationKey(
       .sink, "kind", "text", "required",
-      "webhook: signed messages with the whole row. forward: Apple's notification as received."),
+      "webhook: signed messages with the whole row. forward: Apple's notification as received. "
+        + "mirror: rows in a PostgreSQL database; its keys are below."),
     ConfigurationKey(
       .sink, "url", "text", "required",
       "Where messages are POSTed: https, or with privateNetwork also http."),
@@ -283,6 +286,14 @@ extension ConfigurationKey {
       "Allows loopback and private addresses, and http. Others are refused when a request "
         + "connects, whatever the name server says."),
     ConfigurationKey(
+      .sink, "quarantine", "boolean", "false",
+      "For forward: true sends genuine version 2 notifications that were not admitted too, such as "
+        + "those of another app."),
+    ConfigurationKey(
+      .sink, "proxy", "text", "none",
+      "A proxy for the requests, such as http://127.0.0.1:4750, which then decides where they may "
+        + "go. Proxies of the environment are ignored."),
+    ConfigurationKey(
       .sink, "headerFiles", "object", "none",
       "Header fields to send, each with a file of mode 0600 that holds its value: "
         + "{\"Authorization\": \"inside.auth\"}."),
@@ -292,5 +303,19 @@ extension ConfigurationKey {
       .sink, "clientCertificateFile", "path", "none", "The certificate to show, in PEM."),
     ConfigurationKey(
       .sink, "clientKeyFile", "path", "clientCertificateFile", "Its private key, mode 0600."),
+  ]
+
+  private static let mirror = [
+    ConfigurationKey(.mirror, "name", "text", "required", "As of any sink."),
+    ConfigurationKey(.mirror, "kind", "text", "required", "mirror."),
+    ConfigurationKey(
+      .mirror, "connection", "text", "required",
+      "The database, as libpq takes it: host=db dbname=app user=subledger sslmode=verify-full."),
+    ConfigurationKey(
+      .mirror, "passwordFile", "path", "none",
+      "A file of mode 0600 with the password, read for each connection."),
+    ConfigurationKey(
+      .mirror, "schema", "text", "subledger",
+      "The schema with the tables that `subledger sink mirror-schema` makes."),
   ]
 }

@@ -74,7 +74,7 @@ struct ConfigurationReader {
     try limits(root, into: &configuration.limits)
     try durations(root, into: &configuration)
     try entitlements(root, for: nil, into: &configuration.entitlements)
-    configuration.sinks = try sinks(root, v1Files)
+    (configuration.sinks, configuration.mirrors) = try sinks(root, v1Files)
   }
 
   func invalid(_ what: String, _ next: String) -> ConfigurationError {

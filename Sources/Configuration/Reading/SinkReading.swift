@@ -10,30 +10,38 @@ extension ConfigurationReader {
   static let sinkKeys: Set = [
     "name", "kind", "url", "secretFile", "types", "environments", "bundleIds", "arrivals",
     "include", "from", "order", "concurrency", "timeoutSeconds", "v1", "privateNetwork",
-    "headerFiles", "caFile", "clientCertificateFile", "clientKeyFile",
+    "headerFiles", "caFile", "clientCertificateFile", "clientKeyFile", "proxy", "quarantine",
   ]
   private static let maximumSinks = 32
 
   /// - Parameter v1Files: the V1 secret file of each app that has one.
   mutating func sinks(
     _ root: JSONElement, _ v1Files: [String: String]
-  ) throws(ConfigurationError) -> [Configuration.Sink] {
+  ) throws(ConfigurationError) -> ([Configuration.Sink], [Configuration.Mirror]) {
     var sinks: [Configuration.Sink] = []
+    var mirrors: [Configuration.Mirror] = []
     for (index, entry) in try list(root, "sinks").enumerated() {
       keyPath = "sinks[\(index)]"
-      try requireKnownKeys(entry, Self.sinkKeys)
-      let sink = try sink(entry, v1Files)
-      guard !sinks.contains(where: { $0.name == sink.name }) else {
+      let name: String
+      if try text(entry, "kind") == Self.mirrorKind {
+        try requireKnownKeys(entry, Self.mirrorKeys)
+        mirrors.append(try mirror(entry))
+        name = mirrors[mirrors.count - 1].name
+      } else {
+        try requireKnownKeys(entry, Self.sinkKeys)
+        sinks.append(try sink(entry, v1Files))
+        name = sinks[sinks.count - 1].name
+      }
+      guard (sinks.map(\.name) + mirrors.map(\.name)).count(where: { $0 == name }) == 1 else {
         throw invalid("name occurs twice", "give each sink a name of its own")
       }
-      sinks.append(sink)
     }
     keyPath = "sinks"
-    guard sinks.count <= Self.maximumSinks else {
+    guard sinks.count + mirrors.count <= Self.maximumSinks else {
       throw invalid("has more than \(Self.maximumSinks) entries", "remove some")
     }
     keyPath = ""
-    return sinks
+    return (sinks, mirrors)
   }
 
   private func sink(
@@ -47,6 +55,11 @@ extension ConfigurationReader {
     let kind = try choice(entry, "kind", or: Configuration.Sink.Kind?.none)
     var sink = Configuration.Sink(name: try sinkName(entry), kind: kind, url: url)
     sink.isPrivate = isPrivate
+    sink.forwardsQuarantine = try flag(entry, "quarantine")
+    guard !sink.forwardsQuarantine || kind == .forward else {
+      throw invalid("quarantine is of no use here", "only kind forward sends it; remove it")
+    }
+    sink.proxy = try proxy(entry)
     try filters(entry, into: &sink)
     sink.from = try start(entry)
     sink.order = try choice(entry, "order", or: .customer)
@@ -56,7 +69,15 @@ extension ConfigurationReader {
     return sink
   }
 
-  private func sinkName(_ entry: JSONElement) throws(ConfigurationError) -> String {
+  private func proxy(_ entry: JSONElement) throws(ConfigurationError) -> ServiceURL? {
+    guard let text = try text(entry, "proxy") else { return nil }
+    guard let url = ServiceURL(receiver: text, isPrivate: true) else {
+      throw invalid("proxy is no usable address", "write http://HOST:PORT, without user")
+    }
+    return url
+  }
+
+  func sinkName(_ entry: JSONElement) throws(ConfigurationError) -> String {
     let name = try required(entry, "name")
     let isName = name.utf8.allSatisfy { byte in
       switch byte {
@@ -190,7 +211,7 @@ extension ConfigurationReader {
   }
 
   /// The path of a file that only its owner can read.
-  private func privateFile(_ path: String, _ name: String) throws(ConfigurationError) -> String {
+  func privateFile(_ path: String, _ name: String) throws(ConfigurationError) -> String {
     let path = try readable(path, name)
     guard (try? DurableFile.isPrivate(path)) == true else {
       throw invalid("\(name) can be read by others", "chmod 600 it")
@@ -222,7 +243,9 @@ extension ConfigurationReader {
       throw invalid("\(name) is missing", "add it")
     }
     guard let choice = Choice(rawValue: text) else {
-      let known = Choice.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+      let more = Choice.self == Configuration.Sink.Kind.self ? [Self.mirrorKind] : []
+      let known = (Choice.allCases.map(\.rawValue) + more).map { "\"\($0)\"" }
+        .joined(separator: ", ")
       throw invalid("\(name) is unknown", "write one of \(known)")
     }
     return choice

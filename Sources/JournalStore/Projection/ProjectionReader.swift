@@ -233,6 +233,13 @@ public final class ProjectionReader {
       .bind(5, Int64(limit)).all(row(spans))
   }
 
+  /// Up to `limit` rows with all spans after a key, in key order.
+  ///
+  /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
+  public func wholeRows(after key: StreamKey?, limit: Int) throws(StoreError) -> [ProjectedRow] {
+    try all(after: key, limit, row(.all))
+  }
+
   /// Up to `limit` rows with their states after a key, in key order.
   ///
   /// - Throws: `StoreError.corrupt` when a row is damaged or the file returns rows out of order,

@@ -104,6 +104,22 @@ extension JournalReader {
     return try filter.bind(statement).all(quarantineRow)
   }
 
+  /// The first version 2 notifications that were kept because they are not admitted, received after
+  /// a time, through another, in order of time. Reads the table through, which is bounded.
+  ///
+  /// - Throws: what SQLite reports.
+  public func quarantineArrivals(
+    after time: Int64, through last: Int64, limit: Int
+  ) throws(StoreError) -> [(receivedAt: Int64, id: Int64)] {
+    try connection.statement(
+      """
+      SELECT received_at_ms, id FROM quarantine
+      WHERE received_at_ms > ? AND received_at_ms <= ? AND source = 'v2' AND reason <> 'conflict'
+      ORDER BY received_at_ms, id LIMIT ?
+      """
+    ).bind(1, time).bind(2, last).bind(3, Int64(limit)).all { ($0.int(0), $0.int(1)) }
+  }
+
   private static let quarantineSelect = """
     SELECT id, reason, is_foreign, source, notification_uuid, environment, bundle_id,
       notification_type, signed_date_ms, received_at_ms, body_sha256, body, dictionary_id

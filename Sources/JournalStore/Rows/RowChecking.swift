@@ -22,6 +22,7 @@ extension ProjectionReader {
           "INDEXED BY entitlement_until WHERE answer_until_ms = ?1 AND ?2 = 0", until, 0, stored)
       }
     }
+    try checkSpans(of: stored)
     for (index, values) in stream.ids.enumerated() {
       for value in values {
         let isFound = try connection.statement(
@@ -43,6 +44,20 @@ extension ProjectionReader {
       StoredStatus.id(of: current.status, givesAccess: current.givesAccess) == answer.status,
       current.until == answer.until
     else { throw .corrupt("the present answer of a row") }
+  }
+
+  /// The index by which it is found what time alone changes.
+  private func checkSpans(of row: RowReading.Stored) throws(StoreError) {
+    let spans = row.sums.spans.filter { $0.from > 0 }
+    for span in spans {
+      let isFound = try connection.statement(
+        """
+        SELECT 1 FROM entitlement_span INDEXED BY entitlement_span_from
+        WHERE from_ms = ? AND from_ms > 0 AND entitlement_id = ?
+        """
+      ).bind(1, span.from).bind(2, row.id).first { _ in true }
+      guard isFound == true else { throw .corrupt("an index lacks a span") }
+    }
   }
 
   private func require(

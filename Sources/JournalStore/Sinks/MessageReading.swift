@@ -55,4 +55,38 @@ extension JournalReader {
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, seq).first { ($0.int(0), $0.optionalInt(1)) } ?? (1, nil)
   }
+
+  /// The last event of a stream that was received by a time; nil if there is none.
+  ///
+  /// - Parameter time: milliseconds since 1970.
+  /// - Throws: what SQLite reports.
+  public func lastSeq(
+    of key: StreamKey, receivedThrough time: Int64 = .max
+  ) throws(StoreError) -> Int64? {
+    // Receive times never decrease along a stream, so the last ones are looked at first.
+    try connection.statement(
+      """
+      SELECT seq FROM event WHERE stream_id = \(Self.streamId) AND received_at_ms <= ?
+      ORDER BY seq DESC LIMIT 1
+      """
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .bind(4, time).first { $0.int(0) }
+  }
+
+  /// The id of a stream in this journal; nil if it is in none.
+  ///
+  /// - Throws: what SQLite reports.
+  public func streamId(of key: StreamKey) throws(StoreError) -> Int64? {
+    try connection.statement("SELECT \(Self.streamId)")
+      .bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .first { $0.optionalInt(0) } ?? nil
+  }
+
+  /// When an event was received, milliseconds since 1970; nil if there is none of this seq.
+  ///
+  /// - Throws: what SQLite reports.
+  public func receivedAt(_ seq: Int64) throws(StoreError) -> Int64? {
+    try connection.statement("SELECT received_at_ms FROM event WHERE seq = ?").bind(1, seq)
+      .first { $0.int(0) }
+  }
 }

@@ -7,7 +7,7 @@ import Platform
 enum SinkFile {
   /// `SUBD`: the application_id.
   static let applicationId: UInt32 = 0x5355_4244
-  static let schema = 1
+  static let schema = 2
 
   static let tables = """
     CREATE TABLE sink (
@@ -18,15 +18,37 @@ enum SinkFile {
       name TEXT NOT NULL, replay INTEGER NOT NULL, ordinal INTEGER NOT NULL, seq INTEGER,
       turn_ms INTEGER, stream INTEGER, received_ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
       refusals INTEGER NOT NULL, next_ms INTEGER NOT NULL, first_ms INTEGER, status INTEGER,
-      failure TEXT, PRIMARY KEY (name, replay, ordinal)) STRICT, WITHOUT ROWID;
+      failure TEXT, kind INTEGER NOT NULL DEFAULT 0,
+      PRIMARY KEY (name, replay, ordinal)) STRICT, WITHOUT ROWID;
     CREATE TABLE dead (
       name TEXT NOT NULL, replay INTEGER NOT NULL, ordinal INTEGER NOT NULL, seq INTEGER,
       turn_ms INTEGER, stream INTEGER, received_ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
       refusals INTEGER NOT NULL, next_ms INTEGER NOT NULL, first_ms INTEGER, status INTEGER,
-      failure TEXT, PRIMARY KEY (name, replay, ordinal)) STRICT, WITHOUT ROWID;
+      failure TEXT, kind INTEGER NOT NULL DEFAULT 0,
+      PRIMARY KEY (name, replay, ordinal)) STRICT, WITHOUT ROWID;
     CREATE INDEX dead_seq ON dead (name, seq);
     CREATE TABLE journal (id BLOB NOT NULL) STRICT;
+    """ + "\n" + clockTables
+
+  /// clock: wall clock minus CLOCK_BOOTTIME when they were last right, of one boot. recalculation:
+  /// customers for whom another fold has another answer, to be told at at_ms; null: not yet.
+  /// announcement: between which folds they were compared.
+  private static let clockTables = """
+    CREATE TABLE clock (boot BLOB NOT NULL, offset_ms INTEGER NOT NULL) STRICT;
+    CREATE TABLE recalculation (
+      stream INTEGER NOT NULL, at_ms INTEGER, had_access INTEGER NOT NULL, changes TEXT NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX recalculation_time ON recalculation (at_ms, stream);
+    CREATE TABLE announcement (
+      before TEXT NOT NULL, after TEXT NOT NULL, at_ms INTEGER NOT NULL,
+      PRIMARY KEY (before, after)) STRICT, WITHOUT ROWID;
     """
+
+  /// What brings a file of the first schema to this one.
+  private static let fromFirst = """
+    ALTER TABLE held ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE dead ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
+    """ + "\n" + clockTables
 
   /// Opens the file of this journal, and makes it if it is missing, damaged or of another journal.
   /// What is there then is put aside.
@@ -56,10 +78,16 @@ enum SinkFile {
     let found = try connection.requireOurs(path, applicationId: applicationId, known: schema)
     let journal = try connection.statement("SELECT id FROM journal").first { $0.bytes(0) }
     let check = try connection.statement("PRAGMA quick_check(1)").first { $0.text(0) }
-    guard found == schema, journal == journalId, check == "ok" else {
+    guard journal == journalId, check == "ok" else {
       throw .corrupt("it is not the file of this journal's sinks")
     }
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+    if found < schema {
+      try connection.atomically { () throws(StoreError) in
+        try connection.execute(fromFirst)
+        try connection.execute("PRAGMA user_version=\(schema)")
+      }
+    }
     return connection
   }
 

@@ -83,7 +83,7 @@ public final class SinkStore {
 
   private static let select = """
     SELECT ordinal, seq, turn_ms, stream, received_ms, attempts, refusals, next_ms, first_ms,
-      status, failure
+      status, failure, kind
     """ + " "
 
   private static func record(_ row: Statement) -> HeldRecord {
@@ -91,6 +91,7 @@ public final class SinkStore {
       ordinal: row.int(0), seq: row.optionalInt(1), turn: row.optionalInt(2),
       stream: row.optionalInt(3), receivedAt: row.int(4), attempts: Int(row.int(5)),
       refusals: Int(row.int(6)), nextAt: row.int(7), firstAt: row.optionalInt(8),
-      status: row.optionalInt(9).map { Int($0) }, failure: row.optionalText(10))
+      status: row.optionalInt(9).map { Int($0) }, failure: row.optionalText(10),
+      kind: HeldRecord.Kind(rawValue: row.int(11)) ?? .turn)
   }
 }

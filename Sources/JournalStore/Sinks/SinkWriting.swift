@@ -1,6 +1,6 @@
 extension SinkStore {
   /// Pages of the -wal after which it is copied into the file.
-  private static let checkpointPages = 1000
+  static let checkpointPages = 1000
 
   /// What changed of one sink.
   public struct Change: Sendable {
@@ -54,12 +54,12 @@ extension SinkStore {
     _ record: HeldRecord, into table: String, _ id: SinkRecord.ID
   ) throws(StoreError) {
     try connection.statement(
-      "INSERT OR REPLACE INTO \(table) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+      "INSERT OR REPLACE INTO \(table) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     ).bind(1, id.name).bind(2, id.replay).bind(3, record.ordinal).bind(4, record.seq)
       .bind(5, record.turn).bind(6, record.stream).bind(7, record.receivedAt)
       .bind(8, Int64(record.attempts)).bind(9, Int64(record.refusals)).bind(10, record.nextAt)
       .bind(11, record.firstAt).bind(12, record.status.map { Int64($0) })
-      .bind(13, record.failure).run()
+      .bind(13, record.failure).bind(14, record.kind.rawValue).run()
   }
 
   private func delete(

@@ -32,15 +32,15 @@ extension Schemas {
 
   static let sink = Schema.object(
     [
-      object("sink"), ("name", .text("")), ("kind", .oneOf(["webhook", "forward"], "")),
-      ("url", .text("Where it is sent to, without the query.")),
+      object("sink"), ("name", .text("")), ("kind", .oneOf(["webhook", "forward", "mirror"], "")),
+      ("url", .text("Where it is sent to, without the query; of a mirror host and port.")),
       (
         "state",
         .oneOf(
-          ["up", "down", "paused", "gone", "lost", "full"],
+          ["up", "down", "paused", "gone", "lost", "full", "filling"],
           "up: it sends. down: the receiver does not answer, and is asked now and then. paused: by "
             + "a command. gone: the receiver answered 410. lost: its place in the journal is not "
-            + "known. full: too many messages were refused.")
+            + "known. full: too many messages were refused. filling: a mirror gets all its rows.")
       ),
       ("since", .time("Since when it is in that state.")),
       ("reason", .optional(.text("Why, or what the last attempt failed with."))),
@@ -54,6 +54,7 @@ extension Schemas {
       ("delivered", .integer("Messages that the receiver took since the start.")),
       ("failed", .integer("Attempts since the start that got no answer.")),
       ("refused", .integer("Attempts since the start that the receiver refused.")),
+      ("blocked", .integer("Of those that failed: to an address that may not be connected to.")),
     ],
     optional: [
       ("replay", .integer("Of a replay: its number.")),

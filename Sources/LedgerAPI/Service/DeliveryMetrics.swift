@@ -36,7 +36,7 @@ extension DeliveryService {
     for sink in sinks {
       let outcomes = [
         ("delivered", sink.counts.delivered), ("failed", sink.counts.failed),
-        ("refused", sink.counts.refused),
+        ("refused", sink.counts.refused), ("blocked", sink.counts.blocked),
       ]
       for (outcome, count) in outcomes {
         page.sample(

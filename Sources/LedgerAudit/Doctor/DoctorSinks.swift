@@ -4,6 +4,9 @@ import JournalStore
 /// The sinks: whether each has its place in the journal, and what it could not deliver.
 extension Doctor {
   mutating func examineSinks() {
+    for mirror in configuration.mirrors {
+      report("sinks", "\(mirror.name) is a mirror at \(mirror.hosts)")
+    }
     guard !configuration.sinks.isEmpty else { return }
     attempt("sinks") { (doctor) throws(StoreError) in
       let known = try SinkStore.summaries(doctor.folder)

@@ -26,6 +26,7 @@ public struct Reload: Sendable {
     next.nonRenewingDurations = read.nonRenewingDurations
     next.entitlements = read.entitlements
     next.sinks = read.sinks
+    next.mirrors = read.mirrors
     next.logLevel = read.logLevel
     // Throws if a trust root cannot be used.
     _ = try Receiver(next)
@@ -38,6 +39,9 @@ public struct Reload: Sendable {
     var changes = compare("app", old.apps, new.apps)
     changes += compare("token", named(old.readTokens), named(new.readTokens))
     changes += compare("sink", named(old.sinks), named(new.sinks))
+    changes += compare(
+      "mirror", Dictionary(grouping: old.mirrors, by: \.name),
+      Dictionary(grouping: new.mirrors, by: \.name))
     changes += roots("added", in: new, notIn: old) + roots("removed", in: old, notIn: new)
     if old.nonRenewingDurations != new.nonRenewingDurations {
       changes.append("nonRenewingDurations changed")

@@ -41,6 +41,7 @@ public final class Ledger: Sendable {
     /// The start's projection is live, or cannot become live for now.
     var hasProjection = false
     var durations: [String: Int64] = [:]
+    var erasures = 0
   }
 
   /// Makes a ledger without a writer thread: `start` starts one.
@@ -246,6 +247,11 @@ public final class Ledger: Sendable {
     else { return 0 }
     return received.subtracting(orBoundBy: now)
   }
+
+  /// How many accounts were erased since the start: no event says so.
+  public var erasures: Int { state.withLock { $0.erasures } }
+
+  func recordErasure() { state.withLock { $0.erasures += 1 } }
 
   /// Why the journal can no longer be written; nil while it can.
   public var failure: StoreError? { state.withLock { $0.failure } }

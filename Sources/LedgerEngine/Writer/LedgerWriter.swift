@@ -175,10 +175,11 @@ package final class LedgerWriter {
     // Readers of this thread keep their place in the write-ahead log.
     reader.endSnapshot()
     do throws(StoreError) {
-      return .done(
-        wasKnown: try write { (ship) throws(StoreError) in
-          try journal.erase(account: account, shipping: ship)
-        })
+      let wasKnown = try write { (ship) throws(StoreError) in
+        try journal.erase(account: account, shipping: ship)
+      }
+      ledger.recordErasure()
+      return .done(wasKnown: wasKnown)
     } catch {
       if error == .busy { return .inUse }
       fail(error)

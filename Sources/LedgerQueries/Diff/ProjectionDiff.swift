@@ -53,6 +53,51 @@ public struct ProjectionDiff {
     return summary
   }
 
+  /// Compares the live projection of this fold with the newest retained one of another, as of the
+  /// last event that is in both.
+  ///
+  /// - Parameters:
+  ///   - time: the time at which answers are compared, milliseconds since 1970.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - begin: receives the folds of the other projection and of this one first; returns false to
+  ///     stop.
+  ///   - each: receives every difference, in key order.
+  /// - Throws: `StoreError.noProjection` when there are no two such projections; what `begin` and
+  ///   `each` throw.
+  public static func afterSwitch(
+    _ folder: DataFolder, at time: Int64, durations: [String: Int64],
+    begin: (ProjectionIdentity, ProjectionIdentity) throws(StoreError) -> Bool,
+    each: (RowDifference) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let journal = try JournalReader.open(folder)
+    guard case .own(let livePath) = try ProjectionExaminer.find(folder, journal, isReading: true)
+    else {
+      throw .noProjection("no rows of this fold are live yet; run: subledger rebuild --apply")
+    }
+    var found: ProjectionReader?
+    for name in try ProjectionList.read(folder).names where found == nil {
+      let path = folder.projection(named: name)
+      guard case .otherFold = try ProjectionExaminer.condition(path, journal, readOnlyIn: folder)
+      else { continue }
+      found = try ProjectionReader.open(folder, path: path)
+    }
+    guard let old = found else {
+      throw .noProjection("no rows of another fold are retained: there is nothing to compare with")
+    }
+    let live = try ProjectionReader.open(folder, path: livePath)
+    guard try begin(try old.identity(), try live.identity()) else { return }
+    try live.beginSnapshot()
+    try old.beginSnapshot()
+    defer {
+      live.endSnapshot()
+      old.endSnapshot()
+    }
+    let comparison = ProjectionDiff(
+      journal: journal, foldedThrough: (try old.foldedThrough(), try live.foldedThrough()),
+      time: time, durations: durations)
+    _ = try comparison.compare(old, live, each)
+  }
+
   private static func openLive(
     _ folder: DataFolder, _ journal: JournalReader
   ) throws(StoreError) -> ProjectionReader {

@@ -43,6 +43,15 @@ public struct RowDifference: Sendable {
     return zip(old, new).filter { $0.1.text != $1.1.text }.map(\.0.0)
   }
 
+  /// The members whose values differ at the time of the comparison, but for those that name the
+  /// last event; each with its two values.
+  public var changes: [HistoryEntry.Change] {
+    RowMembers(after).changes(since: RowMembers(before))
+  }
+
+  /// Whether the row of the live projection gives access at the time of the comparison.
+  public var hadAccess: Bool { before?.entitlement.givesAccess ?? false }
+
   private static func status(_ row: RowDocument?) -> String {
     row?.entitlement.status.rawValue ?? "none"
   }

@@ -46,16 +46,21 @@ extension LedgerReader {
     var question = Question(now: time)
     question.through = seq
     let successor = try successor(of: key, question, opened)
-    func document(_ row: EntitlementRow) -> RowDocument? {
-      row.entitlement(at: time, durations: durations).map { entitlement in
-        RowDocument(
-          key: key, entitlement: entitlement, eventCount: row.eventCount,
-          lastEvent: row.lastEvent, succeededBy: successor,
-          periodEndsAt: .some(row.periodEnd(at: time, durations: durations)), knownAt: nil)
-      }
-    }
     return EventRows(
-      before: document(rows.before), after: document(rows.after),
+      before: document(key, rows.before, at: time, successor),
+      after: document(key, rows.after, at: time, successor),
       next: rows.after.transitions(after: time, durations: durations).first)
+  }
+
+  /// The row proper at a time; nil if there is no entitlement then.
+  func document(
+    _ key: StreamKey, _ row: EntitlementRow, at time: Int64, _ successor: String?
+  ) -> RowDocument? {
+    row.entitlement(at: time, durations: durations).map { entitlement in
+      RowDocument(
+        key: key, entitlement: entitlement, eventCount: row.eventCount,
+        lastEvent: row.lastEvent, succeededBy: successor,
+        periodEndsAt: .some(row.periodEnd(at: time, durations: durations)), knownAt: nil)
+    }
   }
 }

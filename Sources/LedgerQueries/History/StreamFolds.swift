@@ -49,4 +49,14 @@ final class StreamFolds {
     streams[key] = folded
     return (before, folded.row)
   }
+
+  /// A stream's row from its events through a seq, which is one of them.
+  ///
+  /// - Throws: what SQLite reports.
+  func row(
+    through seq: Int64, of key: StreamKey, _ journal: JournalReader
+  ) throws(StoreError) -> EntitlementRow {
+    if let folded = streams[key], folded.seq == seq { return folded.row }
+    return try rows(around: seq, of: key, journal).after
+  }
 }

@@ -13,6 +13,11 @@ public enum Clock {
   /// Nanoseconds by a clock that never goes back; only differences have a meaning.
   public static func monotonicNanoseconds() -> Int64 { nanoseconds(read(CLOCK_MONOTONIC)) }
 
+  /// Milliseconds since the machine started, also those in which it slept (CLOCK_BOOTTIME).
+  public static func millisecondsSinceBoot() -> Int64 {
+    nanoseconds(read(CLOCK_BOOTTIME)) / 1_000_000
+  }
+
   /// Nanoseconds of processor time that all threads of this process have used.
   public static func processNanoseconds() -> Int64 { nanoseconds(read(CLOCK_PROCESS_CPUTIME_ID)) }
 

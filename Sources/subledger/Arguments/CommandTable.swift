@@ -154,8 +154,9 @@ enum CommandTable {
       details: "--diff prints which customers the new projection changes, --apply makes it live, "
         + "--rollback makes the previous one of the same fold live again; to return to another "
         + "fold, start the program that has it. Readers never wait. An interrupted rebuild "
-        + "continues where it stopped.",
-      usage: "[--diff | --apply | --rollback | --list | --prune | --only OTID]",
+        + "continues where it stopped. --announce sends one message to sinks for each customer "
+        + "whose answer the switch changed.",
+      usage: "[--diff | --apply | --announce | --rollback | --list | --prune | --only OTID]",
       flags: RebuildCommand.flags,
       example: "subledger rebuild --diff --output changes.csv --fail-on lost-access",
       action: RebuildCommand.run),
@@ -192,9 +193,10 @@ enum CommandTable {
         + "resume stop one and let it go on, after `lost` with --from. skip gives one message up, "
         + "retry tries held ones now, or with --dead those that were given up. replay sends a part "
         + "of the journal again. test sends a message without content. secret makes a secret for "
-        + "secretFile, public-key prints what receivers verify Ed25519 signatures with.",
+        + "secretFile, public-key prints what receivers verify Ed25519 signatures with, "
+        + "mirror-schema the SQL that makes a mirror's tables.",
       usage: "list | show|pause|resume|test NAME | skip NAME SEQ | retry NAME [SEQ] | replay NAME "
-        + "| secret | public-key NAME",
+        + "| secret | public-key NAME | mirror-schema NAME",
       flags: SinkOperations.flags, example: "subledger sink resume backend --from 1042-9f31c0aa",
       action: SinkOperations.run),
     Command(

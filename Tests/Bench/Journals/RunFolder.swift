@@ -60,13 +60,37 @@ struct RunFolder {
   ///   - authority: the authority's folder.
   ///   - connectionLimit: how many connections the daemon accepts.
   /// - Throws: `BenchError.unmeasurable` if it cannot be written.
-  func configure(_ authority: String, connectionLimit: Int) throws(BenchError) {
-    let text = configurationValue(authority, connectionLimit).prettyText + "\n"
+  ///   - sink: the port of a receiver of webhooks; nil for none.
+  ///   - from: where the sink begins.
+  func configure(
+    _ authority: String, connectionLimit: Int, sink: UInt16? = nil, from: String = "now"
+  ) throws(BenchError) {
+    var value = configurationValue(authority, connectionLimit)
+    if case .object(let members) = value, let sink {
+      value = .object(members + [("sinks", .array([Self.sink(sink, from)]))])
+    }
+    let text = value.prettyText + "\n"
     do throws(PlatformError) {
+      if sink != nil {
+        _ = try PrivateFile.make(
+          Array("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n".utf8), at: path + "/sink.secret")
+      }
       try DurableFile.write(Array(text.utf8), to: configuration)
     } catch {
       throw .unmeasurable("\(error)")
     }
+  }
+
+  private static func sink(_ port: UInt16, _ from: String) -> JSONValue {
+    .object([
+      ("name", .string("bench")), ("kind", .string("webhook")),
+      ("url", .string("http://127.0.0.1:\(port)/")), ("secretFile", .string("sink.secret")),
+      ("privateNetwork", .boolean(true)), ("concurrency", .integer(64)), ("from", .string(from)),
+      (
+        "arrivals",
+        .array(["posted", "history", "import", "asked", "submitted"].map { .string($0) })
+      ),
+    ])
   }
 
   /// One app, one root, one token; all limits but those of connections have their defaults.

@@ -82,6 +82,7 @@ import Testing
       case .verifyReceipt: "{\"verifyReceipt\":\(object)}"
       case .entitlement: "{\"entitlements\":{\"pro\":\(object)}}"
       case .sink: "{\"sinks\":[\(object)]}"
+      case .mirror: "{\"sinks\":[{\"kind\":\"mirror\",\"no-such-key\":1}]}"
       }
     let work = try InitTests.WorkFolder()
     let file = work.folder.appending(path: "config.json")

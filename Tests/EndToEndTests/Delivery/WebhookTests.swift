@@ -95,6 +95,41 @@ import Testing
     _ = try daemon.stop()
   }
 
+  @Test func `what was not admitted is forwarded where that is asked for`() throws {
+    let world = try SinkWorld()
+    try world.configure([
+      ("kind", .string("forward")), ("secretFile", .null), ("quarantine", .boolean(true)),
+    ])
+    let daemon = try world.start()
+    let body = try world.installation.sign(
+      Sample.notification(1, bundleId: "com.example.staging"))
+    #expect(daemon.client().post(body)?.status == 422)
+    try world.wait(1)
+    let request = world.messages[0].request
+    #expect(request.body == body && request.field("webhook-id") == Sample.uuid(1))
+    try world.post(daemon, 2...2, otid: "7001")
+    try world.wait(2)
+    // A conflict is none of them.
+    let other = try world.installation.sign(Sample.notification(2, otid: "7001", type: "REFUND"))
+    #expect(daemon.client().post(other)?.json?["outcome"]?.string == "conflict")
+    usleep(2_500_000)
+    #expect(world.receiver.requests.count == 2)
+    _ = try daemon.stop()
+  }
+
+  @Test func `a proxy that the sink names is asked, and no other`() throws {
+    let world = try SinkWorld()
+    try world.configure([
+      ("url", .string("http://receiver.invalid/hook")),
+      ("proxy", .string(world.receiver.address)),
+    ])
+    let daemon = try world.start()
+    try world.post(daemon, 1...1, otid: "7001")
+    try world.wait(1)
+    #expect(world.messages[0].request.target == "http://receiver.invalid/hook")
+    _ = try daemon.stop()
+  }
+
   @Test func `forwarded is the body that Apple sent, byte for byte`() throws {
     let world = try SinkWorld()
     try world.write("auth", "Bearer canary")

@@ -114,11 +114,15 @@ struct ReleaseFleet {
   /// The time of the last notifications, milliseconds since 1970.
   let end = Int64(Date().timeIntervalSince1970 * 1000)
   let events: Int64
+  private let roots: [JSONValue]
 
   var folder: DataFolder { DataFolder(path: installation.data.path) }
 
   init(_ customers: Int) throws {
     installation = try Installation()
+    roots = ["/ca/root.der", "/root.der"].map { [folder = installation.folder] in
+      .string(folder.path + $0)
+    }
     let (authority, file) = (installation.folder.path + "/ca", installation.folder.path + "/f")
     let made = try installation.launch([
       "simulate", "run", "--fleet", "\(customers)", "--days", "400", "--seed", "7", "--end",
@@ -126,21 +130,24 @@ struct ReleaseFleet {
     ]).finish(within: 600)
     guard made.code == 0 else { throw TestFailure("simulate: \(made)") }
     // Later notifications are signed by the installation's own authority.
-    try installation.configure(with: [
-      (
-        "trustRoots",
-        .array(
-          ["/ca/root.der", "/root.der"].map { [folder = installation.folder] in
-            .string(folder.path + $0)
-          })
-      )
-    ])
+    try installation.configure(with: [("trustRoots", .array(roots))])
     let ingested = try installation.launch([
       "ingest", file, "--json", "--config", installation.config.path,
     ]).finish(within: 600)
     guard ingested.code == 0 else { throw TestFailure("ingest: \(ingested)") }
     events = try ingested.lines().last?["accepted"]?.integer ?? 0
     try FileManager.default.removeItem(atPath: file)
+  }
+
+  /// Adds a webhook, whose secret is in the file `a.whsec`.
+  func addSink(_ address: String) throws {
+    let sink = JSONValue.object([
+      ("name", .string("backend")), ("kind", .string("webhook")), ("url", .string(address)),
+      ("secretFile", .string("a.whsec")), ("privateNetwork", .boolean(true)),
+    ])
+    try installation.configure(with: [
+      ("trustRoots", .array(roots)), ("sinks", .array([sink])),
+    ])
   }
 
   /// Runs a command of one of the two builds.

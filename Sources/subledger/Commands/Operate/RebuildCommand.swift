@@ -13,6 +13,7 @@ enum RebuildCommand {
     .init("--output", "FILE", "with --diff: every difference, as FILE.csv or FILE.json"),
     .init("--fail-on", "WHAT", "with --diff: exit 1 only for lost-access or gained-access"),
     .init("--apply", "make the new projection live; builds it first if needed"),
+    .init("--announce", "tell sinks whose answers the switch to this fold changed"),
     .init("--rollback", "make the previous projection of this fold live again"),
     .init("--keep", "N", "retain N projections beside the live one (2)"),
     .init("--list", "show the projections of the folder"),
@@ -33,6 +34,7 @@ enum RebuildCommand {
     try arguments.requireNoOperand()
     var chosen = modes.filter(arguments.has)
     if arguments["--only"] != nil { chosen.append("--only") }
+    if arguments.has("--announce"), chosen.isEmpty { chosen = ["--announce"] }
     guard chosen.count <= 1 else {
       throw .usage("give only one of \(chosen.joined(separator: ", "))")
     }
@@ -41,9 +43,15 @@ enum RebuildCommand {
         throw .usage("\(name) goes with \(modes.filter { $0 != "" }.joined(separator: " or "))")
       }
     }
+    guard !arguments.has("--announce") || ["--announce", "--apply"].contains(chosen.first) else {
+      throw .usage("--announce goes with --apply, or alone after it")
+    }
     switch chosen.first {
     case "--diff": return try RebuildDifference.run(arguments)
-    case "--apply": return try apply(arguments)
+    case "--announce": return try RebuildAnnouncement.run(arguments)
+    case "--apply":
+      let code = try apply(arguments)
+      return arguments.has("--announce") ? try RebuildAnnouncement.run(arguments) : code
     case "--rollback": return try rollBack(arguments)
     case "--list": return try list(arguments)
     case "--prune": return try prune(arguments)

@@ -1,6 +1,7 @@
 import Configuration
 import Delivery
 import JournalStore
+import PostgresMirror
 import SignedData
 import StrictJSON
 
@@ -29,6 +30,7 @@ enum SinkOperations {
       guard rest.isEmpty else { throw .usage("list takes no name") }
       return try list(arguments)
     case "public-key": return try publicKey(try name(rest, verb), arguments)
+    case "mirror-schema": return try mirrorSchema(try name(rest, verb), arguments)
     default:
       guard let known = SinkCommand.Verb(rawValue: verb) else {
         throw .usage("unknown: \(verb); the operations are \(verbs.joined(separator: ", "))")
@@ -38,7 +40,7 @@ enum SinkOperations {
   }
 
   private static let verbs =
-    ["list", "secret", "public-key"] + SinkCommand.Verb.allCases.map(\.rawValue)
+    ["list", "secret", "public-key", "mirror-schema"] + SinkCommand.Verb.allCases.map(\.rawValue)
 
   private static func name(_ rest: [String], _ verb: String) throws(CommandError) -> String {
     guard rest.count == 1 else { throw .usage("\(verb) takes the name of a sink") }
@@ -95,8 +97,9 @@ enum SinkOperations {
   }
 
   private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let sinks = try arguments.configuration().sinks
-    guard !sinks.isEmpty else {
+    let configuration = try arguments.configuration()
+    let names = configuration.sinks.map(\.name) + configuration.mirrors.map(\.name)
+    guard !names.isEmpty else {
       Terminal.print(
         .array([]), or: "no sink is configured; see `sinks` in: subledger help configuration",
         arguments)
@@ -104,12 +107,21 @@ enum SinkOperations {
     }
     let daemon = try daemon(arguments)
     var found: [JSONElement] = []
-    for sink in sinks {
-      if let status = try ask(SinkCommand(.show, sink.name), daemon)["sink"] {
+    for name in names {
+      if let status = try ask(SinkCommand(.show, name), daemon)["sink"] {
         found.append(status)
       }
     }
     Terminal.print(.array(found.map(\.value)), or: SinkText.table(found), arguments)
+    return .good
+  }
+
+  private static func mirrorSchema(
+    _ name: String, _ arguments: Arguments
+  ) throws(CommandError) -> ExitCode {
+    guard let mirror = try arguments.configuration().mirrors.first(where: { $0.name == name })
+    else { throw .findings("no mirror has this name") }
+    Terminal.print(MirrorSchema.sql(mirror.schema, role: mirror.user))
     return .good
   }
 

@@ -22,11 +22,13 @@ struct OutgoingMessage {
 /// customer's whole row, folded through the very event: a receiver may keep the newest by `seq`.
 struct MessageMaker {
   let reader: LedgerReader
+  /// Knows which recalculations were announced.
+  let store: SinkStore
   private let journalId: String
 
   /// - Throws: what SQLite reports.
-  init(_ reader: LedgerReader) throws(StoreError) {
-    self.reader = reader
+  init(_ reader: LedgerReader, _ store: SinkStore) throws(StoreError) {
+    (self.reader, self.store) = (reader, store)
     journalId = Hexadecimal.encode(try reader.journal.journalId())
   }
 
@@ -35,6 +37,8 @@ struct MessageMaker {
     case notNow
     /// The event is gone, or cannot be read.
     case unreadable
+    /// There is nothing to say any more: an event says otherwise.
+    case overtaken
   }
 
   func message(
@@ -42,7 +46,9 @@ struct MessageMaker {
   ) throws(Failure) -> OutgoingMessage {
     switch place {
     case .event(let seq): try event(seq, sink)
-    case .turn(let at, let stream): try turn(at, stream, sink)
+    case .turn(let at, let stream): try turn(at, stream)
+    case .recalculation(let at, let stream): try recalculation(at, stream)
+    case .quarantined(_, let id): try quarantined(id)
     }
   }
 
@@ -87,6 +93,18 @@ struct MessageMaker {
     return JSONValue.object(members).bytes
   }
 
+  /// What Apple POSTed and was not admitted. It may have been admitted or dropped since.
+  private func quarantined(_ id: Int64) throws(Failure) -> OutgoingMessage {
+    let found: StoredQuarantine?
+    do throws(StoreError) { found = try reader.journal.quarantined(id: id) } catch {
+      throw error.isTemporary ? .notNow : .unreadable
+    }
+    guard let found else { throw .overtaken }
+    let uuid = found.notificationUUID ?? NotificationUUID(digest: found.bodySHA256).description
+    return OutgoingMessage(
+      id: uuid, body: Array("{\"signedPayload\":\"".utf8) + found.body + Array("\"}".utf8))
+  }
+
   private func cloudEvent(
     _ known: MessageEvent, _ event: StoredEvent, _ sink: Configuration.Sink
   ) throws(Failure) -> JSONValue {
@@ -118,39 +136,48 @@ struct MessageMaker {
   private func customer(
     _ key: StreamKey, _ event: StoredEvent
   ) throws(Failure) -> [(String, JSONValue)] {
-    let rows: EventRows
-    let number: (seq: Int64, previous: Int64?)
-    do throws(LedgerReader.Failure) {
-      rows = try reader.rows(around: event.seq, of: key, at: event.receivedAt)
-    } catch {
+    let rows = try read { () throws(LedgerReader.Failure) in
+      try reader.rows(around: event.seq, of: key, at: event.receivedAt)
+    }
+    return try place(event.seq, in: key)
+      + Self.members(rows, hadAccess: rows.before?.entitlement.givesAccess, changes: rows.changes)
+  }
+
+  /// Reads, and tells what fails for a moment from what fails for good.
+  func read<Value>(
+    _ body: () throws(LedgerReader.Failure) -> Value
+  ) throws(Failure) -> Value {
+    do throws(LedgerReader.Failure) { return try body() } catch {
       switch error {
       case .notReady: throw .notNow
       case .store(let error): throw error.isTemporary ? .notNow : .unreadable
       case .ambiguous: throw .unreadable
       }
     }
+  }
+
+  /// The number of an event within its stream, and the event before it.
+  func place(_ seq: Int64, in key: StreamKey) throws(Failure) -> [(String, JSONValue)] {
     do throws(StoreError) {
-      number = try reader.journal.streamNumber(of: event.seq, in: key)
+      let number = try reader.journal.streamNumber(of: seq, in: key)
+      return [("stream_seq", .integer(number.seq)), ("previous_seq", .optional(number.previous))]
     } catch {
       throw error.isTemporary ? .notNow : .unreadable
     }
-    return [("stream_seq", .integer(number.seq)), ("previous_seq", .optional(number.previous))]
-      + Self.members(rows)
   }
 
-  private static func members(_ rows: EventRows) -> [(String, JSONValue)] {
+  static func members(
+    _ rows: EventRows, hadAccess: Bool?, changes: [HistoryEntry.Change]
+  ) -> [(String, JSONValue)] {
     [
       (
         "access",
         .object([
-          ("before", .boolean(rows.before?.entitlement.givesAccess ?? false)),
+          ("before", .boolean(hadAccess ?? false)),
           ("after", .boolean(rows.after?.entitlement.givesAccess ?? false)),
         ])
       ),
-      (
-        "changes",
-        .object(rows.changes.map { ($0.field, .array([$0.before, $0.after])) })
-      ),
+      ("changes", .object(changes.map { ($0.field, .array([$0.before, $0.after])) })),
       ("entitlement", rows.after?.json ?? .null),
       (
         "next",
@@ -162,14 +189,6 @@ struct MessageMaker {
         } ?? .null
       ),
     ]
-  }
-
-  // MARK: Moments
-
-  private func turn(
-    _ at: Int64, _ stream: Int64, _ sink: Configuration.Sink
-  ) throws(Failure) -> OutgoingMessage {
-    throw .unreadable
   }
 
   // MARK: The envelope
@@ -202,7 +221,7 @@ struct MessageMaker {
 
 extension StoreError {
   /// Whether the same read can succeed in a moment.
-  fileprivate var isTemporary: Bool {
+  var isTemporary: Bool {
     switch self {
     case .busy, .full, .locked: true
     default: false

@@ -173,6 +173,17 @@ struct SinkMachine {
     putBack(message)
   }
 
+  /// Leaves out what `next` gave, as it need not be sent any more: that says nothing about the
+  /// receiver.
+  mutating func leaveOut(_ ordinal: Ordinal) {
+    guard let message = underWay.removeValue(forKey: ordinal) else { return }
+    if let stream = message.stream { busy.remove(stream) }
+    if outage?.probing?.ordinal == ordinal { outage?.probing = nil }
+    changes.outcomes += 1
+    remove(message)
+    advance()
+  }
+
   // MARK: Ending
 
   /// What became of a message that `next` gave.

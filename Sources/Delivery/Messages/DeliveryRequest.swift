@@ -51,6 +51,7 @@ struct DeliveryRequest {
     settings.totalMilliseconds = sink.timeoutSeconds * 1000
     settings.bodyBytes = answerBytes
     settings.addresses = sink.isPrivate ? .privateToo : .publicOnly
+    settings.proxy = sink.proxy
     settings.authorities = sink.authorities
     settings.clientCertificate = sink.clientCertificate
     return settings

@@ -14,24 +14,24 @@ final class DeliveryWorker {
   private var client: HTTPClient?
   private(set) var files: Files?
   private var sinks: [Configuration.Sink] = []
+  var mirrors: [Configuration.Mirror] = []
   var lanes: [SinkRecord.ID: DeliveryLane] = [:]
   private var sent: [HTTPClient.RequestID: Sent] = [:]
+  var clock = ClockWatch()
+  /// What is stored of it.
+  var storedOffset: Int64?
+  /// When it was last looked what the clock tells.
+  var lookedAt: Int64 = 0
   /// What is not stored yet, in its order.
-  private var unstored: [SinkStore.Change] = []
-  private var storedAt: Int64 = 0
+  var unstored: [SinkStore.Change] = []
+  var storedAt: Int64 = 0
   /// Whether the last attempt to store failed: nothing is sent until one succeeds, because a crash
   /// would repeat all of it.
-  private var isBlocked = false
-  private var publishedAt: Int64 = 0
-  private var isUnpublished = false
+  var isBlocked = false
+  var publishedAt: Int64 = 0
+  var isUnpublished = false
   /// Since when nothing can be read from the ledger's files, for a moment; 0: it can be.
   private var waitsUntil: Int64 = 0
-
-  struct Files {
-    let store: SinkStore
-    let reader: LedgerReader
-    let maker: MessageMaker
-  }
 
   private enum Sent {
     case message(SinkRecord.ID, SinkMachine.Message)
@@ -41,9 +41,9 @@ final class DeliveryWorker {
   /// Connections of all sinks together.
   private static let connections = 64
   /// Milliseconds between two commits, and outcomes after which one is due at once.
-  private static let storeInterval: Int64 = 100
-  private static let storeOutcomes = 100
-  private static let publishInterval: Int64 = 250
+  static let storeInterval: Int64 = 100
+  static let storeOutcomes = 100
+  static let publishInterval: Int64 = 250
   /// Milliseconds between two looks at what nothing signals.
   private static let idle: Int64 = 1000
 
@@ -56,8 +56,14 @@ final class DeliveryWorker {
     while !cancellation.isRequested {
       // Without a sink, and while another daemon sends, nothing is stored and nothing is done.
       let isOnDuty = service.ledger.duties.holds(.sinks)
-      if !isOnDuty { close() }
-      if !isOnDuty || (sinks.isEmpty && service.configuration().sinks.isEmpty) {
+      if !isOnDuty {
+        close()
+        service.mirrors.adopt([], paused: [])
+      }
+      let configuration = service.configuration()
+      let isIdle = sinks.isEmpty && mirrors.isEmpty && configuration.sinks.isEmpty
+        && configuration.mirrors.isEmpty
+      if !isOnDuty || isIdle {
         service.wakeup.wait(milliseconds: Int32(Self.idle))
         refuseCommands()
         continue
@@ -75,7 +81,7 @@ final class DeliveryWorker {
   private func close() {
     files?.store.close()
     (files, client) = (nil, nil)
-    (lanes, sent, sinks, unstored) = ([:], [:], [], [])
+    (lanes, sent, sinks, mirrors, unstored) = ([:], [:], [], [], [])
   }
 
   private func refuseCommands() {
@@ -90,6 +96,7 @@ final class DeliveryWorker {
     for (command, completion) in service.takeCommands() {
       if let outcome = try perform(command, files, completion) { completion(outcome) }
     }
+    try tellTime(files)
     let hasMore = try advance(files)
     wait(hasMore)
     collect()
@@ -98,17 +105,32 @@ final class DeliveryWorker {
   }
 
   private func open() throws(StoreError) -> Files {
-    if let files { return files }
+    if let files { return try reopened(files) }
     let ledger = service.ledger
-    let reader = try LedgerReader(ledger, durations: ledger.durations)
+    let durations = ledger.durations
+    let reader = try LedgerReader(ledger, durations: durations)
     let store = try SinkStore(ledger.folder, journalId: try reader.journal.journalId())
-    let opened = Files(store: store, reader: reader, maker: try MessageMaker(reader))
+    let opened = Files(
+      store: store, reader: reader, maker: try MessageMaker(reader, store), durations: durations)
     var settings = ClientSettings()
     settings.connections = Self.connections
     do throws(ClientError) { client = try HTTPClient(settings) } catch {
       throw .sql(error.description)
     }
     files = opened
+    try openClock(opened)
+    return opened
+  }
+
+  /// Files whose reader knows the durations that are configured now.
+  private func reopened(_ files: Files) throws(StoreError) -> Files {
+    let durations = service.ledger.durations
+    guard durations != files.durations else { return files }
+    let reader = try LedgerReader(service.ledger, durations: durations)
+    let opened = Files(
+      store: files.store, reader: reader, maker: try MessageMaker(reader, files.store),
+      durations: durations)
+    self.files = opened
     return opened
   }
 
@@ -116,6 +138,7 @@ final class DeliveryWorker {
 
   private func adoptConfiguration(_ files: Files) throws(StoreError) {
     let current = service.configuration().sinks
+    try adoptMirrors(files)
     guard current != sinks else { return }
     let records = try files.store.sinks()
     for sink in current {
@@ -144,10 +167,11 @@ final class DeliveryWorker {
     } else {
       switch sink.from {
       case .now: break
-      case .start: (record.seq, record.hash) = (0, Head.empty.hash)
+      case .start: (record.seq, record.hash, record.clock) = (0, Head.empty.hash, 0)
       case .after(let seq, let hash):
         if let found = try self.hash(at: seq, files), Array(found.prefix(4)) == hash {
           (record.seq, record.hash) = (seq, found)
+          record.clock = try clock(at: seq, files)
         } else {
           record.state = SinkMachine.Condition.lost.rawValue
           record.reason = "its `from` is no place in this journal"
@@ -160,6 +184,12 @@ final class DeliveryWorker {
 
   func hash(at seq: Int64, _ files: Files) throws(StoreError) -> [UInt8]? {
     seq == 0 ? Head.empty.hash : try files.reader.journal.hash(at: seq)
+  }
+
+  /// The time until which a sink was told everything that is done with an event. Milliseconds since
+  /// 1970.
+  func clock(at seq: Int64, _ files: Files) throws(StoreError) -> Int64 {
+    (try files.reader.journal.receivedAt(seq) ?? 1) - 1
   }
 
   /// A sink as it was stored; one whose place is none of this journal is lost.
@@ -194,13 +224,19 @@ final class DeliveryWorker {
     let now = Clock.now()
     guard !isBlocked, now >= waitsUntil else { return false }
     let head = service.ledger.foldedHead.seq
+    let sweep = sweep(files, at: now)
     var hasMore = false
     for id in lanes.keys.sorted() {
       guard var lane = lanes.removeValue(forKey: id) else { continue }
       defer { lanes[id] = lane }
-      let before = lane.machine.fed
-      if try lane.fill(files.reader.journal, through: head, now: now) { hasMore = true }
-      if lane.machine.fed != before { isUnpublished = true }
+      let before = lane.machine.fed.seq
+      do throws(StoreError) {
+        if try lane.fill(files, through: head, sweep) { hasMore = true }
+      } catch .busy {
+        // The rows were replaced just now.
+        waitsUntil = now + Self.publishInterval
+      }
+      if lane.machine.fed.seq != before { isUnpublished = true }
       while sent.count < Self.connections, waitsUntil <= now,
         let message = lane.machine.next(at: now)
       {
@@ -223,6 +259,7 @@ final class DeliveryWorker {
       case .notNow:
         lane.machine.takeBack(message.ordinal)
         waitsUntil = now + Self.publishInterval
+      case .overtaken: lane.machine.leaveOut(message.ordinal)
       case .unreadable:
         finish(message, .refused(.transport("the event cannot be read")), &lane, at: now)
       }
@@ -264,6 +301,7 @@ final class DeliveryWorker {
       switch sent.removeValue(forKey: id) {
       case .message(let lane, let message)?:
         guard var found = lanes.removeValue(forKey: lane) else { continue }
+        if case .failure(.address) = result { found.counts.blocked += 1 }
         finish(message, DeliveryRequest.outcome(result, at: now), &found, at: now)
         lanes[lane] = found
       case .test(let completion)?: completion(DeliveryRequest.answer(result))
@@ -297,32 +335,6 @@ final class DeliveryWorker {
     log(lane, wasDown: wasDown, lane.machine.changes.dead.dropFirst(deadBefore))
   }
 
-  private func log(
-    _ lane: DeliveryLane, wasDown: Bool, _ dead: ArraySlice<SinkMachine.DeadMessage>
-  ) {
-    let fields: [(String, JSONValue)] = [("sink", .string(lane.id.name))]
-    if lane.machine.condition == .gone, case .status(410)? = lane.lastFailure {
-      Log.write(
-        .warning, "sink_gone",
-        fields + [
-          ("reason", .string("the receiver answered 410")),
-          ("next", .string("subledger sink resume \(lane.id.name)")),
-        ])
-    } else if let outage = lane.machine.outage, !wasDown {
-      Log.write(.warning, "sink_down", fields + [("reason", .string(outage.failure.text))])
-    } else if wasDown, lane.machine.outage == nil {
-      Log.write(.info, "sink_up", fields)
-    }
-    for dead in dead {
-      Log.write(
-        .warning, "message_dead",
-        fields + [
-          ("reason", .optional(dead.message.failure?.text)),
-          ("next", .string("subledger sink show \(lane.id.name)")),
-        ])
-    }
-  }
-
   /// Sends a message without content.
   func test(
     _ sink: Configuration.Sink, _ files: Files,
@@ -335,66 +347,5 @@ final class DeliveryWorker {
     } catch {
       completion(.unavailable)
     }
-  }
-
-  // MARK: Storing
-
-  /// Stores what changed, if enough has or enough time has passed.
-  func store(at now: Int64, isLast: Bool = false) {
-    guard let files else { return }
-    let outcomes = lanes.values.reduce(0) { $0 + $1.machine.changes.outcomes }
-    guard
-      isLast || outcomes >= Self.storeOutcomes || now - storedAt >= Self.storeInterval
-        || now < storedAt
-    else { return }
-    var removed: [SinkRecord.ID] = []
-    for id in lanes.keys.sorted() {
-      if let change = lanes[id]?.takeChange(at: now) { unstored.append(change) }
-      if lanes[id]?.isFinished == true { removed.append(id) }
-    }
-    storedAt = now
-    guard !unstored.isEmpty || !removed.isEmpty else { return }
-    do throws(StoreError) {
-      try files.store.commit(unstored, removing: removed)
-      unstored = []
-      for id in removed { lanes[id] = nil }
-      if isBlocked { Log.write(.info, "sinks_stored") }
-      isBlocked = false
-    } catch {
-      if !isBlocked {
-        Log.write(
-          .error, "sinks_not_stored",
-          [
-            ("error", .string(error.description)),
-            ("hint", .string("nothing is sent until the places of sinks can be stored")),
-          ])
-      }
-      isBlocked = true
-    }
-  }
-
-  private func publish(at now: Int64) {
-    guard now - publishedAt >= Self.publishInterval || now < publishedAt else { return }
-    (publishedAt, isUnpublished) = (now, false)
-    service.publish(lanes.keys.sorted().compactMap { lanes[$0]?.status(at: now) })
-  }
-
-  /// Makes the statuses current at once, as after a command.
-  func publishNow() {
-    publishedAt = 0
-    publish(at: Clock.now())
-  }
-
-  /// Adds a sink or a replay that was just recorded.
-  func add(_ record: SinkRecord, _ sink: Configuration.Sink, _ files: Files) throws(StoreError) {
-    unstored.append(SinkStore.Change(record))
-    lanes[record.id] = try DeliveryLane(sink, record, files.store)
-  }
-
-  func storeRevived(_ ordinals: [Int64], of id: SinkRecord.ID) {
-    guard let record = lanes[id]?.record else { return }
-    var change = SinkStore.Change(record)
-    change.revived = ordinals
-    unstored.append(change)
   }
 }

@@ -16,7 +16,7 @@ extension DeliveryWorker {
     _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
   ) throws(StoreError) -> SinkCommand.Outcome? {
     let id = SinkRecord.ID(command.name)
-    guard let sink = lanes[id]?.sink else { return .noSink }
+    guard let sink = lanes[id]?.sink else { return try performMirror(command, files) }
     let now = Clock.now()
     switch command.verb {
     case .pause: lanes[id]?.machine.set(.paused, at: now)
@@ -49,6 +49,8 @@ extension DeliveryWorker {
       lanes[id]?.machine.set(.on, at: now)
     }
     lanes[id]?.record.reason = nil
+    // The operator saw that the clock is right.
+    clock.accept(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
     return nil
   }
 
@@ -62,12 +64,13 @@ extension DeliveryWorker {
   ) throws(StoreError) -> SinkMachine.Mark? {
     var seq: Int64
     var beginning: [UInt8]?
+    var clock: Int64?
     switch text {
-    case "now": seq = try files.reader.journal.head().seq
+    case "now": (seq, clock) = (try files.reader.journal.head().seq, now)
     case "start": seq = 0
     default:
       if text.hasPrefix("received:"), let time = Int64(text.dropFirst(9)) {
-        seq = try files.reader.journal.firstSeq(receivedFrom: time) - 1
+        (seq, clock) = (try files.reader.journal.firstSeq(receivedFrom: time) - 1, time - 1)
       } else {
         let parts = text.split(separator: "-", maxSplits: 1).map(String.init)
         guard let first = parts.first, let number = Int64(first), number >= 0 else { return nil }
@@ -82,7 +85,8 @@ extension DeliveryWorker {
     guard let hash = try hash(at: seq, files),
       beginning.map({ $0 == Array(hash.prefix(4)) }) ?? true
     else { return nil }
-    return SinkMachine.Mark(seq: seq, hash: hash, clock: now)
+    let received = try self.clock(at: seq, files)
+    return SinkMachine.Mark(seq: seq, hash: hash, clock: clock ?? received)
   }
 
   /// Messages that are taken back from the dead at once.
@@ -172,7 +176,7 @@ extension DeliveryLane {
       url: String(sink.url.text.prefix { $0 != "?" }), state: state,
       since: isOn ? outage?.since ?? record.since : record.since,
       reason: outage?.failure.text ?? record.reason ?? lastFailure?.text,
-      cursor: "\(machine.mark.seq)-\(Hexadecimal.encode(Array(machine.mark.hash.prefix(4))))",
+      cursor: DeliveryStatus.cursor(machine.mark.seq, machine.mark.hash),
       seq: machine.mark.seq, lagEvents: max(0, min(head, record.last ?? .max) - machine.mark.seq),
       lagMilliseconds: oldest.map { max(0, now - $0) } ?? 0,
       held: Int64(machine.held.count), dead: deadCount,

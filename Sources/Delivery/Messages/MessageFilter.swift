@@ -22,6 +22,18 @@ struct MessageFilter {
     return passes(type: MessageType.of(event))
   }
 
+  /// Whether the sink may want what no event causes: what is forwarded was POSTed by Apple.
+  var wantsMoments: Bool { sink.kind == .webhook }
+
+  /// Whether it gets what went to quarantine.
+  var wantsQuarantine: Bool { sink.forwardsQuarantine && only == nil }
+
+  /// Whether a sink is told what time alone changes for a customer, and what another fold does.
+  func passes(_ key: StreamKey, type: String) -> Bool {
+    sink.environments?.contains(key.environment) ?? true
+      && sink.bundleIds?.contains(key.bundleId) ?? true && passes(type: type)
+  }
+
   func passes(type: String) -> Bool {
     sink.types?.contains { Self.matches(Array(type.utf8)[...], Array($0.utf8)[...]) } ?? true
   }
@@ -54,37 +66,5 @@ struct MessageFilter {
       }
     }
     return glob.allSatisfy { $0 == UInt8(ascii: "*") }
-  }
-}
-
-/// The type of a message, for filters and receivers.
-enum MessageType {
-  /// What time alone changes.
-  static let statusChanged = "entitlement.status_changed"
-  /// A message without content, which tries a sink.
-  static let test = "subledger.test"
-
-  static func of(_ event: MessageEvent) -> String {
-    switch event.source {
-    case .transaction: "app_store.transaction_info"
-    case .renewal: "app_store.renewal_info"
-    case .receipt: "app_store.receipt"
-    case .account, .grant: "subledger." + owners(event.notificationType)
-    default:
-      // Types that Apple adds flow by themselves.
-      "app_store."
-        + [event.notificationType, event.subtype].compactMap { $0?.lowercased() }
-        .joined(separator: ".")
-    }
-  }
-
-  private static func owners(_ type: String) -> String {
-    switch type {
-    case "ACCOUNT_CLAIM": "account_claimed"
-    case "ACCOUNT_RELEASE": "account_released"
-    case "GRANT": "granted"
-    case "GRANT_REVOKE": "grant_revoked"
-    default: type.lowercased()
-    }
   }
 }

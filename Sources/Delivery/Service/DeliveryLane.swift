@@ -2,6 +2,7 @@ import Configuration
 import HTTPClient
 import JournalStore
 import LedgerEngine
+import LedgerQueries
 import Platform
 
 /// One sink at work, or one replay to it: the machine, what is stored of it, what was counted.
@@ -57,37 +58,49 @@ struct DeliveryLane {
     return machine.mark.seq >= last && machine.held.isEmpty && machine.underWayCount == 0
   }
 
-  /// Reads events ahead. Returns whether there are more to read.
+  /// Reads ahead. Returns whether there is more to read.
   ///
+  /// - Parameter sweep: how far what time alone changes is told; nil: it is not.
   /// - Throws: what SQLite reports.
   mutating func fill(
-    _ journal: JournalReader, through head: Int64, now: Int64
+    _ files: DeliveryWorker.Files, through head: Int64, _ sweep: MessageOrder.Sweep?
   ) throws(StoreError) -> Bool {
     self.head = head
-    let (room, last) = (machine.room, last(head))
-    guard room > 0, machine.fed.seq < last else { return false }
-    let events = try journal.messageEvents(
-      after: machine.fed.seq, through: last, limit: min(room, Self.pieceSize))
-    guard let end = events.last else { return false }
-    let clock = machine.fed.clock
-    machine.feed(
-      events.filter(filter.passes).map { event in
-        SinkMachine.NewMessage(
-          place: .event(seq: event.seq), stream: event.stream, receivedAt: event.receivedAt,
-          after: .init(seq: event.seq, hash: event.hash, clock: clock))
-      }, through: .init(seq: end.seq, hash: end.hash, clock: clock))
-    return machine.fed.seq < last && machine.room > 0
+    let (room, last, fed) = (machine.room, last(head), machine.fed)
+    guard room > 0 else { return false }
+    let sweep = id.replay == 0 ? sweep : nil
+    let events =
+      fed.seq < last
+      ? try files.reader.journal.messageEvents(
+        after: fed.seq, through: last, limit: min(room, Self.pieceSize)) : []
+    guard !events.isEmpty || sweep.map({ $0.through > fed.clock }) ?? false else { return false }
+    let filter = filter
+    let piece = try MessageOrder.piece(
+      events.map { event in
+        MessageOrder.Event(
+          message: .init(
+            place: .event(seq: event.seq), stream: event.stream, receivedAt: event.receivedAt,
+            after: fed), seq: event.seq, hash: event.hash, isWanted: filter.passes(event))
+      }, reachesHead: events.last?.seq ?? last == last, from: fed, sweep
+    ) { (after, through, limit) throws(StoreError) in
+      try files.moments(filter, after: after, through: through, limit)
+    }
+    machine.feed(piece.messages, through: piece.through)
+    return piece.hasMore || machine.fed.seq < last && machine.room > 0
   }
 
   /// Events that are read at once.
   private static let pieceSize = 200
+  /// Milliseconds by which the clock of a sink that has nothing to send may be stored late.
+  private static let clockInterval: Int64 = 10_000
 
   // MARK: Storing
 
   /// What must be stored since the last call; nil if nothing must.
   mutating func takeChange(at now: Int64) -> SinkStore.Change? {
     let changes = machine.takeChanges()
-    let isMoved = machine.mark.seq != record.seq || machine.mark.clock != record.clock
+    let isLate = abs(machine.mark.clock - record.clock) >= Self.clockInterval
+    let isMoved = machine.mark.seq != record.seq || changes.outcomes > 0 || isLate
     guard isMoved || !changes.isEmpty else { return nil }
     (record.seq, record.hash) = (machine.mark.seq, machine.mark.hash)
     record.clock = machine.mark.clock
@@ -113,22 +126,30 @@ extension HeldRecord {
 
   init(_ message: SinkMachine.Message, nextAt: Int64) {
     var (seq, turn): (Int64?, Int64?) = (nil, nil)
-    var stream = message.stream
+    var (stream, kind) = (message.stream, HeldRecord.Kind.turn)
     switch message.place {
     case .event(let place): seq = place
     case .turn(let at, let place): (turn, stream) = (at, place)
+    case .recalculation(let at, let place): (turn, stream, kind) = (at, place, .recalculation)
+    case .quarantined(let at, let id): (turn, stream, kind) = (at, id, .quarantined)
     }
     var status: Int?
     if case .status(let code) = message.failure { status = code }
     self.init(
       ordinal: message.ordinal, seq: seq, turn: turn, stream: stream,
       receivedAt: message.receivedAt, attempts: message.attempts, refusals: message.refusals,
-      nextAt: nextAt, firstAt: message.firstAt, status: status, failure: message.failure?.text)
+      nextAt: nextAt, firstAt: message.firstAt, status: status, failure: message.failure?.text,
+      kind: kind)
   }
 
   var place: SinkMachine.Place {
     if let seq { return .event(seq: seq) }
-    return .turn(at: turn ?? 0, stream: stream ?? 0)
+    let (at, stream) = (turn ?? 0, stream ?? 0)
+    return switch kind {
+    case .turn: .turn(at: at, stream: stream)
+    case .recalculation: .recalculation(at: at, stream: stream)
+    case .quarantined: .quarantined(at: at, id: stream)
+    }
   }
 }
 

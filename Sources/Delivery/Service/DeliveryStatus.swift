@@ -1,4 +1,6 @@
+import Encoding
 public import JournalStore
+import PostgresMirror
 public import StrictJSON
 
 /// What one sink, or one replay to it, does now. Times are milliseconds since 1970 UTC.
@@ -9,13 +11,15 @@ public struct DeliveryStatus: Sendable {
     /// The endpoint did not answer.
     public var failed: Int64 = 0
     public var refused: Int64 = 0
+    /// Of those that failed: the address may not be connected to.
+    public var blocked: Int64 = 0
   }
 
   public let id: SinkRecord.ID
   public let kind: String
-  /// Without the query, which can hold a secret.
+  /// Without the query, which can hold a secret. Of a mirror: host and port.
   public let url: String
-  /// `up`, `down`, `paused`, `gone`, `lost` or `full`.
+  /// `up`, `down`, `paused`, `gone`, `lost`, `full` or, of a mirror, `filling`.
   public let state: String
   public let since: Int64
   /// Why, or what the last attempt failed with; nil if there is nothing to say.
@@ -43,11 +47,27 @@ public struct DeliveryStatus: Sendable {
       ("held", .integer(held)), ("dead", .integer(dead)),
       ("next_attempt_at", .optional(nextAttemptAt)),
       ("delivered", .integer(counts.delivered)), ("failed", .integer(counts.failed)),
-      ("refused", .integer(counts.refused)),
+      ("refused", .integer(counts.refused)), ("blocked", .integer(counts.blocked)),
     ]
     if id.replay > 0 {
       members += [("replay", .integer(id.replay)), ("last", .optional(last))]
     }
     return .object(members)
+  }
+}
+
+extension DeliveryStatus {
+  init(_ mirror: MirrorStatus) {
+    var counts = Counts()
+    (counts.delivered, counts.failed) = (mirror.moved, mirror.failed)
+    self.init(
+      id: SinkRecord.ID(mirror.name), kind: "mirror", url: mirror.address, state: mirror.state,
+      since: mirror.since, reason: mirror.reason, cursor: Self.cursor(mirror.seq, mirror.hash),
+      seq: mirror.seq, lagEvents: max(0, mirror.head - mirror.seq), lagMilliseconds: 0, held: 0,
+      dead: 0, nextAttemptAt: nil, last: nil, counts: counts)
+  }
+
+  static func cursor(_ seq: Int64, _ hash: [UInt8]) -> String {
+    "\(seq)-\(Hexadecimal.encode(Array(hash.prefix(4))))"
   }
 }

@@ -3,6 +3,7 @@ import JournalStore
 public import LedgerEngine
 public import Observability
 public import Platform
+import PostgresMirror
 import Synchronization
 
 /// The daemon's thread that tells others what changed (promise 12): webhooks and forwarded
@@ -14,6 +15,7 @@ public final class DeliveryService: Sendable {
   let version: String
   let configuration: @Sendable () -> Configuration
   let cancellation = Cancellation()
+  let mirrors: MirrorService
   /// Rung by the writer, by a reload and by commands.
   let wakeup = WakeupEvent()
   /// Seconds from the receive time of an event to the receiver's acceptance.
@@ -31,6 +33,7 @@ public final class DeliveryService: Sendable {
     _ ledger: Ledger, version: String, configuration: @escaping @Sendable () -> Configuration
   ) {
     (self.ledger, self.version, self.configuration) = (ledger, version, configuration)
+    mirrors = MirrorService(ledger)
   }
 
   /// Starts the thread.
@@ -58,6 +61,7 @@ public final class DeliveryService: Sendable {
   public func stop() {
     cancellation.request()
     wakeup.signal()
+    mirrors.stop()
     thread.withLock { $0.take() }?.join()
     let left = state.withLock { state in
       state.isStopped = true
@@ -67,8 +71,10 @@ public final class DeliveryService: Sendable {
     for (_, completion) in left { completion(.unavailable) }
   }
 
-  /// What every sink does, and every replay.
-  public var statuses: [DeliveryStatus] { state.withLock { $0.statuses } }
+  /// What every sink does, and every replay, and every mirror.
+  public var statuses: [DeliveryStatus] {
+    state.withLock { $0.statuses } + mirrors.statuses.map { DeliveryStatus($0) }
+  }
 
   func publish(_ statuses: [DeliveryStatus]) { state.withLock { $0.statuses = statuses } }
 

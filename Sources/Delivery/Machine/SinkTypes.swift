@@ -30,11 +30,15 @@ extension SinkMachine {
     case event(seq: Int64)
     /// Status or access changes by time alone, in the stream of this id.
     case turn(at: Int64, stream: Int64)
+    /// Another fold gives another answer for the stream of this id, and the operator announced it.
+    case recalculation(at: Int64, stream: Int64)
+    /// A notification with this id went to quarantine.
+    case quarantined(at: Int64, id: Int64)
 
     func isAfter(_ mark: Mark) -> Bool {
       switch self {
       case .event(let seq): seq > mark.seq
-      case .turn(let at, _): at > mark.clock
+      case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _): at > mark.clock
       }
     }
   }

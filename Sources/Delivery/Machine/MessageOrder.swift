@@ -1,0 +1,124 @@
+/// Puts what is sent to a sink in one order: events by seq, and among them, by time, the moments at
+/// which time alone changes something.
+///
+/// A moment comes after the events that were received by then and before all others, so a customer
+/// gets what happened in the order in which it did, also after an outage. Receive times never
+/// decrease along the journal: once an event is read, no event before its receive time can follow.
+struct MessageOrder {
+  /// An event of the journal; not every one is for the sink.
+  struct Event: Sendable {
+    let message: SinkMachine.NewMessage
+    let seq: Int64
+    let hash: [UInt8]
+    let isWanted: Bool
+  }
+
+  /// A moment of a customer; not every one is for the sink.
+  struct Moment: Sendable, Hashable {
+    let place: SinkMachine.Place
+    /// Milliseconds since 1970.
+    let at: Int64
+    /// Nil where it waits for nothing.
+    let stream: Int64?
+    let isWanted: Bool
+
+    init(_ place: SinkMachine.Place, at: Int64, stream: Int64?, isWanted: Bool = true) {
+      (self.place, self.at, self.stream, self.isWanted) = (place, at, stream, isWanted)
+    }
+  }
+
+  /// How far the clock may be told. Milliseconds since 1970.
+  struct Sweep: Sendable, Equatable {
+    /// Up to here nothing new can be received, whether or not there is a later event.
+    let through: Int64
+    let now: Int64
+  }
+
+  /// What is fed at once.
+  struct Piece {
+    var messages: [SinkMachine.NewMessage] = []
+    var through: SinkMachine.Mark
+    /// Whether moments are left that could be fed now.
+    var hasMore = false
+  }
+
+  /// Moments that are read at once, unless more are at the same millisecond.
+  static let momentLimit = 200
+
+  /// - Parameters:
+  ///   - events: those that follow `fed`, in order.
+  ///   - reachesHead: whether no event follows them yet.
+  ///   - sweep: nil: no moment is told, and the clock of the mark stays where it is.
+  ///   - moments: the first ones after a time, through another, in order of time.
+  /// - Throws: what `moments` throws.
+  static func piece<Failure: Error>(
+    _ events: [Event], reachesHead: Bool, from fed: SinkMachine.Mark, _ sweep: Sweep?,
+    limit first: Int = momentLimit,
+    moments: (_ after: Int64, _ through: Int64, _ limit: Int) throws(Failure) -> [Moment]
+  ) throws(Failure) -> Piece {
+    let bound = bound(events, reachesHead, fed, sweep)
+    var (found, end, limit): ([Moment], Int64, Int) = ([], bound, first)
+    while bound > fed.clock {
+      found = try moments(fed.clock, bound, limit)
+      guard found.count == limit, let last = found.last?.at else { break }
+      if found[0].at < last {
+        // Those at the last millisecond may not all be there.
+        found.removeAll { $0.at == last }
+        end = last - 1
+        break
+      }
+      limit *= 2
+    }
+    let told = end < bound ? Array(events.prefix { $0.message.receivedAt <= end }) : events
+    var piece = merged(told, found, end, fed)
+    piece.hasMore = end < bound
+    return piece
+  }
+
+  /// The time through which moments can be told, as no earlier event can follow.
+  private static func bound(
+    _ events: [Event], _ reachesHead: Bool, _ fed: SinkMachine.Mark, _ sweep: Sweep?
+  ) -> Int64 {
+    guard let sweep else { return fed.clock }
+    let before = events.last.map { $0.message.receivedAt - 1 }
+    let bound = reachesHead ? max(sweep.through, before ?? .min) : before ?? fed.clock
+    return max(fed.clock, min(sweep.now, bound))
+  }
+
+  private static func merged(
+    _ events: [Event], _ moments: [Moment], _ end: Int64, _ fed: SinkMachine.Mark
+  ) -> Piece {
+    var piece = Piece(through: fed)
+    var mark = fed
+    var rest = moments[...]
+    func tell(before time: Int64) {
+      while let moment = rest.first, moment.at < time {
+        rest.removeFirst()
+        // Done are all moments of this millisecond only with the last of them.
+        mark.clock = rest.first?.at == moment.at ? moment.at - 1 : moment.at
+        guard moment.isWanted else { continue }
+        piece.messages.append(
+          SinkMachine.NewMessage(
+            place: moment.place, stream: moment.stream, receivedAt: moment.at, after: mark))
+      }
+    }
+    for event in events {
+      let received = event.message.receivedAt
+      tell(before: received)
+      (mark.seq, mark.hash) = (event.seq, event.hash)
+      mark.clock = max(mark.clock, min(end, received - 1))
+      guard event.isWanted else { continue }
+      piece.messages.append(event.message.followed(by: mark))
+    }
+    tell(before: .max)
+    mark.clock = max(mark.clock, end)
+    piece.through = mark
+    return piece
+  }
+}
+
+extension SinkMachine.NewMessage {
+  func followed(by mark: SinkMachine.Mark) -> Self {
+    Self(place: place, stream: stream, receivedAt: receivedAt, after: mark)
+  }
+}

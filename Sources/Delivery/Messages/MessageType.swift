@@ -1,0 +1,36 @@
+import AppStore
+import JournalStore
+
+/// The type of a message, for filters and receivers.
+enum MessageType {
+  /// What time alone changes.
+  static let statusChanged = "entitlement.status_changed"
+  /// What another fold changes, once the operator announced it.
+  static let recalculated = "entitlement.recalculated"
+  /// A message without content, which tries a sink.
+  static let test = "subledger.test"
+
+  static func of(_ event: MessageEvent) -> String {
+    switch event.source {
+    case .transaction: "app_store.transaction_info"
+    case .renewal: "app_store.renewal_info"
+    case .receipt: "app_store.receipt"
+    case .account, .grant: "subledger." + owners(event.notificationType)
+    default:
+      // Types that Apple adds flow by themselves.
+      "app_store."
+        + [event.notificationType, event.subtype].compactMap { $0?.lowercased() }
+        .joined(separator: ".")
+    }
+  }
+
+  private static func owners(_ type: String) -> String {
+    switch type {
+    case "ACCOUNT_CLAIM": "account_claimed"
+    case "ACCOUNT_RELEASE": "account_released"
+    case "GRANT": "granted"
+    case "GRANT_REVOKE": "grant_revoked"
+    default: type.lowercased()
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import JournalStore
+import LedgerQueries
+import Observability
+import Platform
+import StrictJSON
+
+/// How the worker tells what no event causes: what time alone changes, and what another fold does.
+extension DeliveryWorker {
+  /// Milliseconds after which no event can be received any more with an earlier receive time: more
+  /// than its way to the journal takes.
+  private static let settling: Int64 = 1000
+  /// Milliseconds by which the clock may drift before its offset is stored again.
+  private static let drift: Int64 = 1000
+
+  /// Takes over what was known of the clock before a restart, as the machine was not started since.
+  func openClock(_ files: Files) throws(StoreError) {
+    clock = ClockWatch(offset: try files.store.clockOffset(boot: try boot()))
+    try files.store.forgetTold()
+  }
+
+  private func boot() throws(StoreError) -> [UInt8] {
+    try mapError(StoreError.init, try Boot.id())
+  }
+
+  /// Looks whether the clock was set, and takes over what another process announced.
+  func tellTime(_ files: Files) throws(StoreError) {
+    let (before, now) = (clock, Clock.now())
+    clock.look(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
+    if clock.isStepped != before.isStepped { logClock() }
+    if let offset = clock.offset, abs(offset - (storedOffset ?? .max / 2)) > Self.drift {
+      try files.store.setClockOffset(offset, boot: try boot())
+      storedOffset = offset
+    }
+    guard now - lookedAt >= Self.settling || now < lookedAt else { return }
+    lookedAt = now
+    do throws(StoreError) {
+      if let count = try files.store.takeAnnouncement(at: now) {
+        Log.write(.info, "recalculations_announced", [("customers", .integer(count))])
+      }
+    } catch .corrupt(let what) {
+      Log.write(.error, "recalculations_not_read", [("error", .string(what))])
+    }
+  }
+
+  private func logClock() {
+    guard clock.isStepped else { return Log.write(.info, "clock_agrees") }
+    Log.write(
+      .warning, "clock_stepped",
+      [
+        (
+          "hint",
+          .string("nothing is told that follows from the time alone until the clock is as before")
+        ),
+        ("next", .string("if it is right now: subledger sink resume NAME")),
+      ])
+  }
+
+  /// How far what time alone changes is told now; nil while the clock cannot be trusted, or no rows
+  /// of this fold have every event.
+  func sweep(_ files: Files, at now: Int64) -> MessageOrder.Sweep? {
+    guard !clock.isStepped, files.reader.knowsTurns else { return nil }
+    // Looked at once a second, whatever else happens.
+    return MessageOrder.Sweep(through: lookedAt - Self.settling, now: now)
+  }
+}

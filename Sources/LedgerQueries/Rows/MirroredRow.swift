@@ -1,0 +1,76 @@
+public import AppStore
+public import Entitlements
+import JournalStore
+
+/// Everything that a copy of a row elsewhere needs.
+public struct MirroredRow: Sendable {
+  public let key: StreamKey
+  /// With all spans.
+  public let row: EntitlementRow
+  public let succeededBy: String?
+  /// The owner's accounts that have the purchase.
+  public let accounts: [String]
+}
+
+extension LedgerReader {
+  /// Up to `limit` rows in key order after a key, as of all events. Nil while the live projection
+  /// lacks events or is of another fold.
+  ///
+  /// - Throws: `Failure.store` if a file cannot be read.
+  public func mirroredRows(
+    after key: StreamKey?, limit: Int
+  ) throws(Failure) -> [MirroredRow]? {
+    try mirrored { (projection) throws(StoreError) in
+      try projection.wholeRows(after: key, limit: limit)
+    }
+  }
+
+  /// The rows of some streams, and of those that they replaced (MIGRATION), as of all events. Nil
+  /// while the live projection lacks events or is of another fold.
+  ///
+  /// - Throws: `Failure.store` if a file cannot be read.
+  public func mirroredRows(of keys: Set<StreamKey>) throws(Failure) -> [MirroredRow]? {
+    try mirrored { (projection) throws(StoreError) in
+      var found: [ProjectedRow] = []
+      var predecessors: Set<StreamKey> = []
+      for key in keys.sorted() {
+        let streams = try projection.streams(withOriginalTransactionId: key.originalTransactionId)
+        for stream in streams where stream.key == key {
+          found.append(stream.projected)
+          for id in stream.ids[2] {
+            predecessors.insert(
+              StreamKey(
+                environment: key.environment, bundleId: key.bundleId, originalTransactionId: id))
+          }
+        }
+      }
+      for key in predecessors.subtracting(keys).sorted() {
+        found += try projection.rows(withOriginalTransactionId: key.originalTransactionId)
+          .filter { $0.key == key }
+      }
+      return found
+    }
+  }
+
+  private func mirrored(
+    _ read: (ProjectionReader) throws(StoreError) -> [ProjectedRow]
+  ) throws(Failure) -> [MirroredRow]? {
+    guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
+    defer { if !reusesSnapshot { endSnapshot() } }
+    let projected = rows { () throws(StoreError) in
+      try beginSnapshot()
+      return try read(opened.reader)
+    }
+    guard let projected else { return nil }
+    let question = Question(now: .max)
+    var found: [MirroredRow] = []
+    for item in projected {
+      let accounts = try store { () throws(StoreError) in try journal.accounts(of: item.key) }
+      found.append(
+        MirroredRow(
+          key: item.key, row: item.row, succeededBy: try successor(of: item.key, question, opened),
+          accounts: accounts))
+    }
+    return found
+  }
+}

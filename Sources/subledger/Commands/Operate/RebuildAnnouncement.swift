@@ -1,0 +1,65 @@
+import Configuration
+import JournalStore
+import LedgerEngine
+import LedgerQueries
+import Platform
+import StrictJSON
+
+/// `rebuild --announce`: sinks are told once of each customer whose answer another fold changed.
+enum RebuildAnnouncement {
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let configuration = try arguments.configuration()
+    guard !configuration.sinks.isEmpty else {
+      throw .findings("no sink is configured: there is nobody to tell")
+    }
+    let folder = try arguments.journalFolder()
+    let count = try mapError(CommandError.building) { () throws(StoreError) in
+      try announce(folder, configuration.nonRenewingDurations)
+    }
+    guard let count else {
+      throw .findings("these two folds were announced before: sinks are told once")
+    }
+    if arguments.has("--json") {
+      Terminal.print(.object([("customers", .integer(count))]))
+    } else {
+      Terminal.print(
+        "\(CountText.of(count, "customers")) \(count == 1 ? "has" : "have") another answer; "
+          + "sinks are told \(ControlClient(folder) == nil ? "when the daemon runs" : "now")")
+    }
+    return .good
+  }
+
+  /// Compares, and leaves the list for the daemon. Returns nil if it was announced before.
+  private static func announce(
+    _ folder: DataFolder, _ durations: [String: Int64]
+  ) throws(StoreError) -> Int64? {
+    let journal = try JournalReader.open(folder)
+    var list: AtomicFileWriter?
+    var count: Int64 = 0
+    try ProjectionDiff.afterSwitch(
+      folder, at: Clock.now(), durations: durations
+    ) { (before, after) throws(StoreError) in
+      let announcement = SinkStore.Announcement(before: name(before), after: name(after))
+      guard try !SinkStore.isAnnounced(announcement, in: folder) else { return false }
+      let file = try mapError(StoreError.init, try AtomicFileWriter(folder.announcement))
+      try mapError(StoreError.init, try file.write(announcement.json.text + "\n"))
+      list = file
+      return true
+    } each: { (difference) throws(StoreError) in
+      let changes = difference.changes
+      guard !changes.isEmpty, let stream = try journal.streamId(of: difference.key) else { return }
+      let item = Recalculation(
+        stream: stream, hadAccess: difference.hadAccess,
+        changes: .object(changes.map { ($0.field, .array([$0.before, $0.after])) }))
+      try mapError(StoreError.init, try list?.write(item.json.text + "\n"))
+      count += 1
+    }
+    guard let list else { return nil }
+    try mapError(StoreError.init, try list.finish())
+    return count
+  }
+
+  private static func name(_ fold: ProjectionIdentity) -> String {
+    "\(fold.foldVersion) \(fold.fingerprint)"
+  }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// A mirror in PostgreSQL has the rows that HTTP has, whatever is killed.
+@Suite(.serialized)
+struct MirrorTests {
+  @Test func `it has the row of every customer, now and at ten moments`() throws {
+    let world = try MirrorWorld()
+    try world.installation.live(customers: 40, days: 200)
+    let daemon = try world.installation.start()
+    try world.waitUntilCurrent(daemon)
+    try world.compare(daemon)
+    for moment in try world.moments() { try world.compare(daemon, at: moment) }
+    let events = try world.rows("SELECT count(*) AS n FROM ledger.event_v1")
+    #expect(events.first?["n"]?.integer == world.sink(daemon)?["seq"]?.integer)
+    // What comes later follows.
+    for number in 1...5 {
+      let body = try world.installation.sign(
+        Sample.notification(number, otid: "\(7000 + number % 2)"))
+      #expect(daemon.client().post(body)?.status == 200)
+    }
+    try world.waitUntilCurrent(daemon)
+    try world.compare(daemon)
+    let list = try world.installation.run("sink", "list")
+    #expect(list.output.contains("warehouse") && list.output.contains("up"), "\(list)")
+    _ = try daemon.stop()
+  }
+
+  @Test func `a server that is killed and restored under load loses and doubles nothing`() throws {
+    let world = try MirrorWorld()
+    try world.installation.live(customers: 20, days: 200)
+    let daemon = try world.installation.start()
+    try world.waitUntilCurrent(daemon)
+    try world.server.stop(.fast)
+    try world.copy("data", to: "earlier")
+    try world.server.start()
+    var number = 0
+    for round in 0..<5 {
+      for _ in 0..<20 {
+        number += 1
+        let body = try world.installation.sign(
+          Sample.notification(number, otid: "\(7000 + number % 7)"))
+        #expect(daemon.client().post(body)?.status == 200)
+        if number % 10 == 3 { try world.server.stop(round % 2 == 0 ? .immediate : .fast) }
+        if number % 10 == 7 { try world.server.start() }
+      }
+      usleep(300_000)
+    }
+    try world.waitUntil("the mirror to be back") { world.sink(daemon)?["state"]?.string == "up" }
+    try world.server.stop(.immediate)
+    try world.copy("earlier", to: "data")
+    try world.server.start()
+    try world.resume()
+    // What the sink said before the server ended may be shown for a moment.
+    let head = try #require(daemon.client().get("/v1/events?limit=1")?.json?["head"]?.integer)
+    try world.waitUntil("every event") {
+      try world.sql("SELECT count(*), count(DISTINCT seq), max(seq) FROM ledger.event_v1")
+        == "\(head)|\(head)|\(head)"
+    }
+    try world.waitUntilCurrent(daemon)
+    try world.compare(daemon)
+    for moment in try world.moments().prefix(3) { try world.compare(daemon, at: moment) }
+    #expect(daemon.log.contains("sink_down") && daemon.log.contains("sink_up"))
+    _ = try daemon.stop()
+  }
+
+  @Test func `a mirror of another history is filled anew beside the old one`() throws {
+    let world = try MirrorWorld()
+    let daemon = try world.installation.start()
+    for number in 1...3 {
+      let body = try world.installation.sign(Sample.notification(number, otid: "\(7000 + number)"))
+      #expect(daemon.client().post(body)?.status == 200)
+    }
+    try world.waitUntilCurrent(daemon)
+    _ = try daemon.stop()
+    // Another journal at the same place.
+    try FileManager.default.removeItem(at: world.installation.data)
+    let other = try world.installation.start()
+    let body = try world.installation.sign(Sample.notification(9, otid: "7009"))
+    #expect(other.client().post(body)?.status == 200)
+    try world.waitUntil("the new rows") {
+      try world.sql("SELECT original_transaction_id FROM ledger.entitlement_v1") == "7009"
+    }
+    try world.waitUntilCurrent(other)
+    try world.compare(other)
+    try world.waitUntil("the old rows to leave") {
+      try world.sql("SELECT count(DISTINCT generation) FROM ledger.entitlement") == "1"
+    }
+    #expect(other.log.contains("mirror_fills"))
+    _ = try other.stop()
+  }
+
+  @Test func `an erased account leaves, and a claim is joined`() throws {
+    let world = try MirrorWorld()
+    let daemon = try world.installation.start()
+    let body = try world.installation.sign(Sample.notification(1, otid: "7001"))
+    #expect(daemon.client().post(body)?.status == 200)
+    for account in ["user-1", "user-2"] {
+      let claim = Array("{\"originalTransactionId\":\"7001\"}".utf8)
+      let answer = daemon.client().send(
+        "PUT /v1/accounts/\(account)/transactions HTTP/1.1\r\nHost: localhost\r\n"
+          + "Content-Type: application/json\r\nAuthorization: Bearer \(Installation.token)\r\n"
+          + "Content-Length: \(claim.count)\r\n\r\n", claim)
+      #expect(answer?.status == 200, "\(answer?.text ?? "")")
+    }
+    try world.waitUntil("both") {
+      try world.sql("SELECT account FROM ledger.account_v1 ORDER BY 1") == "user-1\nuser-2"
+    }
+    let erased = try world.installation.run("erase", "--account", "user-1")
+    #expect(erased.code == 0, "\(erased)")
+    try world.waitUntil("the erasure") {
+      try world.sql("SELECT account FROM ledger.account") == "user-2"
+    }
+    _ = try daemon.stop()
+  }
+
+  @Test func `without its tables it says so, and the daemon's role makes none`() throws {
+    let world = try MirrorWorld(hasSchema: false)
+    let daemon = try world.installation.start()
+    try world.waitUntil("the reason") {
+      world.sink(daemon)?["reason"]?.string?.contains("mirror-schema") == true
+    }
+    try world.makeSchema()
+    try world.waitUntil("up") { world.sink(daemon)?["state"]?.string == "up" }
+    let right = try world.sql("SELECT has_schema_privilege('mirror', 'ledger', 'CREATE')")
+    #expect(right == "f")
+    let paused = try world.installation.run("sink", "pause", "warehouse")
+    #expect(paused.code == 0 && paused.output.hasPrefix("warehouse is paused"), "\(paused)")
+    #expect(try world.installation.run("sink", "skip", "warehouse", "1").code == 1)
+    _ = try daemon.stop()
+    let after = try world.installation.start()
+    try world.waitUntil("still paused") { world.sink(after)?["state"]?.string == "paused" }
+    try world.resume()
+    try world.waitUntil("up again") { world.sink(after)?["state"]?.string == "up" }
+    _ = try after.stop()
+  }
+}
+
+extension MirrorWorld {
+  func resume() throws {
+    let resumed = try installation.run("sink", "resume", "warehouse")
+    #expect(resumed.code == 0, "\(resumed)")
+  }
+
+  /// Copies a folder of the server, which is stopped.
+  func copy(_ from: String, to: String) throws {
+    for arguments in [["rm", "-rf", to], ["cp", "-a", from, to]] {
+      let process = try SpawnedProcess(
+        "/usr/bin/\(arguments[0])", Array(arguments.dropFirst()), in: server.folder,
+        environment: [:], output: "/dev/null", errors: "/dev/null")
+      try waitUntil(arguments[0]) { !process.isRunning }
+      #expect(process.code == 0)
+    }
+  }
+}
