@@ -5,6 +5,7 @@ import LedgerEngine
 import LedgerQueries
 import Observability
 import Platform
+import PostgresMirror
 import StrictJSON
 
 /// What the thread of `DeliveryService` does, from start to end.
