@@ -62,7 +62,8 @@ final class DeliveryWorker {
         service.mirrors.adopt([], paused: [])
       }
       let configuration = service.configuration()
-      let isIdle = sinks.isEmpty && mirrors.isEmpty && configuration.sinks.isEmpty
+      let isIdle =
+        sinks.isEmpty && mirrors.isEmpty && configuration.sinks.isEmpty
         && configuration.mirrors.isEmpty
       if !isOnDuty || isIdle {
         service.wakeup.wait(milliseconds: Int32(Self.idle))
@@ -141,7 +142,7 @@ final class DeliveryWorker {
     let current = service.configuration().sinks
     try adoptMirrors(files)
     guard current != sinks else { return }
-    let records = try files.store.sinks()
+    let records = try SinkPositions.records(service.ledger.duties, files, at: Clock.now())
     for sink in current {
       for id in lanes.keys where id.name == sink.name { lanes[id]?.adopt(sink) }
       guard lanes[SinkRecord.ID(sink.name)] == nil else { continue }
