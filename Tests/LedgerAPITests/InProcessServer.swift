@@ -25,11 +25,15 @@ final class InProcessServer: Sendable {
 
   var port: UInt16 { server.port }
 
-  /// - Parameter root: the DER of a root that is trusted in addition to Apple's.
-  init(root: [UInt8], reactors: Int = 1) throws {
+  /// - Parameters:
+  ///   - root: the DER of a root that is trusted in addition to Apple's.
+  ///   - shared: the shared journal of a copy.
+  init(root: [UInt8], reactors: Int = 1, shared: SharedAccess? = nil) throws {
     folder = try Self.newFolder()
     configuration = try Self.configuration(in: folder, root: root)
-    ledger = try Ledger.start(DataFolder(path: folder + "/data"), now: Clock.now()) { _ in }
+    ledger = try Ledger.start(
+      DataFolder(path: folder + "/data"), now: Clock.now(), shared: shared
+    ) { _ in }
     let service = LedgerService(ledger, configuration, version: [("version", .string("test"))])
     var settings = ServerConfiguration(listen: "127.0.0.1:0")
     settings.reactors = reactors

@@ -181,6 +181,10 @@ final class SharedCluster {
   }
 
   private func drop(_ daemon: Daemon) throws {
+    // What waits is answered first.
+    daemon.ledger?.work()
+    try restartFailed()
+    try check()
     let reader = try JournalReader.open(daemon.folder)
     guard let item = try reader.quarantined(limit: 1).first else { return }
     quarantined.remove(item.bodySHA256)

@@ -1,0 +1,78 @@
+import AppStore
+import Foundation
+import JournalStore
+import LedgerEngine
+import Platform
+import Support
+import Testing
+
+/// Reads that wait for an event, or for all that the shared journal has.
+@Suite struct FreshReadTests {
+  private let authority: Authority
+
+  init() throws { authority = try Authority.shared.get() }
+
+  /// A row that every notification of `authority.fresh()` is about may not exist: 404 is an answer.
+  private static let row = "/v1/entitlements/1000"
+
+  private func access(_ server: SharedJournalServer, isFresh: Bool) -> SharedAccess {
+    SharedAccess(
+      holdMilliseconds: 1_000, pollMilliseconds: 3_600_000, readsAreFresh: isFresh
+    ) { InMemorySharedJournal(server) }
+  }
+
+  @Test func `a read with min_seq is answered when the rows have that event`() async throws {
+    let server = try InProcessServer(root: authority.root)
+    #expect(server.get("\(Self.row)?min_seq=0")?.status == 404)
+    #expect(server.get("\(Self.row)?min_seq=x")?.status == 400)
+    #expect(server.get("\(Self.row)?min_seq=-1")?.status == 400)
+    let began = Clock.monotonicNanoseconds()
+    let late = server.get("\(Self.row)?min_seq=1")
+    #expect(late?.status == 503 && late?.text.contains("behind") == true)
+    #expect(Clock.monotonicNanoseconds() - began >= 1_900_000_000)
+    let jws = try authority.fresh()
+    async let waiting = Task.detached { server.get("\(Self.row)?min_seq=1")?.status }.value
+    try await Task.sleep(for: .milliseconds(100))
+    #expect(server.post(signedPayload: jws)?.status == 200)
+    #expect(await waiting == 404)
+    for path in ["/v1/entitlements", "\(Self.row)/history", "/v1/customers/1000"] {
+      let by = path.contains("customers") ? "by=original_transaction_id&" : ""
+      let status = server.get("\(path)?\(by)min_seq=1")?.status ?? 0
+      #expect([200, 404].contains(status), "\(path)")
+    }
+  }
+
+  @Test func `a fresh read sees what another daemon was answered for`() throws {
+    let shared = SharedJournalServer()
+    let first = try InProcessServer(root: authority.root, shared: access(shared, isFresh: false))
+    let second = try InProcessServer(root: authority.root, shared: access(shared, isFresh: true))
+    let jws = try authority.fresh()
+    #expect(first.post(signedPayload: jws)?.status == 200)
+    #expect(second.ledger.seq == 0)
+    #expect(second.get(Self.row)?.status == 404)
+    #expect(second.ledger.foldedHead.seq == 1)
+    shared.setDown(true)
+    let refused = second.get(Self.row)
+    #expect(refused?.status == 503 && refused?.text.contains("behind") == true)
+    // A local read is answered all the same.
+    #expect(first.get(Self.row)?.status == 404)
+    let post = first.post(signedPayload: jws)
+    #expect(post?.status == 503 && post?.head.contains("Retry-After") == true)
+  }
+
+  @Test func `a daemon that never saw the shared journal is not ready, and says so`() throws {
+    let shared = SharedJournalServer()
+    let folder = try Scratch()
+    let data = DataFolder(path: folder.path + "/data")
+    try Ledger.start(data, now: 0, shared: access(shared, isFresh: false)) { _ in }.stop()
+    shared.setDown(true)
+    let ledger = try Ledger.start(data, now: 0, shared: access(shared, isFresh: false)) { _ in }
+    #expect(ledger.copy?.isReady == false)
+    ledger.stop()
+    shared.setDown(false)
+    let server = try InProcessServer(root: authority.root, shared: access(shared, isFresh: false))
+    #expect(server.get("/readyz")?.status == 200)
+    #expect(server.get(Self.row)?.head.contains("Subledger-Behind-Ms") == false)
+    #expect(try server.count("subledger_shared_journal_regressions_total") == 0)
+  }
+}
