@@ -28,6 +28,8 @@ public struct Configuration: Sendable {
   /// Where changes are sent.
   public var sinks: [Sink] = []
   public var mirrors: [Mirror] = []
+  /// Nil if the data folder is a journal of its own.
+  public var sharedJournal: SharedJournal?
   /// Nil if the daemon writes no anchors.
   public var anchors: Anchors?
   /// The lowest level that is logged.

@@ -5,7 +5,7 @@ import CPostgres
 ///
 /// It holds no secret, and a connection made with it is either encrypted with a verified
 /// certificate or does not leave the machine.
-public struct PostgresAddress: Sendable, Equatable {
+public struct PostgresAddress: Sendable, Equatable, CustomStringConvertible {
   /// Parameters of libpq, without those that are left out.
   let parameters: [String: String]
   /// The servers, in the order in which they are tried.

@@ -3,9 +3,14 @@ import PostgresClient
 /// The statements of a shared journal, with its schema. Every table is named with the schema: no
 /// setting of a session is changed, because a pooler would give it to another client.
 struct JournalSQL {
+  /// Quoted.
   private let schema: String
+  private let name: String
 
-  init(_ schema: PostgresIdentifier) { self.schema = schema.quoted }
+  init(_ schema: PostgresIdentifier) {
+    self.schema = schema.quoted
+    name = schema.name
+  }
 
   // MARK: The head
 
@@ -152,5 +157,28 @@ struct JournalSQL {
 
   var releaseDuty: String {
     "UPDATE \(schema).duty SET until = now() - interval '1 s' WHERE name = $1 AND epoch = $2"
+  }
+
+  // MARK: What a role could do
+
+  /// Whether the role has more than it needs, and after how many milliseconds its statements are
+  /// cancelled.
+  var rights: String {
+    """
+    SELECT rolsuper OR rolcreaterole OR rolreplication OR rolbypassrls,
+      pg_has_role(current_user, nspowner, 'USAGE'),
+      has_schema_privilege('\(name)', 'CREATE'),
+      has_table_privilege('\(schema).event', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
+        OR has_table_privilege('\(schema).dictionary', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
+        OR has_table_privilege('\(schema).journal', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
+        OR has_table_privilege('\(schema).note', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
+        OR has_table_privilege('\(schema).head', 'DELETE, TRUNCATE, TRIGGER'),
+      (extract(epoch FROM current_setting('statement_timeout')::interval) * 1000)::bigint
+    FROM pg_roles, pg_namespace WHERE rolname = current_user AND nspname = '\(name)'
+    """
+  }
+
+  var duties: String {
+    "SELECT name, holder, until >= now() FROM \(schema).duty ORDER BY name"
   }
 }

@@ -16,6 +16,7 @@ public struct ConfigurationKey: Sendable {
     case entitlement = "entitlements.NAME."
     case sink = "sinks[]."
     case mirror = "sinks[kind mirror]."
+    case sharedJournal = "sharedJournal."
   }
 
   public let parent: Parent
@@ -39,7 +40,7 @@ extension ConfigurationKey {
   /// Every key, in the order of the manual.
   public static let table =
     top + app + readToken + limits + anchors + appStore + verifyReceipt + entitlement
-    + sink + mirror
+    + sink + mirror + sharedJournal
 
   private static let top = [
     ConfigurationKey(
@@ -78,6 +79,10 @@ extension ConfigurationKey {
       .file, "sinks", "list of objects", "none",
       "Where changes are sent: webhooks, forwarded notifications, mirrors in PostgreSQL; at most "
         + "32."),
+    ConfigurationKey(
+      .file, "sharedJournal", "object", "none",
+      "The journal on PostgreSQL that several daemons append to; data is a copy of it then. "
+        + "Without it, the journal is in data alone."),
     ConfigurationKey(
       .file, "logLevel", "text", "info",
       "info, warning or error: less important log lines are left out."),
@@ -317,5 +322,36 @@ extension ConfigurationKey {
     ConfigurationKey(
       .mirror, "schema", "text", "subledger",
       "The schema with the tables that `subledger sink mirror-schema` makes."),
+  ]
+
+  private static let sharedJournal = [
+    ConfigurationKey(
+      .sharedJournal, "connection", "text", "required",
+      "libpq's connection string of the daemon's role: host=a,b port=5432 dbname=app "
+        + "user=subledger sslmode=verify-full sslrootcert=/etc/subledger/pg-ca.pem. Several hosts "
+        + "are tried in their order. sslmode must be verify-full unless every host is a socket or "
+        + "loopback. password, passfile, options and service are refused."),
+    ConfigurationKey(
+      .sharedJournal, "passwordFile", "path", "none",
+      "A file of mode 0600 with the password, read at every connection, so that it may be rotated. "
+        + "A bare file name is looked up in $CREDENTIALS_DIRECTORY first."),
+    ConfigurationKey(
+      .sharedJournal, "schema", "text", "subledger",
+      "The schema that `subledger shared-journal migrate` made."),
+    ConfigurationKey(
+      .sharedJournal, "replication", "text", "any",
+      "required refuses a server without a synchronous standby. any leaves that to you: where an "
+        + "asynchronous standby takes over, daemons put back what it lacks."),
+    ConfigurationKey(
+      .sharedJournal, "reads", "text", "local",
+      "local: a read may lack what other daemons appended within pollMilliseconds. fresh: it waits "
+        + "for that."),
+    ConfigurationKey(
+      .sharedJournal, "holdSeconds", "whole number", "8",
+      "How long a notification waits for the shared journal before it is answered 503, 1 to 20. "
+        + "Apple sends it again after an hour."),
+    ConfigurationKey(
+      .sharedJournal, "pollMilliseconds", "whole number", "100",
+      "How often an idle daemon looks for what others appended, 10 to 60,000."),
   ]
 }

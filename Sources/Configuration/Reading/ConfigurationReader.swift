@@ -32,7 +32,7 @@ struct ConfigurationReader {
       [
         "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
         "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements", "sinks",
-        "verifyReceipt",
+        "verifyReceipt", "sharedJournal",
       ])
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
@@ -75,6 +75,7 @@ struct ConfigurationReader {
     try durations(root, into: &configuration)
     try entitlements(root, for: nil, into: &configuration.entitlements)
     (configuration.sinks, configuration.mirrors) = try sinks(root, v1Files)
+    configuration.sharedJournal = try sharedJournal(root)
   }
 
   func invalid(_ what: String, _ next: String) -> ConfigurationError {

@@ -235,7 +235,7 @@ extension ConfigurationReader {
     return value
   }
 
-  private func choice<Choice: RawRepresentable & CaseIterable>(
+  func choice<Choice: RawRepresentable & CaseIterable>(
     _ object: JSONElement, _ name: String, or usual: Choice?
   ) throws(ConfigurationError) -> Choice where Choice.RawValue == String {
     guard let text = try usual == nil ? required(object, name) : text(object, name) else {
@@ -251,7 +251,7 @@ extension ConfigurationReader {
     return choice
   }
 
-  private func number(
+  func number(
     _ object: JSONElement, _ name: String, _ range: ClosedRange<Int64>
   ) throws(ConfigurationError) -> Int64? {
     guard let member = object[name] else { return nil }

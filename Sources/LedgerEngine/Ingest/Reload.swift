@@ -88,6 +88,7 @@ public struct Reload: Sendable {
       ("listen", old.listen == new.listen), ("data", old.data == new.data),
       ("trustedProxies", old.trustedProxies == new.trustedProxies),
       ("limits", old.limits == new.limits), ("anchors", old.anchors == new.anchors),
+      ("sharedJournal", old.sharedJournal == new.sharedJournal),
     ]
     return keys.filter { !$0.1 }.map(\.0)
   }

@@ -200,6 +200,16 @@ enum CommandTable {
       flags: SinkOperations.flags, example: "subledger sink resume backend --from 1042-9f31c0aa",
       action: SinkOperations.run),
     Command(
+      name: "shared-journal", summary: "Sets up the journal on PostgreSQL of several daemons.",
+      details: "migrate makes the tables or brings them up to date, as their owner, who is not the "
+        + "daemons' role; --sql prints them instead. try runs the checks of a shared journal in a "
+        + "schema of its own, which it removes: exit code 1 if this database does not keep what is "
+        + "needed. status says where the configured one is and how far this copy is.",
+      usage: "migrate|try --connection CONNINFO | status", flags: SharedJournalCommand.flags,
+      operands: SharedJournalCommand.verbs,
+      example: "subledger shared-journal migrate --connection \"host=/run/postgresql dbname=app\"",
+      action: SharedJournalCommand.run),
+    Command(
       name: "export", summary: "Writes the journal as NDJSON, one event per line.",
       details: "Each line has the event's seq and hash; ingest reads the file elsewhere. With "
         + "--bundle, writes one customer's evidence. Also works while a daemon runs.",

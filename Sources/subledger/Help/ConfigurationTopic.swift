@@ -79,8 +79,8 @@ enum ConfigurationTopic {
     .heading("Reload"),
     .paragraph(
       "SIGHUP reloads apps, appStore, readTokens, trustRoots, nonRenewingDurations and logLevel "
-        + "without dropping a connection. A change of listen, data, trustedProxies, limits or "
-        + "anchors needs a restart. A configuration with an error is refused as a whole, and the "
+        + "without dropping a connection. A change of listen, data, trustedProxies, limits, "
+        + "anchors or sharedJournal needs a restart. A configuration with an error is refused as a whole, and the "
         + "running one stays in effect."),
   ]
 }

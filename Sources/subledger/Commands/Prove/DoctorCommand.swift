@@ -17,6 +17,7 @@ enum DoctorCommand {
     do throws(CommandError) {
       let configuration = try arguments.configuration()
       checks = Doctor.examine(configuration, file: arguments.configurationFile, at: Clock.now())
+      checks += SharedJournalCheck.examine(configuration, arguments.folder(configuration))
       checks += daemon(arguments.folder(configuration).controlSocket, configuration, arguments)
       checks += AppStoreKeyCheck.examine(configuration, isOffline: arguments.has("--offline"))
     } catch {

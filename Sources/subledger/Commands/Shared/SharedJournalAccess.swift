@@ -1,0 +1,32 @@
+import Configuration
+import JournalStore
+import Observability
+import Platform
+import PostgresJournal
+import StrictJSON
+
+/// The configured shared journal as the modules below want it.
+extension Configuration.SharedJournal {
+  /// How PostgreSQL is reached. The password is read at each dial.
+  var settings: PostgresJournalSettings {
+    PostgresJournalSettings(
+      address: address, schema: schema,
+      password: { () throws(PasswordError) in
+        try mapError(
+          { (error: ConfigurationError) in PasswordError(error.description) },
+          try self.password())
+      },
+      requiresReplication: requiresReplication,
+      onUnblocked: { count in
+        Log.write(
+          .warning, "shared_journal_unblocked",
+          [
+            ("sessions", .integer(Int64(count))),
+            (
+              "hint",
+              .string("another daemon held the head for more than 10 s: it stopped, or was cut off")
+            ),
+          ])
+      })
+  }
+}

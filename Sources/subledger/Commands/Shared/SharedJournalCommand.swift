@@ -1,0 +1,78 @@
+import Configuration
+import JournalStore
+import Platform
+import PostgresClient
+import PostgresJournal
+
+/// `shared-journal`: the journal on PostgreSQL that several daemons append to.
+enum SharedJournalCommand {
+  static let flags: [Command.Flag] = [
+    .init("--connection", "CONNINFO", "for migrate and try: the owner's connection string"),
+    .init("--password-file", "FILE", "for migrate and try: the owner's password, mode 0600"),
+    .init("--schema", "NAME", "for migrate: the schema to make; subledger by default"),
+    .init("--sql", "for migrate: print what an empty database gets, and connect to nothing"),
+    .json,
+  ]
+
+  static let verbs = ["migrate", "try", "status"]
+
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    guard let verb = arguments.operands.first else {
+      throw .usage("say what to do: \(verbs.joined(separator: ", "))")
+    }
+    guard arguments.operands.count == 1 else {
+      throw .usage("unexpected argument '\(arguments.operands[1])'")
+    }
+    switch verb {
+    case "migrate": return try SharedJournalMigration.run(arguments)
+    case "try": return try SharedJournalTrial.run(arguments)
+    case "status": return try SharedJournalStatus.run(arguments)
+    default:
+      throw .usage("unknown: \(verb); the operations are \(verbs.joined(separator: ", "))")
+    }
+  }
+
+  /// Milliseconds for a connection, and for each step.
+  static let limit: Int64 = 30_000
+
+  static var soon: Deadline { Deadline(milliseconds: limit) }
+
+  /// The shared journal that `--connection` names.
+  ///
+  /// - Throws: `CommandError.usage` if a flag is missing or refused.
+  static func owner(_ arguments: Arguments) throws(CommandError) -> Configuration.SharedJournal {
+    guard let text = arguments["--connection"] else {
+      throw .usage("--connection is missing: the connection string of the schema's owner")
+    }
+    let address = try mapError(
+      { (error: PostgresAddressError) in
+        CommandError.usage(
+          "--connection: "
+            + error.reason.replacing("\"passwordFile\"", with: "--password-file"))
+      }, try PostgresAddress(checking: text))
+    var journal = Configuration.SharedJournal(
+      file: "--connection", address: address, schema: try schema(arguments))
+    journal.passwordFile = arguments["--password-file"]
+    return journal
+  }
+
+  static func schema(_ arguments: Arguments) throws(CommandError) -> PostgresIdentifier {
+    guard let schema = PostgresIdentifier(arguments["--schema"] ?? "subledger") else {
+      throw .usage("--schema takes a-z, 0-9 and _, at most 48 of them")
+    }
+    return schema
+  }
+
+  /// Connects as the owner.
+  static func connect(
+    _ journal: Configuration.SharedJournal
+  ) throws(CommandError) -> PostgresConnection {
+    let password = try mapError(CommandError.configuration, try journal.password())
+    return try mapError(
+      { (error: PostgresError) in CommandError.unavailable(error.description) },
+      try PostgresConnection.dial(
+        journal.address, password: password, target: .writable, by: soon))
+  }
+
+  static func failed(_ error: SharedJournalError) -> CommandError { .store(.shared(error)) }
+}
