@@ -10,6 +10,8 @@ RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
 TEST     = SWIFT=$(SWIFT) .ci/tests
 SHARE    = $(DESTDIR)$(PREFIX)/share
+# The commit for the version, with `.changed` where files differ from it; empty without a repository.
+COMMIT   = $(shell test -e .git && git describe --always --abbrev=7 --exclude='*' --dirty=.changed)
 # The same program with changed fold rules, and how many customers `trial` compares.
 CHANGED  = .build/changed-rule
 CHANGED_BINARY = $(CURDIR)/$(CHANGED)/.build/release/subledger
@@ -48,11 +50,11 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps deps-postgres build run changed-rule test laws receipts mixed customers \
-  simulation sinks storm kills trial test-console \
+  simulation sinks storm shared-journal kills trial test-console \
   test-contract test-client test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
   hostile fuzz check bench-build bench bench-large bench-asking bench-app bench-sinks \
   siege sanitize mutants install \
-  format clean
+  deb tarball first-hour format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -82,7 +84,7 @@ deps-postgres: deps ## Installs PostgreSQL and pgbouncer, which tests start; mak
 	@$(call need,pgbouncer,pgbouncer)
 
 build: deps ## Builds the release binary
-	$(SWIFT) build $(RELEASE) --product subledger
+	SUBLEDGER_COMMIT=$(COMMIT) $(SWIFT) build $(RELEASE) --product subledger
 
 run: build ## Runs the demo: a simulated App Store, the daemon, one customer; ^C stops it
 	@exec $(BINARY) demo --data $(DEMO)
@@ -114,6 +116,9 @@ sinks: deps ## Plays 20,000 histories of a sink with failures, crashes and a ste
 
 storm: deps ## Sends 200,000 posts over 64 connections; kills the daemon 60 times under load
 	SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 $(TEST) --filter 'StormTests|CrashTests'
+
+shared-journal: deps-postgres ## Two daemons on PostgreSQL: 20,000 posts, kills, failovers, broken networks
+	SUBLEDGER_SHARED_JOURNAL=1 $(TEST) --filter '^SharedJournalTests\.|^PostgresJournalTests\.'
 
 kills: deps ## Kills `recover`, `import` and `reconcile` 100 times each, and compares the rows
 	SUBLEDGER_KILLS=$(KILLS) $(TEST) --filter '^EndToEndTests\.KillTests'
@@ -241,6 +246,22 @@ install: build ## Installs binary, manual pages and completions under PREFIX (/u
 	$(BINARY) completions bash >$(SHARE)/bash-completion/completions/subledger
 	$(BINARY) completions zsh >$(SHARE)/zsh/site-functions/_subledger
 	$(BINARY) completions fish >$(SHARE)/fish/vendor_completions.d/subledger.fish
+
+deb: build ## Builds a Debian package, checks it with lintian, and tries it in a fresh Debian
+	@$(call need,dpkg-shlibdeps,dpkg-dev); $(call need,lintian,lintian); $(call need,man,man-db)
+	.ci/try-package $$(.ci/package deb)
+
+# Needs root, for chroot; leaves the console's pictures in .build/first-hour.
+first-hour: build ## Plays the first hour in a fresh Debian 12: package, import, console, backup, upgrade
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) $(CONSOLE_PACKAGES)"
+	@$(call need,dpkg-shlibdeps,dpkg-dev); $(call need,mmdebstrap,mmdebstrap)
+	SUBLEDGER_PACKAGE=$(CURDIR)/$$(.ci/package deb) \
+	  SUBLEDGER_NEXT_PACKAGE=$(CURDIR)/$$(VERSION=1.0.0 .ci/package deb) \
+	  SUBLEDGER_FIRST_HOUR=$(CURDIR)/.build/first-hour SUBLEDGER_BROWSER=$(BROWSER) \
+	  $(TEST) --filter '^EndToEndTests\.FirstHour'
+
+tarball: build ## Builds an archive to unpack in /usr/local
+	.ci/package tarball
 
 format: ## Formats the code
 	$(SWIFT) format --in-place --recursive Package.swift Sources Tests migrations

@@ -172,7 +172,7 @@ let package = Package(
       [
         "Support", "JournalStore", "Entitlements", "AppStore", "SignedData", "Platform", "Encoding",
       ]),
-    tests("Configuration", ledger + ["Support", "Simulator", "HTTPClient"]),
+    tests("Configuration", ledger + ["Support", "Simulator", "HTTPClient", "PostgresClient"]),
     tests("Delivery", ledger + ["Support", "Delivery", "HTTPClient"]),
     tests("LedgerEngine", ledger + ["Support", "Simulator"], fixtures: true),
     tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),
@@ -217,6 +217,8 @@ let package = Package(
       "EndToEnd",
       ledger + ["Support", "subledger", "Simulator", "AppStoreClient", "HTTPClient"],
       fixtures: true),
+    // Daemons on one database, as processes.
+    tests("SharedJournal", ledger + ["Support", "subledger", "Simulator"]),
     tests("HostileInput", ledger + ["Support", "subledger", "Simulator"]),
     tests("Durability", ledger + ["Support", "subledger", "Simulator"]),
     // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.

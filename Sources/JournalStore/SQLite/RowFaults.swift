@@ -73,10 +73,11 @@ extension JournalReader {
       let isValid: Bool? =
         switch Meta.Key(rawValue: row.key) {
         case .journalId: row.type == "blob" && row.length == 16
-        case .quarantineDigest, .heldDigest, .v1Digest: row.type == "blob" && row.length == 32
-        case .open: row.value == 0 || row.value == 1
+        case .quarantineDigest, .heldDigest, .v1Digest, .notesHash:
+          row.type == "blob" && row.length == 32
+        case .open, .shared: row.value == 0 || row.value == 1
         case .generation, .foreignOverflow, .unnamedThrough, .quarantineCount, .heldCount, .v1Count,
-          .v1From:
+          .v1From, .notes:
           row.value.map { $0 >= 0 } ?? false
         default: nil
         }

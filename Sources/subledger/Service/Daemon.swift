@@ -37,7 +37,8 @@ struct Daemon {
     let ledger = try mapError(
       CommandError.store,
       try Ledger.start(
-        folder, now: Clock.now(), durations: configuration.nonRenewingDurations
+        folder, now: Clock.now(), durations: configuration.nonRenewingDurations,
+        shared: configuration.sharedJournal?.access
       ) { error in
         Log.write(.error, "journal_failed", [("error", .string(error.description))])
         // The next start copies the write-ahead log to a new file: after a failed sync, pages in

@@ -226,7 +226,7 @@ package final class TemporaryPostgres: Sendable {
     try Self.wait(seconds, what, holds)
   }
 
-  static func wait(_ seconds: Double, _ what: String, _ holds: () throws -> Bool) throws {
+  package static func wait(_ seconds: Double, _ what: String, _ holds: () throws -> Bool) throws {
     let end = Date(timeIntervalSinceNow: seconds * RunningCommand.timeoutFactor)
     while try !holds() {
       guard Date() < end else { throw TestFailure("timed out waiting for \(what)") }

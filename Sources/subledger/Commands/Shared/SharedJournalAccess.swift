@@ -1,5 +1,6 @@
 import Configuration
 import JournalStore
+import LedgerEngine
 import Observability
 import Platform
 import PostgresJournal
@@ -7,6 +8,14 @@ import StrictJSON
 
 /// The configured shared journal as the modules below want it.
 extension Configuration.SharedJournal {
+  /// How a ledger uses it.
+  var access: SharedAccess {
+    let settings = settings
+    return SharedAccess(
+      holdMilliseconds: holdSeconds * 1_000, pollMilliseconds: pollMilliseconds,
+      open: { PostgresJournal(settings) })
+  }
+
   /// How PostgreSQL is reached. The password is read at each dial.
   var settings: PostgresJournalSettings {
     PostgresJournalSettings(

@@ -1,0 +1,82 @@
+import Foundation
+import StrictJSON
+import Support
+import Testing
+
+/// `shared-journal`, and what `doctor` and `serve` say of one, from outside.
+@Suite struct SharedCommandTests {
+  @Test func `migrate makes the tables once and prints them with --sql`() throws {
+    let shared = try SharedInstallations(1)
+    let again = try shared.migrate()
+    #expect(again.code == 0 && again.output.contains("is up to date"), "\(again)")
+    let printed = try shared.installations[0].run("shared-journal", "migrate", "--sql")
+    #expect(printed.code == 0 && printed.output.contains("CREATE SCHEMA \"subledger\""))
+    let other = try shared.server.makeDatabase()
+    // The role belongs to the whole server: another test may have made it.
+    try shared.server.sql(
+      printed.output.replacing("subledger", with: "c_\(other)"), in: other)
+    #expect(try shared.server.sql("SELECT seq FROM c_\(other).head", in: other) == "0")
+  }
+
+  @Test func `try passes on PostgreSQL and leaves nothing behind`() throws {
+    let shared = try SharedInstallations(1)
+    let tried = try shared.installations[0].run(
+      "shared-journal", "try", "--connection", shared.server.address(shared.database))
+    #expect(tried.code == 0 && tried.output.contains("0 findings"), "\(tried)")
+    #expect(
+      try shared.sql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'subledger_try%'")
+        == "0")
+  }
+
+  @Test(arguments: [
+    ([], "say what to do"), (["vacuum"], "unknown: vacuum"),
+    (["migrate"], "--connection is missing"),
+    (["migrate", "--connection", "host=db.example.com"], "sslmode must be verify-full"),
+    (["migrate", "--connection", "host=/run password=hidden-4711"], "--password-file"),
+    (["migrate", "--schema", "A;B", "--sql"], "--schema takes"),
+    (["try", "--connection", "host=/run", "extra"], "unexpected argument 'extra'"),
+    (["status"], "no \"sharedJournal\""),
+  ])
+  func `a wrong use is refused and says what to do`(
+    arguments: [String], expected: String
+  ) throws {
+    let installation = try Installation()
+    let result = try installation.run(["shared-journal"] + arguments)
+    #expect(result.code == 2 && result.errors.contains(expected), "\(result)")
+    #expect(!result.errors.contains("4711"))
+  }
+
+  @Test func `a server that is away is unavailable, not a defect`() throws {
+    let installation = try Installation()
+    let result = try installation.run(
+      "shared-journal", "migrate", "--connection", "host=127.0.0.1 port=1 dbname=a user=b")
+    #expect(result.code == 3 && result.errors.contains("127.0.0.1"), "\(result)")
+  }
+
+  @Test func `doctor and status tell of the shared journal`() throws {
+    let shared = try SharedInstallations(1)
+    let installation = shared.installations[0]
+    let daemon = try installation.startWithoutProjection()
+    #expect(daemon.client().post(try installation.sign(Sample.notification(1)))?.status == 200)
+    let status = try installation.run("shared-journal", "status", "--json").lines()
+    #expect(status.last?["seq"]?.integer == 1 && status.last?["copy_seq"]?.integer == 1)
+    let doctor = try installation.run("doctor", "--offline")
+    #expect(doctor.output.contains("the role may append and nothing else"), "\(doctor)")
+    #expect(doctor.output.contains("this copy has seq 1 of 1"), "\(doctor)")
+    try shared.server.sql("ALTER ROLE \(shared.role) SET statement_timeout = '2s'")
+    try shared.server.sql("ALTER ROLE \(shared.role) CREATEROLE")
+    let found = try installation.run("doctor", "--offline")
+    #expect(found.code == 1 && found.output.contains("cancels statements after 2000 ms"))
+    #expect(found.output.contains("more rights than it needs"), "\(found)")
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `a copy is served with its shared journal alone`() throws {
+    let shared = try SharedInstallations(1)
+    let installation = shared.installations[0]
+    #expect(try installation.startWithoutProjection().stop().code == 0)
+    try installation.configure()
+    let refused = try installation.run("serve")
+    #expect(refused.code == 2 && refused.errors.contains("shared"), "\(refused)")
+  }
+}
