@@ -79,4 +79,36 @@ import Testing
     let refused = try installation.run("serve")
     #expect(refused.code == 2 && refused.errors.contains("shared"), "\(refused)")
   }
+
+  @Test func `a journal is uploaded with its places, copied by others, and detached again`() throws
+  {
+    let shared = try SharedInstallations(2)
+    let (first, second) = (shared.installations[0], shared.installations[1])
+    let shares = (
+      "sharedJournal", shared.settings(shared.server.address(shared.database, user: shared.role))
+    )
+    try first.configure()
+    let bodies = try (0..<30).map { try first.sign(Sample.notification($0, otid: "60\($0 % 7)")) }
+    let alone = try first.start()
+    for body in bodies { #expect(alone.client().post(body)?.status == 200) }
+    #expect(try alone.stop().code == 0)
+    let before = try SharedInstallations.rows(of: first)
+    try first.configure(with: [shares])
+    let uploaded = try first.run("shared-journal", "init")
+    #expect(uploaded.code == 0, "\(uploaded)")
+    #expect(try shared.sharedRows() == before)
+    #expect(try first.run("shared-journal", "init").code != 0, "it is a copy already")
+    let group = try DaemonGroup(shared)
+    group.traffic.send(try group.bodies(100..<120), connections: 4)
+    try group.settle()
+    try group.expectNothingLostOrTwice()
+    #expect(try SharedInstallations.rows(of: second).prefix(30) == before[...])
+    let detached = try second.run("shared-journal", "detach")
+    #expect(detached.code == 0 && detached.output.contains("of its own now"), "\(detached)")
+    try second.configure()
+    let daemon = try second.start()
+    #expect(daemon.client().post(try second.sign(Sample.notification(999)))?.status == 200)
+    #expect(try daemon.stop().code == 0)
+    #expect(try second.run("verify").code == 0)
+  }
 }

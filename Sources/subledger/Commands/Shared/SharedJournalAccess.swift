@@ -13,6 +13,7 @@ extension Configuration.SharedJournal {
     let settings = settings
     return SharedAccess(
       holdMilliseconds: holdSeconds * 1_000, pollMilliseconds: pollMilliseconds,
+      readsAreFresh: reads == .fresh, openDuties: { PostgresDutyTable(settings) },
       open: { PostgresJournal(settings) })
   }
 

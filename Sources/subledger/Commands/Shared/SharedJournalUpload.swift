@@ -1,0 +1,44 @@
+import Configuration
+import JournalStore
+import LedgerEngine
+import Platform
+
+/// `shared-journal init` and `detach`: a folder becomes a copy of the shared journal, or stops being
+/// one.
+enum SharedJournalUpload {
+  /// Uploads a journal, with its id, places and chain.
+  static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let configuration = try arguments.configuration()
+    guard let shared = configuration.sharedJournal else {
+      throw .usage("the configuration has no \"sharedJournal\"")
+    }
+    let folder =
+      arguments["--from"].map { DataFolder(path: $0) } ?? arguments.folder(configuration)
+    let interruption = Interruption.started()
+    let reporter = ProgressReporter("upload")
+    let isDone = try mapError(
+      CommandError.store,
+      try CopyUpload.run(folder, to: shared.access.open(), now: Clock.now()) { done, total in
+        reporter.show(done, of: total)
+        return !interruption.isRequested
+      })
+    guard isDone else {
+      throw .interrupted("stopped; the same command goes on where it was")
+    }
+    Terminal.print("\(folder.path) is uploaded, and a copy of the shared journal now.")
+    return .good
+  }
+
+  static func detach(_ arguments: Arguments) throws(CommandError) -> ExitCode {
+    let folder = try arguments.journalFolder()
+    let wasCopy = try mapError(CommandError.store) { () throws(StoreError) in
+      let lock = try folder.lock()
+      return try Journal.detach(folder, lock: lock, now: Clock.now())
+    }
+    Terminal.print(
+      wasCopy
+        ? "\(folder.path) is a journal of its own now; remove \"sharedJournal\" from the configuration."
+        : "\(folder.path) is no copy of a shared journal; nothing was changed.")
+    return .good
+  }
+}
