@@ -83,6 +83,7 @@ import Testing
       case .entitlement: "{\"entitlements\":{\"pro\":\(object)}}"
       case .sink: "{\"sinks\":[\(object)]}"
       case .mirror: "{\"sinks\":[{\"kind\":\"mirror\",\"no-such-key\":1}]}"
+      case .sharedJournal: "{\"sharedJournal\":\(object)}"
       }
     let work = try InitTests.WorkFolder()
     let file = work.folder.appending(path: "config.json")
