@@ -6,14 +6,25 @@ import Testing
 /// The suite of every shared journal, on PostgreSQL.
 @Suite struct ConformanceTests {
   private func expectConformance(_ settings: PostgresJournalSettings) {
-    let suite = SharedJournalConformance(
-      open: { PostgresJournal(settings) }, openDuties: { PostgresDutyTable(settings) })
+    expectConformance(
+      SharedJournalConformance(
+        open: { PostgresJournal(settings) }, openDuties: { PostgresDutyTable(settings) }))
+  }
+
+  private func expectConformance(_ suite: SharedJournalConformance) {
     var count = 0
     let holds = suite.run { result in
       count += 1
       #expect(result.failure == nil, "\(result.name)")
     }
     #expect(holds && count > 20)
+  }
+
+  @Test func `the one in memory, which simulations use, is a shared journal`() {
+    let server = SharedJournalServer()
+    expectConformance(
+      SharedJournalConformance(
+        open: { InMemorySharedJournal(server) }, openDuties: { InMemoryDutyTable(server) }))
   }
 
   @Test func `PostgreSQL is a shared journal`() throws {

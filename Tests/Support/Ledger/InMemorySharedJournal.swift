@@ -45,7 +45,7 @@ package final class InMemorySharedJournal: SharedJournal {
           throw .notNow(state: "40001")
         }
         guard state.holder == nil || state.holder == me else { return nil }
-        let tail = state.content.tail(after: place, limit: JournalTail.limit)
+        let tail = try state.content.tail(after: place, limit: JournalTail.limit)
         if tail.isWhole { state.holder = me }
         return tail
       }
@@ -61,7 +61,7 @@ package final class InMemorySharedJournal: SharedJournal {
     defer { abandon() }
     let me = me
     try run { (state) throws(SharedJournalError) in
-      guard state.holder == me else { throw .broken(state: "the head is not held") }
+      guard state.holder == me else { throw .notNow(state: "the head is not held") }
       let fault = state.faults.isEmpty ? nil : state.faults.removeFirst()
       if fault == .serialization { throw .notNow(state: "40001") }
       if fault == .lostBefore { throw .unknown(state: "08006") }
@@ -83,7 +83,9 @@ package final class InMemorySharedJournal: SharedJournal {
   package func tail(
     after place: JournalPosition, limit: Int, by deadline: Deadline
   ) throws(SharedJournalError) -> JournalTail {
-    try run { $0.content.tail(after: place, limit: limit) }
+    try run { (state) throws(SharedJournalError) in
+      try state.content.tail(after: place, limit: limit)
+    }
   }
 
   package func hash(
@@ -106,7 +108,12 @@ package final class InMemorySharedJournal: SharedJournal {
 }
 
 extension SharedJournalServer.Content {
-  func tail(after place: JournalPosition, limit: Int) -> JournalTail {
+  func tail(
+    after place: JournalPosition, limit: Int
+  ) throws(SharedJournalError) -> JournalTail {
+    guard head.seq > place.seq || head.seq == place.seq && head.hash == place.hash,
+      head.notes > place.notes || head.notes == place.notes && head.notesHash == place.notesHash
+    else { throw .diverged }
     let newEvents = events.dropFirst(Int(place.seq)).prefix(limit)
     let newNotes = notes.dropFirst(Int(place.notes)).prefix(limit)
     let newDictionaries = dictionaries.dropFirst(Int(place.dictionary)).prefix(limit)
