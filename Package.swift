@@ -46,9 +46,16 @@ let package = Package(
         "LedgerEngine", "Configuration", "PostgresJournal", "PostgresClient",
         "SharedJournalConformance", "JournalStore", "Entitlements", "AppStoreClient",
         "HTTPClient", "AppStore", "SignedData",
-        "Observability", "Platform", "StrictJSON", "Encoding",
+        "Observability", "Platform", "StrictJSON", "Encoding", "CVersion",
       ],
       swiftSettings: strict),
+    // The commit that `make build` passes, as a part of the version; empty elsewhere.
+    .target(
+      name: "CVersion",
+      cSettings: [
+        .define(
+          "SUBLEDGER_COMMIT", to: "\"\(Context.environment["SUBLEDGER_COMMIT"] ?? "")\"")
+      ]),
     // Measures the release binary from outside; not part of the product.
     .executableTarget(
       name: "subledger-bench",

@@ -1,10 +1,15 @@
+import CVersion
 import Glibc
 import Platform
 
 /// `subledger <command> …`: runs the command and exits with its code.
 @main
 enum Subledger {
-  static let version = "0.1.0"
+  /// The release and, where it is known, the commit (semver.org, section 10).
+  static let version = commit.isEmpty ? release : "\(release)+\(commit)"
+
+  private static let release = "0.2.0"
+  private static let commit = String(cString: subledger_commit())
 
   static func main() {
     ProcessLimits.keepPrivate()

@@ -6,7 +6,7 @@ public import StrictJSON
 /// `backup.json`: which journal a backup is of, its head, and the size and hash of each file.
 ///
 ///     {"object":"backup","version":1,"journal_id":"…","seq":7,"hash":"…","received_at":…,
-///      "quarantined":0,"schema":1,"taken_at":…,"program":"0.1.0",
+///      "quarantined":0,"schema":1,"taken_at":…,"program":"0.2.0",
 ///      "files":[{"name":"journal.sqlite","bytes":…,"sha256":"…"}]}
 ///
 /// Binary values are in hexadecimal, times in milliseconds since 1970 UTC.

@@ -74,7 +74,7 @@ enum InitCommand {
     var files: [(String, [UInt8])] = []
     // First, so that a configuration never names a file that does not exist.
     if let secret { files.append((plan.secretPath, secret)) }
-    for what in ["unit", "nginx", "caddy", "config"] {
+    for what in plan.files {
       files.append((plan.path(of: what), Array((plan.text(of: what) ?? "").utf8)))
     }
     do throws(PlatformError) {
@@ -91,6 +91,11 @@ enum InitCommand {
     do throws(PlatformError) {
       for (path, bytes) in files {
         guard try PrivateFile.make(bytes, at: path) else { throw .system("make \(path)", EEXIST) }
+      }
+      if let owner = plan.owner {
+        for path in [plan.data, plan.config] + (secret == nil ? [] : [plan.secretPath]) {
+          guard chown(path, owner.uid, owner.gid) == 0 else { throw .last("give away \(path)") }
+        }
       }
     } catch {
       throw .unavailable("\(error); some files may be written: remove them, then run this again")

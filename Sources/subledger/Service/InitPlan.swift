@@ -1,4 +1,5 @@
 import Configuration
+import Glibc
 import JournalStore
 import LedgerEngine
 import Platform
@@ -74,9 +75,28 @@ struct InitPlan {
   var secretPath: String { "\(folder)/\(Self.secretName)" }
   var url: String { "https://\(host)/v1/notifications" }
 
+  /// The unit of a Debian package, which is used as it is if nothing else was chosen here.
+  private static let packagedUnit = "/lib/systemd/system/subledger.service"
+
+  /// Whether the packaged unit is what would be written.
+  private var hasPackagedUnit: Bool {
+    (try? DurableFile.read(Self.packagedUnit, limit: 65_536))
+      == text(of: "unit").map { Array($0.utf8) }
+  }
+
+  /// What is written, the configuration last.
+  var files: [String] { (hasPackagedUnit ? [] : ["unit"]) + ["nginx", "caddy", "config"] }
+
+  /// The daemon's user, to whom root gives what the daemon reads and writes; nil if there is no
+  /// such user yet, or if this is not root.
+  var owner: (uid: uid_t, gid: gid_t)? {
+    guard geteuid() == 0, let entry = getpwnam(user) else { return nil }
+    return (entry.pointee.pw_uid, entry.pointee.pw_gid)
+  }
+
   func path(of what: String) -> String {
     switch what {
-    case "unit": "\(folder)/subledger.service"
+    case "unit": hasPackagedUnit ? Self.packagedUnit : "\(folder)/subledger.service"
     case "nginx": "\(folder)/nginx.conf"
     case "caddy": "\(folder)/Caddyfile"
     default: config
@@ -167,32 +187,52 @@ struct InitPlan {
   ///
   /// - Parameter token: is printed here once and stored nowhere.
   func steps(_ token: String) -> String {
-    let unit = path(of: "unit")
-    let apps =
-      bundleId == nil
-      ? "\n  0. Add your app to \"apps\" in \(config): its bundle id, and the Apple ID from\n"
-        + "     App Information in App Store Connect.\n" : ""
+    let written = files.map { path(of: $0) }.reversed().joined(separator: "\n  ")
+    var steps: [[String]] = []
+    if bundleId == nil {
+      steps.append([
+        "Add your app to \"apps\" in \(config): its bundle id, and the Apple ID from",
+        "App Information in App Store Connect.",
+      ])
+    }
+    if owner == nil {
+      steps.append([
+        "Give the files to the daemon's user:",
+        "  useradd --system --home-dir \(data) --shell /usr/sbin/nologin \(user)",
+        "  chown -R \(user): \(folder) \(data)",
+      ])
+    }
+    let install =
+      hasPackagedUnit
+      ? ["  systemctl enable --now subledger"]
+      : [
+        "  cp \(path(of: "unit")) /etc/systemd/system/",
+        "  systemctl daemon-reload && systemctl enable --now subledger",
+      ]
+    steps += [
+      ["Start the daemon:"] + install,
+      ["Add TLS: copy nginx.conf or Caddyfile into your proxy's configuration, and reload it."],
+      [
+        "In App Store Connect, your app, App Information, App Store Server Notifications:",
+        "  Production Server URL  \(url)",
+        "  Sandbox Server URL     \(url)",
+        "  Version                2",
+      ],
+      ["Check the installation:", "  sudo -u \(user) subledger doctor --config \(config)"],
+    ]
+    let lines = steps.enumerated().map { number, step in
+      "  \(number + 1). " + step.joined(separator: "\n     ")
+    }
     return """
-      Written: \(config), \(unit),
-      \(path(of: "nginx")) and \(path(of: "caddy")). The data folder is \(data).
+      Written:
+        \(written)
+      The data folder is \(data).
 
       The read token, printed only now (the configuration has its SHA-256):
 
         \(token)
-      \(apps)
-        1. Give the files to the daemon's user:
-             useradd --system --home-dir \(data) --shell /usr/sbin/nologin \(user)
-             chown -R \(user): \(folder) \(data)
-        2. Start the daemon:
-             cp \(unit) /etc/systemd/system/
-             systemctl daemon-reload && systemctl enable --now subledger
-        3. Add TLS: copy nginx.conf or Caddyfile into your proxy's configuration, and reload it.
-        4. In App Store Connect, your app, App Information, App Store Server Notifications:
-             Production Server URL  \(url)
-             Sandbox Server URL     \(url)
-             Version                2
-        5. Check the installation:
-             sudo -u \(user) subledger doctor --config \(config)
+
+      \(lines.joined(separator: "\n"))
       """
   }
 }

@@ -1,0 +1,3 @@
+#include "CVersion.h"
+
+const char *subledger_commit(void) { return SUBLEDGER_COMMIT; }
