@@ -84,10 +84,12 @@ public struct DataFolder: Sendable, Hashable {
 
   /// Locks the folder for this process for as long as the returned value exists (promise 10).
   ///
+  /// - Parameter gives: whether the files are given to the folder's owner afterwards.
   /// - Throws: `StoreError.locked` when another process holds the folder, `StoreError.foreign` for
-  ///   a backup, which must not change. No file was changed then.
-  public func lock() throws(StoreError) -> FolderLock {
+  ///   a backup, which must not change, `StoreError.otherOwner`. No file was changed then.
+  public func lock(thatGives gives: Bool = false) throws(StoreError) -> FolderLock {
     try requireNoBackup()
+    if !gives { try requireOwner() }
     let lock = try mapError(StoreError.init, try FolderLock.acquire(lockFile))
     guard let lock else { throw .locked }
     return lock
@@ -97,12 +99,24 @@ public struct DataFolder: Sendable, Hashable {
   /// exists.
   ///
   /// - Throws: `StoreError.locked` when another process is building, `StoreError.foreign` for a
-  ///   backup.
+  ///   backup, `StoreError.otherOwner`.
   public func lockRebuild() throws(StoreError) -> FolderLock {
     try requireNoBackup()
+    try requireOwner()
     let lock = try mapError(StoreError.init, try FolderLock.acquire(path + "/rebuild.lock"))
     guard let lock else { throw .locked }
     return lock
+  }
+
+  /// Refuses root to write in another user's folder: the daemon, which runs as that user, could not
+  /// write the files that root makes.
+  ///
+  /// - Throws: `StoreError.otherOwner`, otherwise what the file system reports.
+  public func requireOwner() throws(StoreError) {
+    guard geteuid() == 0, let mode = try mapError(StoreError.init, try FileMode.of(path)),
+      mode.owner != 0
+    else { return }
+    throw .otherOwner(folder: path, owner: mode.ownerName ?? String(mode.owner))
   }
 
   /// Refuses a folder that is a backup.

@@ -12,6 +12,8 @@ public enum StoreError: Error, Sendable, Equatable {
   case foreign(String)
   /// No projection can be used for what was asked; the text says what to run.
   case noProjection(String)
+  /// Root would make files in another user's folder, which that user could not write.
+  case otherOwner(folder: String, owner: String)
   /// The folder is missing or holds no journal, as a volume that is not mounted.
   case noJournal(folder: String)
   /// The journal is marked as open, and its write-ahead log is missing.
@@ -76,6 +78,9 @@ extension StoreError: CustomStringConvertible {
     case .foreign(let what):
       "\(what); give the right --data, or move the file away"
     case .noProjection(let what): what
+    case .otherOwner(let folder, let owner):
+      "\(folder) belongs to \(owner), who could not write what root makes in it; run this as "
+        + "\(owner): sudo -u \(owner) subledger …"
     case .noJournal(let folder):
       "there is no journal.sqlite in \(folder); give the right --data or --config"
     case .missingWAL:

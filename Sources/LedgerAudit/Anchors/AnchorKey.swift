@@ -63,6 +63,7 @@ public struct AnchorKey: Sendable {
     // A backup's manifest lists its files, so none may be added.
     try mapError(AnchorError.store, try folder.requireNoBackup())
     let pem = try mapError(AnchorError.signing, try Ed25519Key.generate().pem())
+    try mapError(AnchorError.store, try folder.requireOwner())
     _ = try mapError(AnchorError.init, try PrivateFile.make(pem, at: folder.anchorKey))
     guard let key = try read(folder) else {
       throw .key(folder.anchorKey, "was removed while it was made", "try again")

@@ -65,7 +65,7 @@ public enum Restore {
       guard chmod(folder.path, 0o700) == 0 else {
         throw StoreError(.last("make \(folder.path) private"))
       }
-      return try folder.lock()
+      return try folder.lock(thatGives: true)
     }
   }
 

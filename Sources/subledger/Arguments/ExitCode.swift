@@ -44,7 +44,9 @@ enum ExitCode: Int32, CaseIterable {
     case .copyWithoutSharedJournal: self = .usage
     case .brokenTail, .corrupt, .foreign, .noProjection, .missingWAL, .frozenMigration:
       self = .findings
-    case .locked, .noJournal, .full, .io, .busy, .sql, .platform, .shared: self = .unavailable
+    case .locked, .noJournal, .otherOwner,
+      .full, .io, .busy, .sql, .platform, .shared:
+      self = .unavailable
     }
   }
 
