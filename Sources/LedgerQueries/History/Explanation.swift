@@ -15,8 +15,20 @@ public struct Explanation: Sendable {
     public let value: JSONValue
     /// The event that set it; nil if no event did.
     public let event: Source?
+    /// When the passing of time alone decided it, after `event` was signed; nil if it did not.
+    /// Milliseconds since 1970.
+    public let since: Int64?
     /// One sentence.
     public let why: String
+
+    init(
+      name: String, value: JSONValue, event: Source?, since: Int64? = nil, why: String
+    ) {
+      (self.name, self.value, self.event, self.why) = (name, value, event, why)
+      self.since = since.flatMap { since in
+        event.map { since > $0.signedDate } ?? true ? since : nil
+      }
+    }
   }
 
   /// The event of the journal that set a field.
@@ -63,6 +75,11 @@ public struct Explanation: Sendable {
   /// Nil if the passing of time alone will change nothing.
   public let next: Transition?
 
+  /// The same with some of the fields.
+  public func with(fields: [Field]) -> Explanation {
+    Explanation(row: row, verdict: verdict, fields: fields, next: next)
+  }
+
   public var json: JSONValue {
     .object([
       ("object", .string("explanation")), ("row", row.json), ("verdict", .string(verdict)),
@@ -72,7 +89,8 @@ public struct Explanation: Sendable {
           fields.map { field in
             .object([
               ("field", .string(field.name)), ("value", field.value),
-              ("event", field.event?.json ?? .null), ("why", .string(field.why)),
+              ("event", field.event?.json ?? .null), ("since", .optional(field.since)),
+              ("why", .string(field.why)),
             ])
           })
       ),

@@ -119,7 +119,18 @@ struct ExplanationBuilder {
       }
     return Explanation.Field(
       name: "status", value: .string(entitlement.status.rawValue), event: source(event),
-      why: reason.capitalizedFirst + ".")
+      since: beginning, why: reason.capitalizedFirst + ".")
+  }
+
+  /// When the rule that gives the status began to apply, where a date of Apple's says it.
+  private var beginning: Int64? {
+    let since: Int64? =
+      switch rule {
+      case .covered: shown?.transaction.purchaseDate
+      case .revoked(let since), .paidWithoutTransactionOver(let since), .over(let since): since
+      case .noTransaction, .paidWithoutTransaction, .oneTime, .grace, .retry: nil
+      }
+    return since.flatMap { $0 <= time ? $0 : nil }
   }
 
   // MARK: The transaction

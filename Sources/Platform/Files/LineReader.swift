@@ -2,6 +2,7 @@ import Glibc
 
 /// Reads a file or standard input line by line, without holding more than one chunk in memory.
 public final class LineReader {
+  private let path: String
   private let descriptor: Int32
   private let ownsDescriptor: Bool
   private let maximum: Int
@@ -40,6 +41,7 @@ public final class LineReader {
     path: String, maximum: Int, isPlain: Bool = false,
     unpacker: @escaping (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)? = { _ in nil }
   ) throws(PlatformError) {
+    self.path = path
     self.maximum = maximum
     self.unpacker = unpacker
     ownsDescriptor = path != "-"
@@ -103,7 +105,7 @@ public final class LineReader {
       }
       filled = max(0, count)
     }
-    guard count >= 0 else { throw .last("read the file") }
+    guard count >= 0 else { throw .last("read \(path == "-" ? "standard input" : path)") }
     isAtEnd = count == 0
     bytesRead += Int64(count)
     if !hasReadFirstChunk { unpack = unpacker(chunk) }

@@ -67,7 +67,8 @@ struct Arguments {
   /// - Throws: `CommandError.usage` if the value is not a time.
   func time(_ name: String) throws(CommandError) -> Int64? {
     guard let text = values[name] else { return nil }
-    guard let time = Timestamp.parse(text) else {
+    // Four digits are meant as a year, and would be a moment of 1970.
+    guard text.utf8.count != 4, let time = Timestamp.parse(text) else {
       throw .usage("\(name) takes RFC 3339 or milliseconds, such as 2026-01-31T10:00:00Z")
     }
     return time

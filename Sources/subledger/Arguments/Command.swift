@@ -78,7 +78,12 @@ struct Command: Sendable {
     lines.addBlank()
     for flag in flags + Flag.common {
       let left = flag.name + (flag.value.map { " \($0)" } ?? "")
-      lines.add(left.padded(to: 22) + flag.meaning, indent: 2, hanging: 24)
+      if left.count < 22 {
+        lines.add(left.padded(to: 22) + flag.meaning, indent: 2, hanging: 24)
+      } else {
+        lines.add(left, indent: 2)
+        lines.add(flag.meaning, indent: 24)
+      }
     }
     lines.addBlank()
     lines.add("Example:")

@@ -83,20 +83,17 @@ enum CommandTable {
       action: CustomerCommand.run),
     Command(
       name: "history", summary: "Prints one customer's timeline, newest event last.",
-      details: "Each event is shown with what it changed, whether it arrived late and how often it "
-        + "was delivered again, and among them what time alone changed. Quarantined notifications "
-        + "about the same customer are shown at their time. At the end is when Apple, asked for "
-        + "it, last said the same.",
-      usage: "OTID",
-      flags: [
-        .environment, .bundle, .asOf, .knownAt,
-        .init("--raw", "add what Apple's notifications say, decoded"), .json,
-      ],
+      details: "Each event is shown with its number in the journal, when Apple signed it, what it "
+        + "changed, whether it arrived late and how often it was delivered again, and among them "
+        + "what time alone changed. Quarantined notifications about the same customer are shown at "
+        + "their time. At the end is when Apple, asked for it, last said the same.",
+      usage: "OTID", flags: HistoryCommand.flags,
       example: "subledger history 2000000000000001 --raw", action: HistoryCommand.run),
     Command(
       name: "explain", summary: "Prints which event and rule decided each field of an entitlement.",
-      details: "Also prints why there is access or not, and what will change that next.",
-      usage: "OTID", flags: [.environment, .bundle, .asOf, .knownAt, .json],
+      details: "Also prints why there is access or not, what time alone decided, and what will "
+        + "change that next.",
+      usage: "OTID", flags: ExplainCommand.flags,
       example: "subledger explain 2000000000000001 --as-of 2026-01-31T10:00:00Z",
       action: ExplainCommand.run),
     Command(

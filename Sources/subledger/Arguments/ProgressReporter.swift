@@ -91,7 +91,7 @@ extension Interruption {
   /// - Parameter cancellation: is requested at the first signal too.
   static func started(_ cancellation: Cancellation? = nil) -> Interruption {
     let interruption = Interruption()
-    interruption.start(cancellation) { Terminal.clearProgress() }
+    interruption.start(cancellation) { Terminal.clearLine() }
     return interruption
   }
 }

@@ -79,6 +79,12 @@ enum Terminal {
     writeAll(erasure, to: STDERR_FILENO)
   }
 
+  /// Erases the line of the cursor on a terminal, which shows `^C` there at a signal.
+  static func clearLine() {
+    showsProgress.store(false, ordering: .relaxed)
+    if ProcessLimits.isTerminal(STDERR_FILENO) { writeAll(erasure, to: STDERR_FILENO) }
+  }
+
   /// Writes data to standard output.
   static func write(_ data: [UInt8]) {
     let isShown = ProcessLimits.isTerminal(STDOUT_FILENO)

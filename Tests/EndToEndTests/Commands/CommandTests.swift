@@ -51,7 +51,7 @@ import Testing
       ["events", "--limit", "0"], ["events", "--limit"], ["events", "--since", "yesterday"],
       ["entitlement", "1", "--environment", "production"], ["entitlement", "1", "--as-of", "x"],
       ["lookup"], ["lookup", "1", "2"], ["lookup", "1", "--environment", "x"],
-      ["events", "--limit", "1", "--limit", "2"],
+      ["events", "--limit", "1", "--limit", "2"], ["events", "--since", "2026"],
     ] {
       let finished = try installation.launch(arguments).finish()
       #expect(finished.code == 2, "\(arguments): \(finished)")
@@ -135,6 +135,9 @@ import Testing
     #expect(try seqs("--until", since) == [1, 2, 3])
     #expect(try seqs("--since", since, "--until", "\(Sample.start + 5000)") == [4, 5])
     #expect(try installation.run("events", "--since", since, "--until", since).code == 2)
+    let none = try installation.run("events", "--since", "2027-01-01")
+    #expect(none.code == 0 && none.output.isEmpty)
+    #expect(none.errors.hasSuffix("subledger events: no event matches\n"), "\(none)")
   }
 
   @Test func `events follows the journal until SIGINT`() throws {

@@ -30,11 +30,12 @@ enum EventsCommand {
     var remaining = try arguments.number("--limit", 1...1_000_000_000) ?? .max
     var last = try arguments.number("--after", 0...Int64.max) ?? 0
     let folder = arguments.folder(try arguments.configuration())
-    try mapError(CommandError.store) { () throws(StoreError) in
+    let isUnknown = try mapError(CommandError.store) { () throws(StoreError) in
       try tellUnknown(filter, JournalReader.open(folder))
     }
     let interruption = Interruption.started()
     var table = QueryTable(["seq", "received", "type", "environment", "original transaction id"])
+    var hasPrinted = false
     while !interruption.isRequested {
       let page = try mapError(CommandError.store) { () throws(StoreError) in
         // Opened for each page, because a daemon may have been started on the folder meanwhile.
@@ -42,11 +43,15 @@ enum EventsCommand {
           matching: filter, after: last, limit: Int(min(remaining, pageSize)))
       }
       print(page, &table, arguments)
+      hasPrinted = hasPrinted || !page.isEmpty
       last = page.last?.seq ?? last
       remaining -= Int64(page.count)
       guard remaining > 0 else { break }
       guard page.isEmpty else { continue }
-      guard arguments.has("--follow") else { break }
+      guard arguments.has("--follow") else {
+        if !hasPrinted, !isUnknown { Terminal.error("subledger events: no event matches") }
+        break
+      }
       usleep(250_000)
     }
     return interruption.isRequested ? .interrupted : .good
@@ -87,16 +92,19 @@ enum EventsCommand {
 
   /// Tells on standard error of a type that no event has and that is not known, because nothing
   /// would be printed then.
+  ///
+  /// - Returns: whether it told.
   private static func tellUnknown(
     _ filter: EventFilter, _ journal: JournalReader
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Bool {
     guard let type = filter.notificationTypes.first, !TypeDescriptions.types.contains(type) else {
-      return
+      return false
     }
     var only = EventFilter()
     only.notificationTypes = [type]
-    guard try journal.events(matching: only, after: 0, limit: 1).isEmpty else { return }
+    guard try journal.events(matching: only, after: 0, limit: 1).isEmpty else { return false }
     let suggestion = Suggestion.text(for: type, among: TypeDescriptions.types)
     Terminal.error("subledger events: no event has the type '\(type)'\(suggestion)")
+    return true
   }
 }

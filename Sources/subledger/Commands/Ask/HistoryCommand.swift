@@ -5,6 +5,11 @@ import StrictJSON
 
 /// `history`: one customer's timeline.
 enum HistoryCommand {
+  static let flags: [Command.Flag] =
+    [.environment, .bundle, .asOf, .knownAt]
+    + TimelineFilter.flags("entries")
+    + [.init("--raw", "add what Apple's notifications say, decoded"), .json]
+
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let id = try arguments.operand("an original transaction id")
     let question = try QueryOptions.question(arguments)
@@ -22,21 +27,19 @@ enum HistoryCommand {
         (other) throws(CommandError) in try history(other) != nil
       }
     }
+    let items = try TimelineFilter(arguments).selected(from: history.items)
     if arguments.has("--json") {
-      for item in history.items { Terminal.print(item.json) }
+      for item in items { Terminal.print(item.json) }
       if let time = history.confirmedAt {
         Terminal.print(
           .object([("object", .string("confirmation")), ("confirmed_at", .integer(time))]))
       }
-    } else {
-      print(history)
+      return .good
     }
-    return .good
-  }
-
-  static func print(_ history: History) {
-    Terminal.print(HistoryText.heading(history))
-    for item in history.items { Terminal.print(HistoryText.block(item)) }
+    Terminal.print(HistoryText.heading(history, shown: items.count))
+    let width = HistoryText.numberWidth(history)
+    for item in items { Terminal.print(HistoryText.block(item, width)) }
     if let closing = HistoryText.closing(history) { Terminal.print(closing) }
+    return .good
   }
 }

@@ -6,15 +6,16 @@ import LedgerQueries
 import Observability
 import StrictJSON
 
-/// A timeline as text: a heading and a block of lines for each item.
+/// A timeline as text: a heading, and for each item a line with number, date and description, and
+/// lines of details below it.
 enum HistoryText {
-  private static let indent = 4
   /// Fields that the heading shows.
   private static let headingFields: Set<String> = [
     "environment", "bundle_id", "original_transaction_id",
   ]
 
-  static func heading(_ history: History) -> String {
+  /// - Parameter shown: how many entries follow.
+  static func heading(_ history: History, shown: Int) -> String {
     let key = history.key
     var paragraph = TextWrapper()
     paragraph.add(
@@ -25,7 +26,9 @@ enum HistoryText {
     let more = history.hasMoreQuarantined ? " or more" : ""
     paragraph.add(
       "\(events) \(events == 1 ? "event" : "events")"
-        + (others == 0 ? "" : ", \(others)\(more) in quarantine") + ", as received; times are UTC")
+        + (others == 0 ? "" : ", \(others)\(more) in quarantine") + ", as received; times are UTC"
+        + (shown == history.items.count ? "" : "; \(shown) of \(history.items.count) entries shown")
+    )
     paragraph.addBlank()
     return paragraph.text
   }
@@ -42,60 +45,93 @@ enum HistoryText {
     return lines.isEmpty ? nil : lines.joined(separator: "\n")
   }
 
-  static func block(_ item: History.Item) -> String {
-    var paragraph = TextWrapper()
+  /// Columns that the numbers of the events take.
+  static func numberWidth(_ history: History) -> Int {
+    history.entries.map { String($0.event.seq).count + 1 }.max() ?? 1
+  }
+
+  /// - Parameter numberWidth: columns of the numbers; details are indented by two more.
+  static func block(_ item: History.Item, _ numberWidth: Int) -> String {
+    var details = Details(indent: numberWidth + 2)
     switch item {
-    case .event(let entry): add(entry, to: &paragraph)
-    case .transition(let transition): add(transition, to: &paragraph)
-    case .quarantined(let entry): add(entry, to: &paragraph)
+    case .event(let entry): add(entry, to: &details)
+    case .transition(let transition): add(transition, to: &details)
+    case .quarantined(let entry): add(entry, to: &details)
     }
-    paragraph.addBlank()
-    return paragraph.text
+    details.paragraph.addBlank()
+    return details.paragraph.text
+  }
+
+  /// A block while it is made.
+  private struct Details {
+    let indent: Int
+    var paragraph = TextWrapper()
+
+    init(indent: Int) { self.indent = indent }
+
+    /// The first line: number, date, what happened.
+    ///
+    /// - Parameter number: nil for what is no event.
+    mutating func begin(_ time: Int64, _ text: String, number: String? = nil) {
+      let line = "\(Timestamp.text(time))  \(text)"
+      let hanging = indent + line.count - text.count
+      guard let number else { return paragraph.add(line, indent: indent, hanging: hanging) }
+      paragraph.add(number.padded(to: indent) + line, hanging: hanging)
+    }
+
+    mutating func add(_ text: String) {
+      paragraph.add(text, indent: indent, hanging: indent + 2)
+    }
+
+    /// Fields with what they were and what they became, in columns.
+    mutating func add(_ changes: [HistoryEntry.Change]) {
+      let changes = changes.filter { !headingFields.contains($0.field) }
+      let width = (changes.map(\.field.count).max() ?? 0) + 2
+      for change in changes {
+        let before = FieldText.of(change.field, change.before)
+        let after = FieldText.of(change.field, change.after)
+        add("\(change.field.padded(to: width))\(before) → \(after)")
+      }
+    }
+
+    mutating func add(payload: JSONValue?) {
+      guard let payload else { return }
+      if case .null = payload { return add("the body cannot be read") }
+      for line in payload.prettyText.split(separator: "\n") {
+        paragraph.addVerbatim(line, indent: indent)
+      }
+    }
   }
 
   // MARK: An event
 
-  private static func add(_ entry: HistoryEntry, to paragraph: inout TextWrapper) {
+  private static func add(_ entry: HistoryEntry, to details: inout Details) {
     let event = entry.event
     // An event without a description is described by its type: print that once.
     let isNamed = entry.description != VisibleText.of(entry.typeAndSubtype)
-    paragraph.add(
-      "#\(event.seq)  \(entry.description)" + (isNamed ? "  (\(entry.typeAndSubtype))" : ""),
-      hanging: indent)
+    details.begin(
+      event.signedDate, entry.description + (isNamed ? "  (\(entry.typeAndSubtype))" : ""),
+      number: "#\(event.seq)")
     let version = event.source == .v1 ? ", version 1" : ""
-    paragraph.add(
-      "signed \(Timestamp.text(event.signedDate)), received \(Timestamp.text(event.receivedAt))"
-        + version + arrival(entry.arrival), indent: indent)
+    details.add(
+      "received \(Timestamp.text(event.receivedAt))\(version)\(arrival(entry.arrival))")
     if let lateBy = entry.lateBy {
-      paragraph.add(
-        "late: an event signed \(DurationText.text(lateBy)) later was received before it",
-        indent: indent)
+      details.add("late: an event signed \(DurationText.text(lateBy)) later was received before it")
     }
     if let again = entry.redeliveries {
       let times = again.count == 1 ? "once" : "\(again.count) times"
       let first = Timestamp.text(again.firstAt)
       let span = again.count == 1 ? first : "first \(first), last \(Timestamp.text(again.lastAt))"
-      paragraph.add("delivered again \(times), \(span)", indent: indent)
+      details.add("delivered again \(times), \(span)")
     }
     if let transaction = entry.transactionId {
       let facts = ["transaction \(transaction)"] + MoneyText.facts(entry.money)
-      paragraph.add(facts.joined(separator: ", "), indent: indent, hanging: indent + 2)
+      details.add(facts.joined(separator: ", "))
     }
-    if let receipt = entry.receipt {
-      paragraph.add(proof(receipt), indent: indent, hanging: indent + 2)
-    }
-    if entry.changes.isEmpty { paragraph.add("changed nothing", indent: indent) }
-    add(entry.changes, to: &paragraph)
-    add(entry.payload, to: &paragraph)
-  }
-
-  private static func add(_ changes: [HistoryEntry.Change], to paragraph: inout TextWrapper) {
-    for change in changes where !headingFields.contains(change.field) {
-      let before = FieldText.of(change.field, change.before)
-      let after = FieldText.of(change.field, change.after)
-      paragraph.add(
-        "\(change.field): \(before) → \(after)", indent: indent, hanging: indent + 2)
-    }
+    if let receipt = entry.receipt { details.add(proof(receipt)) }
+    if entry.changes.isEmpty { details.add("changed nothing") }
+    details.add(entry.changes)
+    details.add(payload: entry.payload)
   }
 
   /// What the receipt in a version 1 notification proves.
@@ -120,36 +156,24 @@ enum HistoryText {
     }
   }
 
-  private static func add(_ payload: JSONValue?, to paragraph: inout TextWrapper) {
-    guard let payload else { return }
-    if case .null = payload { return paragraph.add("the body cannot be read", indent: indent) }
-    for line in payload.prettyText.split(separator: "\n") {
-      paragraph.addVerbatim(line, indent: indent)
-    }
-  }
-
   // MARK: What time changed
 
-  private static func add(_ transition: HistoryTransition, to paragraph: inout TextWrapper) {
+  private static func add(_ transition: HistoryTransition, to details: inout Details) {
     let access = transition.access.map { ": access \($0 ? "no → yes" : "yes → no")" } ?? ""
-    paragraph.add(
-      "\(Timestamp.text(transition.at))  \(transition.description)\(access)", hanging: indent)
-    add(transition.changes.filter { $0.field != "gives_access" }, to: &paragraph)
+    details.begin(transition.at, transition.description + access)
+    details.add(transition.changes.filter { $0.field != "gives_access" })
   }
 
   // MARK: A quarantined notification
 
-  private static func add(_ entry: QuarantinedEntry, to paragraph: inout TextWrapper) {
+  private static func add(_ entry: QuarantinedEntry, to details: inout Details) {
     let type = entry.notificationType.map { "  (\($0))" } ?? ""
-    paragraph.add("in quarantine: \(entry.reason)\(type)", hanging: indent)
-    let signed = entry.signedDate.map { "signed \(Timestamp.text($0)), " } ?? ""
-    paragraph.add("\(signed)received \(Timestamp.text(entry.receivedAt))", indent: indent)
+    details.begin(
+      entry.signedDate ?? entry.receivedAt, "in quarantine: \(entry.reason)\(type)")
+    details.add("received \(Timestamp.text(entry.receivedAt))")
     let app = [entry.environment?.rawValue, entry.bundleId].compactMap { $0 }
-    if !app.isEmpty {
-      paragraph.add("of \(app.joined(separator: ", "))", indent: indent, hanging: indent + 2)
-    }
-    paragraph.add(
-      "to ingest it again: subledger quarantine admit \(entry.id)", indent: indent)
-    add(entry.payload, to: &paragraph)
+    if !app.isEmpty { details.add("of \(app.joined(separator: ", "))") }
+    details.add("to ingest it again: subledger quarantine admit \(entry.id)")
+    details.add(payload: entry.payload)
   }
 }

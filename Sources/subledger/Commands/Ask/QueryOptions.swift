@@ -56,7 +56,7 @@ enum QueryOptions {
   /// An object as text: one line per member, with name and value.
   static func table(_ value: JSONValue) -> String {
     guard case .object(let members) = value else { return value.text }
-    return members.map { $0.0.padded(to: 26) + plain($0.0, $0.1) }.joined(separator: "\n")
+    return members.map { $0.0.padded(to: 26) + FieldText.of($0.0, $0.1) }.joined(separator: "\n")
   }
 
   /// A value as text: times in RFC 3339, null as a dash.
