@@ -7,10 +7,10 @@ extension HTTPResponse {
     json(.object(members), status: status)
   }
 
-  /// A response with a JSON value as its body.
+  /// A response with a JSON value as its body, and a line end for terminals.
   static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
     HTTPResponse(
       status: status, headers: [(name: "Content-Type", value: "application/json")],
-      body: value.bytes)
+      body: value.bytes + [0x0A])
   }
 }

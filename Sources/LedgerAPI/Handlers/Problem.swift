@@ -68,7 +68,7 @@ enum Problem {
     var headers = [(name: "Content-Type", value: "application/problem+json")]
     if let seconds { headers.append((name: "Retry-After", value: String(seconds))) }
     var problem = HTTPResponse(
-      status: status, headers: headers, body: JSONValue.object(members + more).bytes,
+      status: status, headers: headers, body: JSONValue.object(members + more).bytes + [0x0A],
       closes: closes)
     problem.code = code
     return problem

@@ -130,6 +130,15 @@ public struct Lifecycle: Sendable {
         .reverseRefund,
       ]),
     Lifecycle(
+      name: "grace-refunded", summary: "card refused, and a refund in the grace period",
+      steps: [
+        .buy(.proMonthly),
+        .renew,
+        .failToRenew(graceDays: 16),
+        .wait(days: 6),
+        .refund(percent: 100),
+      ]),
+    Lifecycle(
       name: "family-revoke", summary: "shared with a family member, then no longer",
       steps: [
         .buy(.proMonthly),

@@ -17,6 +17,10 @@ extension Customer {
     guard newest?.id == current?.id else { return }
     current = newest
     renewal?.isOn = false
+    // Apple does not go on trying to charge for what it took back.
+    renewal?.intent = nil
+    renewal?.isRetrying = nil
+    renewal?.graceEnd = nil
     state = .revoked
   }
 

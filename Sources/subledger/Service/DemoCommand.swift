@@ -4,15 +4,14 @@ import Encoding
 import Glibc
 import HTTPServer
 import JournalStore
-import LedgerQueries
 import Observability
 import Platform
 import Simulator
 import StrictJSON
 
 /// `demo`: a simulated App Store sends the notifications of a small fleet to the daemon over HTTP,
-/// an outage is played and recovered, and one customer is looked up. Everything is in one folder;
-/// the next run continues with it.
+/// an outage is played and recovered, and one customer is shown before and after it. Everything is
+/// in one folder; the next run continues with it, and with another customer.
 enum DemoCommand {
   private static let customers = 40
   private static let days: Int64 = 120
@@ -25,14 +24,10 @@ enum DemoCommand {
     Log.setLevel(.warning)
     let daemon = try Daemon.start(configuration)
     let address = "127.0.0.1:\(daemon.server.port)"
-    Terminal.print("subledger listens on http://\(address), its data is in \(folder)/data")
+    Terminal.print("subledger listens on http://\(address), its data is in \(folder)/data\n")
     let interruption = Interruption.started()
-    let notifications: [SimulatedNotification]
     do throws(CommandError) {
-      let fleet = Fleet(
-        app: SimulatedApp(), customers: customers, days: days, end: try end(folder), seed: 7)
-      notifications = fleet.notifications()
-      try play(notifications, to: address, authority, interruption)
+      try play(to: address, authority, until: try end(folder), interruption)
     } catch {
       _ = daemon.stop()
       throw error
@@ -42,12 +37,12 @@ enum DemoCommand {
       try configure(folder, listen: listen, token: token, appStore: store.access)
     }
     do throws(CommandError) {
-      try show(notifications, DataFolder(path: configuration.data))
-      showRequests(address, token, notifications)
+      try outage.customer.showHistory(DataFolder(path: configuration.data))
     } catch {
       _ = outage.stop()
       throw error
     }
+    showRequests(address, token, outage.customer)
     while !interruption.isRequested { usleep(100_000) }
     Terminal.print("stopping; the next run continues with the same data")
     return outage.stop()
@@ -90,6 +85,13 @@ enum DemoCommand {
           .object([
             ("name", .string("demo")), ("sha256", .string(ReadAccess.digest(of: token))),
           ])
+        ])
+      ),
+      (
+        "entitlements",
+        .object([
+          ("pro", .array(["pro.*", "unlock.lifetime"].map(JSONValue.string))),
+          ("basic", .array(["basic.*", "student.monthly"].map(JSONValue.string))),
         ])
       ),
     ]
@@ -146,11 +148,15 @@ enum DemoCommand {
 
   // MARK: Sending and showing
 
+  /// Sends the notifications of a small fleet, some late and some twice.
   private static func play(
-    _ notifications: [SimulatedNotification], to address: String,
-    _ authority: SimulatedAuthority, _ interruption: Interruption
+    to address: String, _ authority: SimulatedAuthority, until end: Int64,
+    _ interruption: Interruption
   ) throws(CommandError) {
     guard let service = ServiceAddress("http://\(address)/v1/notifications") else { return }
+    let fleet = Fleet(
+      app: SimulatedApp(), customers: customers, days: days, end: end, seed: 7)
+    let notifications = fleet.notifications()
     var faults = DeliveryFaults()
     faults.duplicate = 0.1
     faults.late = 0.05
@@ -164,59 +170,29 @@ enum DemoCommand {
         shouldStop: { interruption.isRequested }
       ) { Terminal.progress("the App Store sends: \($0) of \(deliveries.count) deliveries") }
       let outcomes = report.byOutcome.sorted { $0.key < $1.key }
-        .map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+        .map { CountText.of($0.value, $0.key == "duplicate" ? "duplicates" : $0.key) }
+        .joined(separator: ", ")
       Terminal.print(
-        "the App Store sent \(report.answered) deliveries about \(customers) customers: "
-          + outcomes)
+        "The App Store sent \(CountText.of(report.answered, "notifications")) about \(customers) "
+          + "customers: \(outcomes).\n")
     } catch {
       throw .unavailable("\(error)")
     }
   }
 
-  /// The original transaction id with the most notifications.
-  private static func busiest(_ notifications: [SimulatedNotification]) -> String {
-    var counts: [String: Int] = [:]
-    for notification in notifications {
-      if let id = notification.originalTransactionId { counts[id, default: 0] += 1 }
-    }
-    return counts.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? ""
-  }
-
-  private static func show(
-    _ notifications: [SimulatedNotification], _ folder: DataFolder
-  ) throws(CommandError) {
-    let id = busiest(notifications)
-    let reader = try mapError(CommandError.store, try LedgerReader(folder, durations: [:]))
-    let question = LedgerReader.Question(now: Clock.now())
-    let (row, history) = try mapError(CommandError.read) { () throws(LedgerReader.Failure) in
-      (
-        try reader.entitlement(id, environment: .production, bundleId: nil, question),
-        try reader.history(id, environment: .production, bundleId: nil, question)
-      )
-    }
-    guard let row, let history else { return }
-    Terminal.print("\nOne customer's entitlement, now:\n\n" + QueryOptions.table(row.json))
-    Terminal.print("\nIts history, event by event:\n")
-    HistoryCommand.print(history)
-  }
-
-  private static func showRequests(
-    _ address: String, _ token: String, _ notifications: [SimulatedNotification]
-  ) {
-    let id = busiest(notifications)
-    let requests = ["/\(id)", "/\(id)/history", "?status=grace_period"].map { path in
-      "  curl -s -H 'Authorization: Bearer \(token)' 'http://\(address)/v1/entitlements\(path)'"
-    }
+  private static func showRequests(_ address: String, _ token: String, _ customer: DemoCustomer) {
+    let requests = [
+      "entitlements/\(customer.id)", "customers/\(customer.id)?by=original_transaction_id",
+      "entitlements?status=active&limit=3",
+    ].map { "  curl -s -H 'Authorization: Bearer \(token)' 'http://\(address)/v1/\($0)'" }
     Terminal.print(
       """
-
-      The read token: \(token)
 
       Try, in another terminal:
 
       \(requests.joined(separator: "\n"))
 
-      Or open http://\(address)/console in a browser and enter the token.
+      Or open the console, http://\(address)/console, with the token \(token)
 
       ^C stops it.
       """)

@@ -10,6 +10,8 @@ import Recovery
 /// recovers by itself what it missed.
 struct DemoOutage {
   let store: DemoAppStore
+  /// Whom the outage is about.
+  let customer: DemoCustomer
   /// The daemon that came back.
   let daemon: Daemon
 
@@ -19,7 +21,7 @@ struct DemoOutage {
   /// Milliseconds that the recovery is waited for.
   private static let timeout = 30_000
 
-  /// Plays it, and tells it in five lines.
+  /// Plays it, and tells it in five lines, with a customer before and after it.
   ///
   /// - Parameters:
   ///   - daemon: is stopped.
@@ -32,33 +34,43 @@ struct DemoOutage {
     configure: (_ listen: String, DemoAppStore) throws(CommandError) -> Configuration
   ) throws(CommandError) -> DemoOutage {
     let address = "127.0.0.1:\(daemon.server.port)"
-    _ = daemon.stop()
     // Another seed in each run: the customers of the last run are known.
     let now = Clock.now()
-    let store = try DemoAppStore.start([
-      "--authority", folder + "/authority", "--customers", "\(customers)", "--days", "\(days)",
-      "--behind", "\(days)", "--seed", "\(now)", "--notify", "http://\(address)/v1/notifications",
-    ])
+    let customer = DemoCustomer(seed: UInt64(now), number: customers)
+    let data = DataFolder(path: folder + "/data")
+    var running: Daemon? = daemon
+    var opened: DemoAppStore?
     do throws(CommandError) {
+      let store = try DemoAppStore.start([
+        "--authority", folder + "/authority", "--customers", "\(customers)", "--days", "\(days)",
+        "--lifecycle", DemoCustomer.lifecycle, "--behind", "\(DemoCustomer.days)",
+        "--seed", "\(now)", "--notify", "http://\(address)/v1/notifications",
+      ])
+      opened = store
+      _ = try store.advance((DemoCustomer.days - days) * CivilTime.day)
+      Terminal.print("One customer is in the grace period, because the card was refused:\n")
+      try customer.showRow(data)
+      running = nil
+      _ = daemon.stop()
       Terminal.print("\nAn outage: the daemon is away, and three days pass at the App Store.")
       let missed = try store.advance(days * CivilTime.day)
-      Terminal.print(
-        "  \(missed.customers) customers come, and \(missed.failures) notifications cannot be "
-          + "delivered.")
+      Terminal.print("  \(missed) notifications cannot be delivered.")
       let configuration = try configure(address, store)
       // The days passed in a moment: by this machine's clock the daemon was hardly away.
       try mapError(
-        CommandError.store,
-        try RecoveryService.recordAlive(
-          at: now - days * CivilTime.day, DataFolder(path: configuration.data)))
+        CommandError.store, try RecoveryService.recordAlive(at: now - days * CivilTime.day, data))
       let back = try Daemon.start(configuration)
+      running = back
       Terminal.print("  The daemon is back, and asks for Apple's notification history by itself.")
-      Terminal.print(outcome(back, of: missed.failures, interruption))
+      Terminal.print(outcome(back, of: missed, interruption))
       Terminal.print(
         "  For the report, in another terminal: subledger recover --config \(folder)/config.json")
-      return DemoOutage(store: store, daemon: back)
+      Terminal.print("\nThe same customer, who was refunded in the outage:\n")
+      try customer.showRow(data)
+      return DemoOutage(store: store, customer: customer, daemon: back)
     } catch {
-      store.stop()
+      _ = running?.stop()
+      opened?.stop()
       throw error
     }
   }

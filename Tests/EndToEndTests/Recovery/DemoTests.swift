@@ -1,4 +1,5 @@
 import Foundation
+import StrictJSON
 import Support
 import Testing
 
@@ -22,14 +23,46 @@ import Testing
       #expect(finished.code == 0, "\(finished)")
       let lines = finished.output.split(separator: "\n")
       let first = try #require(lines.firstIndex { $0.hasPrefix("An outage: ") })
-      let told = lines[first..<(lines.firstIndex { $0.hasPrefix("One customer") } ?? first)]
+      let told = lines[first..<(lines.firstIndex { $0.hasPrefix("The same customer") } ?? first)]
       #expect(told.count == 5, "\(told)")
       let counts = try #require(
         finished.output.firstMatch(of: /has recovered (\d+) of the (\d+) notifications/))
       #expect(counts.1 == counts.2 && Int(counts.1) ?? 0 > 60, "run \(number): \(counts.0)")
       #expect(!finished.errors.contains(#""level""#), "\(finished.errors)")
+      // One customer before the outage and after it, each with eight fields.
+      let (before, after) = (lines[..<first].joined(separator: "\n"), finished.output)
+      #expect(before.contains(/status +grace_period\n  gives_access +yes/), "\(before)")
+      #expect(after.contains(/status +revoked\n  gives_access +no/), "\(after)")
+      #expect(after.matches(of: /(?m)^  [a-z_]+ {2,}\S/).count == 16, "\(after)")
+      #expect(after.matches(of: /(?m)^  price +[0-9]+\.[0-9]{2} [A-Z]{3}$/).count == 2, "\(after)")
+      #expect(lines.suffix(2).first == "^C stops it.", "\(lines.suffix(2))")
     }
     let config = folder.appending(path: "config.json").path
     #expect(try installation.launch(["verify", "--config", config]).finish().code == 0)
+    let quarantined = try installation.launch(["quarantine", "list", "--config", config]).finish()
+    #expect(quarantined.output == "0 in quarantine\n", "\(quarantined)")
+  }
+
+  @Test func `the requests that it prints are answered, each with a line end`() throws {
+    let installation = try Installation()
+    let folder = installation.folder.appending(path: "demo")
+    let running = try installation.launch(["demo", "--data", folder.path])
+    try running.wait(60, "the demo") {
+      !running.isRunning || running.outputSoFar().contains("^C stops it")
+    }
+    let shown = running.outputSoFar()
+    let requests = shown.matches(of: /curl -s -H 'Authorization: Bearer (\S+)' '([^']+)'/)
+    #expect(requests.count == 3)
+    for request in requests {
+      let url = try #require(URL(string: String(request.2)))
+      let client = Client(port: UInt16(url.port ?? 0))
+      let path = url.path + (url.query.map { "?\($0)" } ?? "")
+      let answer = try #require(client.get(path, token: String(request.1)))
+      #expect(answer.status == 200 && answer.body.last == 0x0A, "\(path)")
+      let list = answer.json?["items"]?.elements ?? []
+      #expect(answer.json?["object"]?.string != "list" || !list.isEmpty, "\(path)")
+    }
+    running.signal(SIGINT)
+    #expect(try running.finish().code == 0)
   }
 }
