@@ -16,7 +16,9 @@ import Testing
   private func table() throws -> [String: [String]] {
     let work = try InitTests.WorkFolder()
     var table: [String: [String]] = [:]
-    for line in try work.run(["--help"]).output.split(separator: "\n") {
+    let help = try work.run(["--help"]).output
+    // Topics follow the commands.
+    for line in help.split(separator: "\n").prefix(while: { !$0.contains("help <topic>") }) {
       guard let name = line.wholeMatch(of: /\s\s([a-z-]+)\s\s+.*/).map({ String($0.1) }) else {
         continue
       }
