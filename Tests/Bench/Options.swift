@@ -46,7 +46,7 @@ struct Options {
     through the journal's writer, with random bytes as signatures. A second journal of 100,000
     events is made for comparison. It needs 1 KB of disk an event, and does not start without that.
 
-      --events N        events of the large journal, 100000 to 100000000 (10000000)
+      --events N        events of the large journal, 200000 to 100000000 (10000000)
 
     --siege checks the daemon's bounds: two thousand slow clients, then ten times the load that it
     can answer on one processor. A normal client must not be affected, excess requests must be
@@ -110,6 +110,9 @@ struct Options {
     guard isLarge || isSinks || !given.contains("--events") else {
       throw .usage("--events needs --large or --sinks; see --help")
     }
+    guard !isLarge || events >= Self.fewestOfLarge else {
+      throw .usage("--events must be at least \(Self.fewestOfLarge) with --large; see --help")
+    }
     guard isSinks || !given.contains("--seconds") else {
       throw .usage("--seconds needs --sinks; see --help")
     }
@@ -124,6 +127,8 @@ struct Options {
   /// The default of `customers` with `--siege`, which sends its notifications repeatedly.
   private static let siegeCustomers = 1_500
 
+  /// A large journal is compared with one of half as many events.
+  private static let fewestOfLarge = 200_000
   /// The defaults with `--sinks`: enough notifications for its turns.
   private static let sinkCustomers = 4_000
   private static let sinkEvents = 200_000
