@@ -37,8 +37,8 @@ extension Configuration {
 
     /// Reads the password file again, because a password may have been rotated.
     ///
-    /// - Throws: `ConfigurationError` if the file cannot be read, others can read it, or it does not
-    ///   hold one line.
+    /// - Throws: `ConfigurationError` if the file cannot be read, others can read it, or it does
+    ///   not hold one line.
     public func password() throws(ConfigurationError) -> String? {
       guard let passwordFile else { return nil }
       let location = "\(file): sharedJournal"

@@ -202,8 +202,8 @@ enum CommandTable {
         + "daemons' role; --sql prints them instead. try runs the checks of a shared journal in a "
         + "schema of its own, which it removes: exit code 1 if this database does not keep what is "
         + "needed. init uploads the journal of a folder, with its places and chain, and makes that "
-        + "folder a copy; it goes on where it was stopped. detach makes a copy a journal of its own "
-        + "again. status says where the configured one is and how far this copy is.",
+        + "folder a copy; it goes on where it was stopped. detach makes a copy a journal of its "
+        + "own again. status says where the configured one is and how far this copy is.",
       usage: "migrate|try --connection CONNINFO | init [--from FOLDER] | detach | status",
       flags: SharedJournalCommand.flags,
       operands: SharedJournalCommand.verbs,

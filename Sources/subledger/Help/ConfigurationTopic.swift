@@ -80,7 +80,7 @@ enum ConfigurationTopic {
     .paragraph(
       "SIGHUP reloads apps, appStore, readTokens, trustRoots, nonRenewingDurations and logLevel "
         + "without dropping a connection. A change of listen, data, trustedProxies, limits, "
-        + "anchors or sharedJournal needs a restart. A configuration with an error is refused as a whole, and the "
-        + "running one stays in effect."),
+        + "anchors or sharedJournal needs a restart. A configuration with an error is refused as a "
+        + "whole, and the running one stays in effect."),
   ]
 }

@@ -65,7 +65,10 @@ package final class InMemorySharedJournal: SharedJournal {
       let fault = state.faults.isEmpty ? nil : state.faults.removeFirst()
       if fault == .serialization { throw .notNow(state: "40001") }
       if fault == .lostBefore { throw .unknown(state: "08006") }
-      try state.content.add(shipment)
+      // All of it or nothing.
+      var content = state.content
+      try content.add(shipment)
+      state.content = content
       state.commits += 1
       state.history.append(state.content)
       guard fault == nil else { throw .unknown(state: fault == .warning ? "01000" : "08006") }

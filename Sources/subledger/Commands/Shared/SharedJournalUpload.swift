@@ -3,8 +3,8 @@ import JournalStore
 import LedgerEngine
 import Platform
 
-/// `shared-journal init` and `detach`: a folder becomes a copy of the shared journal, or stops being
-/// one.
+/// `shared-journal init` and `detach`: a folder becomes a copy of the shared journal, or stops
+/// being one.
 enum SharedJournalUpload {
   /// Uploads a journal, with its id, places and chain.
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
@@ -37,7 +37,8 @@ enum SharedJournalUpload {
     }
     Terminal.print(
       wasCopy
-        ? "\(folder.path) is a journal of its own now; remove \"sharedJournal\" from the configuration."
+        ? "\(folder.path) is a journal of its own now; remove \"sharedJournal\" from the "
+          + "configuration."
         : "\(folder.path) is no copy of a shared journal; nothing was changed.")
     return .good
   }
