@@ -41,7 +41,8 @@ import Testing
     static let account = "0a1b2c3d-0000-4000-8000-00000000abcd"
 
     init() throws {
-      store = try DailyReconciliationTests.begun().store
+      store = try PlayedStore(
+        ["--customers", "30", "--days", "60", "--seed", "3"], recover: "automatic")
       let installation = store.installation
       receiver = try ScriptedServer { _ in [.response(204, "")] }
       let sent = try installation.live(customers: 1_500, days: 25, old: 200, seed: 11)
@@ -56,9 +57,8 @@ import Testing
           ("secretFile", .string("a.whsec")), ("privateNetwork", .boolean(true)),
         ])
       }
-      let apps = [Installation.app(), Installation.app("com.example.notes", id: 987_654_321)]
       try installation.extendConfiguration([
-        Installation.entitlements, ("apps", .array(apps)),
+        Installation.entitlements,
         (
           "sinks",
           .array([
@@ -74,7 +74,7 @@ import Testing
       _ = try installation.run("rebuild", "--apply")
       daemon = try installation.start()
       try DailyReconciliationTests.wait(
-        for: "subledger_reconciliation_success_time_seconds", daemon)
+        for: "subledger_recovery_success_time_seconds", daemon)
       try post()
     }
 
