@@ -132,10 +132,11 @@ public struct Lifecycle: Sendable {
     Lifecycle(
       name: "grace-refunded", summary: "card refused, and a refund in the grace period",
       steps: [
-        .buy(.proMonthly),
+        .buy(.basicWeekly),
         .renew,
-        .failToRenew(graceDays: 16),
-        .wait(days: 6),
+        .renew,
+        .failToRenew(graceDays: 6),
+        .wait(days: 4),
         .refund(percent: 100),
       ]),
     Lifecycle(

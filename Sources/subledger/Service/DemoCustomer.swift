@@ -13,8 +13,9 @@ struct DemoCustomer {
 
   /// What the stand-in plays it by.
   static let lifecycle = "grace-refunded"
-  /// Days that its life takes at most; the outage at the end of them has the refund.
-  static let days: Int64 = 75
+  /// Days that its life takes at most. Its periods are weeks, so that it always takes the same time,
+  /// and the refund is in the outage at its end.
+  static let days: Int64 = 30
 
   private static let fields = [
     "product_id", "status", "gives_access", "expires_at", "grace_period_expires_at", "revoked_at",

@@ -124,7 +124,8 @@ import Testing
     }
     let now = try explained("--as-of", "2026-03-01")
     #expect(now.contains(#/(?m)^status +expired +by time alone, 2026-01-31T01:30:00Z/#), "\(now)")
-    #expect(now.contains(#/(?m)^auto_renew +no +by #4  /#), "\(now)")
+    #expect(now.contains("\n    after #3, signed 2026-01-01T01:30:00Z, received "), "\(now)")
+    #expect(now.contains(#/(?m)^auto_renew +yes +by #3  /#), "\(now)")
     let newest = try explained("--as-of", "2026-03-01", "--limit", "1")
     #expect(newest.contains("\nstatus ") && !newest.contains("\ntransaction_id "), "\(newest)")
     let since = try explained("--as-of", "2026-03-01", "--since", "2026-01-31")

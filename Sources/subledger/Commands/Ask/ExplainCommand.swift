@@ -44,8 +44,10 @@ enum ExplainCommand {
       lines.add(
         field.name.padded(to: nameWidth) + value.padded(to: valueWidth) + source(field), hanging: 4)
       if let event = field.event {
+        let last = field.since == nil ? "" : "after #\(event.seq), "
+        let signed = Timestamp.text(event.signedDate)
         let received = Timestamp.text(event.receivedAt)
-        lines.add("signed \(Timestamp.text(event.signedDate)), received \(received)", indent: 4)
+        lines.add("\(last)signed \(signed), received \(received)", indent: 4)
       }
       lines.add(field.why, indent: 4)
       lines.addBlank()
