@@ -13,8 +13,8 @@ struct DemoCustomer {
 
   /// What the stand-in plays it by.
   static let lifecycle = "grace-refunded"
-  /// Days that its life takes at most. Its periods are weeks, so that it always takes the same time,
-  /// and the refund is in the outage at its end.
+  /// Days that its life takes at most. Its periods are weeks, so that it always takes the same
+  /// time, and the refund is in the outage at its end.
   static let days: Int64 = 30
 
   private static let fields = [

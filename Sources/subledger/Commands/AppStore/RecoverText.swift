@@ -36,7 +36,8 @@ enum RecoverText {
     if account.delivered > 0 {
       line(
         "ALARM: Apple believes \(CountText.of(account.delivered, "notifications")) delivered that "
-          + "this ledger did not have: another server answered, or events were lost after the answer"
+          + "this ledger did not have: another server answered, or events were lost after the "
+          + "answer"
           + seqs(account.delivered, account.deliveredSeqs))
     }
     if let gone = account.gone, !gone.isEmpty {
