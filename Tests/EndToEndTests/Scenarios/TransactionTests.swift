@@ -43,11 +43,16 @@ import Testing
     func submit(
       _ body: [UInt8], token: String? = TransactionTests.submitter
     ) throws -> Client.Answer {
+      return try #require(daemon.client().send(Self.head(body, token: token), body))
+    }
+
+    static func head(
+      _ body: [UInt8], to path: String = "/v1/transactions",
+      token: String? = TransactionTests.submitter
+    ) -> String {
       let authorization = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
-      let head =
-        "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      return "POST \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         + authorization + "Content-Length: \(body.count)\r\n\r\n"
-      return try #require(daemon.client().send(head, body))
     }
 
     func row(_ id: String = "7000") throws -> JSONElement {
@@ -90,26 +95,48 @@ import Testing
     #expect(try served.installation.verify().code == 0)
   }
 
+  /// StoreKit signs two seconds before the notification.
   @Test func `before, with and after its notification a transaction gives the same row`() throws {
+    let signed = JSONValue.integer(Sample.start + 60_000 - 2_000)
     var rows: [[String: String]] = []
-    for order in [[0, 1], [1, 0], [1]] {
+    for order in ["before", "with", "after", "alone"] {
       let served = try Served()
-      for step in order {
-        if step == 0 {
-          let body = try served.body(Sample.transaction(1), Sample.renewal(1))
-          #expect(try served.submit(body).status == 200)
-        } else {
-          let notification = try served.installation.sign(Sample.notification(1))
-          #expect(served.daemon.client().post(notification)?.status == 200)
+      let body = try served.body(
+        Sample.transaction(1).setting("signedDate", signed),
+        Sample.renewal(1).setting("signedDate", signed))
+      let notification = try served.installation.sign(Sample.notification(1))
+      let posts = [
+        { try served.submit(body).status },
+        { try #require(served.daemon.client().post(notification)).status },
+      ]
+      switch order {
+      case "before": #expect(try posts.map { try $0() } == [200, 200])
+      case "after": #expect(try posts.reversed().map { try $0() } == [200, 200])
+      case "alone": #expect(try posts[1]() == 200)
+      default:
+        let port = served.daemon.port
+        let heads = [Served.head(body), Served.head(notification, to: "/v1/notifications")]
+        let bodies = [body, notification]
+        runConcurrently(2) { number in
+          _ = Client(port: port).send(heads[number], bodies[number])
         }
       }
       rows.append(Self.lasting(try served.row()))
       let history = try #require(
         served.daemon.client().get("/v1/entitlements/7000/history")?.json)
-      let purchases = history.events.filter { $0["late"]?.boolean == true }
-      #expect(purchases.isEmpty, "nothing is late")
+      #expect(history.events.count == (order == "alone" ? 1 : 3), "\(order)")
+      let purchases = history.events.filter { $0["changes"]?["product_id"] != nil }
+      #expect(purchases.count == 1, "\(order): one purchase")
+      for event in history.events {
+        let isLate = event["late"]?.boolean == true
+        #expect(event["late_by"]?.integer == (isLate ? 2_000 : nil), "\(order)")
+        #expect(!isLate || event["source"]?.string != "v2", "\(order)")
+      }
+      let late = history.events.count { $0["late"]?.boolean == true }
+      if order != "with" { #expect(late == (order == "after" ? 2 : 0), "\(order)") }
+      #expect(try served.daemon.stop().code == 0)
     }
-    #expect(rows[0] == rows[1] && rows[1] == rows[2])
+    #expect(rows.allSatisfy { $0 == rows[0] }, "\(rows)")
   }
 
   @Test func `what is refused is not kept`() throws {
