@@ -22,7 +22,8 @@ struct SinkPositions {
       for held in lane.machine.held.all {
         switch held.message.place {
         case .event(let at): seq = min(seq, at - 1)
-        case .turn(let at, _): clock = min(clock, at - 1)
+        case .turn(let at, _), .recalculation(let at, _), .quarantined(let at, _):
+          clock = min(clock, at - 1)
         }
       }
       positions[lane.id.name] = Position(

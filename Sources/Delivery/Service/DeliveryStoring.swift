@@ -1,5 +1,6 @@
 import Configuration
 import JournalStore
+import LedgerEngine
 import Observability
 import Platform
 import StrictJSON
