@@ -244,14 +244,14 @@ import Testing
       for method in ["POST", "PUT", "DELETE", "PATCH"] {
         for path in [
           "/v1/entitlements", "/v1/entitlements/1", "/v1/entitlements/1/history",
-          "/metrics", "/healthz", "/readyz", "/version",
+          "/metrics", "/healthz", "/readyz", "/version", "/",
         ] {
           let response = server.get(path, headers, method: method)
           try problem(response, 405, "A5 \(method) \(path)")
           #expect(response?.header("Allow") == "GET, HEAD", "A5")
         }
         for path in [
-          "/", "/v1", "/v1/journal", "/v1/quarantine/1", "/v2/notifications", "/admin",
+          "/v1", "/v1/journal", "/v1/quarantine/1", "/v2/notifications", "/admin",
           "/v1/notifications/", "/V1/notifications", "//v1/notifications", "/v1/notifications/x",
         ] {
           try problem(server.get(path, headers, method: method), 404, "A5 \(method) \(path)")

@@ -264,13 +264,14 @@ public struct Lifecycle: Sendable {
     app: SimulatedApp, seed: UInt64, endingAt end: Int64, customer: Int = 0
   ) -> [SimulatedNotification] {
     // Months differ in length, so the script is played to find out how long it takes, and its start
-    // is then moved until the last notification is within a day before `end`.
+    // is then moved until the last notification is within a day before `end`. It may take longer
+    // from another start: each later attempt leaves some hours more.
     var start = end - 400 * CivilTime.day
-    for _ in 0..<4 {
+    for attempt in 0..<4 {
       let played = play(app: app, seed: seed, start: start, customer: customer)
       let over = (played.last?.signedDate ?? start) - end
       if over <= 0 && over > -CivilTime.day { return played }
-      start -= over
+      start -= over + Int64(attempt) * 3 * CivilTime.hour
     }
     return play(app: app, seed: seed, start: start - 3 * CivilTime.day, customer: customer)
   }

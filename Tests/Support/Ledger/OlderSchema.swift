@@ -8,6 +8,8 @@ package enum OlderSchema {
     let first = String(decoding: Migrations.journal[0].sql, as: UTF8.self)
     let view = first.split(separator: ";").first { $0.contains("CREATE VIEW journal_v1") } ?? ""
     let connection = try SQLiteConnection.open(folder.journal, .write)
+    let sql = "SELECT sql FROM sqlite_master WHERE name = 'meta_delete'"
+    let trigger = try connection.statement(sql).first { $0.text(0) } ?? ""
     try connection.execute(
       """
       DROP VIEW journal_v1;
@@ -26,6 +28,9 @@ package enum OlderSchema {
       WHERE notification_uuid IS NOT NULL;
       CREATE INDEX quarantine_foreign ON quarantine (is_foreign) WHERE is_foreign = 1;
       DELETE FROM migration WHERE number > 1;
+      DROP TRIGGER meta_delete;
+      DELETE FROM meta WHERE key IN ('shared', 'notes', 'notes_hash');
+      \(trigger);
       PRAGMA user_version = 1;
       """)
     try connection.checkpointTruncate()
