@@ -94,7 +94,8 @@ final class MirrorWorker {
       }
     }
     if let tables, tables.connection.isUsable {
-      if state == nil { state = try tables.state() }
+      // Also while nothing is to be written: a server that is gone or was restored is noticed.
+      if state.map({ $0.seq >= ledger.foldedHead.seq }) ?? true { state = try tables.state() }
       return tables
     }
     let made = MirrorTables(try dial(), schema: mirror.schema)

@@ -47,9 +47,12 @@ import Testing
     let servers = try Servers(isSynchronous: true)
     let group = servers.group
     var (promotion, failed, first) = (0.0, Date(), 0.0)
-    try group.send(group.bodies(0..<SharedStormTests.postCount)) { round in
+    try group.send(group.bodies(0..<SharedStormTests.postCount * 2)) { round in
       if round == 0 {
-        usleep(300_000)
+        // Early, so that most are still to be answered when the standby has taken over.
+        try TemporaryPostgres.wait(20, "the first answers") {
+          group.traffic.answers.milliseconds.count >= 20
+        }
         failed = Date()
         promotion = try servers.failOver()
         let before = group.traffic.answers.milliseconds.count
