@@ -112,6 +112,9 @@ package final class SQLiteConnection {
       (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
       (SQLITE_DBCONFIG_DQS_DDL, 0), (SQLITE_DBCONFIG_DQS_DML, 0),
       (SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1),
+      // Otherwise a statement that a partial index may serve is prepared again for each value that
+      // is bound (sqlite.org/queryplanner-ng.html#qpstab).
+      (SQLITE_DBCONFIG_ENABLE_QPSG, 1),
     ]
     for (option, value) in options {
       let code = subledger_sqlite_configure(handle, option, Int32(value))
