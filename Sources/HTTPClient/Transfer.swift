@@ -60,8 +60,12 @@ final class Transfer {
   }
 
   private static func isTokenByte(_ byte: UInt8) -> Bool {
-    let scalar = Character(Unicode.Scalar(byte))
-    return byte < 0x80 && (scalar.isLetter || scalar.isNumber || byte == UInt8(ascii: "-"))
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+      true
+    default: false
+    }
   }
 
   private func set(_ request: ClientRequest) throws(ClientError) {

@@ -65,3 +65,20 @@ public enum JSONValue: Sendable {
     return body(writer.bytes)
   }
 }
+
+/// Equal values have equal bytes.
+extension JSONValue: Equatable {
+  public static func == (one: JSONValue, other: JSONValue) -> Bool {
+    switch (one, other) {
+    case (.null, .null): true
+    case (.boolean(let one), .boolean(let other)): one == other
+    case (.integer(let one), .integer(let other)): one == other
+    case (.string(let one), .string(let other)): one.utf8.elementsEqual(other.utf8)
+    case (.array(let one), .array(let other)): one == other
+    case (.object(let one), .object(let other)):
+      one.elementsEqual(other) { $0.0.utf8.elementsEqual($1.0.utf8) && $0.1 == $1.1 }
+    case (.number(let one), .number(let other)): one.utf8.elementsEqual(other.utf8)
+    default: false
+    }
+  }
+}

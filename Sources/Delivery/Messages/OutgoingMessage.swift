@@ -57,23 +57,31 @@ struct MessageMaker {
   private func event(
     _ seq: Int64, _ sink: Configuration.Sink
   ) throws(Failure) -> OutgoingMessage {
-    let stored: (MessageEvent, StoredEvent)
+    let event = try found { () throws(StoreError) in
+      try reader.journal.messageEvents(after: seq - 1, through: seq, limit: 1).first
+    }
+    let body =
+      switch sink.kind {
+      case .forward: try forwarded(try stored(seq), sink)
+      case .webhook: try cloudEvent(event, sink).bytes
+      }
+    return OutgoingMessage(id: event.notificationUUID.description, body: body)
+  }
+
+  private func stored(_ seq: Int64) throws(Failure) -> StoredEvent {
+    try found { () throws(StoreError) in try reader.journal.event(seq: seq) }
+  }
+
+  /// Reads an event, which the journal has.
+  private func found<Event>(
+    _ read: () throws(StoreError) -> Event?
+  ) throws(Failure) -> Event {
     do throws(StoreError) {
-      guard let event = try reader.journal.event(seq: seq),
-        let known = try reader.journal.messageEvents(after: seq - 1, through: seq, limit: 1).first
-      else { throw StoreError.corrupt("event \(seq)") }
-      stored = (known, event)
+      if let event = try read() { return event }
     } catch {
-      throw error.isTemporary ? .notNow : .unreadable
+      if error.isTemporary { throw .notNow }
     }
-    let id = stored.1.notificationUUID.description
-    switch sink.kind {
-    case .forward:
-      return OutgoingMessage(id: id, body: try forwarded(stored.1, sink))
-    case .webhook:
-      let body = try cloudEvent(stored.0, stored.1, sink).bytes
-      return OutgoingMessage(id: id, body: body)
-    }
+    throw .unreadable
   }
 
   /// What Apple POSTed: the JWS byte for byte in canonical JSON, or the canonical body of version 1
@@ -106,7 +114,7 @@ struct MessageMaker {
   }
 
   private func cloudEvent(
-    _ known: MessageEvent, _ event: StoredEvent, _ sink: Configuration.Sink
+    _ event: MessageEvent, _ sink: Configuration.Sink
   ) throws(Failure) -> JSONValue {
     var data: [(String, JSONValue)] = [
       ("seq", .integer(event.seq)), ("environment", .string(event.environment.rawValue)),
@@ -114,7 +122,7 @@ struct MessageMaker {
       ("notification_type", .string(event.notificationType)), ("subtype", .optional(event.subtype)),
       ("original_transaction_id", .optional(event.originalTransactionId)),
       ("signed_date", .integer(event.signedDate)), ("received_at", .integer(event.receivedAt)),
-      ("source", .string(event.source.rawValue)), ("arrival", .string(known.arrival.rawValue)),
+      ("source", .string(event.source.rawValue)), ("arrival", .string(event.arrival.rawValue)),
     ]
     if let key = event.streamKey {
       data += try customer(key, event)
@@ -125,16 +133,16 @@ struct MessageMaker {
       ]
     }
     if sink.include.contains(.payload) {
-      data.append(("payload", reader.payload(of: event)))
+      data.append(("payload", reader.payload(of: try stored(event.seq))))
     }
     return envelope(
-      id: event.notificationUUID.description, type: MessageType.of(known),
+      id: event.notificationUUID.description, type: MessageType.of(event),
       subject: event.originalTransactionId, time: event.receivedAt, timestamp: event.signedDate,
       data)
   }
 
   private func customer(
-    _ key: StreamKey, _ event: StoredEvent
+    _ key: StreamKey, _ event: MessageEvent
   ) throws(Failure) -> [(String, JSONValue)] {
     let rows = try read { () throws(LedgerReader.Failure) in
       try reader.rows(around: event.seq, of: key, at: event.receivedAt)
@@ -178,7 +186,7 @@ struct MessageMaker {
         ])
       ),
       ("changes", .object(changes.map { ($0.field, .array([$0.before, $0.after])) })),
-      ("entitlement", rows.after?.json ?? .null),
+      ("entitlement", rows.json ?? .null),
       (
         "next",
         rows.next.map { next in

@@ -57,7 +57,7 @@ final class DeliveryWorker {
     while !cancellation.isRequested {
       // Without a sink, and while another daemon sends, nothing is stored and nothing is done.
       let isOnDuty = service.ledger.duties.holds(.sinks)
-      if !isOnDuty {
+      if !isOnDuty, files != nil {
         close()
         service.mirrors.adopt([], paused: [])
       }
@@ -110,7 +110,7 @@ final class DeliveryWorker {
     if let files { return try reopened(files) }
     let ledger = service.ledger
     let durations = ledger.durations
-    let reader = try LedgerReader(ledger, durations: durations)
+    let reader = try reader(durations)
     let store = try SinkStore(ledger.folder, journalId: try reader.journal.journalId())
     let opened = Files(
       store: store, reader: reader, maker: try MessageMaker(reader, store), durations: durations)
@@ -124,11 +124,16 @@ final class DeliveryWorker {
     return opened
   }
 
+  private func reader(_ durations: [String: Int64]) throws(StoreError) -> LedgerReader {
+    try LedgerReader(
+      service.ledger, durations: durations, reusesSnapshot: true, isPassing: true)
+  }
+
   /// Files whose reader knows the durations that are configured now.
   private func reopened(_ files: Files) throws(StoreError) -> Files {
     let durations = service.ledger.durations
     guard durations != files.durations else { return files }
-    let reader = try LedgerReader(service.ledger, durations: durations)
+    let reader = try reader(durations)
     let opened = Files(
       store: files.store, reader: reader, maker: try MessageMaker(reader, files.store),
       durations: durations)
@@ -226,6 +231,13 @@ final class DeliveryWorker {
     let now = Clock.now()
     guard !isBlocked, now >= waitsUntil else { return false }
     let head = service.ledger.foldedHead.seq
+    // One snapshot of either file for everything that is sent now: its locks cost as much as what
+    // is read for a message.
+    try files.reader.journal.beginSnapshot()
+    defer {
+      files.reader.endSnapshot()
+      files.reader.journal.endSnapshot()
+    }
     let sweep = sweep(files, at: now)
     var hasMore = false
     for id in lanes.keys.sorted() {

@@ -66,7 +66,7 @@ extension JournalReader {
   }
 
   /// Whether the journal has the table of migration 4.
-  private func hasArrivals() throws(StoreError) -> Bool {
+  func hasArrivals() throws(StoreError) -> Bool {
     try hasMigration(4)
   }
 }

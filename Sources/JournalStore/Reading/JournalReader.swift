@@ -7,9 +7,8 @@ public import AppStore
 public final class JournalReader {
   let connection: SQLiteConnection
   let codec: BodyCodec
-  /// Migrations only go forward, so this is asked until it is true.
-  private var knowsEvidence = false
-  private var knowsAccounts = false
+  /// The newest migration that was seen in the journal: they only go forward.
+  private var migration: Int64 = 0
 
   /// Opens a folder's journal, with or without a running daemon. Creates no file if no process
   /// holds the folder and there is no -wal.
@@ -62,19 +61,16 @@ public final class JournalReader {
   func hasHistory() throws(StoreError) -> Bool { try hasMigration(2) }
 
   /// Whether the journal has the table of held evidence.
-  func hasEvidence() throws(StoreError) -> Bool {
-    if !knowsEvidence { knowsEvidence = try hasMigration(5) }
-    return knowsEvidence
-  }
+  func hasEvidence() throws(StoreError) -> Bool { try hasMigration(5) }
 
   /// Whether the journal has the tables of accounts and statements.
-  func hasAccounts() throws(StoreError) -> Bool {
-    if !knowsAccounts { knowsAccounts = try hasMigration(6) }
-    return knowsAccounts
-  }
+  func hasAccounts() throws(StoreError) -> Bool { try hasMigration(6) }
 
   func hasMigration(_ number: Int64) throws(StoreError) -> Bool {
-    try connection.statement("PRAGMA user_version").first { $0.int(0) >= number } ?? false
+    if migration < number {
+      migration = try connection.statement("PRAGMA user_version").first { $0.int(0) } ?? 0
+    }
+    return migration >= number
   }
 
   /// hash[seq], or nil if seq is past the head.

@@ -3,6 +3,7 @@ public import AppStore
 /// What decides whether a sink gets an event, read without its body.
 public struct MessageEvent: Sendable {
   public let seq: Int64
+  public let notificationUUID: NotificationUUID
   public let hash: [UInt8]
   /// The id of the event's stream; nil without a transaction.
   public let stream: Int64?
@@ -12,8 +13,17 @@ public struct MessageEvent: Sendable {
   public let environment: Environment
   public let bundleId: String
   public let originalTransactionId: String?
+  public let signedDate: Int64
   public let receivedAt: Int64
+  /// An event whose word is damaged counts as posted; `verify` finds it.
   public let arrival: EventArrival
+
+  /// nil for an event without a transaction.
+  public var streamKey: StreamKey? {
+    originalTransactionId.map {
+      StreamKey(environment: environment, bundleId: bundleId, originalTransactionId: $0)
+    }
+  }
 }
 
 extension JournalReader {
@@ -23,25 +33,34 @@ extension JournalReader {
   public func messageEvents(
     after seq: Int64, through last: Int64, limit: Int
   ) throws(StoreError) -> [MessageEvent] {
-    let bound = min(last, seq.advanced(by: limit))
-    let arrivals = try seq < bound ? arrivals(in: seq + 1...bound) : [:]
-    return try connection.statement(
-      """
-      SELECT e.seq, e.hash, CASE WHEN s.original_transaction_id IS NULL THEN NULL ELSE s.id END,
-        e.source, k.notification_type, k.subtype, a.environment, a.bundle_id,
-        s.original_transaction_id, e.received_at_ms
-      FROM event e JOIN kind k ON k.id = e.kind_id LEFT JOIN stream s ON s.id = e.stream_id
-        LEFT JOIN app a ON a.id = s.app_id
-      WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
-      """
+    try connection.statement(
+      try hasArrivals() ? Self.messagesWithArrivals : Self.messages
     ).bind(1, seq).bind(2, last).bind(3, Int64(limit)).all { row in
       MessageEvent(
-        seq: row.int(0), hash: row.bytes(1), stream: row.optionalInt(2),
-        source: EventSource(rawValue: row.text(3)), notificationType: row.text(4),
-        subtype: row.optionalText(5), environment: Environment(rawValue: row.text(6)),
-        bundleId: row.text(7), originalTransactionId: row.optionalText(8),
-        receivedAt: row.int(9), arrival: arrivals[row.int(0)] ?? .posted)
+        seq: row.int(0), notificationUUID: EventRow.uuid(row.bytes(1)), hash: row.bytes(2),
+        stream: row.optionalInt(3), source: EventSource(rawValue: row.text(4)),
+        notificationType: row.text(5), subtype: row.optionalText(6),
+        environment: Environment(rawValue: row.text(7)), bundleId: row.text(8),
+        originalTransactionId: row.optionalText(9), signedDate: row.int(10),
+        receivedAt: row.int(11),
+        arrival: row.optionalText(12).flatMap(EventArrival.init(rawValue:)) ?? .posted)
     }
+  }
+
+  private static let messages = messages("NULL")
+  private static let messagesWithArrivals = messages(
+    "(SELECT t.how FROM arrival t WHERE t.seq = e.seq)")
+
+  private static func messages(_ arrival: String) -> String {
+    """
+    SELECT e.seq, e.notification_uuid, e.hash,
+      CASE WHEN s.original_transaction_id IS NULL THEN NULL ELSE s.id END, e.source,
+      k.notification_type, k.subtype, a.environment, a.bundle_id, s.original_transaction_id,
+      e.signed_date_ms, e.received_at_ms, \(arrival)
+    FROM event e JOIN kind k ON k.id = e.kind_id LEFT JOIN stream s ON s.id = e.stream_id
+      LEFT JOIN app a ON a.id = s.app_id
+    WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
+    """
   }
 
   /// The number of an event within its stream, from 1, and the stream's event before it.

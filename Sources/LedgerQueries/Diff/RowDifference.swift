@@ -40,13 +40,13 @@ public struct RowDifference: Sendable {
     guard case .object(let old) = before?.json, case .object(let new) = after?.json else {
       return []
     }
-    return zip(old, new).filter { $0.1.text != $1.1.text }.map(\.0.0)
+    return zip(old, new).filter { $0.1 != $1.1 }.map(\.0.0)
   }
 
   /// The members whose values differ at the time of the comparison, but for those that name the
   /// last event; each with its two values.
   public var changes: [HistoryEntry.Change] {
-    RowMembers(after).changes(since: RowMembers(before))
+    RowMembers(after?.json).changes(since: RowMembers(before?.json))
   }
 
   /// Whether the row of the live projection gives access at the time of the comparison.

@@ -1,6 +1,7 @@
 public import AppStore
 public import Entitlements
 import JournalStore
+public import StrictJSON
 
 /// The rows of a stream right before and right after one of its events.
 ///
@@ -11,12 +12,19 @@ public struct EventRows: Sendable {
   /// Nil: there was no row.
   public let before: RowDocument?
   public let after: RowDocument?
+  /// The JSON of `after`, which takes longer to make than to compare.
+  public let json: JSONValue?
   /// The next answer by the passing of time alone: the first of `EntitlementRow.transitions`.
   public let next: Entitlement?
 
   /// The members that the event changed, with their values before and after it.
   public var changes: [HistoryEntry.Change] {
-    RowMembers(after).changes(since: RowMembers(before))
+    RowMembers(json).changes(since: RowMembers(before?.json))
+  }
+
+  init(before: RowDocument?, after: RowDocument?, next: Entitlement?) {
+    (self.before, self.after, self.next) = (before, after, next)
+    json = after?.json
   }
 }
 

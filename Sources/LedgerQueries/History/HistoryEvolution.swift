@@ -96,7 +96,8 @@ struct HistoryEvolution {
       answer.map { entitlement in
         RowDocument(
           key: key, entitlement: entitlement, eventCount: 0, lastEvent: nil, succeededBy: nil,
-          knownAt: nil)
+          knownAt: nil
+        ).json
       })
   }
 }

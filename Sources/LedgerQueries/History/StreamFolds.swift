@@ -4,18 +4,28 @@ import JournalStore
 import LedgerEngine
 
 /// Streams that were folded through one of their events, so that the next event of one costs one
-/// step of the fold and one evaluation.
+/// step of the fold and not the decoding of all events before it.
 final class StreamFolds {
+  /// `StreamState.encoded()`, a tenth of the state's size in memory.
   private struct Folded {
-    var state = StreamState()
-    var row = EntitlementRow()
-    var seq: Int64 = 0
+    let state: [UInt8]
+    /// The last event that was folded in.
+    let lastSeq: Int64?
+    /// The event through which the stream is folded, whether or not that could be.
+    let seq: Int64
   }
 
-  private var streams: [StreamKey: Folded] = [:]
+  /// What was used since half of the capacity was full last, and what was used before that.
+  private var (recent, earlier): ([StreamKey: Folded], [StreamKey: Folded]) = ([:], [:])
+  /// Bytes of `recent`.
+  private var size = 0
+  private let capacity: Int
 
-  /// A state is about 7 KB; all are forgotten when there are more.
-  private static let capacity = 500
+  /// Bytes of an entry without its state: names, and places in tables.
+  private static let overhead = 300
+
+  /// - Parameter capacity: bytes that are kept at most.
+  init(capacity: Int) { self.capacity = capacity }
 
   /// A stream's rows from its events before a seq, and from those through it.
   ///
@@ -25,29 +35,18 @@ final class StreamFolds {
   func rows(
     around seq: Int64, of key: StreamKey, _ journal: JournalReader
   ) throws(StoreError) -> (before: EntitlementRow, after: EntitlementRow) {
-    var folded = streams.removeValue(forKey: key) ?? Folded()
-    if folded.seq >= seq { folded = Folded() }
+    let known = known(key).flatMap { $0.seq < seq ? $0 : nil }
+    var state = known.map(Self.state) ?? StreamState()
     var last: FoldEvent?
-    var isNew = false
-    try journal.forEachPayload(of: key, after: folded.seq, through: seq) { payload in
+    try journal.forEachPayload(of: key, after: known?.seq ?? 0, through: seq) { payload in
       guard let event = try? JournaledNotification.foldEvent(payload) else { return }
-      if payload.seq == seq {
-        last = event
-      } else {
-        folded.state.evolve(event)
-        isNew = true
-      }
+      if payload.seq == seq { last = event } else { state.evolve(event) }
     }
-    if isNew { folded.row = EntitlementRow(folded.state) }
-    let before = folded.row
-    if let last {
-      folded.state.evolve(last)
-      folded.row = EntitlementRow(folded.state)
-    }
-    folded.seq = seq
-    if streams.count >= Self.capacity { streams.removeAll(keepingCapacity: true) }
-    streams[key] = folded
-    return (before, folded.row)
+    let before = EntitlementRow(state)
+    if let last { state.evolve(last) }
+    let (after, bytes) = state.rowAndEncoding
+    keep(Folded(state: bytes, lastSeq: state.lastEvent?.seq, seq: seq), key)
+    return (before, after)
   }
 
   /// A stream's row from its events through a seq, which is one of them.
@@ -56,7 +55,22 @@ final class StreamFolds {
   func row(
     through seq: Int64, of key: StreamKey, _ journal: JournalReader
   ) throws(StoreError) -> EntitlementRow {
-    if let folded = streams[key], folded.seq == seq { return folded.row }
+    if let known = known(key), known.seq == seq { return EntitlementRow(Self.state(known)) }
     return try rows(around: seq, of: key, journal).after
+  }
+
+  private static func state(_ known: Folded) -> StreamState {
+    StreamState(decoding: known.state, lastSeq: known.lastSeq) ?? StreamState()
+  }
+
+  private static func size(_ folded: Folded) -> Int { folded.state.count + overhead }
+
+  private func known(_ key: StreamKey) -> Folded? { recent[key] ?? earlier[key] }
+
+  private func keep(_ folded: Folded, _ key: StreamKey) {
+    if let old = recent.updateValue(folded, forKey: key) { size -= Self.size(old) }
+    size += Self.size(folded)
+    guard size >= capacity / 2 else { return }
+    (earlier, recent, size) = (recent, [:], 0)
   }
 }

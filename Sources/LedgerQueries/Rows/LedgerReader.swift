@@ -43,7 +43,8 @@ public final class LedgerReader {
   /// The streams that have later events than the projection, as lists show them.
   let laterStreams = LaterStreams()
   /// What `rows(around:of:at:)` folded last.
-  let folds = StreamFolds()
+  let folds: StreamFolds
+  private static let foldedBytes = 2_000_000
   /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
   let reusesSnapshot: Bool
   /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.
@@ -57,14 +58,19 @@ public final class LedgerReader {
 
   /// A reader of the running ledger of this process.
   ///
-  /// - Parameter reusesSnapshot: whether a snapshot stays open for the next question. The caller
-  ///   must then call `endSnapshot` before it waits for anything. Saves the file locks of a
-  ///   snapshot, which cost as much as reading a row.
+  /// - Parameters:
+  ///   - reusesSnapshot: whether a snapshot stays open for the next question. The caller must then
+  ///     call `endSnapshot` before it waits for anything. Saves the file locks of a snapshot, which
+  ///     cost as much as reading a row.
+  ///   - isPassing: for a reader that goes from one event of the journal to the next: it keeps more
+  ///     of the streams that `rows(around:of:at:)` folded, and less of the file.
   /// - Throws: what `JournalReader.open` throws.
   public init(
-    _ ledger: Ledger, durations: [String: Int64], reusesSnapshot: Bool = false
+    _ ledger: Ledger, durations: [String: Int64], reusesSnapshot: Bool = false,
+    isPassing: Bool = false
   ) throws(StoreError) {
-    journal = try JournalReader.open(ledger.folder)
+    journal = try JournalReader.open(ledger.folder, isPassing: isPassing)
+    folds = StreamFolds(capacity: isPassing ? 12_000_000 : Self.foldedBytes)
     self.durations = durations
     source = .running(ledger.liveProjection)
     self.reusesSnapshot = reusesSnapshot
@@ -75,6 +81,7 @@ public final class LedgerReader {
   /// - Throws: what `JournalReader.open` throws.
   public init(_ folder: DataFolder, durations: [String: Int64]) throws(StoreError) {
     journal = try JournalReader.open(folder)
+    folds = StreamFolds(capacity: Self.foldedBytes)
     self.durations = durations
     source = .atRest(folder)
     reusesSnapshot = false

@@ -62,13 +62,8 @@ extension LedgerReader {
   public func rows(
     turningAt time: Int64, of key: StreamKey
   ) throws(Failure) -> (rows: EventRows, seq: Int64)? {
-    guard let opened = readable() else { throw .notReady(state) }
     defer { if !reusesSnapshot { endSnapshot() } }
-    let known = try store { () throws(StoreError) in
-      try journal.lastSeq(of: key, receivedThrough: time)
-    }
-    guard let seq = known else { return nil }
-    let row = try store { () throws(StoreError) in try folds.row(through: seq, of: key, journal) }
+    guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
     guard turns(row, at: time) else { return nil }
     let last = try store { () throws(StoreError) in try journal.lastSeq(of: key) }
     if let last, last > seq {
@@ -77,9 +72,6 @@ extension LedgerReader {
       }
       guard turns(present, at: time) else { return nil }
     }
-    var question = Question(now: time)
-    question.through = seq
-    let successor = try successor(of: key, question, opened)
     let rows = EventRows(
       before: document(key, row, at: time - 1, successor),
       after: document(key, row, at: time, successor),
@@ -99,8 +91,19 @@ extension LedgerReader {
   public func row(
     knownAt time: Int64, of key: StreamKey
   ) throws(Failure) -> (rows: EventRows, seq: Int64)? {
-    guard let opened = readable() else { throw .notReady(state) }
     defer { if !reusesSnapshot { endSnapshot() } }
+    guard let (row, seq, successor) = try folded(receivedBy: time, of: key) else { return nil }
+    let after = document(key, row, at: time, successor)
+    let next = row.transitions(after: time, durations: durations).first
+    return (EventRows(before: after, after: after, next: next), seq)
+  }
+
+  /// A stream folded through the events that were received by a time, the last of them, and what
+  /// replaced the stream; nil if there was none.
+  private func folded(
+    receivedBy time: Int64, of key: StreamKey
+  ) throws(Failure) -> (row: EntitlementRow, seq: Int64, successor: String?)? {
+    guard let opened = readable() else { throw .notReady(state) }
     let known = try store { () throws(StoreError) in
       try journal.lastSeq(of: key, receivedThrough: time)
     }
@@ -108,8 +111,6 @@ extension LedgerReader {
     let row = try store { () throws(StoreError) in try folds.row(through: seq, of: key, journal) }
     var question = Question(now: time)
     question.through = seq
-    let after = document(key, row, at: time, try successor(of: key, question, opened))
-    let next = row.transitions(after: time, durations: durations).first
-    return (EventRows(before: after, after: after, next: next), seq)
+    return (row, seq, try successor(of: key, question, opened))
   }
 }
