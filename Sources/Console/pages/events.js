@@ -3,7 +3,7 @@
 import { address, ask, curlCommand, query, scope, scoped, subscriptionAddress } from "./api.js";
 import { card, empty, h, heading, link, minute, pager, select, sources, tag } from "./draw.js";
 import { line, opened, purchase, tags, tone, typeName } from "./event.js";
-import { sourceGroups, types } from "./names.js";
+import { arrivals, sourceGroups, types } from "./names.js";
 
 const page = "events";
 /// Requests for one page: each looks at some thousand events for those that match.
@@ -11,8 +11,8 @@ const most = 20;
 
 export async function events(main, { query: asked, isShown }) {
   const path = (after) => query("/v1/events", { order: "newest", limit: 50, include: "payload",
-    ...scoped(), type: asked.type, source: asked.source, since: asked.since, until: asked.until,
-    after });
+    ...scoped(), type: asked.type, source: asked.source, arrival: asked.arrival,
+    since: asked.since, until: asked.until, after });
   const list = await gather(path, asked.after, isShown);
   if (!isShown()) return;
   const change = (name) => (value) => {
@@ -24,6 +24,8 @@ export async function events(main, { query: asked, isShown }) {
     h("div", { class: "filters" },
       select("Source", [["", "Every source"], ...sourceGroups], asked.source ?? "",
         change("source")),
+      select("Arrival", [["", "However it came"], ["posted", "posted by Apple"],
+        ...Object.entries(arrivals)], asked.arrival ?? "", change("arrival")),
       select("Type", [["", "Every type"], ...several, ...types.map((it) => [it, it])],
         asked.type ?? "", change("type")), range(asked)),
     card("Newest first, by the time of receiving", null,

@@ -1,11 +1,14 @@
 // What Apple was asked for by itself: missed notifications, and customers in silence.
 
-import { ask } from "./api.js";
-import { ago, card, code, command, count, empty, facts, h, heading, many, note, raw, since, soft,
-  sources, tag, time } from "./draw.js";
+import { address, ask } from "./api.js";
+import { ago, card, code, command, count, empty, facts, figure, h, heading, many, note, raw, since,
+  soft, sources, tag, time } from "./draw.js";
 
 export const keyHint = () => ["Add ", code("appStore"), " to the configuration: ",
   code("subledger help configuration"), "."];
+/// The events of an app that came in a way.
+const came = (app, arrival) => address("events", [], { app: app.bundle_id,
+  environment: app.environment, arrival });
 /// The beginning of an error; the page has all of it.
 const failed = (error) => (error ? [" ", tag("red", "failed"), ` ${error.split(";")[0]}`] : null);
 
@@ -44,7 +47,8 @@ function one(app, data) {
   return card(title, null, h("div", { class: "split" },
     part("Recovery", found, "No recovery since the daemon started.", data, found && [
       ["Why", why[found.reason] ?? found.reason], ["Listed by Apple", count(found.listed)],
-      ["Recovered", count(found.recovered)], ["Apple believes delivered", count(found.delivered)],
+      ["Recovered", figure(found.recovered, came(app, "history"))],
+      ["Apple believes delivered", count(found.delivered)],
       ["Refused", count(found.refused)],
       ["Gone", found.gone ? "Apple no longer has all" : "Nothing"]]),
     part("Reconciliation", compared, data.recovery.reconciled_at
@@ -53,7 +57,7 @@ function one(app, data) {
       ["Customers asked about", count(compared.asked)], ["Differed", count(compared.differed)],
       ["Still differ", count(compared.remaining)], ["Unknown to Apple", count(compared.unknown)],
       ["Could not be asked", count(compared.failed)],
-      ["Events journaled", count(compared.journaled)]])));
+      ["Events journaled", figure(compared.journaled, came(app, "asked"))]])));
 }
 
 const why = { start: "the daemon started", restore: "a backup was restored",
@@ -75,7 +79,8 @@ export function summary(app, data) {
   const when = (name, ms) => [`${name} `, since(ms, data.at), ": "];
   return [
     found ? [when("Recovery", found.at), found.recovered
-      ? `${count(found.recovered)} of ${many(found.listed, "listed notification")} recovered`
+      ? [figure(found.recovered, came(app, "history")),
+        ` of ${many(found.listed, "listed notification")} recovered`]
       : `${found.error ? "" : "nothing was missing, "}${many(found.listed, "notification")} listed`,
     found.delivered ? [" ", tag("red", `${count(found.delivered)} that Apple believes delivered`)]
       : null, found.refused ? [" ", tag("red", `${count(found.refused)} refused`)] : null,

@@ -8,6 +8,8 @@ public struct EventFilter: Sendable {
   public var subtype: String?
   /// Any of these sources; empty for all.
   public var sources: [EventSource] = []
+  /// Any of these ways; empty for all. For a journal with migration 4.
+  public var arrivals: [EventArrival] = []
   public var environment: Environment?
   public var bundleId: String?
   public var originalTransactionId: String?
@@ -43,6 +45,9 @@ extension EventFilter {
     add("k.notification_type", anyOf: notificationTypes)
     add("k.subtype = ?", subtype)
     add("e.source", anyOf: sources.map(\.rawValue))
+    add(
+      "coalesce((SELECT t.how FROM arrival t WHERE t.seq = e.seq), 'posted')",
+      anyOf: arrivals.map(\.rawValue))
     add("a.environment = ?", environment?.rawValue)
     add("a.bundle_id = ?", bundleId)
     add(

@@ -76,6 +76,7 @@ extension LedgerHandler {
     (question.since, question.until) = (query.time("since"), query.time("until"))
     question.filter.notificationTypes = query.list("type")
     question.filter.sources = query.list("source").map(EventSource.init(rawValue:))
+    question.filter.arrivals = query.list("arrival").compactMap(EventArrival.init)
     question.filter.subtype = query["subtype"]
     question.filter.environment = query.environment
     question.filter.bundleId = query["bundle_id"]

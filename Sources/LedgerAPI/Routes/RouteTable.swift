@@ -1,5 +1,6 @@
 import AppStore
 import Configuration
+import JournalStore
 import LedgerQueries
 
 extension Route {
@@ -203,6 +204,10 @@ extension Route {
           "source", .words(EventSource.all.map(\.rawValue)),
           "Only events from this source, or these, separated by commas: v2 and v1 are "
             + "notifications, transaction, renewal and receipt evidence, account and grant yours."),
+        Parameter(
+          "arrival", .words(EventArrival.allCases.map(\.rawValue)),
+          "Only events that came in this way, or these, separated by commas: posted by Apple, from "
+            + "Apple's history, import, asked of Apple, submitted by your backend."),
         Parameter("subtype", .text, "Only this subtype."),
         Parameter(
           "original_transaction_id", .text, "Only events of this original transaction id."),

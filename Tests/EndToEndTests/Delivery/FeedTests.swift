@@ -58,6 +58,8 @@ import Testing
     #expect(Self.seqs(try served.page("?environment=Sandbox")) == [5])
     #expect(Self.seqs(try served.page("?original_transaction_id=7001")) == [1, 3])
     #expect(Self.seqs(try served.page("?bundle_id=com.none")).isEmpty)
+    #expect(Self.seqs(try served.page("?arrival=posted,asked")) == [1, 2, 3, 4, 5])
+    #expect(Self.seqs(try served.page("?arrival=history,submitted")).isEmpty)
     #expect(Self.seqs(try served.page("", token: Installation.sandboxToken)) == [5])
     #expect(Self.seqs(try served.page("", token: Installation.otherAppsToken)).isEmpty)
     let received = try #require(
