@@ -204,16 +204,20 @@ struct SinkWorld {
     }
   }
 
+  /// Whether a moment was known when it came, and no event has taken it away since.
+  private func isLasting(_ at: Int64, _ stream: Int64) -> Bool {
+    let all = rows[stream] ?? []
+    let known = all.lastIndex { $0.receivedAt <= at }
+    return known.map { all[$0...].allSatisfy { $0.turns.contains(at) } } ?? false
+  }
+
   /// What must have been told once the mark is where it is: the events before it, and the moments
   /// that no event took away since.
   private var due: [Place] {
     let mark = machine.mark
     let moments = rows.flatMap { stream, all in
-      (all.last?.turns ?? []).filter { at in
-        let known = all.lastIndex { $0.receivedAt <= at }
-        return at <= mark.clock
-          && known.map { all[$0...].allSatisfy { $0.turns.contains(at) } } ?? false
-      }.map { Place.turn(at: $0, stream: stream) }
+      (all.last?.turns ?? []).filter { $0 <= mark.clock && isLasting($0, stream) }
+        .map { Place.turn(at: $0, stream: stream) }
     }
     return (0..<mark.seq).map { .event(seq: $0 + 1) } + moments
   }
@@ -234,6 +238,8 @@ struct SinkWorld {
     let dead = Set(disk.dead + machine.changes.dead.map(\.message.place))
     var last: [Int64: Place] = [:]
     for place in order {
+      // One event took it away, another gave it back, and a crash had it read again.
+      if case .turn(let at, let stream) = place, !isLasting(at, stream) { continue }
       let key = settings.order == .total ? 0 : stream(place)
       if let before = last[key], time(before) > time(place), !dead.contains(before) {
         Issue.record("seed \(seed): \(before) was told before \(place)")

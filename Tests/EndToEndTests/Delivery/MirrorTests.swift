@@ -6,13 +6,16 @@ import Testing
 /// A mirror in PostgreSQL has the rows that HTTP has, whatever is killed.
 @Suite(.serialized)
 struct MirrorTests {
-  @Test func `it has the row of every customer, now and at ten moments`() throws {
+  @Test func `it has the row of every customer, now and at twenty moments`() throws {
     let world = try MirrorWorld()
     try world.installation.live(customers: 40, days: 200)
     let daemon = try world.installation.start()
     try world.waitUntilCurrent(daemon)
     try world.compare(daemon)
     for moment in try world.moments() { try world.compare(daemon, at: moment) }
+    let past = try world.pastMoments()
+    #expect(past.count == 10)
+    for moment in past { try world.compareSpans(at: moment) }
     let events = try world.rows("SELECT count(*) AS n FROM ledger.event_v1")
     #expect(events.first?["n"]?.integer == world.sink(daemon)?["seq"]?.integer)
     // What comes later follows.

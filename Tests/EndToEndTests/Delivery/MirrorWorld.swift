@@ -136,6 +136,42 @@ final class MirrorWorld {
     #expect(found == mirrored.count && found > 0)
   }
 
+  /// What decides an answer, as one line of either database.
+  private static let decided =
+    "original_transaction_id || ' ' || environment || ' ' || status || ' ' "
+    + "|| CASE WHEN gives_access THEN 'yes' ELSE 'no' END || ' ' || coalesce(product_id, '-') "
+    + "|| ' ' || coalesce(transaction_id, '-') || ' ' || coalesce(expires_at_ms, 0) || ' ' "
+    + "|| CASE WHEN gap THEN 'gap' ELSE '' END"
+
+  /// Compares both databases at a moment of the past, as all events of today tell it. HTTP's
+  /// `as_of` leaves out what was signed later, so the ledger's own spans are asked.
+  func compareSpans(at time: Int64) throws {
+    let mirrored = try sql(
+      "SELECT \(Self.decided) FROM ledger.entitlement_as_of(to_timestamp(\(time) / 1000.0))")
+    let own = try installation.run(
+      "query", "--csv",
+      """
+      SELECT \(Self.decided) AS decided FROM entitlement_span_v1
+      WHERE coalesce(from_ms, \(Int64.min)) <= \(time) AND \(time) < coalesce(to_ms, \(Int64.max))
+      """)
+    #expect(own.code == 0, "\(own)")
+    let lines = own.output.split(whereSeparator: \.isNewline).dropFirst().sorted()
+    #expect(mirrored.split(whereSeparator: \.isNewline).sorted() == lines, "at \(time)")
+    #expect(!lines.isEmpty)
+  }
+
+  /// Ten moments of the past: those at which answers changed, and just before.
+  func pastMoments() throws -> [Int64] {
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    let turns = try rows(
+      """
+      SELECT from_ms FROM (SELECT DISTINCT from_ms, md5(from_ms::text) AS place
+        FROM ledger.entitlement_span_v1 WHERE from_ms < \(now)) q ORDER BY place LIMIT 5
+      """
+    ).compactMap { $0["from_ms"]?.integer }
+    return turns.flatMap { [$0 - 1, $0] }
+  }
+
   /// Ten moments from now on: near those at which answers change, and others.
   func moments() throws -> [Int64] {
     let now = Int64(Date().timeIntervalSince1970 * 1000)

@@ -92,6 +92,11 @@ import Testing
     try world.waitUntil("down") { world.sink(daemon)?["state"]?.string == "down" }
     #expect(world.sink(daemon)?["reason"]?.string?.contains("may not be connected to") == true)
     #expect(world.receiver.connections == 0)
+    #expect(daemon.log.contains("may not be connected to"))
+    #expect((world.sink(daemon)?["blocked"]?.integer ?? 0) > 0)
+    let metrics = daemon.client().get("/metrics")?.text ?? ""
+    let blocked = metrics.split(separator: "\n").filter { $0.contains("outcome=\"blocked\"") }
+    #expect(blocked.count == 1 && blocked.first?.hasSuffix(" 0") == false, "\(blocked)")
     _ = try daemon.stop()
   }
 

@@ -221,10 +221,13 @@ struct FirstHourTests {
     try browser.pressEnter()
     try browser.wait("document.querySelector('.chart svg')")
     try picture(browser, "2-overview")
-    try browser.value("location.hash = '#/customer/\(id)'")
-    try browser.wait("document.querySelector('main').textContent.includes('\(id)')")
+    try browser.value(
+      "location.hash = '#/subscription/\(id)/Production/\(SimulatedApp().bundleId)'")
+    try browser.wait("document.querySelectorAll('.timeline .fill').length > 3")
+    try picture(browser, "3-subscription")
+    try browser.value("location.hash = '#/customer/original_transaction_id/\(id)'")
     try browser.wait("document.querySelector('main').textContent.includes('pro.')")
-    try picture(browser, "3-customer")
+    try picture(browser, "4-customer")
     #expect(browser.pageErrors.isEmpty, "\(browser.pageErrors)")
   }
 
