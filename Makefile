@@ -50,14 +50,13 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
     --no-install-recommends $(2); }
 
 .PHONY: help deps deps-postgres build run changed-rule test laws receipts mixed customers \
-  simulation sinks storm shared-journal kills trial test-console \
-  test-contract test-client test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
-  hostile fuzz check bench-build bench bench-large bench-asking bench-app bench-sinks \
-  siege sanitize mutants install \
-  deb tarball first-hour format clean
+  simulation sinks storm shared-journal kills trial test-console test-contract test-client \
+  test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
+  hostile fuzz check bench-build bench bench-large bench-asking bench-app bench-shared-journal \
+  bench-sinks siege sanitize mutants install deb tarball first-hour format clean
 
 help: ## Lists the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
 
 deps: ## Installs missing Debian packages that the build needs
 	@missing=""; for package in $(PACKAGES); do \
@@ -220,6 +219,10 @@ bench-asking: build ## Measures memory, answers and import while Apple is asked;
 bench-app: build ## Measures POST /v1/transactions and reads of customers; a few minutes
 	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) python3-cryptography wrk"
 	python3 -B .ci/bench-app.py $(BINARY) --customers $(CUSTOMERS)
+
+bench-shared-journal: build deps-postgres ## Measures what a shared journal costs; some minutes
+	@$(MAKE) --no-print-directory deps PACKAGES="$(PACKAGES) python3-cryptography wrk"
+	python3 -B .ci/bench-shared-journal.py $(BINARY)
 
 # EVENTS wait behind a sink that was down; SECONDS: how long they are delivered at most.
 bench-sinks: EVENTS = 200000
