@@ -94,7 +94,7 @@ struct FirstHourTests {
     let command = try root.launch(
       as: "subledger",
       [
-        "subledger", "simulate", "serve", "--authority", "/srv/appstore", "--customers",
+        "subledger", "simulate", "serve", "--authority", "/srv/appstore/authority", "--customers",
         "\(Self.customers)", "--days", "\(Self.days)", "--seed", "\(Self.seed)", "--behind", "3",
         "--notify", "http://127.0.0.1:\(port)/v1/notifications",
       ])
