@@ -132,10 +132,12 @@ struct FirstHourTests {
   }
 
   private func importCustomers() throws -> String {
+    let end = Int64(Date().timeIntervalSince1970 * 1000)
     let fleet = Fleet(
-      app: SimulatedApp(), customers: Self.customers, days: Self.days,
-      end: Int64(Date().timeIntervalSince1970 * 1000), seed: Self.seed)
-    let ids = Set(fleet.notifications().compactMap(\.originalTransactionId)).sorted()
+      app: SimulatedApp(), customers: Self.customers, days: Self.days, end: end, seed: Self.seed)
+    // The App Store, which is behind, does not know the newest yet.
+    let known = fleet.notifications().filter { $0.signedDate < end - 4 * 86_400_000 }
+    let ids = Set(known.compactMap(\.originalTransactionId)).sorted()
     try Data((["id"] + ids).joined(separator: "\n").utf8).write(to: root.path("/tmp/ids.csv"))
     // Root is told that the daemon could not write what it makes, and by whom this is to be run.
     let refused = try root.launch(["subledger", "import", "/tmp/ids.csv", "--column", "id"])
