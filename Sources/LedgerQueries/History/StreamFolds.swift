@@ -35,8 +35,8 @@ final class StreamFolds {
   func rows(
     around seq: Int64, of key: StreamKey, _ journal: JournalReader
   ) throws(StoreError) -> (before: EntitlementRow, after: EntitlementRow) {
-    let known = known(key).flatMap { $0.seq < seq ? $0 : nil }
-    var state = known.map(Self.state) ?? StreamState()
+    let known = known(key, through: seq - 1)
+    var state = known?.state ?? StreamState()
     var last: FoldEvent?
     try journal.forEachPayload(of: key, after: known?.seq ?? 0, through: seq) { payload in
       guard let event = try? JournaledNotification.foldEvent(payload) else { return }
@@ -55,17 +55,21 @@ final class StreamFolds {
   func row(
     through seq: Int64, of key: StreamKey, _ journal: JournalReader
   ) throws(StoreError) -> EntitlementRow {
-    if let known = known(key), known.seq == seq { return EntitlementRow(Self.state(known)) }
+    if let known = known(key, through: seq), known.seq == seq { return EntitlementRow(known.state) }
     return try rows(around: seq, of: key, journal).after
   }
 
-  private static func state(_ known: Folded) -> StreamState {
-    StreamState(decoding: known.state, lastSeq: known.lastSeq) ?? StreamState()
+  /// A stream as it was folded, unless that is through a later event: nil means from its start.
+  private func known(
+    _ key: StreamKey, through seq: Int64
+  ) -> (state: StreamState, seq: Int64)? {
+    guard let folded = recent[key] ?? earlier[key], folded.seq <= seq,
+      let state = StreamState(decoding: folded.state, lastSeq: folded.lastSeq)
+    else { return nil }
+    return (state, folded.seq)
   }
 
   private static func size(_ folded: Folded) -> Int { folded.state.count + overhead }
-
-  private func known(_ key: StreamKey) -> Folded? { recent[key] ?? earlier[key] }
 
   private func keep(_ folded: Folded, _ key: StreamKey) {
     if let old = recent.updateValue(folded, forKey: key) { size -= Self.size(old) }
