@@ -18,9 +18,10 @@ extension LedgerHandler {
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> Bool {
     let isFresh = service.ledger.readsAreFresh
-    guard isFresh || request.query?.contains(Parameter.minSeq.name) == true else { return false }
-    // What is wrong with a query is said where it is read.
-    guard let query = try? QueryString(request.query, of: admitted.route) else { return false }
+    guard isFresh || request.query != nil,
+      // What is wrong with a query is said where it is read.
+      let query = try? QueryString(request.query, of: admitted.route)
+    else { return false }
     let seq = query.integer(Parameter.minSeq.name, of: admitted.route)
     guard isFresh || seq > service.ledger.foldedHead.seq else { return false }
     let proceed = { @Sendable [service, configuration] (isReached: Bool) in

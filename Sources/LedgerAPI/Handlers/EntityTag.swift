@@ -25,10 +25,10 @@ enum EntityTag {
     var rest = body[...]
     // A quotation mark within a text is escaped: this occurs as the name of a member alone.
     while let start = first(timeOfEvaluation, in: rest) {
-      checksum.add(Array(rest[..<start]))
+      rest[..<start].withUnsafeBytes { checksum.add($0) }
       rest = rest[(start + timeOfEvaluation.count)...].drop { $0 != UInt8(ascii: ",") }
     }
-    checksum.add(Array(rest))
+    rest.withUnsafeBytes { checksum.add($0) }
     return "W/\"\(Hexadecimal.encode(withUnsafeBytes(of: checksum.value.bigEndian, Array.init)))\""
   }
 
