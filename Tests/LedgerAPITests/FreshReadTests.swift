@@ -40,6 +40,17 @@ import Testing
       let status = server.get("\(path)?\(by)min_seq=1")?.status ?? 0
       #expect([200, 404].contains(status), "\(path)")
     }
+    #expect(query(server, minSeq: "1") == 200)
+    #expect(query(server, minSeq: "2") == 503)
+    #expect(query(server, minSeq: "\"x\"") == 400)
+  }
+
+  /// The status of the answer to a query of several customers.
+  private func query(_ server: InProcessServer, minSeq: String) -> Int? {
+    let body = #"{"ids":["1000"],"by":"original_transaction_id","min_seq":\#(minSeq)}"#
+    return server.post(
+      Array(body.utf8), ["Content-Type: application/json", InProcessServer.authorization],
+      to: "/v1/customers/query")?.status
   }
 
   @Test func `a fresh read sees what another daemon was answered for`() throws {
@@ -69,6 +80,11 @@ import Testing
     let ledger = try Ledger.start(data, now: 0, shared: access(shared, isFresh: false)) { _ in }
     #expect(ledger.copy?.isReady == false)
     ledger.stop()
+    let behind = try InProcessServer(
+      root: authority.root, data: data, shared: access(shared, isFresh: false))
+    let late = behind.get(Self.row)
+    #expect(late?.status == 404 && late?.head.contains("Subledger-Behind-Ms: ") == true)
+    #expect(behind.get("/readyz")?.status == 503)
     shared.setDown(false)
     let server = try InProcessServer(root: authority.root, shared: access(shared, isFresh: false))
     #expect(server.get("/readyz")?.status == 200)

@@ -16,6 +16,7 @@ import Testing
 /// as in the executable, and called through a real socket.
 final class InProcessServer: Sendable {
   static let token = "a-read-token-for-everything"
+  static let authorization = "Authorization: Bearer \(token)"
   static let sandboxToken = "a-read-token-for-the-sandbox"
 
   let folder: String
@@ -27,12 +28,15 @@ final class InProcessServer: Sendable {
 
   /// - Parameters:
   ///   - root: the DER of a root that is trusted in addition to Apple's.
+  ///   - data: nil for a new one.
   ///   - shared: the shared journal of a copy.
-  init(root: [UInt8], reactors: Int = 1, shared: SharedAccess? = nil) throws {
+  init(
+    root: [UInt8], reactors: Int = 1, data: DataFolder? = nil, shared: SharedAccess? = nil
+  ) throws {
     folder = try Self.newFolder()
     configuration = try Self.configuration(in: folder, root: root)
     ledger = try Ledger.start(
-      DataFolder(path: folder + "/data"), now: Clock.now(), shared: shared
+      data ?? DataFolder(path: folder + "/data"), now: Clock.now(), shared: shared
     ) { _ in }
     let service = LedgerService(ledger, configuration, version: [("version", .string("test"))])
     var settings = ServerConfiguration(listen: "127.0.0.1:0")
@@ -72,9 +76,11 @@ final class InProcessServer: Sendable {
 
   // MARK: Requests
 
-  func post(_ body: [UInt8], _ headers: [String] = ["Content-Type: application/json"]) -> Response?
-  {
-    var head = "POST /v1/notifications HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+  func post(
+    _ body: [UInt8], _ headers: [String] = ["Content-Type: application/json"],
+    to path: String = "/v1/notifications"
+  ) -> Response? {
+    var head = "POST \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     for header in headers { head += header + "\r\n" }
     head += "Content-Length: \(body.count)\r\n\r\n"
     return SocketClient.exchange(port, Array(head.utf8) + body)
@@ -83,7 +89,7 @@ final class InProcessServer: Sendable {
   func post(signedPayload: [UInt8]) -> Response? { post(ForgedJWS.body(signedPayload)) }
 
   func get(
-    _ target: String, _ headers: [String] = ["Authorization: Bearer \(InProcessServer.token)"],
+    _ target: String, _ headers: [String] = [InProcessServer.authorization],
     method: String = "GET"
   ) -> Response? {
     var head = "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"

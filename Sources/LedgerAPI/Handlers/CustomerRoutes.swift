@@ -4,72 +4,11 @@ import Encoding
 import Entitlements
 import HTTPServer
 import JournalStore
-import LedgerEngine
 import LedgerQueries
 import Platform
 import StrictJSON
 
 /// The routes about what customers may use, by name.
-extension LedgerHandler {
-  /// Answers for one customer or for many, and counts a refusal.
-  ///
-  /// - Returns: nil if `sender` sends the answer later.
-  func answer(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    if admitted.route.name == .customer, isWaiting(admitted, request, through: sender) {
-      return nil
-    }
-    guard let response = answerUncounted(admitted, request, through: sender) else { return nil }
-    if response.status >= 400 { record(response) }
-    return service.marked(response)
-  }
-
-  private func answerUncounted(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    guard let token = admitted.token else { return Problem.unauthorized() }
-    let isQuery = admitted.route.name == .customers
-    let asked: CustomerRoutes.Asked
-    do throws(ParameterFault) {
-      asked =
-        isQuery
-        ? try CustomerRoutes.Asked(request.body) : try CustomerRoutes.Asked(admitted, request)
-    } catch {
-      return isQuery ? Problem.response(toBody: error) : Problem.response(error)
-    }
-    do throws(LedgerReader.Failure) {
-      let reader = try ledgerReader()
-      if asked.isQuick(reader) {
-        return try CustomerRoutes.response(asked, request, configuration, token, reader)
-      }
-    } catch {
-      return Self.problem(error)
-    }
-    return answerLater(asked, request, token, through: sender)
-  }
-
-  /// Answers on another thread, while that may take longer than a reactor should wait.
-  private func answerLater(
-    _ asked: CustomerRoutes.Asked, _ request: HTTPRequest, _ token: Configuration.ReadToken,
-    through sender: ResponseSender
-  ) -> HTTPResponse? {
-    let (service, configuration) = (service, configuration)
-    let isQueued = service.overview.perform(configuration) { reader in
-      let response: HTTPResponse
-      do throws(LedgerReader.Failure) {
-        guard let reader else { throw .store(.busy) }
-        response = try CustomerRoutes.response(asked, request, configuration, token, reader)
-      } catch {
-        response = Self.problem(error)
-        service.record(response)
-      }
-      sender.send(response)
-    }
-    return isQueued ? nil : Problem.response(.unavailable("overload"))
-  }
-}
-
 enum CustomerRoutes {
   /// Bytes that a query of the most and longest ids needs, with room for white space.
   static let bodyLimit = 327_680
@@ -87,6 +26,7 @@ enum CustomerRoutes {
     private(set) var bundleId: String?
     private(set) var asOf: Int64?
     private(set) var knownAt: Int64?
+    private(set) var minSeq: Int64 = 0
 
     /// The question of `GET /v1/customers/{id}`.
     ///
@@ -130,7 +70,7 @@ enum CustomerRoutes {
     }
 
     /// What both routes take.
-    static let shared: [Parameter] = [.by, .environment, .onlyBundleId, .asOf, .knownAt]
+    static let shared: [Parameter] = [.by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq]
 
     /// - Parameter value: one that the parameter accepts.
     private mutating func set(_ name: String, _ value: String) {
@@ -139,6 +79,7 @@ enum CustomerRoutes {
       case Parameter.environment.name: environment = Environment(rawValue: value)
       case Parameter.asOf.name: asOf = Timestamp.parse(value)
       case Parameter.knownAt.name: knownAt = Timestamp.parse(value)
+      case Parameter.minSeq.name: minSeq = Int64(value) ?? 0
       default: bundleId = value
       }
     }

@@ -8,33 +8,44 @@ import Observability
 import Platform
 import StrictJSON
 
-/// The routes about customers: rows, lists of rows, timelines.
+/// The reads: rows, lists of rows, timelines, and what customers may use by name.
 extension LedgerHandler {
+  /// Answers a read, and counts a refusal.
+  ///
+  /// - Returns: nil if `sender` sends the answer later.
+  func read(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    let read: LedgerRead
+    do throws(ParameterFault) {
+      read = try LedgerRead(admitted, request, token, configuration)
+    } catch {
+      let isOfBody = admitted.route.body != nil
+      return service.finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
+    }
+    if isWaiting(read, through: sender) { return nil }
+    do throws(LedgerReader.Failure) {
+      let reader = try ledgerReader()
+      if read.isQuick(reader) { return service.finished(try read.response(reader)) }
+    } catch {
+      return service.finished(Self.problem(error))
+    }
+    if service.answer(read, through: sender) { return nil }
+    return service.finished(Problem.response(.unavailable("overload")))
+  }
+
   /// Whether a read has to wait, and waits for it then: for the event that `min_seq` names, or for
   /// all that the shared journal has, where reads are configured to be fresh.
   ///
   /// - Returns: false if the read can be answered at once.
-  func isWaiting(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> Bool {
-    let isFresh = service.ledger.readsAreFresh
-    guard isFresh || request.query != nil,
-      // What is wrong with a query is said where it is read.
-      let query = try? QueryString(request.query, of: admitted.route)
-    else { return false }
-    let seq = query.integer(Parameter.minSeq.name, of: admitted.route)
+  private func isWaiting(_ read: LedgerRead, through sender: ResponseSender) -> Bool {
+    let (isFresh, seq) = (service.ledger.readsAreFresh, read.minSeq)
     guard isFresh || seq > service.ledger.foldedHead.seq else { return false }
-    let proceed = { @Sendable [service, configuration] (isReached: Bool) in
-      let isQueued =
-        isReached
-        && service.overview.perform(configuration) { reader in
-          sender.send(Self.later(admitted, request, service, configuration, reader))
-        }
-      if !isQueued {
-        let response = Problem.response(.unavailable(isReached ? "overload" : "behind"))
-        service.record(response)
-        sender.send(response)
-      }
+    let proceed = { @Sendable [service] (isReached: Bool) in
+      if isReached, service.answer(read, through: sender) { return }
+      let refusal = Problem.response(.unavailable(isReached ? "overload" : "behind"))
+      sender.send(service.finished(refusal))
     }
     let isAdded =
       isFresh && seq <= service.ledger.foldedHead.seq
@@ -43,92 +54,35 @@ extension LedgerHandler {
     return true
   }
 
-  /// The answer to a read that waited, on another thread.
-  private static func later(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ service: LedgerService,
-    _ configuration: Configuration, _ reader: LedgerReader?
-  ) -> HTTPResponse {
-    guard let token = admitted.token else { return Problem.unauthorized() }
-    let response: HTTPResponse
-    do throws(ParameterFault) {
-      let query = try QueryString(request.query, of: admitted.route)
-      let isCustomer = admitted.route.name == .customer
-      let asked = isCustomer ? try CustomerRoutes.Asked(admitted, request) : nil
-      do throws(LedgerReader.Failure) {
-        guard let reader else { throw .store(.busy) }
-        if let asked {
-          response = try CustomerRoutes.response(asked, request, configuration, token, reader)
-        } else {
-          response = try EntitlementRoutes.answer(admitted, request, query, token, reader)
-        }
-      } catch {
-        response = problem(error)
-      }
-    } catch {
-      response = Problem.response(error)
-    }
-    if response.status >= 400 { service.record(response) }
-    return service.marked(response)
-  }
-
-  /// Answers a read, and counts a refusal.
-  ///
-  /// - Returns: nil if `sender` sends the answer later.
-  func read(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    if isWaiting(admitted, request, through: sender) { return nil }
-    guard let response = readUncounted(admitted, request, through: sender) else { return nil }
-    // A 404 is a usual answer to a usual question: it is counted but not logged.
-    if response.status >= 400 { record(response, isLogged: response.status != 404) }
-    return service.marked(response)
-  }
-
-  private func readUncounted(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
-  ) -> HTTPResponse? {
-    guard let token = admitted.token else { return Problem.unauthorized() }
-    let query: QueryString
-    do throws(ParameterFault) {
-      query = try QueryString(request.query, of: admitted.route)
-    } catch {
-      return Problem.response(error)
-    }
-    do throws(LedgerReader.Failure) {
-      let reader = try ledgerReader()
-      if admitted.route.name == .entitlements, !reader.isListQuick {
-        return listLater(admitted.route, query, token, through: sender)
-      }
-      return try EntitlementRoutes.answer(admitted, request, query, token, reader)
-    } catch {
-      return Self.problem(error)
-    }
-  }
-
-  /// Lists rows on another thread, while that may take longer than a reactor should wait.
-  private func listLater(
-    _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken,
-    through sender: ResponseSender
-  ) -> HTTPResponse? {
-    let service = service
-    let isQueued = service.overview.perform(service.configuration) { reader in
-      let response: HTTPResponse
-      do throws(LedgerReader.Failure) {
-        guard let reader else { throw .store(.busy) }
-        response = try EntitlementRoutes.list(route, query, token, reader)
-      } catch {
-        response = Self.problem(error)
-        service.metrics.httpRefusals.add(response.status)
-      }
-      sender.send(response)
-    }
-    return isQueued ? nil : Problem.response(.unavailable("overload"))
-  }
-
   /// Logs a failure of the store, and returns the response to a read that failed.
   static func problem(_ failure: LedgerReader.Failure) -> HTTPResponse {
     if case .store = failure { Log.write(.error, "read", [("code", .string("store"))]) }
     return Problem.response(failure)
+  }
+}
+
+extension LedgerService {
+  /// Answers a read on another thread, while that may take longer than a reactor should wait.
+  ///
+  /// - Returns: false if too many wait.
+  fileprivate func answer(_ read: LedgerRead, through sender: ResponseSender) -> Bool {
+    overview.perform(read.configuration) { [self] reader in
+      let response: HTTPResponse
+      do throws(LedgerReader.Failure) {
+        guard let reader else { throw .store(.busy) }
+        response = try read.response(reader)
+      } catch {
+        response = LedgerHandler.problem(error)
+      }
+      sender.send(finished(response))
+    }
+  }
+
+  /// An answer to a read as it is sent. A refusal is counted; a 404 is a usual answer to a usual
+  /// question, and is not logged.
+  fileprivate func finished(_ response: HTTPResponse) -> HTTPResponse {
+    if response.status >= 400 { record(response, isLogged: response.status != 404) }
+    return marked(response)
   }
 }
 

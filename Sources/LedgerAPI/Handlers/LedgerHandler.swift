@@ -118,8 +118,8 @@ public final class LedgerHandler: RequestHandler {
     case .receipts: return submitReceipt(admitted, request, through: sender)
     case .overview, .quarantine, .comparison, .sinks, .events:
       return inspect(admitted, request, through: sender)
-    case .customer, .customers: return answer(admitted, request, through: sender)
-    case .entitlements, .entitlement, .history: return read(admitted, request, through: sender)
+    case .entitlements, .entitlement, .history, .customer, .customers:
+      return read(admitted, request, through: sender)
     case .healthz: return .json([("status", .string("alive"))])
     case .readyz: return ready()
     case .version: return version(admitted)

@@ -59,6 +59,7 @@ extension Schemas {
       ("by", .oneOf(idKinds, "What the ids are; app_account_token if absent.")),
       ("environment", .oneOf(Parameter.environments, "Production if absent.")),
       ("bundle_id", .text("Only this app.")), ("as_of", .moment), ("known_at", .moment),
+      ("min_seq", Parameter.minSeq.schema),
     ], required: ["ids"], "Which customers to answer for.")
 
   private static let maximumIds = Int64(CustomerRoutes.maximumIds)

@@ -1,0 +1,59 @@
+import Configuration
+import HTTPServer
+import LedgerQueries
+
+/// A read of rows or of customers whose parameters are valid.
+struct LedgerRead: Sendable {
+  private enum Asked {
+    case rows(QueryString)
+    case customers(CustomerRoutes.Asked)
+  }
+
+  private let asked: Asked
+  private let admitted: AdmittedRequest
+  private let request: HTTPRequest
+  private let token: Configuration.ReadToken
+  let configuration: Configuration
+
+  /// - Throws: `ParameterFault` for the first parameter, or member of the body, that is not valid.
+  init(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ token: Configuration.ReadToken,
+    _ configuration: Configuration
+  ) throws(ParameterFault) {
+    asked =
+      switch admitted.route.name {
+      case .customers: .customers(try CustomerRoutes.Asked(request.body))
+      case .customer: .customers(try CustomerRoutes.Asked(admitted, request))
+      default: .rows(try QueryString(request.query, of: admitted.route))
+      }
+    self.admitted = admitted
+    self.request = request
+    self.token = token
+    self.configuration = configuration
+  }
+
+  /// The event that the rows must have.
+  var minSeq: Int64 {
+    switch asked {
+    case .rows(let query): query.integer(Parameter.minSeq.name, of: admitted.route)
+    case .customers(let asked): asked.minSeq
+    }
+  }
+
+  /// Whether a reactor may wait for the answer.
+  func isQuick(_ reader: LedgerReader) -> Bool {
+    switch asked {
+    case .rows: admitted.route.name != .entitlements || reader.isListQuick
+    case .customers(let asked): asked.isQuick(reader)
+    }
+  }
+
+  func response(_ reader: LedgerReader) throws(LedgerReader.Failure) -> HTTPResponse {
+    switch asked {
+    case .rows(let query):
+      try EntitlementRoutes.answer(admitted, request, query, token, reader)
+    case .customers(let asked):
+      try CustomerRoutes.response(asked, request, configuration, token, reader)
+    }
+  }
+}
