@@ -21,11 +21,19 @@ final class DaemonGroup {
     traffic.set(daemon.port, of: index)
   }
 
-  /// Kills a daemon with SIGKILL, and starts it again.
-  func crash(_ index: Int) throws {
+  /// Kills a daemon with SIGKILL.
+  func crash(_ index: Int, startingAgain: Bool = true) throws {
     traffic.set(nil, of: index)
     try daemons[index]?.crash()
-    try start(index)
+    daemons[index] = nil
+    if startingAgain { try start(index) }
+  }
+
+  /// Stops a daemon in order.
+  func stop(_ index: Int) throws -> CommandResult? {
+    traffic.set(nil, of: index)
+    defer { daemons[index] = nil }
+    return try daemons[index]?.stop()
   }
 
   /// Starts daemons that ended by themselves again, as a service manager does, until something
@@ -85,10 +93,8 @@ final class DaemonGroup {
       }
     }
     for (index, daemon) in daemons.enumerated() {
-      let stopped = try daemon?.stop()
+      let stopped = try stop(index)
       #expect(stopped?.code ?? 0 == 0, "daemon \(index): \(daemon?.log.suffix(2000) ?? "")")
-      daemons[index] = nil
-      traffic.set(nil, of: index)
     }
   }
 

@@ -29,6 +29,8 @@ final class DeliveryWorker {
   /// Whether the last attempt to store failed: nothing is sent until one succeeds, because a crash
   /// would repeat all of it.
   var isBlocked = false
+  /// Whether a sink may have no place yet that survives this process.
+  private var hasNew = false
   var publishedAt: Int64 = 0
   var isUnpublished = false
   /// Since when nothing can be read from the ledger's files, for a moment; 0: it can be.
@@ -95,6 +97,7 @@ final class DeliveryWorker {
     service.wakeup.clear()
     let files = try open()
     try adoptConfiguration(files)
+    guard isPlaced() else { return cancellation.wait(milliseconds: Self.storeInterval) }
     for (command, completion) in service.takeCommands() {
       if let outcome = try perform(command, files, completion) { completion(outcome) }
     }
@@ -186,7 +189,17 @@ final class DeliveryWorker {
       }
     }
     unstored.append(SinkStore.Change(record))
+    hasNew = true
     return record
+  }
+
+  /// Whether the places of new sinks are stored. Until then nothing is sent: after a crash a sink
+  /// without a place would begin at a later event, and all before it would be lost.
+  private func isPlaced() -> Bool {
+    guard hasNew else { return true }
+    store(at: Clock.now(), isLast: true)
+    hasNew = isBlocked || !service.ledger.duties.isSaved(.sinks)
+    return !hasNew
   }
 
   func hash(at seq: Int64, _ files: Files) throws(StoreError) -> [UInt8]? {

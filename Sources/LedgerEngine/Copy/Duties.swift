@@ -30,6 +30,8 @@ public final class Duties: Sendable {
     var held: [Duty: Held] = [:]
     /// Positions that are not stored yet.
     var unsaved: [Duty: [UInt8]] = [:]
+    /// Whether positions are on their way to the table.
+    var isSaving = false
     var isStopped = false
     var thread: Thread?
   }
@@ -74,6 +76,11 @@ public final class Duties: Sendable {
   public func save(_ position: [UInt8], of duty: Duty) {
     guard isShared else { return }
     state.withLock { $0.unsaved[duty] = position }
+  }
+
+  /// Whether the next holder would go on from the position that was given to `save` last.
+  public func isSaved(_ duty: Duty) -> Bool {
+    !isShared || state.withLock { $0.unsaved[duty] == nil && !$0.isSaving }
   }
 
   /// The duties that this daemon holds now.
@@ -139,8 +146,10 @@ public final class Duties: Sendable {
   private func savePositions(_ table: any DutyTable) {
     let unsaved = state.withLock { state in
       defer { state.unsaved = [:] }
+      state.isSaving = true
       return state.unsaved
     }
+    defer { state.withLock { $0.isSaving = false } }
     for (duty, position) in unsaved {
       guard holds(duty), let lease = state.withLock({ $0.held[duty]?.lease }) else { continue }
       let saved = try? table.save(
