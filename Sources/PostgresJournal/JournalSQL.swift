@@ -45,10 +45,12 @@ struct JournalSQL {
     WITH moved AS (
       UPDATE \(schema).head SET seq = $1, hash = $2, received_at_ms = $3, notes = $4,
         notes_hash = $5, touched = touched + $6
-      WHERE seq = $7 AND hash = $8 AND notes = $9 AND notes_hash = $10 RETURNING 1)
+      WHERE \(Self.isWhereFound) RETURNING 1)
     SELECT 1 / count(*) FROM moved
     """
   }
+
+  private static let isWhereFound = "seq = $7 AND hash = $8 AND notes = $9 AND notes_hash = $10"
 
   /// Ends sessions that have held the head for longer than ten seconds: a daemon that stopped, or
   /// was cut off, while it sent its statements. No timeout of PostgreSQL 15 ends those. A role may

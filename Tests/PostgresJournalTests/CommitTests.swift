@@ -2,10 +2,10 @@ import Foundation
 import JournalStore
 import Platform
 import PostgresClient
-import PostgresJournal
 import Support
 import Testing
 
+@testable import PostgresJournal
 @testable import SharedJournalConformance
 
 /// What counts as committed, and what does not.
@@ -76,6 +76,25 @@ import Testing
     try fixture.sql("DROP TRIGGER disturb ON head")
     try commit()
     #expect(try eventCount() == "1")
+  }
+
+  /// As where a pooler lost the SQL transaction that locked it.
+  @Test func `a head that is not where it was found is not moved`() throws {
+    try commit()
+    let connection = try fixture.connect(user: fixture.daemon)
+    var made = MadeShipment(after: JournalPosition.origin)
+    made.addNote()
+    let statements =
+      [PostgresStatement("BEGIN")]
+      + ShipmentStatements(JournalSQL(fixture.schema)).statements(made.shipment)
+    do throws(PipelineError) {
+      _ = try connection.pipeline(statements, by: fixture.soon)
+      Issue.record("it was committed")
+    } catch {
+      #expect(FailurePolicy.afterCommit(error.error) == .diverged)
+    }
+    #expect(try fixture.sql("SELECT seq, notes FROM head") == "1|0")
+    #expect(try fixture.sql("SELECT count(*) FROM note") == "0")
   }
 
   @Test func `a commit sent too late is not sent`() throws {

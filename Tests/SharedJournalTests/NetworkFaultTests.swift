@@ -65,47 +65,91 @@ import Testing
     withExtendedLifetime(relay) {}
   }
 
-  /// The server then waits for the rest of the statements, for which no timeout of PostgreSQL 15
-  /// applies, and the head is locked.
-  @Test func `a daemon that is cut off inside its commit holds up the others for a while`() throws {
-    let isArmed = Flag()
-    let isStalled = Flag()
+  /// A group of which the first daemon alone reaches the server through a relay.
+  ///
+  /// - Parameter disturb: called once, with bytes of an append of that daemon, when the flag is set.
+  private func group(
+    armed: Flag, _ direction: FaultyRelay.Direction, _ sign: String,
+    _ disturb: @escaping @Sendable () -> FaultyRelay.Step
+  ) throws -> (DaemonGroup, FaultyRelay) {
+    let done = Flag()
     let server = try TemporaryPostgres.shared.get()
-    let relay = try FaultyRelay(to: server.port) { direction, bytes in
-      guard isArmed.isSet, !isStalled.isSet, direction == .toServer, bytes.holds("INSERT INTO")
-      else { return .pass }
-      isStalled.set()
-      return .stall
+    let relay = try FaultyRelay(to: server.port) { found, bytes in
+      guard armed.isSet, !done.isSet, found == direction, bytes.holds(sign) else { return .pass }
+      done.set()
+      return disturb()
     }
     let shared = try SharedInstallations(connection: { shared in
       server.loopbackAddress(shared.database, user: shared.role, port: relay.port)
     })
-    // The second daemon has its own way to the server.
     try shared.installations[1].configure(with: [
       ("sharedJournal", shared.settings(server.address(shared.database, user: shared.role)))
     ])
-    let group = try DaemonGroup(shared)
-    let bodies = try group.bodies(0..<3)
+    return (try DaemonGroup(shared), relay)
+  }
+
+  /// Posts to the first daemon until it is disturbed, and then to the second one.
+  ///
+  /// - Returns: seconds until the second one took its notification.
+  private func secondsHeldUp(
+    _ group: DaemonGroup, _ bodies: [(uuid: String, body: [UInt8])], _ armed: Flag,
+    until isDisturbed: Flag
+  ) -> Double {
     group.traffic.send(Array(bodies[0..<1]), connections: 1)
-    isArmed.set()
-    let port = group.daemons[0]?.port ?? 0
-    let cutOff = bodies[1].body
-    Thread.detachNewThread { _ = Client(port: port).post(cutOff) }
-    let end = Date(timeIntervalSinceNow: 10)
-    while !isStalled.isSet, Date() < end { usleep(5_000) }
-    #expect(isStalled.isSet)
+    armed.set()
+    let ports = group.daemons.map { $0?.port ?? 0 }
+    Thread.detachNewThread { _ = Client(port: ports[0]).post(bodies[1].body) }
+    let end = Date(timeIntervalSinceNow: 10 * RunningCommand.timeoutFactor)
+    while !isDisturbed.isSet, Date() < end { usleep(5_000) }
+    #expect(isDisturbed.isSet)
     let start = Date()
-    let other = group.daemons[1]?.port ?? 0
-    while Client(port: other).post(bodies[2].body)?.status != 200 {
+    while Client(port: ports[1]).post(bodies[2].body)?.status != 200 {
       guard Date().timeIntervalSince(start) < 20 * RunningCommand.timeoutFactor else { break }
     }
-    let seconds = Date().timeIntervalSince(start)
+    return Date().timeIntervalSince(start)
+  }
+
+  /// The server then waits for the rest of the statements, for which no timeout of PostgreSQL 15
+  /// applies, and the head is locked.
+  @Test func `a daemon that is cut off inside its commit holds up the others for a while`() throws {
+    let (isArmed, isStalled) = (Flag(), Flag())
+    let (group, relay) = try group(armed: isArmed, .toServer, "INSERT INTO") {
+      isStalled.set()
+      return .stall
+    }
+    let bodies = try group.bodies(0..<3)
+    let seconds = secondsHeldUp(group, bodies, isArmed, until: isStalled)
     #expect(seconds < 14 * RunningCommand.timeoutFactor, "it took \(seconds) s")
     #expect(group.daemons[1]?.log.contains("shared_journal_unblocked") == true)
     group.traffic.send(bodies, connections: 2)
     try group.settle()
     try group.expectNothingLostOrTwice()
     print("shared stall: the other daemon went on after \(Int(seconds * 1000)) ms")
+    withExtendedLifetime(relay) {}
+  }
+
+  /// It has the head, and the server ends its idle SQL transaction.
+  @Test func `a daemon that is frozen while it has the head holds up the others for a while`()
+    throws
+  {
+    let (isArmed, isFrozen) = (Flag(), Flag())
+    let process = Atomic<Int32>(0)
+    // The answer that gives the head is the only one with this column.
+    let (group, relay) = try group(armed: isArmed, .toClient, "set_config") {
+      let id = process.load(ordering: .relaxed)
+      if id > 1, kill(id, SIGSTOP) == 0 { isFrozen.set() }
+      return .pass
+    }
+    let frozen = try #require(group.daemons[0]).command
+    process.store(frozen.id, ordering: .relaxed)
+    let bodies = try group.bodies(0..<3)
+    let seconds = secondsHeldUp(group, bodies, isArmed, until: isFrozen)
+    #expect(seconds < 11 * RunningCommand.timeoutFactor, "it took \(seconds) s")
+    frozen.signal(SIGCONT)
+    group.traffic.send(bodies, connections: 2)
+    try group.settle()
+    try group.expectNothingLostOrTwice()
+    print("shared freeze: the other daemon went on after \(Int(seconds * 1000)) ms")
     withExtendedLifetime(relay) {}
   }
 

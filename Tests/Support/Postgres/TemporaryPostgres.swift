@@ -32,8 +32,13 @@ package final class TemporaryPostgres: Sendable {
   /// Makes a cluster and starts its server. The role `postgres` is the superuser; every role may
   /// log in without a password, but `locked` and `locked_daemon` over the port.
   ///
-  /// - Parameter settings: added to postgresql.conf.
-  package convenience init(settings: [String: String] = [:]) throws {
+  /// - Parameters:
+  ///   - name: the server takes TLS, with a certificate for this name that `certificate` holds.
+  ///   - settings: added to postgresql.conf.
+  package convenience init(certifiedAs name: String? = nil, settings: [String: String] = [:]) throws
+  {
+    var settings = settings
+    if name != nil { settings["ssl"] = "on" }
     try self.init(settings) { folder in
       try Self.run(
         "initdb",
@@ -55,7 +60,21 @@ package final class TemporaryPostgres: Sendable {
       let rules = try String(contentsOfFile: access, encoding: .utf8)
       try ("host all locked,locked_daemon all scram-sha-256\n" + rules)
         .write(toFile: access, atomically: false, encoding: .utf8)
+      if let name { try Self.certify(name, in: "\(folder)/data") }
     }
+  }
+
+  /// The certificate signs itself.
+  package var certificate: String { "\(folder)/data/server.crt" }
+
+  private static func certify(_ name: String, in folder: String) throws {
+    try run(
+      "/usr/bin/openssl",
+      [
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+        "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)", "-days", "2",
+        "-keyout", "\(folder)/server.key", "-out", "\(folder)/server.crt",
+      ], in: folder)
   }
 
   /// A standby of another server, which follows it under the name `standby`.
@@ -169,6 +188,11 @@ package final class TemporaryPostgres: Sendable {
       "psql",
       ["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", address(database), "-c", text],
       in: folder)
+  }
+
+  /// Makes a folder that the server may write.
+  package func makeFolder(_ path: String) throws {
+    try Self.run("/usr/bin/mkdir", [path], in: folder)
   }
 
   // MARK: Programs
