@@ -33,3 +33,20 @@ public struct StreamKey: Sendable, Hashable, Comparable {
     left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 }
+
+/// An event of one stream, or of none.
+public protocol StreamEvent {
+  var environment: Environment { get }
+  var bundleId: String { get }
+  /// Nil for an event without a transaction.
+  var originalTransactionId: String? { get }
+}
+
+extension StreamEvent {
+  /// Nil for an event without a transaction.
+  public var streamKey: StreamKey? {
+    originalTransactionId.map {
+      StreamKey(environment: environment, bundleId: bundleId, originalTransactionId: $0)
+    }
+  }
+}

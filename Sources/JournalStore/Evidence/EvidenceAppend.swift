@@ -184,13 +184,6 @@ extension NewEvent {
     return .init(body: body, source: source)
   }
 
-  /// nil for an event without a transaction.
-  var streamKey: StreamKey? {
-    originalTransactionId.map {
-      StreamKey(environment: environment, bundleId: bundleId, originalTransactionId: $0)
-    }
-  }
-
   /// Held evidence that is to be journaled.
   ///
   /// - Parameter receivedAt: the receive time of the event that it follows.

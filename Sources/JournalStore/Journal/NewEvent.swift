@@ -2,7 +2,7 @@ public import AppStore
 public import SignedData
 
 /// A proven and admitted notification that is to be journaled.
-public struct NewEvent: Sendable {
+public struct NewEvent: Sendable, StreamEvent {
   public var notificationUUID: NotificationUUID
   public var source: EventSource
   public var environment: Environment

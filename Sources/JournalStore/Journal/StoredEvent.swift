@@ -1,7 +1,7 @@
 public import AppStore
 
 /// An event read from the journal. Times are milliseconds since 1970 UTC, hashes 32 bytes.
-public struct StoredEvent: Sendable, Equatable {
+public struct StoredEvent: Sendable, Equatable, StreamEvent {
   public let seq: Int64
   public let notificationUUID: NotificationUUID
   public let source: EventSource
@@ -45,12 +45,5 @@ public struct StoredEvent: Sendable, Equatable {
       bundleId: bundleId, notificationType: notificationType, subtype: subtype,
       originalTransactionId: originalTransactionId, signedDate: signedDate, receivedAt: receivedAt,
       body: [], bodySHA256: bodySHA256, hash: hash)
-  }
-
-  /// nil for an event without a transaction.
-  public var streamKey: StreamKey? {
-    originalTransactionId.map {
-      StreamKey(environment: environment, bundleId: bundleId, originalTransactionId: $0)
-    }
   }
 }

@@ -2,7 +2,7 @@ public import AppStore
 
 /// An event on its way between journals, with its body as it is stored. Times are milliseconds
 /// since 1970 UTC, hashes 32 bytes.
-public struct PackedEvent: Sendable, Equatable {
+public struct PackedEvent: Sendable, Equatable, StreamEvent {
   public let seq: Int64
   public let notificationUUID: NotificationUUID
   public let source: EventSource
@@ -48,13 +48,6 @@ public struct PackedEvent: Sendable, Equatable {
     ChainLink(
       seq: seq, notificationUUID: notificationUUID, source: source, receivedAt: receivedAt,
       bodySHA256: bodySHA256)
-  }
-
-  /// nil for an event without a transaction.
-  public var streamKey: StreamKey? {
-    originalTransactionId.map {
-      StreamKey(environment: environment, bundleId: bundleId, originalTransactionId: $0)
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 public import AppStore
 
 /// What decides whether a sink gets an event, read without its body.
-public struct MessageEvent: Sendable {
+public struct MessageEvent: Sendable, StreamEvent {
   public let seq: Int64
   public let notificationUUID: NotificationUUID
   public let hash: [UInt8]
@@ -17,13 +17,6 @@ public struct MessageEvent: Sendable {
   public let receivedAt: Int64
   /// An event whose word is damaged counts as posted; `verify` finds it.
   public let arrival: EventArrival
-
-  /// nil for an event without a transaction.
-  public var streamKey: StreamKey? {
-    originalTransactionId.map {
-      StreamKey(environment: environment, bundleId: bundleId, originalTransactionId: $0)
-    }
-  }
 }
 
 extension JournalReader {

@@ -25,10 +25,7 @@ extension Receiver {
     init(_ event: NewEvent, _ notification: ProvenNotification, at now: Int64) {
       submission = .event(event)
       self.notification = notification
-      stream = event.originalTransactionId.map {
-        StreamKey(
-          environment: event.environment, bundleId: event.bundleId, originalTransactionId: $0)
-      }
+      stream = event.streamKey
       refusal = nil
       let known = event.source == .v1 ? NotificationTypes.v1 : NotificationTypes.v2
       isUnknownType = !event.source.isEvidence && !known.contains(event.notificationType)

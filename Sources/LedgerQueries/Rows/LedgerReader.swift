@@ -44,7 +44,8 @@ public final class LedgerReader {
   let laterStreams = LaterStreams()
   /// What `rows(around:of:at:)` folded last.
   let folds: StreamFolds
-  private static let foldedBytes = 2_000_000
+  /// Bytes that are kept of it, usually and by a passing reader.
+  private static let (foldedBytes, passingFoldedBytes) = (2_000_000, 12_000_000)
   /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
   let reusesSnapshot: Bool
   /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.
@@ -70,7 +71,7 @@ public final class LedgerReader {
     isPassing: Bool = false
   ) throws(StoreError) {
     journal = try JournalReader.open(ledger.folder, isPassing: isPassing)
-    folds = StreamFolds(capacity: isPassing ? 12_000_000 : Self.foldedBytes)
+    folds = StreamFolds(capacity: isPassing ? Self.passingFoldedBytes : Self.foldedBytes)
     self.durations = durations
     source = .running(ledger.liveProjection)
     self.reusesSnapshot = reusesSnapshot
