@@ -152,6 +152,8 @@ final class MirrorWorker {
     guard let state, state.journalId != nil, state.fold == fold else { return true }
     let id = try journal { (journal) throws(StoreError) in try journal.journalId() }
     guard state.journalId == id else { return true }
+    // Another daemon of the shared journal was further; this copy follows.
+    guard state.seq <= ledger.foldedHead.seq else { throw .notReady }
     let hash = try journal { (journal) throws(StoreError) in
       state.seq == 0 ? Head.empty.hash : try journal.hash(at: state.seq)
     }

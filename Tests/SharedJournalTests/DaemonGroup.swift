@@ -53,6 +53,19 @@ final class DaemonGroup {
     }
   }
 
+  /// Whether all daemons run and have this event: one that finds that its copy is of another
+  /// history ends, and repairs it when it is started again.
+  func hasEverywhere(_ seq: Int) -> Bool {
+    daemons.allSatisfy { daemon in
+      daemon.flatMap { Self.seq(of: $0) }.map { $0 >= Int64(seq) } ?? false
+    }
+  }
+
+  private static func seq(of daemon: RunningDaemon) -> Int64? {
+    let metrics = daemon.client().get("/metrics").map { MetricsText($0.text) }
+    return metrics?.value("subledger_journal_seq").map { Int64($0) }
+  }
+
   /// Signed notifications of some customers.
   func bodies(_ numbers: Range<Int>) throws -> [(uuid: String, body: [UInt8])] {
     try numbers.map { number in
@@ -85,12 +98,7 @@ final class DaemonGroup {
     let end = Date(timeIntervalSinceNow: 20 * RunningCommand.timeoutFactor)
     let head = try shared.sql("SELECT seq FROM head")
     for daemon in daemons.compactMap({ $0 }) {
-      let client = daemon.client()
-      while Date() < end {
-        let metrics = MetricsText(client.get("/metrics")?.text ?? "")
-        if metrics.value("subledger_journal_seq").map({ String(Int64($0)) }) == head { break }
-        usleep(20_000)
-      }
+      while Date() < end, Self.seq(of: daemon).map({ String($0) }) != head { usleep(20_000) }
     }
     for (index, daemon) in daemons.enumerated() {
       let stopped = try stop(index)

@@ -87,6 +87,7 @@ import Testing
     #expect(forgotten > 0, "nothing was forgotten, and nothing is shown")
     try group.superviseUntil(30) {
       try group.shared.sql("SELECT seq FROM head") == String(answered)
+        && group.hasEverywhere(answered)
     }
     group.traffic.send(all, connections: 8)
     try group.settle()

@@ -10,7 +10,7 @@ import Testing
     let space = try SmallTablespace(on: server, megabytes: 32)
     let group = try DaemonGroup(SharedInstallations(on: server))
     try group.shared.sql("ALTER TABLE event SET TABLESPACE \(space.name)")
-    try space.fill(leaving: 128)
+    try space.fill(leaving: 32)
     let bodies = try group.bodies(0..<SharedStormTests.postCount)
     var (refused, taken) = (0, 0)
     try group.send(bodies) { _ in

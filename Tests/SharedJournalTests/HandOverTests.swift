@@ -12,22 +12,31 @@ import Testing
   init() throws {
     receiver = try ScriptedServer { _ in [.response(204, "")] }
     let shared = try SharedInstallations()
+    try Self.configure(shared.installations, receiver, Self.settings(shared))
+    group = try DaemonGroup(shared)
+  }
+
+  private static func settings(_ shared: SharedInstallations) -> [(String, JSONValue)] {
+    let address = shared.server.address(shared.database, user: shared.role)
+    return [("sharedJournal", shared.settings(address))]
+  }
+
+  /// Configures one sink, with one secret.
+  private static func configure(
+    _ installations: [Installation], _ receiver: ScriptedServer, _ more: [(String, JSONValue)]
+  ) throws {
     let secret = WebhookSecret.generate()
     let sink: [(String, JSONValue)] = [
       ("name", .string("backend")), ("kind", .string("webhook")),
       ("url", .string(receiver.address + "/hook")), ("secretFile", .string("a.whsec")),
       ("privateNetwork", .boolean(true)),
     ]
-    let address = shared.server.address(shared.database, user: shared.role)
-    for installation in shared.installations {
+    for installation in installations {
       let path = installation.folder.appending(path: "a.whsec").path
       try Data(secret.utf8).write(to: URL(filePath: path))
       chmod(path, 0o600)
-      try installation.configure(with: [
-        ("sharedJournal", shared.settings(address)), ("sinks", .array([.object(sink)])),
-      ])
+      try installation.configure(with: [("sinks", .array([.object(sink)]))] + more)
     }
-    group = try DaemonGroup(shared)
   }
 
   /// The daemon that has the sink, once it has.
@@ -85,6 +94,58 @@ import Testing
     expectOrder()
     try group.settle()
     try group.expectNothingLostOrTwice()
+  }
+
+  @Test func `a sink that was paused, or set back, is so with the next daemon too`() throws {
+    let bodies = try group.bodies(0..<20)
+    let first = try holder()
+    group.traffic.send(bodies, connections: 4)
+    try wait(for: 20, within: 20)
+    // The other one had it, and has places of its own.
+    _ = try group.stop(first)
+    let second = try holder()
+    try group.start(first)
+    let installation = group.shared.installations[second]
+    #expect(try installation.run("sink", "pause", "backend").code == 0)
+    _ = try group.stop(second)
+    #expect(try holder() == first)
+    let daemon = try #require(group.daemons[first])
+    let state = { daemon.client().get("/v1/sinks")?.json?["items"]?.elements.first?["state"] }
+    #expect(state()?.string == "paused")
+    let other = group.shared.installations[first]
+    #expect(try other.run("sink", "resume", "backend", "--from", "start").code == 0)
+    try TemporaryPostgres.wait(20, "all again") { messages.count == 40 }
+    try group.start(second)
+    try group.settle()
+    try group.expectNothingLostOrTwice()
+  }
+
+  @Test func `an uploaded journal leaves the places of its sinks to any daemon`() throws {
+    let isUp = Flag()
+    let receiver = try ScriptedServer { _ in [.response(isUp.isSet ? 204 : 503, "")] }
+    let shared = try SharedInstallations()
+    let (first, second) = (shared.installations[0], shared.installations[1])
+    try Self.configure([first], receiver, [])
+    let alone = try first.start()
+    let client = alone.client()
+    try TemporaryPostgres.wait(20, "the sink") {
+      client.get("/v1/sinks")?.json?["items"]?.elements.isEmpty == false
+    }
+    for number in 0..<10 {
+      #expect(client.post(try first.sign(Sample.notification(number)))?.status == 200)
+    }
+    try alone.stop()
+    try Self.configure([first, second], receiver, Self.settings(shared))
+    #expect(try first.run("shared-journal", "init").code == 0)
+    isUp.set()
+    let daemon = try second.startWithoutProjection()
+    try TemporaryPostgres.wait(20, "all events") {
+      let seqs = receiver.requests.compactMap {
+        try? JSONDocument(parsing: $0.body).root["data"]?["seq"]?.integer
+      }
+      return Set(seqs.suffix(10)) == Set(1...10)
+    }
+    try daemon.stop()
   }
 
   /// The place of a new sink is stored before anything is sent to it.

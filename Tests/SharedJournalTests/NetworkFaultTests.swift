@@ -67,7 +67,7 @@ import Testing
 
   /// A group of which the first daemon alone reaches the server through a relay.
   ///
-  /// - Parameter disturb: called once, with bytes of an append of that daemon, when the flag is set.
+  /// - Parameter disturb: called once the flag is set, with bytes of an append of that daemon.
   private func group(
     armed: Flag, _ direction: FaultyRelay.Direction, _ sign: String,
     _ disturb: @escaping @Sendable () -> FaultyRelay.Step

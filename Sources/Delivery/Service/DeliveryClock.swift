@@ -1,4 +1,5 @@
 import JournalStore
+import LedgerEngine
 import LedgerQueries
 import Observability
 import Platform
@@ -59,7 +60,9 @@ extension DeliveryWorker {
   /// of this fold have every event.
   func sweep(_ files: Files, at now: Int64) -> MessageOrder.Sweep? {
     guard !clock.isStepped, files.reader.knowsTurns else { return nil }
-    // Looked at once a second, whatever else happens.
-    return MessageOrder.Sweep(through: lookedAt - Self.settling, now: now)
+    // Looked at once a second, whatever else happens. Of later moments a copy of a shared journal
+    // may lack the event that overtook them.
+    let behind = service.ledger.copy?.millisecondsBehind ?? 0
+    return MessageOrder.Sweep(through: min(lookedAt, now - behind) - Self.settling, now: now)
   }
 }

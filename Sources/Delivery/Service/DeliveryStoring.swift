@@ -28,7 +28,7 @@ extension DeliveryWorker {
       try files.store.commit(unstored, removing: removed)
       unstored = []
       for id in removed { lanes[id] = nil }
-      service.ledger.duties.save(SinkPositions(lanes.values).bytes, of: .sinks)
+      try leavePlaces(files)
       if isBlocked { Log.write(.info, "sinks_stored") }
       isBlocked = false
     } catch {

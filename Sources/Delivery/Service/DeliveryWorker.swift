@@ -29,8 +29,12 @@ final class DeliveryWorker {
   /// Whether the last attempt to store failed: nothing is sent until one succeeds, because a crash
   /// would repeat all of it.
   var isBlocked = false
-  /// Whether a sink may have no place yet that survives this process.
-  private var hasNew = false
+  var placing = Placing.done
+  /// What the holders of the duty left, with the places of this one; which holding of the duty it
+  /// is; since when events that it names are waited for, monotonic nanoseconds.
+  var positions = SinkPositions()
+  var holding: Int64?
+  var takenAt: Int64?
   var publishedAt: Int64 = 0
   var isUnpublished = false
   /// Since when nothing can be read from the ledger's files, for a moment; 0: it can be.
@@ -59,15 +63,16 @@ final class DeliveryWorker {
     while !cancellation.isRequested {
       // Without a sink, and while another daemon sends, nothing is stored and nothing is done.
       let isOnDuty = service.ledger.duties.holds(.sinks)
-      if !isOnDuty, files != nil {
+      if files != nil, let held = holding, service.ledger.duties.epoch(.sinks) != held {
         close()
-        service.mirrors.adopt([], paused: [])
+        (holding, takenAt) = (nil, nil)
       }
       let configuration = service.configuration()
       let isIdle =
         sinks.isEmpty && mirrors.isEmpty && configuration.sinks.isEmpty
         && configuration.mirrors.isEmpty
       if !isOnDuty || isIdle {
+        service.mirrors.adopt([], paused: [])
         service.wakeup.wait(milliseconds: Int32(Self.idle))
         refuseCommands()
         continue
@@ -96,8 +101,11 @@ final class DeliveryWorker {
   private func turn() throws(StoreError) {
     service.wakeup.clear()
     let files = try open()
+    guard try takeOver(files) else {
+      return cancellation.wait(milliseconds: Self.storeInterval)
+    }
     try adoptConfiguration(files)
-    guard isPlaced() else { return cancellation.wait(milliseconds: Self.storeInterval) }
+    guard try isPlaced(files) else { return cancellation.wait(milliseconds: Self.storeInterval) }
     for (command, completion) in service.takeCommands() {
       if let outcome = try perform(command, files, completion) { completion(outcome) }
     }
@@ -150,7 +158,7 @@ final class DeliveryWorker {
     let current = service.configuration().sinks
     try adoptMirrors(files)
     guard current != sinks else { return }
-    let records = try SinkPositions.records(service.ledger.duties, files, at: Clock.now())
+    let records = try files.store.sinks()
     for sink in current {
       for id in lanes.keys where id.name == sink.name { lanes[id]?.adopt(sink) }
       guard lanes[SinkRecord.ID(sink.name)] == nil else { continue }
@@ -189,17 +197,8 @@ final class DeliveryWorker {
       }
     }
     unstored.append(SinkStore.Change(record))
-    hasNew = true
+    placing = .wanted
     return record
-  }
-
-  /// Whether the places of new sinks are stored. Until then nothing is sent: after a crash a sink
-  /// without a place would begin at a later event, and all before it would be lost.
-  private func isPlaced() -> Bool {
-    guard hasNew else { return true }
-    store(at: Clock.now(), isLast: true)
-    hasNew = isBlocked || !service.ledger.duties.isSaved(.sinks)
-    return !hasNew
   }
 
   func hash(at seq: Int64, _ files: Files) throws(StoreError) -> [UInt8]? {

@@ -7,7 +7,7 @@ import Platform
 enum SinkFile {
   /// `SUBD`: the application_id.
   static let applicationId: UInt32 = 0x5355_4244
-  static let schema = 2
+  static let schema = 3
 
   static let tables = """
     CREATE TABLE sink (
@@ -28,7 +28,7 @@ enum SinkFile {
       PRIMARY KEY (name, replay, ordinal)) STRICT, WITHOUT ROWID;
     CREATE INDEX dead_seq ON dead (name, seq);
     CREATE TABLE journal (id BLOB NOT NULL) STRICT;
-    """ + "\n" + clockTables
+    """ + "\n" + clockTables + "\n" + fileTable
 
   /// clock: wall clock minus CLOCK_BOOTTIME when they were last right, of one boot. recalculation:
   /// customers for whom another fold has another answer, to be told at at_ms; null: not yet.
@@ -44,7 +44,13 @@ enum SinkFile {
       PRIMARY KEY (before, after)) STRICT, WITHOUT ROWID;
     """
 
-  /// What brings a file of the first schema to this one.
+  /// Names this file among those of all daemons.
+  private static let fileTable = """
+    CREATE TABLE file (id BLOB NOT NULL) STRICT;
+    INSERT INTO file (id) VALUES (randomblob(16));
+    """
+
+  /// What brings a file of the first schema to the second.
   private static let fromFirst = """
     ALTER TABLE held ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE dead ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
@@ -84,7 +90,8 @@ enum SinkFile {
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
     if found < schema {
       try connection.atomically { () throws(StoreError) in
-        try connection.execute(fromFirst)
+        if found < 2 { try connection.execute(fromFirst) }
+        try connection.execute(fileTable)
         try connection.execute("PRAGMA user_version=\(schema)")
       }
     }

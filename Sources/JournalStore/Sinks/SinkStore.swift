@@ -7,6 +7,8 @@ public final class SinkStore {
   let connection: SQLiteConnection
   /// Names that were in a file that is no longer there.
   public let lostNames: Set<String>
+  /// Names this file among those of all daemons.
+  public let id: [UInt8]
 
   /// Opens `sinks.sqlite`; one that cannot be used is put aside and made anew.
   ///
@@ -16,6 +18,7 @@ public final class SinkStore {
     self.folder = folder
     connection = try SinkFile.open(folder, journalId: journalId)
     let known = try connection.statement("SELECT DISTINCT name FROM sink").all { $0.text(0) }
+    id = try connection.statement("SELECT id FROM file").first { $0.bytes(0) } ?? []
     lostNames = try SinkFile.names(folder).subtracting(known)
   }
 
@@ -48,6 +51,16 @@ public final class SinkStore {
       Self.select + "FROM held WHERE name = ? AND replay = ? ORDER BY ordinal"
     )
     .bind(1, id.name).bind(2, id.replay).all(Self.record)
+  }
+
+  /// The earliest event, and the earliest moment, that each sink holds a message of.
+  ///
+  /// - Throws: what SQLite reports.
+  public func heldStarts() throws(StoreError) -> [String: (seq: Int64?, clock: Int64?)] {
+    let rows = try connection.statement(
+      "SELECT name, min(seq), min(turn_ms) FROM held WHERE replay = 0 GROUP BY name"
+    ).all { ($0.text(0), $0.optionalInt(1), $0.optionalInt(2)) }
+    return Dictionary(rows.map { ($0, (seq: $1, clock: $2)) }) { $1 }
   }
 
   /// What was given up, in its order, after an ordinal.

@@ -32,6 +32,21 @@ extension SinkStore {
     if connection.walPages >= Self.checkpointPages { try connection.checkpointPassive() }
   }
 
+  /// Replaces the places of sinks, in one transaction: they hold nothing then. What they gave up
+  /// stays.
+  ///
+  /// - Throws: what SQLite or the file system reports.
+  public func replace(_ records: [SinkRecord]) throws(StoreError) {
+    for record in records { try SinkFile.add(record.id.name, folder) }
+    try connection.atomically { () throws(StoreError) in
+      for record in records {
+        try connection.statement("DELETE FROM held WHERE name = ? AND replay = 0")
+          .bind(1, record.id.name).run()
+        try write(Change(record))
+      }
+    }
+  }
+
   private func write(_ change: Change) throws(StoreError) {
     let sink = change.sink
     try connection.statement(

@@ -47,10 +47,15 @@ extension LedgerHandler {
       let refusal = Problem.response(.unavailable(isReached ? "overload" : "behind"))
       sender.send(service.finished(refusal))
     }
-    let isAdded =
-      isFresh && seq <= service.ledger.foldedHead.seq
-      ? service.barrier.waitUntilFresh(proceed) : service.barrier.wait(forSeq: seq, proceed)
-    if !isAdded { proceed(false) }
+    let barrier = service.barrier
+    let waitForSeq = { @Sendable (isFresh: Bool) in
+      if !isFresh || !barrier.wait(forSeq: seq, proceed) { proceed(false) }
+    }
+    guard isFresh else {
+      waitForSeq(true)
+      return true
+    }
+    if !barrier.waitUntilFresh(seq > 0 ? waitForSeq : proceed) { proceed(false) }
     return true
   }
 

@@ -30,8 +30,9 @@ public final class Duties: Sendable {
     var held: [Duty: Held] = [:]
     /// Positions that are not stored yet.
     var unsaved: [Duty: [UInt8]] = [:]
-    /// Whether positions are on their way to the table.
-    var isSaving = false
+    /// How many were given, and which of them was stored last.
+    var given: [Duty: Int] = [:]
+    var stored: [Duty: Int] = [:]
     var isStopped = false
     var thread: Thread?
   }
@@ -75,12 +76,15 @@ public final class Duties: Sendable {
   /// Stores how far the duty is, within a second.
   public func save(_ position: [UInt8], of duty: Duty) {
     guard isShared else { return }
-    state.withLock { $0.unsaved[duty] = position }
+    state.withLock {
+      $0.unsaved[duty] = position
+      $0.given[duty, default: 0] += 1
+    }
   }
 
   /// Whether the next holder would go on from the position that was given to `save` last.
   public func isSaved(_ duty: Duty) -> Bool {
-    !isShared || state.withLock { $0.unsaved[duty] == nil && !$0.isSaving }
+    !isShared || state.withLock { $0.given[duty] == $0.stored[duty] }
   }
 
   /// The duties that this daemon holds now.
@@ -92,21 +96,23 @@ public final class Duties: Sendable {
   ///
   /// - Parameters:
   ///   - holder: names this daemon among all.
+  ///   - isReady: whether this copy has what the shared journal has. A duty is taken only then.
   ///   - open: makes the table's connection, on the thread.
   /// - Throws: `PlatformError` if the thread cannot be started.
   func start(
-    as holder: String, _ open: @escaping @Sendable () -> any DutyTable
+    as holder: String, isReady: @escaping @Sendable () -> Bool,
+    _ open: @escaping @Sendable () -> any DutyTable
   ) throws(PlatformError) {
-    let started = try Thread.start("duties") { self.run(as: holder, open()) }
+    let started = try Thread.start("duties") { self.run(as: holder, isReady, open()) }
     state.withLock { $0.thread = started }
   }
 
-  private func run(as holder: String, _ table: any DutyTable) {
+  private func run(as holder: String, _ isReady: () -> Bool, _ table: any DutyTable) {
     var next: [Duty: Int64] = [:]
     while !state.withLock({ $0.isStopped }) {
       for duty in Duty.allCases {
         let now = Clock.monotonicNanoseconds()
-        if now >= next[duty] ?? .min {
+        if now >= next[duty] ?? .min, holds(duty) || isReady() {
           next[duty] = now + (take(duty, holder, table) ? Self.renewal : Self.attempt)
         }
       }
@@ -133,8 +139,11 @@ public final class Duties: Sendable {
     }
     let until = began + DutyLease.seconds * 1_000_000_000 - Self.margin
     let before = state.withLock { state in
-      defer { state.held[duty] = lease.map { Held(lease: $0, until: until) } }
-      return state.held[duty]
+      let before = state.held[duty]
+      state.held[duty] = lease.map { Held(lease: $0, until: until) }
+      // What was to be stored is of an earlier holding.
+      if let before, before.lease.epoch != lease?.epoch { state.unsaved[duty] = nil }
+      return before
     }
     if before?.lease.epoch != lease?.epoch {
       Log.write(
@@ -144,18 +153,18 @@ public final class Duties: Sendable {
   }
 
   private func savePositions(_ table: any DutyTable) {
-    let unsaved = state.withLock { state in
-      defer { state.unsaved = [:] }
-      state.isSaving = true
-      return state.unsaved
+    let (unsaved, given) = state.withLock { state in
+      let held = state.unsaved.filter { state.held[$0.key] != nil }
+      for duty in held.keys { state.unsaved[duty] = nil }
+      return (held, state.given)
     }
-    defer { state.withLock { $0.isSaving = false } }
     for (duty, position) in unsaved {
-      guard holds(duty), let lease = state.withLock({ $0.held[duty]?.lease }) else { continue }
+      guard let lease = state.withLock({ $0.held[duty]?.lease }) else { continue }
       let saved = try? table.save(
         position, of: duty.rawValue, lease, by: Deadline(milliseconds: Self.limit))
       // Another daemon has it: nothing more may be done.
       if saved == false { state.withLock { $0.held[duty] = nil } }
+      if saved == true { state.withLock { $0.stored[duty] = given[duty] } }
       // What could not be stored is stored later, unless there is something newer by then.
       if saved == nil {
         state.withLock { if $0.unsaved[duty] == nil { $0.unsaved[duty] = position } }

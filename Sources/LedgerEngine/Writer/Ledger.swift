@@ -42,6 +42,7 @@ public final class Ledger: Sendable {
     var hasProjection = false
     var durations: [String: Int64] = [:]
     var erasures = 0
+    var refreshes: [@Sendable (Bool) -> Void] = []
   }
 
   /// Makes a ledger without a writer thread: `start` starts one.
@@ -84,7 +85,8 @@ public final class Ledger: Sendable {
     try opened.dequeue()?.get()
     if let open = shared?.openDuties {
       // Without the thread this daemon has no duties; the others do.
-      try? ledger.duties.start(as: Self.holderName(), open)
+      let copy = ledger.copy
+      try? ledger.duties.start(as: Self.holderName(), isReady: { copy?.isReady ?? true }, open)
     }
     ledger.startProjection()
     return ledger
@@ -156,7 +158,20 @@ public final class Ledger: Sendable {
   ///   At once, with true, if the folder is a journal of its own.
   public func refresh(completion: @escaping @Sendable (Bool) -> Void) {
     guard copy != nil else { return completion(true) }
-    if !jobs.enqueueBeyondCapacity(.refresh(completion)) { completion(false) }
+    let isFirst = state.withLock { state in
+      defer { state.refreshes.append(completion) }
+      return state.refreshes.isEmpty
+    }
+    guard isFirst, !jobs.enqueueBeyondCapacity(.refresh) else { return }
+    for completion in takeRefreshes() { completion(false) }
+  }
+
+  /// Those who wait for one look at the shared journal.
+  func takeRefreshes() -> [@Sendable (Bool) -> Void] {
+    state.withLock { state in
+      defer { state.refreshes = [] }
+      return state.refreshes
+    }
   }
 
   /// What became of a command about projections.

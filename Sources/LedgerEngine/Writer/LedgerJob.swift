@@ -17,7 +17,7 @@ package enum LedgerJob: Sendable {
   /// Evaluates rows by the configured durations, which were replaced.
   case adoptDurations
   /// Follows the shared journal now.
-  case refresh(@Sendable (Bool) -> Void)
+  case refresh
   /// Puts the damaged projection aside.
   case setProjectionAside
 }

@@ -157,7 +157,11 @@ package final class LedgerWriter {
           }
         })
     case .erase(let account, let completion): completion(erase(account))
-    case .refresh(let completion): completion(follow(isDue: true))
+    case .refresh:
+      // All that ask from here on get a look of their own.
+      let waiting = ledger.takeRefreshes()
+      let isWhole = follow(isDue: true)
+      for completion in waiting { completion(isWhole) }
     case .makeLive(let count, let completion): completion(projection.makeLive(retaining: count))
     case .rollBack(let completion): completion(projection.rollBack())
     case .prune(let count, let completion): completion(projection.prune(retaining: count))
@@ -181,7 +185,11 @@ package final class LedgerWriter {
       ledger.recordErasure()
       return .done(wasKnown: wasKnown)
     } catch {
-      if error == .busy { return .inUse }
+      if error == .busy {
+        // It is forgotten; its bytes are still in the files.
+        ledger.recordErasure()
+        return .inUse
+      }
       fail(error)
       return .failed
     }
@@ -277,6 +285,7 @@ package final class LedgerWriter {
   /// is tried again later.
   private func eraseFollowed() {
     nextErasure = Deadline(milliseconds: Self.erasurePause).nanoseconds
+    ledger.recordErasure()
     reader.endSnapshot()
     do throws(StoreError) {
       try journal.emptyWAL()

@@ -1,7 +1,9 @@
 import Configuration
+import Delivery
 import JournalStore
 import LedgerEngine
 import Platform
+import PostgresJournal
 
 /// `shared-journal init` and `detach`: a folder becomes a copy of the shared journal, or stops
 /// being one.
@@ -25,8 +27,29 @@ enum SharedJournalUpload {
     guard isDone else {
       throw .interrupted("stopped; the same command goes on where it was")
     }
+    try leavePlaces(of: folder, shared)
     Terminal.print("\(folder.path) is uploaded, and a copy of the shared journal now.")
     return .good
+  }
+
+  /// Where the sinks of the folder are is left for the first daemon that has the duty, whichever it
+  /// is.
+  private static func leavePlaces(
+    of folder: DataFolder, _ shared: Configuration.SharedJournal
+  ) throws(CommandError) {
+    guard let places = try mapError(CommandError.store, try SinkPositions.bytes(of: folder)) else {
+      return
+    }
+    let table = PostgresDutyTable(shared.settings)
+    let (deadline, name) = (Deadline(milliseconds: 10_000), Duty.sinks.rawValue)
+    try mapError({ CommandError.store(.shared($0)) }) { () throws(SharedJournalError) in
+      // Held by a daemon, it is saved already.
+      guard let lease = try table.take(name, for: "shared-journal init", by: deadline) else {
+        return
+      }
+      if lease.position == nil { _ = try table.save(places, of: name, lease, by: deadline) }
+      try table.release(name, lease, by: deadline)
+    }
   }
 
   static func detach(_ arguments: Arguments) throws(CommandError) -> ExitCode {
