@@ -32,6 +32,7 @@ public enum StandInCommand {
       return 0
     } catch {
       progress("subledger simulate serve: \(error)")
+      if case .simulator(.usage) = error { progress("see: subledger simulate serve --help") }
       switch error {
       case .simulator(.usage), .simulator(.exists): return 2
       case .simulator, .server, .platform: return 3

@@ -37,7 +37,9 @@ import Testing
   func `a usage error names the wrong argument`(_ arguments: [String], _ named: String) {
     let (code, _, text) = run(arguments)
     #expect(code == 2)
-    #expect(text.contains(named) && text.hasSuffix("see: subledger simulate --help"))
+    let isKnown = arguments.first.map { ["run", "ca", "list"].contains($0) } ?? false
+    let page = isKnown ? "simulate \(arguments[0]) --help" : "simulate --help"
+    #expect(text.contains(named) && text.hasSuffix("see: subledger \(page)"))
   }
 
   @Test func `every subcommand has help with an example`() {

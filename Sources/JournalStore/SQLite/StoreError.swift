@@ -92,6 +92,8 @@ extension StoreError: CustomStringConvertible {
       "migration \(number) differs from the one applied; run the program that wrote the data"
     case .full:
       "the disk is full; free space, nothing was lost"
+    case .io(let code) where code & 0xFF == SQLITE_READONLY:
+      "the file cannot be written; check the owner and mode of the data folder and its files"
     case .io(let code):
       "the disk failed (SQLite \(code)); check the disk and the mount, then start again"
     case .corrupt(let detail):

@@ -148,8 +148,8 @@ enum Problem {
 
   static let badQuery = response(400, "query", badQueryDetail)
   private static let badQueryDetail =
-    "A query parameter is unknown, repeated, or has an invalid value: parameter names it, expected "
-    + "says what is valid, position counts from 1."
+    "A query parameter is unknown, repeated, or has an invalid value: parameter names it unless it "
+    + "is unknown, expected says what is valid, position counts from 1."
 
   static let malformedBody = response(400, "body", badBodyDetail)
   private static let badBodyDetail =

@@ -1,5 +1,6 @@
 import Configuration
 import Encoding
+import Glibc
 import JournalStore
 import Platform
 
@@ -32,6 +33,13 @@ extension Doctor {
         next: "chmod 700 \(folder.path)")
     }
     var isGood = !mode.isOpenToOthers
+    for path in [folder.path, folder.journal]
+    where access(path, W_OK) != 0 && errno != ENOENT {
+      isGood = false
+      reportFinding(
+        "permissions", "\(path) cannot be written by this user",
+        next: "run doctor as the daemon's user, or chmod u+w \(path)")
+    }
     for name in (try? FolderListing.names(folder.path)) ?? [] {
       let path = "\(folder.path)/\(name)"
       guard let own = (try? FileMode.of(path)) ?? nil else { continue }

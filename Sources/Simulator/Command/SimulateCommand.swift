@@ -33,7 +33,13 @@ public enum SimulateCommand {
     do throws(SimulatorError) {
       return try dispatch(arguments, output, errors, progress, shouldStop).rawValue
     } catch {
+      // Who reads has read enough.
+      if case .file(_, _, EPIPE) = error { return Exit.good.rawValue }
       errors("subledger simulate: \(error)")
+      if case .usage = error {
+        let name = arguments.first.flatMap { ["ca", "list", "run"].contains($0) ? $0 : nil }
+        errors("see: subledger simulate " + (name.map { $0 + " " } ?? "") + "--help")
+      }
       switch error {
       case .usage, .exists: return Exit.usage.rawValue
       case .file, .authority, .signing, .network: return Exit.unavailable.rawValue
@@ -70,7 +76,10 @@ public enum SimulateCommand {
     guard arguments.count == 1 else { throw .usage("simulate ca needs one folder") }
     let folder = arguments[0]
     _ = try SimulatedAuthority.create(at: folder)
-    output("made \(folder); trust it with \"trustRoots\": [\"\(folder)/root.der\"]")
+    let path = realpath(folder, nil)
+    defer { free(path) }
+    let root = path.map { String(cString: $0) } ?? folder
+    output("made \(folder); trust it with \"trustRoots\": [\"\(root)/root.der\"]")
   }
 
   private static func list(

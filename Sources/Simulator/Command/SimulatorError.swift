@@ -18,7 +18,7 @@ public enum SimulatorError: Error, Sendable, CustomStringConvertible {
 
   public var description: String {
     switch self {
-    case .usage(let text): "\(text); see: subledger simulate --help"
+    case .usage(let text): text
     case .file(let attempt, let path, let code):
       "\(PlatformError.system("\(attempt) \(path)", code)); check the path, its permissions and "
         + "the free space"

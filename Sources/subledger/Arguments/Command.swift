@@ -10,6 +10,8 @@ struct Command: Sendable {
   /// What follows `subledger NAME` in the usage line.
   let usage: String
   let flags: [Flag]
+  /// The flags that it shares with other commands.
+  var common = Flag.common
   /// The operands that are fixed words, such as `list` of `quarantine`, for completions.
   var operands: [String] = []
   let example: String
@@ -55,7 +57,7 @@ struct Command: Sendable {
       return .good
     }
     do throws(CommandError) {
-      let flags = flags + Flag.common
+      let flags = flags + common
       return try action(
         try Arguments(
           arguments, valued: flags.filter { $0.value != nil }.map(\.name),
@@ -76,7 +78,7 @@ struct Command: Sendable {
       lines.add(paragraph)
     }
     lines.addBlank()
-    for flag in flags + Flag.common {
+    for flag in flags + common {
       let left = flag.name + (flag.value.map { " \($0)" } ?? "")
       if left.count < 22 {
         lines.add(left.padded(to: 22) + flag.meaning, indent: 2, hanging: 24)

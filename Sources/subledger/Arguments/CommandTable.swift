@@ -286,6 +286,9 @@ enum CommandTable {
         + "The next run uses the same data.",
       usage: "[--listen HOST:PORT]",
       flags: [.init("--listen", "HOST:PORT", "where to listen; a free port by default")],
+      common: [
+        .init("--data", "DIR", "the folder of the demo; \(DemoCommand.usualFolder) by default")
+      ],
       example: "subledger demo --data .demo", action: DemoCommand.run),
   ]
 

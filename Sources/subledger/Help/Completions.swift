@@ -15,7 +15,7 @@ enum Completions {
   private static var commands: [Command] { CommandTable.commands }
 
   private static func flags(_ command: Command) -> [Command.Flag] {
-    command.flags + Command.Flag.common + [.help]
+    command.flags + command.common + [.help]
   }
 
   /// The fixed operands of a command; `help` also takes the names of commands.

@@ -78,8 +78,9 @@ enum ConfigurationTopic {
   private static let reload: [Document.Block] = [
     .heading("Reload"),
     .paragraph(
-      "SIGHUP reloads apps, appStore, readTokens, trustRoots, nonRenewingDurations and logLevel "
-        + "without dropping a connection. A change of listen, data, trustedProxies, limits, "
+      "SIGHUP reloads apps, entitlements, appStore, readTokens, sinks, mirrors, trustRoots, "
+        + "nonRenewingDurations and logLevel without dropping a connection. A change of listen, "
+        + "data, trustedProxies, limits, "
         + "anchors or sharedJournal needs a restart. A configuration with an error is refused as a "
         + "whole, and the running one stays in effect."),
   ]

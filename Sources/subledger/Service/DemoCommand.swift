@@ -13,12 +13,16 @@ import StrictJSON
 /// an outage is played and recovered, and one customer is shown before and after it. Everything is
 /// in one folder; the next run continues with it, and with another customer.
 enum DemoCommand {
+  static let usualFolder = ".demo"
   private static let customers = 40
   private static let days: Int64 = 120
 
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     try arguments.requireNoOperand()
-    let folder = arguments["--data"] ?? ".demo"
+    let folder = arguments["--data"] ?? usualFolder
+    guard access(DataFolder(path: folder).journal, F_OK) != 0 else {
+      throw .usage("\(folder) is the data folder of a daemon; give the demo another one")
+    }
     let (configuration, token, authority) = try prepare(folder, listen: arguments["--listen"])
     // A log line for every notification would hide the output.
     Log.setLevel(.warning)

@@ -85,6 +85,10 @@ enum InitCommand {
         throw .last("make the folder \(plan.folder)")
       }
     } catch {
+      guard case .system(_, EEXIST) = error else {
+        throw .unavailable(
+          "\(error); nothing was written: run it as root, or give another --config and --data")
+      }
       throw .usage("\(error); nothing was written: move the file away, or give another --config")
     }
     try mapError(CommandError.store, try DataFolder(path: plan.data).create())

@@ -44,6 +44,9 @@ struct InitPlan {
     for (name, path) in [("--config", config), ("--data", data)] where !path.hasPrefix("/") {
       throw .usage("\(name) takes an absolute path, because the systemd unit names it")
     }
+    guard !host.contains("/") else {
+      throw .usage("--host takes a host name, without https:// and path")
+    }
     // These values are written unquoted into files of other programs.
     for (name, text) in [
       ("--config", config), ("--data", data), ("--listen", listen), ("--host", host),
@@ -135,7 +138,7 @@ struct InitPlan {
         .string(
           "Names that begin with // are comments. man subledger-config describes every key, and "
             + "subledger doctor checks this file. SIGHUP (systemctl reload subledger) reloads "
-            + "apps, tokens, roots, durations and log level; other keys need a restart.")
+            + "what it can; `subledger help configuration` lists the keys that need a restart.")
       ),
       (
         "//listen",

@@ -17,7 +17,7 @@ enum EntitlementCommand {
           id, environment: environment, bundleId: arguments["--bundle-id"], question))
     }
     guard let document = try document(environment) else {
-      throw try QueryOptions.absent("entitlement", in: environment) {
+      throw try QueryOptions.absent("entitlement", in: environment, arguments) {
         (other) throws(CommandError) in try document(other) != nil
       }
     }

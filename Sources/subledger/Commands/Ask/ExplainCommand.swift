@@ -21,7 +21,7 @@ enum ExplainCommand {
           id, environment: environment, bundleId: arguments["--bundle-id"], question))
     }
     guard let explanation = try explanation(environment) else {
-      throw try QueryOptions.absent("entitlement", in: environment) {
+      throw try QueryOptions.absent("entitlement", in: environment, arguments) {
         (other) throws(CommandError) in try explanation(other) != nil
       }
     }

@@ -23,7 +23,7 @@ enum HistoryCommand {
           isRaw: arguments.has("--raw")))
     }
     guard let history = try history(environment) else {
-      throw try QueryOptions.absent("history", in: environment) {
+      throw try QueryOptions.absent("history", in: environment, arguments) {
         (other) throws(CommandError) in try history(other) != nil
       }
     }

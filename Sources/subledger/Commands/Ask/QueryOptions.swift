@@ -42,13 +42,17 @@ enum QueryOptions {
   ///   - what: what was looked for, such as "entitlement".
   ///   - isIn: whether an environment has it.
   static func absent(
-    _ what: String, in environment: Environment,
+    _ what: String, in environment: Environment, _ arguments: Arguments,
     _ isIn: (Environment) throws(CommandError) -> Bool
   ) throws(CommandError) -> CommandError {
     for other in Environment.all where other != environment {
       guard try isIn(other) else { continue }
       return .findings(
         "no \(what) in \(environment); there is one in \(other): add --environment \(other)")
+    }
+    if let moment = arguments["--as-of"] ?? arguments["--known-at"] {
+      return .findings(
+        "no \(what) with this id in \(environment) at \(moment); without a moment it may have one")
     }
     return .findings("no \(what) with this id in \(environment); see: subledger events")
   }

@@ -23,6 +23,9 @@ enum GrantCommand {
     let configuration = try arguments.configuration()
     let apps = configuration.apps.keys.sorted()
     guard let app = arguments["--bundle-id"] ?? (apps.count == 1 ? apps.first : nil) else {
+      guard !apps.isEmpty else {
+        throw .usage("no app is configured; give the right --config, or name one with --bundle-id")
+      }
       throw .usage("--bundle-id says which app it is for: \(apps.joined(separator: ", "))")
     }
     let statement = NewStatement(

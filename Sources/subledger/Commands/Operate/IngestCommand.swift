@@ -175,6 +175,7 @@ enum IngestCommand {
   private static func report(_ counts: Counts, _ arguments: Arguments, isStopped: Bool) {
     if let first = counts.firstRefused {
       Terminal.error("subledger ingest: line \(first.line) was refused: \(first.code)")
+      if first.code == Findings.untrusted { Terminal.error(Findings.untrustedHint) }
     }
     if isStopped { Terminal.error("subledger ingest: stopped; run it again to continue") }
     if arguments.has("--json") {

@@ -5,13 +5,21 @@ import StrictJSON
 enum Findings {
   private static let shown = 20
 
+  /// The code of a signature under a root that is not trusted, and what to do about it.
+  static let untrusted = "chain_root"
+  static let untrustedHint =
+    "\(untrusted): signed under a root that is not trusted here; for simulated data give the "
+    + "--config that names the root in \"trustRoots\""
+
   /// The first findings, one per line, and the number of the others.
   static func lines(_ findings: [Finding], count: Int) -> [String] {
     var lines = findings.prefix(shown).map { finding in
       "promise \(finding.promise) broken"
         + (finding.seq.map { " at seq \($0)" } ?? "") + ": \(finding.what)"
     }
-    if count > lines.count { lines.append("and \(count - lines.count) more") }
+    let isShort = count <= lines.count
+    if findings.contains(where: { $0.what.hasSuffix(untrusted) }) { lines.append(untrustedHint) }
+    if !isShort { lines.append("and \(count - min(findings.count, shown)) more") }
     return lines
   }
 

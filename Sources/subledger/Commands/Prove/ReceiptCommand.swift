@@ -57,7 +57,8 @@ enum ReceiptCommand {
     let heading =
       refusal.map { "NOT PROVEN: \($0.code)" } ?? "proven offline, as of its creation"
     guard case .object(let members) = document else { return heading }
-    var lines = [heading] + (asked.map { [$0.text] } ?? [])
+    let hint = refusal?.code == Findings.untrusted ? [Findings.untrustedHint] : []
+    var lines = [heading] + hint + (asked.map { [$0.text] } ?? [])
     for (name, value) in members {
       guard case .array(let items) = value else {
         lines.append(line(name, value))

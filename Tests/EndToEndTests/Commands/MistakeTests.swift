@@ -1,0 +1,52 @@
+import Foundation
+import Support
+import Testing
+
+/// What somebody is told who uses a command wrongly in the first hour.
+@Suite struct MistakeTests {
+  private let installation: Installation
+
+  init() throws { installation = try Installation() }
+
+  @Test(arguments: [
+    (["demo", "--config", "x.json"], "--config"),
+    (
+      ["init", "--config", "/tmp/x/c.json", "--data", "/tmp/x/d", "--host", "https://a.example/b"],
+      "a host name, without https:// and path"
+    ),
+    (
+      ["grant", "u", "--by", "account", "--entitlement", "pro", "--data", "none"],
+      "no app is configured"
+    ),
+    (["simulate", "run", "--fleet", "x", "--output", "-"], "see: subledger simulate run --help"),
+    (["simulate", "serve", "--wat"], "see: subledger simulate serve --help"),
+  ])
+  func `a wrong use is refused and says what to do`(
+    arguments: [String], expected: String
+  ) throws {
+    let result = try installation.launch(arguments).finish()
+    #expect(result.code == 2 && result.errors.contains(expected), "\(result)")
+  }
+
+  @Test func `the demo does not write into the data folder of a daemon`() throws {
+    try installation.start().stop()
+    let result = try installation.launch(["demo", "--data", installation.data.path]).finish()
+    #expect(result.code == 2 && result.errors.contains("another one"), "\(result)")
+  }
+
+  @Test func `a moment before the first event is not taken for an unknown id`() throws {
+    let daemon = try installation.start()
+    _ = daemon.client().post(try installation.sign(Sample.notification(1, otid: "7001")))
+    try daemon.stop()
+    let result = try installation.run("entitlement", "7001", "--as-of", "2001-01-01")
+    #expect(result.code == 1 && result.errors.contains("at 2001-01-01"), "\(result)")
+  }
+
+  @Test func `a root that is not trusted is told with what to do`() throws {
+    let daemon = try installation.start()
+    _ = daemon.client().post(try installation.sign(Sample.notification(1, otid: "7001")))
+    try daemon.stop()
+    let result = try installation.launch(["verify", "--data", installation.data.path]).finish()
+    #expect(result.code == 1 && result.output.contains("trustRoots"), "\(result)")
+  }
+}
