@@ -105,12 +105,11 @@ final class DeliveryWorker {
       return cancellation.wait(milliseconds: Self.storeInterval)
     }
     try adoptConfiguration(files)
-    guard try isPlaced(files) else { return cancellation.wait(milliseconds: Self.storeInterval) }
     for (command, completion) in service.takeCommands() {
       if let outcome = try perform(command, files, completion) { completion(outcome) }
     }
     try tellTime(files)
-    let hasMore = try advance(files)
+    let hasMore = try isPlaced(files) ? advance(files) : false
     wait(hasMore)
     collect()
     store(at: Clock.now())

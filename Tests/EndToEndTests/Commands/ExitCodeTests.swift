@@ -63,11 +63,13 @@ import Testing
     command: String, address: String
   ) throws {
     let installation = try Installation()
-    let finished = try installation.launch([
-      command, "--listen", address, "--data", installation.data.path,
-      "--config",
-      command == "init" ? installation.folder.path + "/new/config" : installation.config.path,
-    ]).finish()
+    let config = [
+      "init": ["--config", installation.folder.path + "/new/config"],
+      "serve": ["--config", installation.config.path],
+    ]
+    let finished = try installation.launch(
+      [command, "--listen", address, "--data", installation.data.path] + (config[command] ?? [])
+    ).finish()
     #expect(finished.code == 2 && finished.errors.contains("HOST:PORT"), "\(finished)")
     let journal = installation.data.appending(path: "journal.sqlite").path
     #expect(!FileManager.default.fileExists(atPath: journal))
