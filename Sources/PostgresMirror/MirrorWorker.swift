@@ -152,8 +152,9 @@ final class MirrorWorker {
     guard let state, state.journalId != nil, state.fold == fold else { return true }
     let id = try journal { (journal) throws(StoreError) in try journal.journalId() }
     guard state.journalId == id else { return true }
-    // Another daemon of the shared journal was further; this copy follows.
-    guard state.seq <= ledger.foldedHead.seq else { throw .notReady }
+    // Another daemon of a shared journal was further, and this copy follows; a journal of its own
+    // that is shorter was restored.
+    guard ledger.copy == nil || state.seq <= ledger.foldedHead.seq else { throw .notReady }
     let hash = try journal { (journal) throws(StoreError) in
       state.seq == 0 ? Head.empty.hash : try journal.hash(at: state.seq)
     }
