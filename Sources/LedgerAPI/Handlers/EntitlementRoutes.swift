@@ -41,7 +41,8 @@ extension LedgerHandler {
   /// - Returns: false if the read can be answered at once.
   private func isWaiting(_ read: LedgerRead, through sender: ResponseSender) -> Bool {
     let (isFresh, seq) = (service.ledger.readsAreFresh, read.minSeq)
-    guard isFresh || seq > service.ledger.foldedHead.seq else { return false }
+    // Most reads ask for no event, and look at nothing that the writer locks.
+    guard isFresh || seq > 0 && seq > service.ledger.foldedHead.seq else { return false }
     let proceed = { @Sendable [service] (isReached: Bool) in
       if isReached, service.answer(read, through: sender) { return }
       let refusal = Problem.response(.unavailable(isReached ? "overload" : "behind"))

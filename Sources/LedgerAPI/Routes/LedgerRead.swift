@@ -32,10 +32,10 @@ struct LedgerRead: Sendable {
     self.configuration = configuration
   }
 
-  /// The event that the rows must have.
+  /// The event that the rows must have; 0 if none was asked for.
   var minSeq: Int64 {
     switch asked {
-    case .rows(let query): query.integer(Parameter.minSeq.name, of: admitted.route)
+    case .rows(let query): query[Parameter.minSeq.name].flatMap { Int64($0) } ?? 0
     case .customers(let asked): asked.minSeq
     }
   }
