@@ -33,16 +33,12 @@ public struct SinkPositions: Sendable {
     file = store.id
     let starts = try store.heldStarts()
     for record in try store.sinks() where record.id.replay == 0 {
-      var position = Position(
-        seq: record.seq, hash: record.hash, clock: record.clock, state: record.state)
-      if let start = starts[record.id.name] {
-        let seq = min(record.seq, (start.seq ?? .max) - 1)
-        let hash = seq == record.seq ? record.hash : try journal.hash(at: seq) ?? []
-        position = Position(
-          seq: seq, hash: hash, clock: min(record.clock, (start.clock ?? .max) - 1),
-          state: record.state)
-      }
-      positions[record.id.name] = position
+      let start = starts[record.id.name]
+      let seq = min(record.seq, (start?.seq ?? .max) - 1)
+      let hash = seq == record.seq ? record.hash : try journal.hash(at: seq) ?? []
+      let clock = min(record.clock, (start?.clock ?? .max) - 1)
+      positions[record.id.name] = Position(
+        seq: seq, hash: hash, clock: clock, state: record.state)
     }
   }
 

@@ -80,8 +80,7 @@ enum ConfigurationTopic {
     .paragraph(
       "SIGHUP reloads apps, entitlements, appStore, readTokens, sinks, mirrors, trustRoots, "
         + "nonRenewingDurations and logLevel without dropping a connection. A change of listen, "
-        + "data, trustedProxies, limits, "
-        + "anchors or sharedJournal needs a restart. A configuration with an error is refused as a "
-        + "whole, and the running one stays in effect."),
+        + "data, trustedProxies, limits, anchors or sharedJournal needs a restart. A configuration "
+        + "with an error is refused as a whole, and the running one stays in effect."),
   ]
 }

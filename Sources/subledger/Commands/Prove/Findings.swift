@@ -17,9 +17,8 @@ enum Findings {
       "promise \(finding.promise) broken"
         + (finding.seq.map { " at seq \($0)" } ?? "") + ": \(finding.what)"
     }
-    let isShort = count <= lines.count
+    if count > lines.count { lines.append("and \(count - lines.count) more") }
     if findings.contains(where: { $0.what.hasSuffix(untrusted) }) { lines.append(untrustedHint) }
-    if !isShort { lines.append("and \(count - min(findings.count, shown)) more") }
     return lines
   }
 
