@@ -22,15 +22,16 @@ public struct StreamKey: Sendable, Hashable, Comparable {
 
   /// Key order: original transaction id, environment, bundle id, each by UTF-8 bytes as in SQL.
   public static func < (left: StreamKey, right: StreamKey) -> Bool {
-    for part in [\StreamKey.originalTransactionId, \.environment.rawValue, \.bundleId] {
-      if precedes(left[keyPath: part], right[keyPath: part]) { return true }
-      if precedes(right[keyPath: part], left[keyPath: part]) { return false }
+    if let first = precedes(left.originalTransactionId, right.originalTransactionId) {
+      return first
     }
-    return false
+    return precedes(left.environment.rawValue, right.environment.rawValue)
+      ?? precedes(left.bundleId, right.bundleId) ?? false
   }
 
-  private static func precedes(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
+  /// Nil if both are equal.
+  private static func precedes(_ left: String, _ right: String) -> Bool? {
+    ByteSearch.areEqual(left, right) ? nil : left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 }
 

@@ -29,21 +29,19 @@ public struct EntitlementCatalog: Sendable, Equatable {
   private var shared: [String: NamedEntitlement] = [:]
   /// By bundle id, then by name.
   private var own: [String: [String: NamedEntitlement]] = [:]
+  /// The longest leeway of all, milliseconds. One that another replaced counts too.
+  public private(set) var longestLeeway: Int64 = 0
 
   public init() {}
 
   /// Whether no entitlement is configured.
   public var isEmpty: Bool { shared.isEmpty && own.isEmpty }
 
-  /// The longest leeway of all, milliseconds.
-  public var longestLeeway: Int64 {
-    (own.values.flatMap(\.values) + shared.values).map(\.accessLeeway).max() ?? 0
-  }
-
   /// Adds an entitlement.
   ///
   /// - Parameter bundleId: the app that it is for; nil for all apps.
   public mutating func add(_ name: String, _ entitlement: NamedEntitlement, for bundleId: String?) {
+    longestLeeway = max(longestLeeway, entitlement.accessLeeway)
     if let bundleId {
       own[bundleId, default: [:]][name] = entitlement
     } else {

@@ -166,7 +166,7 @@ public final class ProjectionReader {
     withOriginalTransactionId id: String, _ spans: WantedSpans = .all
   ) throws(StoreError) -> [ProjectedRow] {
     // Nearly always one row. Sorting it in SQL would cost more than the query itself.
-    try connection.statement(Self.select + "WHERE e.original_transaction_id = ?").bind(1, id)
+    try connection.statement(Self.byOriginalTransactionId).bind(1, id)
       .all(row(spans)).sorted { $0.key < $1.key }
   }
 
@@ -213,8 +213,8 @@ public final class ProjectionReader {
       .all(row(spans))
   }
 
-  /// Up to `limit` rows of one environment that have an id: first those whose product is no
-  /// consumable, each group in key order.
+  /// Up to `limit` rows of one environment that have an id: where there are more, first those
+  /// whose product is no consumable. In no order.
   ///
   /// - Parameter bundleId: of this app only; nil for all.
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
@@ -222,15 +222,28 @@ public final class ProjectionReader {
     _ kind: IdKind, _ value: String, _ environment: Environment, _ bundleId: String?,
     limit: Int, _ spans: WantedSpans
   ) throws(StoreError) -> [ProjectedRow] {
-    try connection.statement(
-      Self.select + """
-        JOIN app a ON a.id = e.app_id LEFT JOIN product p ON p.id = e.answer_product
-        WHERE e.id IN (SELECT entitlement_id FROM token WHERE kind = ?1 AND value = ?2)
+    var ids = try connection.statement(
+      "SELECT entitlement_id FROM token WHERE kind = ? AND value = ? LIMIT ?"
+    ).bind(1, kind.rawValue).bind(2, value).bind(3, Int64(limit)).all { $0.int(0) }
+    if ids.count == limit {
+      ids = try connection.statement(
+        """
+        SELECT e.id FROM token t JOIN entitlement e ON e.id = t.entitlement_id
+          JOIN app a ON a.id = e.app_id LEFT JOIN product p ON p.id = e.answer_product
+        WHERE t.kind = ?1 AND t.value = ?2
         AND a.environment = ?3 AND (?4 IS NULL OR a.bundle_id = ?4)
         ORDER BY p.product_type IS 'Consumable', e.original_transaction_id, a.bundle_id LIMIT ?5
         """
-    ).bind(1, kind.rawValue).bind(2, value).bind(3, environment.rawValue).bind(4, bundleId)
-      .bind(5, Int64(limit)).all(row(spans))
+      ).bind(1, kind.rawValue).bind(2, value).bind(3, environment.rawValue).bind(4, bundleId)
+        .bind(5, Int64(limit)).all { $0.int(0) }
+    }
+    var found: [ProjectedRow] = []
+    for id in ids {
+      let row = try connection.statement(Self.byId).bind(1, id).first(row(spans))
+      guard let row, row.key.environment == environment else { continue }
+      if bundleId ?? row.key.bundleId == row.key.bundleId { found.append(row) }
+    }
+    return found
   }
 
   /// Up to `limit` rows with all spans after a key, in key order.
@@ -274,7 +287,7 @@ public final class ProjectionReader {
   public func streams(
     withOriginalTransactionId id: String
   ) throws(StoreError) -> [FoldedStream] {
-    try connection.statement(Self.select + "WHERE e.original_transaction_id = ?").bind(1, id)
+    try connection.statement(Self.byOriginalTransactionId).bind(1, id)
       .all(stream)
   }
 
@@ -298,6 +311,9 @@ public final class ProjectionReader {
   private static let maximumSuccessors = 100
 
   static let select = "SELECT \(RowReading.columns) FROM entitlement e\n"
+  // Not put together for each row, so that a statement is found by the address of its text.
+  static let byId = select + "WHERE e.id = ?"
+  private static let byOriginalTransactionId = select + "WHERE e.original_transaction_id = ?"
 
   /// Reads rows with these spans.
   func row(_ spans: WantedSpans) -> (Statement) throws(StoreError) -> ProjectedRow {

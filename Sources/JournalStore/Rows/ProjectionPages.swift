@@ -110,7 +110,7 @@ extension ProjectionReader {
     found.sort { $0.key < $1.key }
     var rows: [ProjectedRow] = []
     for candidate in found.prefix(limit) {
-      let row = try connection.statement(Self.select + "WHERE e.id = ?").bind(1, candidate.id)
+      let row = try connection.statement(Self.byId).bind(1, candidate.id)
         .first(row(.since(now)))
       if let row { rows.append(row) }
     }

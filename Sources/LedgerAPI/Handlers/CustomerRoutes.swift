@@ -89,7 +89,7 @@ enum CustomerRoutes {
       switch kind {
       case .appAccountToken: NotificationUUID(id) != nil
       case .account: CustomerName.isValid(id)
-      case .appTransactionId, .originalTransactionId: Route.isIdentifier(id.utf8[...])
+      case .appTransactionId, .originalTransactionId: Route.isIdentifier(id.utf8)
       }
     }
 

@@ -19,7 +19,7 @@ extension LedgerHandler {
     guard let token = admitted.token else { return Problem.unauthorized() }
     let read: LedgerRead
     do throws(ParameterFault) {
-      read = try LedgerRead(admitted, request, token, configuration)
+      read = try LedgerRead(admitted, request, token)
     } catch {
       let isOfBody = admitted.route.body != nil
       return service.finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
@@ -27,11 +27,13 @@ extension LedgerHandler {
     if isWaiting(read, through: sender) { return nil }
     do throws(LedgerReader.Failure) {
       let reader = try ledgerReader()
-      if read.isQuick(reader) { return service.finished(try read.response(reader)) }
+      if read.isQuick(reader) {
+        return service.finished(try read.response(reader, configuration))
+      }
     } catch {
       return service.finished(Self.problem(error))
     }
-    if service.answer(read, through: sender) { return nil }
+    if service.answer(read, configuration, through: sender) { return nil }
     return service.finished(Problem.response(.unavailable("overload")))
   }
 
@@ -43,8 +45,8 @@ extension LedgerHandler {
     let (isFresh, seq) = (service.ledger.readsAreFresh, read.minSeq)
     // Most reads ask for no event, and look at nothing that the writer locks.
     guard isFresh || seq > 0 && seq > service.ledger.foldedHead.seq else { return false }
-    let proceed = { @Sendable [service] (isReached: Bool) in
-      if isReached, service.answer(read, through: sender) { return }
+    let proceed = { @Sendable [service, configuration] (isReached: Bool) in
+      if isReached, service.answer(read, configuration, through: sender) { return }
       let refusal = Problem.response(.unavailable(isReached ? "overload" : "behind"))
       sender.send(service.finished(refusal))
     }
@@ -71,12 +73,14 @@ extension LedgerService {
   /// Answers a read on another thread, while that may take longer than a reactor should wait.
   ///
   /// - Returns: false if too many wait.
-  fileprivate func answer(_ read: LedgerRead, through sender: ResponseSender) -> Bool {
-    overview.perform(read.configuration) { [self] reader in
+  fileprivate func answer(
+    _ read: LedgerRead, _ configuration: Configuration, through sender: ResponseSender
+  ) -> Bool {
+    overview.perform(configuration) { [self] reader in
       let response: HTTPResponse
       do throws(LedgerReader.Failure) {
         guard let reader else { throw .store(.busy) }
-        response = try read.response(reader)
+        response = try read.response(reader, configuration)
       } catch {
         response = LedgerHandler.problem(error)
       }

@@ -13,12 +13,10 @@ struct LedgerRead: Sendable {
   private let admitted: AdmittedRequest
   private let request: HTTPRequest
   private let token: Configuration.ReadToken
-  let configuration: Configuration
 
   /// - Throws: `ParameterFault` for the first parameter, or member of the body, that is not valid.
   init(
-    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ token: Configuration.ReadToken,
-    _ configuration: Configuration
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ token: Configuration.ReadToken
   ) throws(ParameterFault) {
     asked =
       switch admitted.route.name {
@@ -29,7 +27,6 @@ struct LedgerRead: Sendable {
     self.admitted = admitted
     self.request = request
     self.token = token
-    self.configuration = configuration
   }
 
   /// The event that the rows must have; 0 if none was asked for.
@@ -48,7 +45,9 @@ struct LedgerRead: Sendable {
     }
   }
 
-  func response(_ reader: LedgerReader) throws(LedgerReader.Failure) -> HTTPResponse {
+  func response(
+    _ reader: LedgerReader, _ configuration: Configuration
+  ) throws(LedgerReader.Failure) -> HTTPResponse {
     switch asked {
     case .rows(let query):
       try EntitlementRoutes.answer(admitted, request, query, token, reader)

@@ -1,3 +1,5 @@
+import Encoding
+
 /// The route that a request matched, with the identifiers in its path.
 struct MatchedRoute: Sendable {
   let route: Route
@@ -10,36 +12,62 @@ struct MatchedRoute: Sendable {
   ///
   /// - Parameter method: chooses among the routes of one path; the first of them if none has it.
   init?(_ path: String, _ method: String) {
-    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
-    var found = (Self.routes[segments.count] ?? []).filter { $0.hasShape(of: segments) }
-    let fixed = found.filter { !$0.segments.contains(nil) }
-    if !fixed.isEmpty { found = fixed }
-    guard let route = found.first(where: { $0.methods.contains(method) }) ?? found.first else {
+    let segments = Self.segments(path)
+    guard let found = RoutePath.all[segments.count]?.first(where: { $0.matches(segments) }) else {
       return nil
     }
-    let texts = zip(route.segments, segments).filter { $0.0 == nil }.map(\.1)
-    let kinds = route.parameters.filter(\.isInPath)
+    let route = found.routes.first { $0.methods.contains(method) } ?? found.routes[0]
     var ids: [String] = []
-    for (text, parameter) in zip(texts, kinds) {
-      guard let id = parameter.id(text) else { return nil }
+    for (index, parameter) in zip(found.idIndices, route.pathParameters) {
+      guard let id = parameter.id(segments[index]) else { return nil }
       ids.append(id)
     }
     self.route = route
     self.ids = ids
-    methods = found.flatMap(\.methods)
+    methods = found.methods
   }
 
-  /// By the number of segments.
-  private static let routes = Dictionary(grouping: Route.table, by: \.segments.count)
+  fileprivate static func segments(_ path: String) -> [ArraySlice<UInt8>] {
+    Array(path.utf8).split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+  }
+}
+
+/// A path of the table with all its routes, prepared because every request is matched.
+private struct RoutePath: Sendable {
+  let routes: [Route]
+  let methods: [String]
+  /// Nil stands for an identifier.
+  private let segments: [ArraySlice<UInt8>?]
+  /// Where the path has identifiers.
+  let idIndices: [Int]
+
+  /// By the number of segments; those without identifiers first, so that they win.
+  static let all: [Int: [RoutePath]] = {
+    let paths = Dictionary(grouping: Route.table, by: \.path).values.map(RoutePath.init)
+    return Dictionary(grouping: paths, by: \.segments.count).mapValues { paths in
+      paths.sorted { $0.idIndices.count < $1.idIndices.count }
+    }
+  }()
+
+  /// - Parameter routes: at least one; all of one path.
+  private init(_ routes: [Route]) {
+    self.routes = routes
+    methods = routes.flatMap(\.methods)
+    segments = MatchedRoute.segments(routes[0].path)
+      .map { $0.first == UInt8(ascii: "{") ? nil : $0 }
+    idIndices = segments.indices.filter { [segments] in segments[$0] == nil }
+  }
+
+  func matches(_ path: [ArraySlice<UInt8>]) -> Bool {
+    zip(segments, path).allSatisfy { segment, text in
+      segment.map { ByteSearch.areEqual($0, text) } ?? true
+    }
+  }
 }
 
 extension Route {
-  fileprivate func hasShape(of path: [Substring]) -> Bool {
-    zip(segments, path).allSatisfy { segment, text in segment.map { $0 == text } ?? true }
-  }
-
   /// Apple's identifiers are digits. Other identifiers in a path must need no percent-encoding.
-  static func isIdentifier(_ text: Substring.UTF8View) -> Bool {
+  static func isIdentifier(_ text: some Collection<UInt8>) -> Bool {
     (1...128).contains(text.count)
       && text.allSatisfy { byte in
         switch byte {

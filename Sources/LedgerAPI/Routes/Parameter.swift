@@ -67,9 +67,9 @@ struct Parameter: Sendable {
   }
 
   /// The identifier that a segment of the path is; nil if it is none.
-  func id(_ segment: Substring) -> String? {
+  func id(_ segment: ArraySlice<UInt8>) -> String? {
     guard case .name = kind else {
-      return Route.isIdentifier(segment.utf8) ? String(segment) : nil
+      return Route.isIdentifier(segment) ? String(decoding: segment, as: UTF8.self) : nil
     }
     return QueryString.decode(segment).flatMap { CustomerName.isValid($0) ? $0 : nil }
   }

@@ -9,7 +9,7 @@ package struct QueryString {
   /// - Throws: `ParameterFault` if a name is unknown or occurs twice, or if a value cannot be
   ///   decoded or is not valid for its parameter.
   init(_ query: String?, of route: Route) throws(ParameterFault) {
-    let parameters = route.parameters.filter { !$0.isInPath }
+    let parameters = route.queryParameters
     values = try Self.values(query) { name, value in
       guard let parameter = parameters.first(where: { $0.name == name }) else {
         return ParameterFault(.unknown, nil, expected: .oneOf(parameters.map(\.name)))
@@ -38,7 +38,7 @@ package struct QueryString {
     for (index, pair) in pairs.enumerated() {
       let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let name = String(parts[0])
-      let value = parts.count == 2 ? decode(parts[1]).flatMap { $0.isEmpty ? nil : $0 } : nil
+      let value = parts.count == 2 ? decode(parts[1].utf8).flatMap { $0.isEmpty ? nil : $0 } : nil
       var found = fault(name, value)
       if found == nil, values.updateValue(value ?? "", forKey: name) != nil {
         found = ParameterFault(.repeated, name)
@@ -75,13 +75,16 @@ package struct QueryString {
   }
 
   /// Percent-decodes; nil for what is no UTF-8 or has a control character.
-  static func decode(_ text: Substring) -> String? {
+  ///
+  /// - Parameter text: a part of a text in UTF-8.
+  static func decode(_ text: some Collection<UInt8>) -> String? {
+    // The parser of heads lets no control character pass; neither does this.
+    guard text.allSatisfy({ $0 >= 0x20 }) else { return nil }
+    guard text.contains(UInt8(ascii: "%")) else { return String(decoding: text, as: UTF8.self) }
     var bytes: [UInt8] = []
-    var rest = text.utf8[...]
+    var rest = text[...]
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
-        // The parser of heads lets no control character pass; neither does this.
-        guard byte >= 0x20 else { return nil }
         bytes.append(byte)
         continue
       }

@@ -52,6 +52,8 @@ final class Route: Sendable {
   /// `{name}` stands for one path segment.
   let path: String
   let method: String
+  /// The accepted methods: HEAD is accepted where GET is (RFC 9110 section 9.3.2).
+  let methods: [String]
   let access: Access
   /// One sentence, for documentation.
   let summary: String
@@ -59,10 +61,8 @@ final class Route: Sendable {
   /// The body of a POST; nil if the route reads none.
   let body: Schema?
   let replies: [Reply]
-  /// The names of the query parameters.
-  let queryNames: Set<String>
-  /// The path's segments; nil stands for one that is an identifier.
-  let segments: [Substring?]
+  let pathParameters: [Parameter]
+  let queryParameters: [Parameter]
 
   init(
     _ name: Name, _ method: String, _ path: String, _ access: Access, _ summary: String,
@@ -76,9 +76,9 @@ final class Route: Sendable {
     self.parameters = parameters
     self.body = body
     self.replies = replies
-    queryNames = Set(parameters.filter { !$0.isInPath }.map(\.name))
-    segments = path.split(separator: "/", omittingEmptySubsequences: false)
-      .map { $0.hasPrefix("{") ? nil : $0 }
+    pathParameters = parameters.filter(\.isInPath)
+    queryParameters = parameters.filter { !$0.isInPath }
+    methods = method == "GET" ? ["GET", "HEAD"] : [method]
   }
 
   /// Whether it journals something, or erases it.
@@ -91,7 +91,4 @@ final class Route: Sendable {
 
   /// Whether its answers have an ETag, and If-None-Match is obeyed.
   var isConditional: Bool { name == .entitlement || name == .customer }
-
-  /// The accepted methods: HEAD is accepted where GET is (RFC 9110 section 9.3.2).
-  var methods: [String] { method == "GET" ? ["GET", "HEAD"] : [method] }
 }

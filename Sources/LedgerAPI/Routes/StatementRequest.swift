@@ -130,7 +130,7 @@ struct StatementRequest {
         throw .body(
           ParameterFault(.missing, "originalTransactionId", expected: Parameter.id.schema))
       }
-      guard let text = id.string, Route.isIdentifier(text.utf8[...]) else {
+      guard let text = id.string, Route.isIdentifier(text.utf8) else {
         throw .body(
           ParameterFault(.invalid, "originalTransactionId", expected: Parameter.id.schema))
       }

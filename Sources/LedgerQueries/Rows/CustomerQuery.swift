@@ -63,7 +63,8 @@ extension LedgerReader {
     let spans = WantedSpans.since(
       question.time.advanced(orBoundBy: -asked.catalog.longestLeeway))
     var (waiting, hasMore) = try streams(of: asked, question, spans)
-    var known = Set(waiting.map(\.key))
+    // Filled when it is needed: nearly no row was replaced.
+    var known: Set<StreamKey> = []
     var documents: [RowDocument] = []
     var streams: [CustomerStream] = []
     while let next = waiting.popLast() {
@@ -73,7 +74,9 @@ extension LedgerReader {
         CustomerStream(
           key: next.key, row: next.row, succeededBy: document.succeededBy,
           confirmedAt: document.confirmedAt))
-      guard let id = document.succeededBy, known.count < Self.maximumRows else { continue }
+      guard let id = document.succeededBy else { continue }
+      if known.isEmpty { known = Set(waiting.map(\.key) + streams.map(\.key)) }
+      guard known.count < Self.maximumRows else { continue }
       let (environment, bundleId) = (next.key.environment, next.key.bundleId)
       let successor = StreamKey(
         environment: environment, bundleId: bundleId, originalTransactionId: id)
@@ -82,7 +85,7 @@ extension LedgerReader {
         waiting.append(found)
       }
     }
-    documents.sort { $0.key < $1.key }
+    if documents.count > 1 { documents.sort { $0.key < $1.key } }
     let granted = try granted(asked, question)
     return CustomerDocument(
       asked,

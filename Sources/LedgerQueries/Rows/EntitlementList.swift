@@ -79,7 +79,7 @@ extension LedgerReader {
   func later(than opened: Opened) throws(Failure) -> [StreamKey: FoldedStream] {
     let through = rows { () throws(StoreError) in
       try beginSnapshot()
-      return try opened.reader.foldedThrough()
+      return isFollowing ? .max : try opened.reader.foldedThrough()
     }
     guard let through else { throw .notReady(state) }
     guard !isFollowing else {

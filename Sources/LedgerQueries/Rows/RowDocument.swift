@@ -44,37 +44,38 @@ public struct RowDocument: Sendable {
   /// The JSON object: members in the contract's order, times in milliseconds since 1970.
   public var json: JSONValue {
     let purchase = entitlement.purchase
-    return .object(
-      [
-        ("object", .string("entitlement")),
-        ("environment", .string(key.environment.rawValue)),
-        ("bundle_id", .string(key.bundleId)),
-        ("original_transaction_id", .string(key.originalTransactionId)),
-        ("transaction_id", .optional(purchase?.transactionId)),
-        ("product_id", .optional(entitlement.productId)),
-        ("product_type", .optional(purchase?.productType)),
-        ("ownership", .optional(purchase?.ownership)),
-        ("status", .string(entitlement.status.rawValue)),
-        ("gives_access", .boolean(entitlement.givesAccess)),
-        ("starts_at", .optional(purchase?.startsAt)),
-        ("expires_at", .optional(entitlement.expiresAt)),
-        ("grace_period_expires_at", .optional(entitlement.gracePeriodExpiresAt)),
-        ("revoked_at", .optional(entitlement.revokedAt)),
-        ("auto_renew", .optional(entitlement.autoRenew)),
-        ("pending_product_id", .optional(entitlement.pendingProductId)),
-        ("gap", .boolean(entitlement.hasGap)),
-        ("app_account_token", .optional(purchase?.appAccountToken)),
-        ("app_transaction_id", .optional(purchase?.appTransactionId)),
-        ("subscription_group_id", .optional(purchase?.subscriptionGroupId)),
-        ("offer", offer), ("price", price), ("price_increase", .optional(priceIncrease)),
-        ("commitment", commitment), ("succeeded_by", .optional(succeededBy)),
-        ("as_of", .integer(entitlement.asOf)), ("known_at", .optional(knownAt)),
-        ("event_count", .integer(eventCount)), ("last_event", last),
-      ] + (periodEndsAt.map { [("period_ends_at", .optional($0))] } ?? [])
-        + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? [])
-        + (accounts.isEmpty ? [] : [("accounts", .array(accounts.map(JSONValue.string)))])
-        + (accounts.count > 1 ? [("shared_by_accounts", .boolean(true))] : [])
-        + (entitlement.hasAnomaly ? [("anomaly", .boolean(true))] : []))
+    var members: [(String, JSONValue)] = [
+      ("object", .string("entitlement")),
+      ("environment", .string(key.environment.rawValue)),
+      ("bundle_id", .string(key.bundleId)),
+      ("original_transaction_id", .string(key.originalTransactionId)),
+      ("transaction_id", .optional(purchase?.transactionId)),
+      ("product_id", .optional(entitlement.productId)),
+      ("product_type", .optional(purchase?.productType)),
+      ("ownership", .optional(purchase?.ownership)),
+      ("status", .string(entitlement.status.rawValue)),
+      ("gives_access", .boolean(entitlement.givesAccess)),
+      ("starts_at", .optional(purchase?.startsAt)),
+      ("expires_at", .optional(entitlement.expiresAt)),
+      ("grace_period_expires_at", .optional(entitlement.gracePeriodExpiresAt)),
+      ("revoked_at", .optional(entitlement.revokedAt)),
+      ("auto_renew", .optional(entitlement.autoRenew)),
+      ("pending_product_id", .optional(entitlement.pendingProductId)),
+      ("gap", .boolean(entitlement.hasGap)),
+      ("app_account_token", .optional(purchase?.appAccountToken)),
+      ("app_transaction_id", .optional(purchase?.appTransactionId)),
+      ("subscription_group_id", .optional(purchase?.subscriptionGroupId)),
+      ("offer", offer), ("price", price), ("price_increase", .optional(priceIncrease)),
+      ("commitment", commitment), ("succeeded_by", .optional(succeededBy)),
+      ("as_of", .integer(entitlement.asOf)), ("known_at", .optional(knownAt)),
+      ("event_count", .integer(eventCount)), ("last_event", last),
+    ]
+    if let periodEndsAt { members.append(("period_ends_at", .optional(periodEndsAt))) }
+    if let confirmedAt { members.append(("confirmed_at", .integer(confirmedAt))) }
+    if !accounts.isEmpty { members.append(("accounts", .array(accounts.map(JSONValue.string)))) }
+    if accounts.count > 1 { members.append(("shared_by_accounts", .boolean(true))) }
+    if entitlement.hasAnomaly { members.append(("anomaly", .boolean(true))) }
+    return .object(members)
   }
 
   private var offer: JSONValue {
