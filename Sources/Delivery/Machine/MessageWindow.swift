@@ -33,6 +33,14 @@ struct MessageWindow {
     entries[first...].lazy.filter { $0.state == .waiting }.map(\.message)
   }
 
+  /// Those of the streams that are wanted. Copies no other: there may be a thousand.
+  func waiting(ofAny isWanted: (_ stream: Int64) -> Bool) -> [Message] {
+    entries.indices[first...].filter { index in
+      guard entries[index].state == .waiting else { return false }
+      return entries[index].message.stream.map(isWanted) ?? false
+    }.map { entries[$0].message }
+  }
+
   /// When the oldest message that is not done was received; nil if there is none.
   var oldestReceivedAt: Int64? {
     isEmpty ? nil : entries[first].message.receivedAt

@@ -165,6 +165,9 @@ struct SinkMachine {
 
   var underWayCount: Int { underWay.count }
 
+  /// Whether a message waits for the answer to others.
+  var isBusy: Bool { condition == .on && outage == nil && window.waiting.contains { _ in true } }
+
   /// Takes back what `next` gave, as it could not be sent for a reason that is ours.
   mutating func takeBack(_ ordinal: Ordinal) {
     guard let message = underWay.removeValue(forKey: ordinal) else { return }
@@ -298,8 +301,7 @@ struct SinkMachine {
 
   private mutating func holdFollowing() {
     guard settings.order == .customer, !held.isEmpty else { return }
-    for message in Array(window.waiting) where !isFull {
-      guard let stream = message.stream, held.hasStream(stream) else { continue }
+    for message in window.waiting(ofAny: held.hasStream) where !isFull {
       window.end(message.ordinal)
       held.add(HeldMessage(message: message, nextAt: 0))
       changes.held.insert(message.ordinal)
@@ -379,8 +381,6 @@ struct SinkMachine {
     defer { changes = Changes() }
     return changes
   }
-
-  // MARK: Bounds
 
   /// Messages that are read ahead.
   static let windowLimit = 1000

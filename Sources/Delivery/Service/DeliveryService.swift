@@ -49,7 +49,7 @@ public final class DeliveryService: Sendable {
     let wakeup = service.wakeup
     ledger.onCommit { wakeup.signal() }
     let started = try Thread.start("delivery") {
-      Niceness.reactor.apply()
+      Niceness.background.apply()
       DeliveryWorker(service).run()
     }
     service.thread.withLock { $0 = started }

@@ -39,6 +39,8 @@ final class DeliveryWorker {
   var isUnpublished = false
   /// Since when nothing can be read from the ledger's files, for a moment; 0: it can be.
   private var waitsUntil: Int64 = 0
+  /// When the last turn began, monotonic nanoseconds.
+  private var turnedAt: Int64 = 0
 
   private enum Sent {
     case message(SinkRecord.ID, SinkMachine.Message)
@@ -51,6 +53,8 @@ final class DeliveryWorker {
   static let storeInterval: Int64 = 100
   static let storeOutcomes = 100
   static let publishInterval: Int64 = 250
+  /// Milliseconds from one turn to the next.
+  private static let gathering: Int64 = 5
   /// Milliseconds between two looks at what nothing signals.
   private static let idle: Int64 = 1000
 
@@ -99,6 +103,7 @@ final class DeliveryWorker {
   }
 
   private func turn() throws(StoreError) {
+    turnedAt = Clock.monotonicNanoseconds()
     service.wakeup.clear()
     let files = try open()
     guard try takeOver(files) else {
@@ -111,6 +116,7 @@ final class DeliveryWorker {
     try tellTime(files)
     let hasMore = try isPlaced(files) ? advance(files) : false
     wait(hasMore)
+    if !hasMore { gather() }
     collect()
     store(at: Clock.now())
     publish(at: Clock.now())
@@ -317,6 +323,16 @@ final class DeliveryWorker {
     if isUnpublished { until = min(until, publishedAt + Self.publishInterval) }
     if hasMore { until = now }
     client?.wait(milliseconds: Int32(clamping: max(0, until - now)), service.wakeup)
+  }
+
+  /// Lets events and answers gather for a moment, because a turn costs as much as a message:
+  /// unless a message waits for an answer, and longer while nothing can be sent.
+  private func gather() {
+    guard !lanes.values.contains(where: { $0.machine.isBusy }) else { return }
+    let isOpen = lanes.values.contains { $0.machine.condition == .on && $0.machine.outage == nil }
+    let time = isOpen || !sent.isEmpty ? Self.gathering : Self.storeInterval
+    let past = (Clock.monotonicNanoseconds() - turnedAt) / 1_000_000
+    if past < time { cancellation.wait(milliseconds: time - past) }
   }
 
   private func collect() {
