@@ -6,6 +6,7 @@ public final class LineReader {
   private let descriptor: Int32
   private let ownsDescriptor: Bool
   private let maximum: Int
+  private let cancellation: Cancellation?
   private var buffer: [UInt8] = []
   /// The index in `buffer` of the next byte to return.
   private var offset = 0
@@ -32,17 +33,19 @@ public final class LineReader {
   ///   - maximum: the longest line in bytes. A longer one is cut to `maximum + 1` bytes, so that
   ///     the caller can tell.
   ///   - isPlain: accept only a plain file: a pipe without a writer never ends.
+  ///   - cancellation: ends the input before the next line that is not read yet.
   ///   - unpacker: called with the first chunk; returns the function that unpacks this chunk and
   ///     all later ones, or nil if the file is plain text. That function returns nil for damaged
   ///     input.
   /// - Throws: `PlatformError.system`, which holds the path and errno: EINVAL when `isPlain` and
-  ///   the path is not a plain file.
+  ///   the path is not a plain file, EISDIR for a folder.
   public init(
-    path: String, maximum: Int, isPlain: Bool = false,
+    path: String, maximum: Int, isPlain: Bool = false, cancellation: Cancellation? = nil,
     unpacker: @escaping (_ first: [UInt8]) -> (([UInt8]) -> [UInt8]?)? = { _ in nil }
   ) throws(PlatformError) {
     self.path = path
     self.maximum = maximum
+    self.cancellation = cancellation
     self.unpacker = unpacker
     ownsDescriptor = path != "-"
     if ownsDescriptor && isPlain {
@@ -52,13 +55,18 @@ public final class LineReader {
     descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
     guard descriptor >= 0 else { throw .last("open \(path)") }
     var status = stat()
-    let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-    size = isFile ? Int64(status.st_size) : nil
+    let kind = fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : 0
+    guard kind != S_IFDIR else {
+      if ownsDescriptor { close(descriptor) }
+      throw .system("read \(path)", EISDIR)
+    }
+    size = kind == S_IFREG ? Int64(status.st_size) : nil
   }
 
   deinit { if ownsDescriptor { close(descriptor) } }
 
-  /// The next line without its line feed; nil after the last one.
+  /// The next line without its line feed; nil after the last one, and where the input was
+  /// cancelled.
   ///
   /// - Throws: `PlatformError.system` with the errno of read(2), or EIO when the unpacking function
   ///   finds damage.
@@ -76,8 +84,19 @@ public final class LineReader {
       offset = buffer.count
       isLineEnded = false
       if isAtEnd { return line.isEmpty && !hadText ? nil : line }
+      guard hasInput() else { return nil }
       try fill()
     }
+  }
+
+  /// Waits until there is something to read. Returns false if the input was cancelled before.
+  private func hasInput() -> Bool {
+    guard let cancellation else { return true }
+    var watched = [descriptor, cancellation.descriptor].map { descriptor in
+      pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    }
+    while poll(&watched, nfds_t(watched.count), -1) < 0 && errno == EINTR {}
+    return !cancellation.isRequested
   }
 
   /// The index in `buffer` of the next line feed. With memchr(3): a loop over the array takes ten

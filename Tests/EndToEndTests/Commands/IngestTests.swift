@@ -183,12 +183,34 @@ import Testing
     return true
   }
 
+  @Test func `^C ends ingest while its input is silent, and no line that is cut is taken`() throws {
+    let installation = try Installation()
+    let path = installation.folder.appending(path: "pipe").path
+    try #require(mkfifo(path, 0o600) == 0)
+    let pipe = open(path, O_RDWR)
+    defer { close(pipe) }
+    let text = try good(1...1, installation)[0] + [0x0A] + Array(#"{"signedPayload":"#.utf8)
+    try #require(write(pipe, text, text.count) == text.count)
+    let running = try installation.launch([
+      "ingest", path, "--json", "--config", installation.config.path,
+    ])
+    try running.wait(20, "everything is read") {
+      var left: Int32 = 0
+      return ioctl(pipe, UInt(FIONREAD), &left) == 0 && left == 0
+    }
+    running.signal(SIGINT)
+    let finished = try running.finish(within: 20)
+    #expect(finished.code == 130, "\(finished)")
+    #expect(try finished.lines().last?["accepted"]?.integer == 1)
+  }
+
   @Test func `a missing file is an error and an empty one is not`() throws {
     let installation = try Installation()
     let absent = try installation.run("ingest", "/no/such/file")
     #expect(absent.code != 0 && absent.errors.contains("/no/such/file"), "\(absent)")
     let folder = try installation.run("ingest", installation.folder.path)
-    #expect(folder.code != 0, "\(folder)")
+    #expect(folder.code == 3, "\(folder)")
+    #expect(!FileManager.default.fileExists(atPath: installation.journal.path))
     let nothing = try installation.run("ingest", "/dev/null", "--json")
     try expect(nothing, lines: 0, accepted: 0, refused: 0)
   }

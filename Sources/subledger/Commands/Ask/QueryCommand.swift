@@ -21,8 +21,11 @@ enum QueryCommand {
       try arguments.requireNoOperand()
       return try describe(arguments)
     }
-    let interruption = Interruption.started()
-    let sql = try sql(try arguments.operand("SQL in quotes, or - for standard input"))
+    let cancellation = Cancellation()
+    let interruption = Interruption.started(cancellation)
+    let sql = try sql(
+      try arguments.operand("SQL in quotes, or - for standard input"), cancellation)
+    guard !interruption.isRequested else { return .interrupted }
     let folder = arguments.folder(try arguments.configuration())
     let limit = QueryLimit(seconds: seconds) { interruption.isRequested }
     let reader = try mapError(CommandError.store, try QueryReader.open(folder))
@@ -31,11 +34,14 @@ enum QueryCommand {
     return .good
   }
 
-  private static func sql(_ operand: String) throws(CommandError) -> String {
+  private static func sql(
+    _ operand: String, _ cancellation: Cancellation
+  ) throws(CommandError) -> String {
     guard operand == "-" else { return operand }
     var bytes: [UInt8] = []
     try mapError({ CommandError.store(StoreError($0)) }) { () throws(PlatformError) in
-      let input = try LineReader(path: "-", maximum: maximumSQL)
+      let input = try LineReader(
+        path: "-", maximum: maximumSQL, cancellation: cancellation)
       while bytes.count <= maximumSQL, let line = try input.next() { bytes += line + [0x0A] }
     }
     guard bytes.count <= maximumSQL else { throw .usage("SQL has at most \(maximumSQL) bytes") }

@@ -23,16 +23,17 @@ enum IngestCommand {
     let configuration = try arguments.configuration()
     let folder = arguments.folder(configuration)
     let skipsBad = arguments.has("--skip-bad")
+    let cancellation = Cancellation()
+    let interruption = Interruption.started(cancellation)
     let reader: LineReader
     do throws(PlatformError) {
       // A line of an export has its seq and hash besides the body.
       reader = try LineReader(
         path: path, maximum: BatchReceive.maximumLine(configuration.bodyLimit),
-        unpacker: ZstdFile.unpacker)
+        cancellation: cancellation, unpacker: ZstdFile.unpacker)
     } catch {
       throw .unavailable("\(error)")
     }
-    let interruption = Interruption.started()
     let counts: Counts
     let isStopped: Bool
     let chain = arguments.has("--keep-chain") ? ImportChainVerifier() : nil
