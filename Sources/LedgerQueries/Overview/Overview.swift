@@ -37,9 +37,11 @@ public final class Overview: Sendable {
     case read(Configuration, Read)
   }
 
-  private let requests = BoundedQueue<Work>(capacity: 64)
+  private let requests = BoundedQueue<Work>(capacity: Overview.capacity)
   private let ended = WakeupEvent()
 
+  /// As many as may wait for one event, all of which go on at once.
+  private static let capacity = 1_000
   /// How long counting may delay an answer, nanoseconds.
   private static let answerTimeout: Int64 = 800_000_000
   /// How long is counted in the background before new questions are looked for, nanoseconds.
@@ -67,7 +69,7 @@ public final class Overview: Sendable {
   ///
   /// - Parameters:
   ///   - configuration: the configuration that this question is answered by.
-  ///   - answer: called once with the `overview` object; with nil if 64 questions are waiting, the
+  ///   - answer: called once with the `overview` object; with nil if too many questions wait, the
   ///     journal cannot be read, or this has stopped.
   public func ask(
     _ question: Question, _ configuration: Configuration,
@@ -79,7 +81,7 @@ public final class Overview: Sendable {
 
   /// Runs a read on another thread.
   ///
-  /// - Returns: false if 64 questions are waiting, or this has stopped.
+  /// - Returns: false if too many questions wait, or this has stopped.
   public func perform(_ configuration: Configuration, _ read: @escaping Read) -> Bool {
     requests.enqueue(.read(configuration, read))
   }
