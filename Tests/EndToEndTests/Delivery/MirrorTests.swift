@@ -95,6 +95,29 @@ struct MirrorTests {
     _ = try other.stop()
   }
 
+  @Test func `a journal that was restored to an earlier state is mirrored as it is then`() throws {
+    let world = try MirrorWorld()
+    let installation = world.installation
+    let earlier = installation.folder.appending(path: "earlier")
+    func post(_ numbers: ClosedRange<Int>) throws {
+      let daemon = try installation.start()
+      for number in numbers {
+        let body = try installation.sign(Sample.notification(number, otid: "\(7000 + number)"))
+        #expect(daemon.client().post(body)?.status == 200)
+      }
+      try world.waitUntilCurrent(daemon)
+      try world.compare(daemon)
+      _ = try daemon.stop()
+    }
+    try post(1...3)
+    try FileManager.default.copyItem(at: installation.data, to: earlier)
+    try post(4...8)
+    try FileManager.default.removeItem(at: installation.data)
+    try FileManager.default.moveItem(at: earlier, to: installation.data)
+    try post(9...10)
+    #expect(try world.sql("SELECT count(*), max(seq) FROM ledger.event_v1") == "5|5")
+  }
+
   @Test func `an erased account leaves, and a claim is joined`() throws {
     let world = try MirrorWorld()
     let daemon = try world.installation.start()
