@@ -7,8 +7,8 @@ import StrictJSON
 
 /// How the worker tells what no event causes: what time alone changes, and what another fold does.
 extension DeliveryWorker {
-  /// Milliseconds after which no event can be received any more with an earlier receive time: more
-  /// than its way to the journal takes.
+  /// Milliseconds after which nothing can be submitted to the writer any more with an earlier
+  /// receive time: more than its proof takes.
   private static let settling: Int64 = 1000
   /// Milliseconds by which the clock may drift before its offset is stored again.
   private static let drift: Int64 = 1000
@@ -32,8 +32,12 @@ extension DeliveryWorker {
       try files.store.setClockOffset(offset, boot: try boot())
       storedOffset = offset
     }
-    guard now - lookedAt >= Self.settling || now < lookedAt else { return }
-    lookedAt = now
+    let meter = service.ledger.meter
+    if awaited == nil, now - lookedAt >= Self.settling || now < lookedAt {
+      awaited = (now, meter.submittedCount)
+    }
+    guard let (time, submitted) = awaited, meter.answeredCount >= submitted else { return }
+    (lookedAt, awaited) = (time, nil)
     do throws(StoreError) {
       if let count = try files.store.takeAnnouncement(at: now) {
         Log.write(.info, "recalculations_announced", [("customers", .integer(count))])
@@ -60,8 +64,9 @@ extension DeliveryWorker {
   /// of this fold have every event.
   func sweep(_ files: Files, at now: Int64) -> MessageOrder.Sweep? {
     guard !clock.isStepped, files.reader.knowsTurns else { return nil }
-    // Looked at once a second, whatever else happens. Of later moments a copy of a shared journal
-    // may lack the event that overtook them.
+    // Looked at once a second, unless the writer is held up: what it has not answered may be older
+    // than what is told. Of later moments a copy of a shared journal may lack the event that
+    // overtook them.
     let behind = service.ledger.copy?.millisecondsBehind ?? 0
     return MessageOrder.Sweep(through: min(lookedAt, now - behind) - Self.settling, now: now)
   }

@@ -23,6 +23,9 @@ final class DeliveryWorker {
   var storedOffset: Int64?
   /// When it was last looked what the clock tells.
   var lookedAt: Int64 = 0
+  /// A time, and how many notifications had been submitted by then. It is looked at for this time
+  /// once all of them are answered.
+  var awaited: (time: Int64, submitted: Int64)?
   /// What is not stored yet, in its order.
   var unstored: [SinkStore.Change] = []
   var storedAt: Int64 = 0
@@ -192,7 +195,7 @@ final class DeliveryWorker {
       case .now: break
       case .start: (record.seq, record.hash, record.clock) = (0, Head.empty.hash, 0)
       case .after(let seq, let hash):
-        if let found = try self.hash(at: seq, files), Array(found.prefix(4)) == hash {
+        if let found = try files.reader.journal.hash(at: seq), Array(found.prefix(4)) == hash {
           (record.seq, record.hash) = (seq, found)
           record.clock = try clock(at: seq, files)
         } else {
@@ -204,10 +207,6 @@ final class DeliveryWorker {
     unstored.append(SinkStore.Change(record))
     placing = .wanted
     return record
-  }
-
-  func hash(at seq: Int64, _ files: Files) throws(StoreError) -> [UInt8]? {
-    seq == 0 ? Head.empty.hash : try files.reader.journal.hash(at: seq)
   }
 
   /// The time until which a sink was told everything that is done with an event. Milliseconds since
@@ -222,7 +221,7 @@ final class DeliveryWorker {
   ) throws(StoreError) -> DeliveryLane {
     var record = stored
     if record.state != SinkMachine.Condition.lost.rawValue,
-      try hash(at: record.seq, files) != record.hash
+      try files.reader.journal.hash(at: record.seq) != record.hash
     {
       record.state = SinkMachine.Condition.lost.rawValue
       (record.since, record.reason) = (Clock.now(), "the journal has another history")

@@ -82,7 +82,7 @@ extension DeliveryWorker {
       }
     }
     seq = max(0, seq)
-    guard let hash = try hash(at: seq, files),
+    guard let hash = try files.reader.journal.hash(at: seq),
       beginning.map({ $0 == Array(hash.prefix(4)) }) ?? true
     else { return nil }
     let received = try self.clock(at: seq, files)

@@ -107,17 +107,22 @@ public final class Ledger: Sendable {
   /// Queues notifications for the writer, and wakes it once.
   public func submit(_ submitted: [Submitted]) {
     let now = Clock.monotonicNanoseconds()
+    meter.submit(submitted.count)
     let count = jobs.enqueue(contentsOf: submitted.map { .submit($0, at: now) })
-    for item in submitted.dropFirst(count) { item.completion(.unavailable("overload")) }
+    refuse(submitted.dropFirst(count))
+  }
+
+  private func refuse(_ submitted: ArraySlice<Submitted>) {
+    for item in submitted { item.completion(.unavailable("overload")) }
+    meter.answer(submitted.count)
   }
 
   /// Queues the parts of one receipt for the writer: all of them unless the queue is full. There
   /// may be more than the queue takes otherwise.
   public func submit(whole submitted: [Submitted]) {
     let now = Clock.monotonicNanoseconds()
-    if !jobs.enqueue(whole: submitted.map { .submit($0, at: now) }) {
-      for item in submitted { item.completion(.unavailable("overload")) }
-    }
+    meter.submit(submitted.count)
+    if !jobs.enqueue(whole: submitted.map { .submit($0, at: now) }) { refuse(submitted[...]) }
   }
 
   /// Queues one notification for the writer.

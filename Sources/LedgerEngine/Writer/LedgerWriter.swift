@@ -208,7 +208,10 @@ package final class LedgerWriter {
 
   private func append(_ batch: inout [Ledger.Submitted], _ arrivedAt: Int64) {
     guard !batch.isEmpty else { return }
-    defer { batch.removeAll(keepingCapacity: true) }
+    defer {
+      ledger.meter.answer(batch.count)
+      batch.removeAll(keepingCapacity: true)
+    }
     let outcomes: [AppendOutcome]
     ledger.meter.begin(batch.count)
     defer { ledger.meter.end() }

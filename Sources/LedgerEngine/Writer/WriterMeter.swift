@@ -11,6 +11,8 @@ public final class WriterMeter: Sendable {
   public let late = Counter()
   private let fullAt = Atomic<Int64>(Int64.min)
   private let busySince = Atomic<Int64>(Int64.max)
+  private let submitted = Atomic<Int64>(0)
+  private let answered = Atomic<Int64>(0)
 
   /// Nanoseconds for which the disk counts as full after a failed commit, unless a commit succeeds
   /// earlier: while `readyz` reports a full disk, perhaps no notification comes.
@@ -23,6 +25,18 @@ public final class WriterMeter: Sendable {
   }
 
   func recordDiskSpace() { fullAt.store(Int64.min, ordering: .relaxed) }
+
+  /// Called before notifications are queued.
+  func submit(_ count: Int) { submitted.add(Int64(count), ordering: .sequentiallyConsistent) }
+
+  /// Called after notifications were answered, or were not queued.
+  func answer(_ count: Int) { answered.add(Int64(count), ordering: .sequentiallyConsistent) }
+
+  /// How many notifications were submitted since the start.
+  public var submittedCount: Int64 { submitted.load(ordering: .sequentiallyConsistent) }
+
+  /// How many of them were answered. They are answered in the order in which they were queued.
+  public var answeredCount: Int64 { answered.load(ordering: .sequentiallyConsistent) }
 
   /// Called before a batch of `count` notifications is committed.
   func begin(_ count: Int) {

@@ -117,6 +117,38 @@ import Testing
     _ = try daemon.stop()
   }
 
+  @Test func `what waits for a slow disk before it is quarantined is forwarded too`() throws {
+    let world = try SinkWorld()
+    try world.configure([
+      ("kind", .string("forward")), ("secretFile", .null), ("quarantine", .boolean(true)),
+    ])
+    let stuck = world.installation.folder.appending(path: "stuck")
+    world.installation.environment = [
+      "LD_PRELOAD": RunningCommand.built.appending(path: "libRecordedDisk.so").path,
+      "RECORDED_DISK_FOLDER": world.installation.data.path, "RECORDED_DISK_STUCK": stuck.path,
+    ]
+    let daemon = try world.start()
+    try world.post(daemon, 1...1, otid: "7001")
+    try world.wait(1)
+    // Its place is stored by then, so that its own sync does not hold the delivery up.
+    usleep(500_000)
+    try Data().write(to: stuck)
+    let body = try world.installation.sign(
+      Sample.notification(2, bundleId: "com.example.staging"))
+    let client = daemon.client()
+    let head =
+      "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      + "Content-Length: \(body.count)\r\n\r\n"
+    #expect(client.write(Array(head.utf8) + body))
+    // Longer than a receive time may take to settle.
+    usleep(4_000_000)
+    try FileManager.default.removeItem(at: stuck)
+    #expect(client.answer()?.status == 422)
+    try world.wait(2)
+    #expect(world.messages[1].request.body == body)
+    _ = try daemon.stop()
+  }
+
   @Test func `a proxy that the sink names is asked, and no other`() throws {
     let world = try SinkWorld()
     try world.configure([
