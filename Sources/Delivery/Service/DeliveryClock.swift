@@ -47,6 +47,12 @@ extension DeliveryWorker {
     }
   }
 
+  /// The time until which a sink was told everything that is done with an event. Milliseconds since
+  /// 1970.
+  func clock(at seq: Int64, _ files: Files) throws(StoreError) -> Int64 {
+    (try files.reader.journal.receivedAt(seq) ?? 1) - 1
+  }
+
   private func logClock() {
     guard clock.isStepped else { return Log.write(.info, "clock_agrees") }
     Log.write(

@@ -56,8 +56,8 @@ public final class DeliveryService: Sendable {
     return service
   }
 
-  /// Ends the thread. Requests under way are given up: their messages are sent again after the next
-  /// start.
+  /// Ends the thread. A request without an answer within half a second is given up: its message is
+  /// sent again after the next start.
   public func stop() {
     cancellation.request()
     wakeup.signal()

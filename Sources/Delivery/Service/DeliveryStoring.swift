@@ -1,6 +1,7 @@
 import Configuration
 import JournalStore
 import LedgerEngine
+import LedgerQueries
 import Observability
 import Platform
 import StrictJSON
@@ -55,6 +56,36 @@ extension DeliveryWorker {
   func publishNow() {
     publishedAt = 0
     publish(at: Clock.now())
+  }
+
+  /// The record of a sink that is new in the configuration: it begins where that says.
+  func newRecord(
+    _ sink: Configuration.Sink, _ files: Files
+  ) throws(StoreError) -> SinkRecord {
+    let (now, head) = (Clock.now(), try files.reader.journal.head())
+    var record = SinkRecord(
+      SinkRecord.ID(sink.name), seq: head.seq, hash: head.hash, clock: now, state: "on",
+      since: now)
+    if files.store.lostNames.contains(sink.name) {
+      record.state = SinkMachine.Condition.lost.rawValue
+      record.reason = "its place in the journal was lost with sinks.sqlite"
+    } else {
+      switch sink.from {
+      case .now: break
+      case .start: (record.seq, record.hash, record.clock) = (0, Head.empty.hash, 0)
+      case .after(let seq, let hash):
+        if let found = try files.reader.journal.hash(at: seq), Array(found.prefix(4)) == hash {
+          (record.seq, record.hash) = (seq, found)
+          record.clock = try clock(at: seq, files)
+        } else {
+          record.state = SinkMachine.Condition.lost.rawValue
+          record.reason = "its `from` is no place in this journal"
+        }
+      }
+    }
+    unstored.append(SinkStore.Change(record))
+    placing = .wanted
+    return record
   }
 
   /// Adds a sink or a replay that was just recorded.

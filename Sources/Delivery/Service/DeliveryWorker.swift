@@ -58,6 +58,8 @@ final class DeliveryWorker {
   static let publishInterval: Int64 = 250
   /// Milliseconds from one turn to the next.
   private static let gathering: Int64 = 5
+  /// Milliseconds for which the end waits for answers.
+  private static let endTime: Int64 = 500
   /// Milliseconds between two looks at what nothing signals.
   private static let idle: Int64 = 1000
 
@@ -90,8 +92,7 @@ final class DeliveryWorker {
         cancellation.wait(milliseconds: Self.idle)
       }
     }
-    store(at: Clock.now(), isLast: true)
-    close()
+    end()
   }
 
   private func close() {
@@ -178,41 +179,6 @@ final class DeliveryWorker {
     let names = Set(current.map(\.name))
     lanes = lanes.filter { names.contains($0.key.name) }
     sinks = current
-  }
-
-  private func newRecord(
-    _ sink: Configuration.Sink, _ files: Files
-  ) throws(StoreError) -> SinkRecord {
-    let (now, head) = (Clock.now(), try files.reader.journal.head())
-    var record = SinkRecord(
-      SinkRecord.ID(sink.name), seq: head.seq, hash: head.hash, clock: now, state: "on",
-      since: now)
-    if files.store.lostNames.contains(sink.name) {
-      record.state = SinkMachine.Condition.lost.rawValue
-      record.reason = "its place in the journal was lost with sinks.sqlite"
-    } else {
-      switch sink.from {
-      case .now: break
-      case .start: (record.seq, record.hash, record.clock) = (0, Head.empty.hash, 0)
-      case .after(let seq, let hash):
-        if let found = try files.reader.journal.hash(at: seq), Array(found.prefix(4)) == hash {
-          (record.seq, record.hash) = (seq, found)
-          record.clock = try clock(at: seq, files)
-        } else {
-          record.state = SinkMachine.Condition.lost.rawValue
-          record.reason = "its `from` is no place in this journal"
-        }
-      }
-    }
-    unstored.append(SinkStore.Change(record))
-    placing = .wanted
-    return record
-  }
-
-  /// The time until which a sink was told everything that is done with an event. Milliseconds since
-  /// 1970.
-  func clock(at seq: Int64, _ files: Files) throws(StoreError) -> Int64 {
-    (try files.reader.journal.receivedAt(seq) ?? 1) - 1
   }
 
   /// A sink as it was stored; one whose place is none of this journal is lost.
@@ -331,7 +297,21 @@ final class DeliveryWorker {
     let isOpen = lanes.values.contains { $0.machine.condition == .on && $0.machine.outage == nil }
     let time = isOpen || !sent.isEmpty ? Self.gathering : Self.storeInterval
     let past = (Clock.monotonicNanoseconds() - turnedAt) / 1_000_000
-    if past < time { cancellation.wait(milliseconds: time - past) }
+    guard past < time else { return }
+    cancellation.wait(milliseconds: time - past)
+    client?.wait(milliseconds: 0, service.wakeup)
+  }
+
+  /// Waits a moment for the answers to what is under way: what has none is sent again.
+  private func end() {
+    let end = Deadline(milliseconds: Self.endTime)
+    while !sent.isEmpty, !end.hasPassed {
+      service.wakeup.clear()
+      client?.wait(milliseconds: end.millisecondsLeft, service.wakeup)
+      collect()
+    }
+    store(at: Clock.now(), isLast: true)
+    close()
   }
 
   private func collect() {
