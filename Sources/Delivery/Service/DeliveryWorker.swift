@@ -57,7 +57,7 @@ final class DeliveryWorker {
   static let storeOutcomes = 100
   static let publishInterval: Int64 = 250
   /// Milliseconds from one turn to the next.
-  private static let gathering: Int64 = 5
+  private static let gathering: Int64 = 10
   /// Milliseconds for which the end waits for answers.
   private static let endTime: Int64 = 500
   /// Milliseconds between two looks at what nothing signals.
