@@ -85,7 +85,7 @@ extension LedgerReader {
         waiting.append(found)
       }
     }
-    if documents.count > 1 { documents.sort { $0.key < $1.key } }
+    documents.sort { $0.key < $1.key }
     let granted = try granted(asked, question)
     return CustomerDocument(
       asked,

@@ -77,12 +77,12 @@ extension LedgerReader {
 
   /// The streams with later events than the projection has. None while it follows the journal.
   func later(than opened: Opened) throws(Failure) -> [StreamKey: FoldedStream] {
-    let through = rows { () throws(StoreError) in
+    let read = rows { () throws(StoreError) -> Int64? in
       try beginSnapshot()
-      return isFollowing ? .max : try opened.reader.foldedThrough()
+      return isFollowing ? nil : try opened.reader.foldedThrough()
     }
-    guard let through else { throw .notReady(state) }
-    guard !isFollowing else {
+    guard let read else { throw .notReady(state) }
+    guard let through = read else {
       laterStreams.removeAll()
       return [:]
     }

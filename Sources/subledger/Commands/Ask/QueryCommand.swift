@@ -22,12 +22,12 @@ enum QueryCommand {
       return try describe(arguments)
     }
     let cancellation = Cancellation()
-    let interruption = Interruption.started(cancellation)
+    _ = Interruption.started(cancellation)
     let sql = try sql(
       try arguments.operand("SQL in quotes, or - for standard input"), cancellation)
-    guard !interruption.isRequested else { return .interrupted }
+    guard !cancellation.isRequested else { return .interrupted }
     let folder = arguments.folder(try arguments.configuration())
-    let limit = QueryLimit(seconds: seconds) { interruption.isRequested }
+    let limit = QueryLimit(seconds: seconds) { cancellation.isRequested }
     let reader = try mapError(CommandError.store, try QueryReader.open(folder))
     let query = try mapError(CommandError.query, try reader.prepare(sql))
     try print(query, limit, arguments)

@@ -24,7 +24,7 @@ enum IngestCommand {
     let folder = arguments.folder(configuration)
     let skipsBad = arguments.has("--skip-bad")
     let cancellation = Cancellation()
-    let interruption = Interruption.started(cancellation)
+    _ = Interruption.started(cancellation)
     let reader: LineReader
     do throws(PlatformError) {
       // A line of an export has its seq and hash besides the body.
@@ -42,10 +42,10 @@ enum IngestCommand {
         throw .usage("--keep-chain needs an empty folder on which no daemon runs")
       }
       let limit = BatchReceive.maximumLines
-      counts = try read(reader, limit, skipsBad, interruption) { lines throws(CommandError) in
+      counts = try read(reader, limit, skipsBad, cancellation) { lines throws(CommandError) in
         try send(lines, skipsBad, to: daemon)
       }
-      isStopped = interruption.isRequested
+      isStopped = cancellation.isRequested
     } else {
       let ledger = try StandaloneLedger.start(folder, configuration)
       defer { ledger.stop() }
@@ -55,11 +55,11 @@ enum IngestCommand {
       }
       let receiver = try StandaloneLedger.receiver(configuration)
       let limit = Journal.batchLimit
-      counts = try read(reader, limit, skipsBad, interruption) { lines throws(CommandError) in
+      counts = try read(reader, limit, skipsBad, cancellation) { lines throws(CommandError) in
         receive(lines, skipsBad, receiver, ledger, configuration, chain)
       }
-      isStopped = interruption.isRequested
-      waitForProjection(ledger, interruption)
+      isStopped = cancellation.isRequested
+      waitForProjection(ledger, cancellation)
     }
     report(counts, arguments, isStopped: isStopped)
     if isStopped { return .interrupted }
@@ -67,25 +67,25 @@ enum IngestCommand {
   }
 
   /// Waits until a first projection is built, so that the next command finds rows.
-  private static func waitForProjection(_ ledger: Ledger, _ interruption: Interruption) {
-    if !ledger.hasProjection, !interruption.isRequested {
+  private static func waitForProjection(_ ledger: Ledger, _ cancellation: Cancellation) {
+    if !ledger.hasProjection, !cancellation.isRequested {
       Terminal.error(
         "subledger ingest: building the projection; ^C leaves that to the next start")
     }
-    ledger.waitForProjection { interruption.isRequested }
+    ledger.waitForProjection { cancellation.isRequested }
   }
 
   // MARK: Batches
 
   /// Reads and submits batches of at most `limit` lines until the end, a bad line, or ^C.
   private static func read(
-    _ reader: LineReader, _ limit: Int, _ skipsBad: Bool, _ interruption: Interruption,
+    _ reader: LineReader, _ limit: Int, _ skipsBad: Bool, _ cancellation: Cancellation,
     _ submit: ([[UInt8]]) throws(CommandError) -> [Disposition]
   ) throws(CommandError) -> Counts {
     var counts = Counts()
     var number = 0
     let progress = ProgressReporter("ingest", counting: "lines")
-    while !interruption.isRequested {
+    while !cancellation.isRequested {
       let lines = try batch(reader, limit, &number)
       guard !lines.isEmpty else { break }
       let outcomes = try submit(lines.map(\.bytes))
