@@ -87,13 +87,15 @@ CREATE TABLE entitlement (
 
 -- One answer, from from_ms (the first: the least integer) until the next span begins.
 -- starts_at_ms: null is from_ms. expiry: it expires 0 at expires_at_ms, 1 with the next span, 2 at
--- from_ms. app_account_token, app_transaction_id: null is that of the entitlement, 0 is none.
+-- from_ms. transaction_id: the number that it is the text of, or the text. app_account_token,
+-- app_transaction_id: null is that of the entitlement, 0 is none. is_turn: 1 if status, access or
+-- product differ from the span before.
 CREATE TABLE entitlement_span (
   entitlement_id INTEGER NOT NULL,
   from_ms INTEGER NOT NULL,
   status INTEGER NOT NULL,
   product INTEGER NOT NULL,
-  transaction_id TEXT,
+  transaction_id ANY,
   starts_at_ms INTEGER,
   expiry INTEGER NOT NULL,
   expires_at_ms INTEGER,
@@ -106,13 +108,15 @@ CREATE TABLE entitlement_span (
   commitment_period INTEGER,
   commitment_periods INTEGER,
   commitment_ends_at_ms INTEGER,
+  is_turn INTEGER NOT NULL,
   PRIMARY KEY (entitlement_id, from_ms)
 ) STRICT, WITHOUT ROWID;
 
 -- kind: 1 an appAccountToken, 2 an appTransactionId, 3 a previousOriginalTransactionId.
+-- value: the number or the UUID (16 bytes) that it is the text of, or the text.
 CREATE TABLE token (
   kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 3),
-  value TEXT NOT NULL,
+  value ANY NOT NULL,
   entitlement_id INTEGER NOT NULL,
   PRIMARY KEY (kind, value, entitlement_id)
 ) STRICT, WITHOUT ROWID;
@@ -138,8 +142,9 @@ CREATE VIEW entitlement_v1 AS
 WITH clock AS MATERIALIZED (
   SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
 )
-SELECT a.environment, a.bundle_id, e.original_transaction_id, s.transaction_id, p.product_id,
-  p.product_type, p.ownership, t.name AS status, t.gives_access,
+SELECT a.environment, a.bundle_id, e.original_transaction_id,
+  CAST(s.transaction_id AS TEXT) AS transaction_id, p.product_id, p.product_type, p.ownership,
+  t.name AS status, t.gives_access,
   iif(s.transaction_id IS NULL, NULL, coalesce(s.starts_at_ms, s.from_ms)) AS starts_at_ms,
   coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms,
   e.grace_period_expires_at_ms, e.revoked_at_ms, e.auto_renew,
@@ -182,7 +187,7 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id,
   CASE WHEN s.status = 0 AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
       d.milliseconds IS NOT NULL)
     THEN e.lasting_from_ms + d.milliseconds ELSE s.to_ms END AS to_ms,
-  t.name AS status, t.gives_access, s.transaction_id, p.product_id,
+  t.name AS status, t.gives_access, CAST(s.transaction_id AS TEXT) AS transaction_id, p.product_id,
   coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms, s.gap
 FROM entitlement e
   JOIN span s ON s.entitlement_id = e.id
@@ -194,7 +199,7 @@ WHERE s.status <> 0 OR d.milliseconds IS NULL OR s.from_ms < e.lasting_from_ms +
 UNION ALL
 SELECT a.environment, a.bundle_id, e.original_transaction_id,
   nullif(max(s.from_ms, e.lasting_from_ms + d.milliseconds), -9223372036854775808), s.to_ms,
-  t.name, t.gives_access, s.transaction_id, p.product_id,
+  t.name, t.gives_access, CAST(s.transaction_id AS TEXT), p.product_id,
   e.lasting_from_ms + d.milliseconds, s.gap
 FROM entitlement e
   JOIN duration d ON d.product_id = e.lasting_product_id

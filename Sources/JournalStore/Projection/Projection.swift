@@ -192,7 +192,7 @@ public final class Projection {
       FROM token t JOIN entitlement e ON e.id = t.entitlement_id WHERE t.kind = 3
       """
     ).forEach { (row) throws(StoreError) in
-      body(StreamKey(try reading.values.app(row.int(0)), row.text(1)), row.text(2))
+      body(StreamKey(try reading.values.app(row.int(0)), row.text(1)), row.id(2))
       return true
     }
   }

@@ -5,15 +5,15 @@ import Platform
 public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
-  static let schema = 7
-  /// Finds rows by their present answer, and spans by when they begin, but for the first of each
-  /// row, which has no beginning. A build makes these at its end, from sorted keys.
+  static let schema = 8
+  /// Finds rows by their present answer, and what time alone changes by its time. A build makes
+  /// these at its end, from sorted keys.
   static let answerIndexes = """
     CREATE INDEX entitlement_answer
       ON entitlement (answer_product, answer_status, original_transaction_id);
     CREATE INDEX entitlement_until ON entitlement (answer_until_ms)
       WHERE answer_until_ms IS NOT NULL;
-    CREATE INDEX entitlement_span_from ON entitlement_span (from_ms) WHERE from_ms > 0;
+    CREATE INDEX entitlement_span_turn ON entitlement_span (from_ms) WHERE is_turn;
     """
   /// The suffixes of SQLite's files. A -journal exists after a crash while the file was made,
   /// because SQLite writes the first pages before the file is in WAL mode. If it remained, SQLite

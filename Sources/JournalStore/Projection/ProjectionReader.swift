@@ -56,7 +56,7 @@ public final class ProjectionReader {
           environment: Environment(rawValue: $0), bundleId: row.text(3),
           originalTransactionId: row.text(4))
       }
-      body(Int(row.int(0)) - 1, row.text(1), key)
+      body(Int(row.int(0)) - 1, row.id(1), key)
       return true
     }
   }
@@ -184,7 +184,7 @@ public final class ProjectionReader {
   /// Whether a row has named this id as its predecessor.
   func isPredecessor(_ id: String) throws(StoreError) -> Bool {
     try connection.statement("SELECT 1 FROM token WHERE kind = 3 AND value = ?")
-      .bind(1, id).first { _ in true } ?? false
+      .bind(1, id: id).first { _ in true } ?? false
   }
 
   /// The kinds of ids that rows can be found by, as the table `token` numbers them.
@@ -209,7 +209,7 @@ public final class ProjectionReader {
         ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?6
         """
     ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
-      .bind(3, key?.bundleId ?? "").bind(4, kind.rawValue).bind(5, value).bind(6, Int64(limit))
+      .bind(3, key?.bundleId ?? "").bind(4, kind.rawValue).bind(5, id: value).bind(6, Int64(limit))
       .all(row(spans))
   }
 
@@ -224,7 +224,7 @@ public final class ProjectionReader {
   ) throws(StoreError) -> [ProjectedRow] {
     var ids = try connection.statement(
       "SELECT entitlement_id FROM token WHERE kind = ? AND value = ? LIMIT ?"
-    ).bind(1, kind.rawValue).bind(2, value).bind(3, Int64(limit)).all { $0.int(0) }
+    ).bind(1, kind.rawValue).bind(2, id: value).bind(3, Int64(limit)).all { $0.int(0) }
     if ids.count == limit {
       ids = try connection.statement(
         """
@@ -234,7 +234,7 @@ public final class ProjectionReader {
         AND a.environment = ?3 AND (?4 IS NULL OR a.bundle_id = ?4)
         ORDER BY p.product_type IS 'Consumable', e.original_transaction_id, a.bundle_id LIMIT ?5
         """
-      ).bind(1, kind.rawValue).bind(2, value).bind(3, environment.rawValue).bind(4, bundleId)
+      ).bind(1, kind.rawValue).bind(2, id: value).bind(3, environment.rawValue).bind(4, bundleId)
         .bind(5, Int64(limit)).all { $0.int(0) }
     }
     var found: [ProjectedRow] = []

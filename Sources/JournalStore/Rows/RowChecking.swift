@@ -22,12 +22,12 @@ extension ProjectionReader {
           "INDEXED BY entitlement_until WHERE answer_until_ms = ?1 AND ?2 = 0", until, 0, stored)
       }
     }
-    try checkSpans(of: stored)
+    try checkTurns(of: stored)
     for (index, values) in stream.ids.enumerated() {
       for value in values {
         let isFound = try connection.statement(
           "SELECT 1 FROM token WHERE kind = ? AND value = ? AND entitlement_id = ?"
-        ).bind(1, Int64(index + 1)).bind(2, value).bind(3, id).first { _ in true }
+        ).bind(1, Int64(index + 1)).bind(2, id: value).bind(3, id).first { _ in true }
         guard isFound == true else { throw .corrupt("an id of a row is missing") }
       }
     }
@@ -47,15 +47,15 @@ extension ProjectionReader {
   }
 
   /// The index by which it is found what time alone changes.
-  private func checkSpans(of row: RowReading.Stored) throws(StoreError) {
-    let spans = row.sums.spans.filter { $0.from > 0 }
-    for span in spans {
+  private func checkTurns(of stored: RowReading.Stored) throws(StoreError) {
+    let row = stored.projected.row
+    for span in row.spans.indices where row.isTurn(span) {
       let isFound = try connection.statement(
         """
-        SELECT 1 FROM entitlement_span INDEXED BY entitlement_span_from
-        WHERE from_ms = ? AND from_ms > 0 AND entitlement_id = ?
+        SELECT 1 FROM entitlement_span INDEXED BY entitlement_span_turn
+        WHERE is_turn AND from_ms = ? AND entitlement_id = ?
         """
-      ).bind(1, span.from).bind(2, row.id).first { _ in true }
+      ).bind(1, row.spans[span].from).bind(2, stored.id).first { _ in true }
       guard isFound == true else { throw .corrupt("an index lacks a span") }
     }
   }

@@ -121,7 +121,7 @@ struct RowReading {
       """
       SELECT from_ms, status, product, expiry, expires_at_ms, gap, transaction_id, starts_at_ms,
         price_milliunits, currency, offer, app_account_token, app_transaction_id,
-        commitment_period, commitment_periods, commitment_ends_at_ms
+        commitment_period, commitment_periods, commitment_ends_at_ms, is_turn
       FROM entitlement_span WHERE entitlement_id = ? AND from_ms >= ? ORDER BY from_ms
       """
     ).bind(1, id).bind(2, sums[start].from).forEach { (span) throws(StoreError) in
@@ -156,7 +156,7 @@ struct RowReading {
     sum.add(product)
     for column in Int32(3)..<10 { span.add(column, to: &sum) }
     sum.add(offer)
-    for column in Int32(11)..<16 { span.add(column, to: &sum) }
+    for column in Int32(11)..<17 { span.add(column, to: &sum) }
     return RowSums.Span(from: span.int(0), sum)
   }
 

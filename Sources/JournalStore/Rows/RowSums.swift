@@ -195,8 +195,17 @@ extension EntitlementRow {
     case start
   }
 
+  /// Whether time alone changes the answer as a span begins: its status, access or product differ
+  /// from those of the span before.
+  func isTurn(_ index: Int) -> Bool {
+    guard index > 0 else { return false }
+    let (one, other) = (spans[index - 1], spans[index])
+    return one.status != other.status || one.givesAccess != other.givesAccess
+      || !SameBytes.are(one.productId, other.productId)
+  }
+
   /// The columns of the table `entitlement_span` but its row: all of the span's transaction. What
-  /// follows from other spans is left out, so that a renewal seldom changes the spans before it.
+  /// follows from later spans is left out, so that a renewal seldom changes the spans before it.
   ///
   /// - Parameters:
   ///   - product: what the column `product` says.
@@ -220,6 +229,7 @@ extension EntitlementRow {
     } else {
       for _ in 0..<10 { sink.add(nil as Int64?) }
     }
+    sink.add(isTurn(index) ? 1 : 0)
   }
 
   /// What the column `product` of a span stands for.
@@ -240,7 +250,7 @@ extension Purchase {
     _ ids: EntitlementRow.LastIds, _ offer: Int64?, spanFrom from: Int64,
     _ sink: inout some ColumnSink
   ) {
-    sink.add(transactionId)
+    sink.add(id: transactionId)
     sink.add(startsAt == from ? nil : startsAt)
     sink.add(price?.milliunits)
     sink.add(price?.currency)

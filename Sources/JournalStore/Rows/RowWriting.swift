@@ -161,8 +161,9 @@ extension Projection {
   private static let spanValues = """
     INTO entitlement_span (entitlement_id, from_ms, status, product, expiry, expires_at_ms, gap,
       transaction_id, starts_at_ms, price_milliunits, currency, offer, app_account_token,
-      app_transaction_id, commitment_period, commitment_periods, commitment_ends_at_ms)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+      app_transaction_id, commitment_period, commitment_periods, commitment_ends_at_ms, is_turn)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+      ?18)
     """
 
   // MARK: Ids that rows are found by
@@ -174,14 +175,14 @@ extension Projection {
       for value in list where !new[index].contains(where: { ByteSearch.areEqual($0, value) }) {
         try connection.statement(
           "DELETE FROM token WHERE kind = ? AND value = ? AND entitlement_id = ?"
-        ).bind(1, Int64(index + 1)).bind(2, value).bind(3, id).run()
+        ).bind(1, Int64(index + 1)).bind(2, id: value).bind(3, id).run()
       }
     }
     for (index, list) in new.enumerated() {
       for value in list {
         try connection.statement(
           "INSERT OR IGNORE INTO token (kind, value, entitlement_id) VALUES (?, ?, ?)"
-        ).bind(1, Int64(index + 1)).bind(2, value).bind(3, id).run()
+        ).bind(1, Int64(index + 1)).bind(2, id: value).bind(3, id).run()
       }
     }
   }

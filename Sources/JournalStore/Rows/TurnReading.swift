@@ -19,8 +19,7 @@ extension ProjectionReader {
   public func turns(
     after time: Int64, through last: Int64, limit: Int
   ) throws(StoreError) -> [ProjectedTurn] {
-    // Before 1970 nothing was sold: the index has no such span.
-    try connection.statement(Self.turns).bind(1, max(0, time)).bind(2, last)
+    try connection.statement(Self.turns).bind(1, time).bind(2, last)
       .bind(3, Int64(limit)).all { row in
         ProjectedTurn(
           at: row.int(0),
@@ -34,12 +33,8 @@ extension ProjectionReader {
     WITH turn AS (
       SELECT * FROM (
         SELECT s.from_ms AS at_ms, s.entitlement_id AS id
-        FROM entitlement_span s INDEXED BY entitlement_span_from
-        WHERE s.from_ms > ?1 AND s.from_ms <= ?2 AND s.from_ms > 0 AND NOT EXISTS (
-          SELECT 1 FROM entitlement_span p WHERE p.entitlement_id = s.entitlement_id
-            AND p.from_ms = (SELECT max(n.from_ms) FROM entitlement_span n
-              WHERE n.entitlement_id = s.entitlement_id AND n.from_ms < s.from_ms)
-            AND p.status = s.status AND p.product = s.product)
+        FROM entitlement_span s INDEXED BY entitlement_span_turn
+        WHERE s.is_turn AND s.from_ms > ?1 AND s.from_ms <= ?2
         ORDER BY s.from_ms LIMIT ?3)
       UNION
       SELECT * FROM (

@@ -152,6 +152,8 @@ package final class Statement {
 
   func isText(_ column: Int32) -> Bool { sqlite3_column_type(raw, column) == SQLITE_TEXT }
 
+  func isBlob(_ column: Int32) -> Bool { sqlite3_column_type(raw, column) == SQLITE_BLOB }
+
   /// Adds a value to a checksum as a `ColumnSink` adds it that was written.
   func add(_ column: Int32, to sum: inout Checksum) {
     let value = raw(column)
