@@ -84,6 +84,11 @@ public struct EntitlementRow: Sendable, Equatable {
   /// The row of a stream.
   public init(_ state: StreamState) { self.init(state, Periods(state)) }
 
+  /// The row of a stream, valid from a time on, milliseconds since 1970: at less cost.
+  package init(_ state: StreamState, since time: Int64) {
+    self.init(state, Periods(state), at: time...Int64.max)
+  }
+
   /// - Parameters:
   ///   - periods: those of `state`.
   ///   - times: makes the row valid at these times alone, at less cost; nil for all times.

@@ -40,7 +40,7 @@ public struct FoldedStream: Sendable, Equatable {
 
   public init(_ key: StreamKey, _ state: StreamState, broken: String? = nil) {
     self.key = key
-    (row, self.state) = state.rowAndEncoding
+    (row, self.state) = state.rowAndEncoding()
     ids = Self.ids(state)
     self.broken = broken
   }

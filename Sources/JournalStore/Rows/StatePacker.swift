@@ -26,7 +26,7 @@ public final class StatePacker {
 
   /// The length before compression, then one frame without the number that each begins with; length
   /// 0, then the bytes themselves where zstd fails.
-  private func pack(_ state: [UInt8]) -> [UInt8] {
+  package func pack(_ state: [UInt8]) -> [UInt8] {
     var packed: [UInt8] = []
     guard let frame = zstd.compress(state, with: Self.dictionary) else { return [0] + state }
     VarInt.append(state.count, to: &packed)
@@ -34,7 +34,7 @@ public final class StatePacker {
   }
 
   /// Returns nil if the bytes are damaged.
-  func unpack(_ packed: [UInt8]) -> [UInt8]? {
+  package func unpack(_ packed: [UInt8]) -> [UInt8]? {
     var rest = packed[...]
     guard let size = VarInt.read(&rest) else { return nil }
     guard size > 0 else { return Array(rest) }

@@ -49,7 +49,7 @@ extension LedgerReader {
     guard let opened = readable() else { throw .notReady(state) }
     defer { if !reusesSnapshot { endSnapshot() } }
     let rows = try store { () throws(StoreError) in
-      try folds.rows(around: seq, of: key, journal)
+      try folds.rows(around: seq, of: key, since: time, journal)
     }
     var question = Question(now: time)
     question.through = seq

@@ -45,7 +45,7 @@ public final class LedgerReader {
   /// What `rows(around:of:at:)` folded last.
   let folds: StreamFolds
   /// Bytes that are kept of it, usually and by a passing reader.
-  private static let (foldedBytes, passingFoldedBytes) = (2_000_000, 12_000_000)
+  private static let (foldedBytes, passingFoldedBytes) = (2_000_000, 20_000_000)
   /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
   let reusesSnapshot: Bool
   /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.

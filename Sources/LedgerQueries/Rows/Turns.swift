@@ -68,7 +68,7 @@ extension LedgerReader {
     let last = try store { () throws(StoreError) in try journal.lastSeq(of: key) }
     if let last, last > seq {
       let present = try store { () throws(StoreError) in
-        try folds.row(through: last, of: key, journal)
+        try folds.row(through: last, of: key, since: time - 1, journal)
       }
       guard turns(present, at: time) else { return nil }
     }
@@ -98,8 +98,8 @@ extension LedgerReader {
     return (EventRows(before: after, after: after, next: next), seq)
   }
 
-  /// A stream folded through the events that were received by a time, the last of them, and what
-  /// replaced the stream; nil if there was none.
+  /// A stream folded through the events that were received by a time, as of right before it; the
+  /// last of them, and what replaced the stream. Nil if there was none.
   private func folded(
     receivedBy time: Int64, of key: StreamKey
   ) throws(Failure) -> (row: EntitlementRow, seq: Int64, successor: String?)? {
@@ -108,7 +108,9 @@ extension LedgerReader {
       try journal.lastSeq(of: key, receivedThrough: time)
     }
     guard let seq = known else { return nil }
-    let row = try store { () throws(StoreError) in try folds.row(through: seq, of: key, journal) }
+    let row = try store { () throws(StoreError) in
+      try folds.row(through: seq, of: key, since: time - 1, journal)
+    }
     var question = Question(now: time)
     question.through = seq
     return (row, seq, try successor(of: key, question, opened))
