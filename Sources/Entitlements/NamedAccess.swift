@@ -101,23 +101,45 @@ extension EntitlementCatalog {
       guard let entitlement = entitlement(name, in: stream.key.bundleId) else { continue }
       sources.append(AccessSource(stream: stream, entitlement: entitlement, durations: durations))
     }
-    let successors = Set(sources.filter { $0.isAbout(time) }.map(\.stream.key))
-    sources.removeAll { $0.successor.map(successors.contains) ?? false }
-    let grants = granted.filter { $0.name == name }
-    let given = grants.filter { $0.isActive(at: time) }.map {
-      NamedAnswer.Access(
-        basis: .granted, expiresAt: $0.until, willRenew: false, productId: nil, key: nil)
+    // Nearly no stream was replaced.
+    if sources.contains(where: { $0.stream.succeededBy != nil }) {
+      let successors = Set(sources.filter { $0.isAbout(time) }.map(\.stream.key))
+      sources.removeAll { $0.successor.map(successors.contains) ?? false }
     }
-    let access = (sources.compactMap { $0.access(at: time) } + given)
-      .max(by: NamedAnswer.Access.isWorse)
-    let ends = grants.flatMap { [$0.from, $0.until ?? $0.from] }.filter { $0 > time }
-    let change = Set(sources.flatMap { $0.changes(after: time) } + ends).sorted().first { later in
-      let isActive =
-        sources.contains { $0.isActive(at: later) } || grants.contains { $0.isActive(at: later) }
-      return isActive != (access != nil)
+    let grants = granted.filter { $0.name == name }
+    var access: NamedAnswer.Access?
+    func add(_ found: NamedAnswer.Access) {
+      if access.map({ NamedAnswer.Access.isWorse($0, found) }) ?? true { access = found }
+    }
+    for source in sources { source.access(at: time).map(add) }
+    for grant in grants where grant.isActive(at: time) {
+      add(
+        NamedAnswer.Access(
+          basis: .granted, expiresAt: grant.until, willRenew: false, productId: nil, key: nil))
     }
     return NamedAnswer(
-      access: access, next: change.map { .init(at: $0, isActive: access == nil) })
+      access: access, next: Self.next(sources, grants, isActive: access != nil, after: time))
+  }
+
+  /// The first time after one at which whether there is access changes.
+  private static func next(
+    _ sources: [AccessSource], _ grants: [GrantedAccess], isActive: Bool, after time: Int64
+  ) -> NamedAnswer.Change? {
+    var time = time
+    while true {
+      var next: Int64?
+      func consider(_ later: Int64) { if later > time { next = min(next ?? later, later) } }
+      for source in sources { source.forEachTurn(consider) }
+      for grant in grants {
+        consider(grant.from)
+        if let until = grant.until { consider(until) }
+      }
+      guard let next else { return nil }
+      time = next
+      let willBeActive =
+        sources.contains { $0.isActive(at: time) } || grants.contains { $0.isActive(at: time) }
+      if willBeActive != isActive { return .init(at: time, isActive: willBeActive) }
+    }
   }
 }
 
@@ -172,16 +194,14 @@ private struct AccessSource {
       key: stream.key)
   }
 
-  /// The times after one at which the stream's answer may change, in no order.
-  func changes(after time: Int64) -> [Int64] {
-    var times = row.spans.map(\.from)
-    if let end = row.lastingEnd(durations) { times.append(end) }
-    if entitlement.accessLeeway > 0, row.autoRenew == true {
-      times += row.spans.compactMap(\.expiresAt).map {
-        $0.advanced(orBoundBy: entitlement.accessLeeway)
-      }
+  /// Calls `body` with the times at which the stream's answer may change, in no order.
+  func forEachTurn(_ body: (Int64) -> Void) {
+    for span in row.spans { body(span.from) }
+    if let end = row.lastingEnd(durations) { body(end) }
+    guard entitlement.accessLeeway > 0, row.autoRenew == true else { return }
+    for span in row.spans {
+      span.expiresAt.map { body($0.advanced(orBoundBy: entitlement.accessLeeway)) }
     }
-    return times.filter { $0 > time }
   }
 
   // MARK: Rules

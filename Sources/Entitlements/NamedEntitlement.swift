@@ -27,6 +27,8 @@ public struct NamedEntitlement: Sendable, Equatable {
 /// over others of the same name.
 public struct EntitlementCatalog: Sendable, Equatable {
   private var shared: [String: NamedEntitlement] = [:]
+  /// Sorted.
+  private var sharedNames: [String] = []
   /// By bundle id, then by name.
   private var own: [String: [String: NamedEntitlement]] = [:]
   /// The longest leeway of all, milliseconds. One that another replaced counts too.
@@ -46,6 +48,7 @@ public struct EntitlementCatalog: Sendable, Equatable {
       own[bundleId, default: [:]][name] = entitlement
     } else {
       shared[name] = entitlement
+      sharedNames = Self.sorted(shared.keys)
     }
   }
 
@@ -56,8 +59,13 @@ public struct EntitlementCatalog: Sendable, Equatable {
 
   /// The names that mean something in at least one of these apps, and those of all apps, sorted.
   public func names(in bundleIds: some Sequence<String>) -> [String] {
-    var names = Set(shared.keys)
+    guard !own.isEmpty else { return sharedNames }
+    var names = Set(sharedNames)
     for bundleId in bundleIds { names.formUnion((own[bundleId] ?? [:]).keys) }
-    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    return Self.sorted(names)
+  }
+
+  private static func sorted(_ names: some Sequence<String>) -> [String] {
+    names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }
