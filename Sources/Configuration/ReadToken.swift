@@ -38,6 +38,9 @@ extension Configuration {
       self.permissions = permissions
     }
 
+    /// Covers everything, and is the token of no client: for who may read the data folder.
+    package static let all = ReadToken(name: "", sha256: [])
+
     /// Whether the token covers everything, what belongs to no app included.
     public var coversEverything: Bool { covers(environment: nil, bundleId: nil) }
 

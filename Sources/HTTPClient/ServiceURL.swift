@@ -69,7 +69,7 @@ public struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Percent-encodes all but the unreserved characters (RFC 3986 section 2.3).
-  private static func encoded(_ text: String) -> String {
+  public static func encoded(_ text: String) -> String {
     var bytes: [UInt8] = []
     for byte in text.utf8 {
       switch byte {

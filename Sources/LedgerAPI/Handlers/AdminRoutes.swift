@@ -57,7 +57,7 @@ extension LedgerHandler {
   }
 
   /// A page of the feed, at once or when there is something new; sent by another thread.
-  private func feed(
+  func feed(
     _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken,
     through sender: ResponseSender
   ) -> HTTPResponse? {

@@ -1,3 +1,4 @@
+import Configuration
 import Delivery
 import HTTPServer
 import JournalStore
@@ -22,6 +23,11 @@ extension LedgerHandler {
     case .controlErase:
       erase(String(decoding: request.body, as: UTF8.self), by: "command", through: sender)
     case .controlSink: return order(request, through: sender)
+    case .controlEvents:
+      guard let query = try? QueryString(request.query, of: admitted.route) else {
+        return Problem.response(.malformed("query"))
+      }
+      return feed(admitted.route, query, .all, through: sender)
     default: return Problem.noSuchRoute
     }
     return nil

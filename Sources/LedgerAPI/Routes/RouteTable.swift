@@ -180,41 +180,7 @@ extension Route {
     Route(
       .events, "GET", "/v1/events", .token(.read),
       "Lists the events of the journal in order, and waits for new ones.",
-      [
-        Parameter(
-          "after", .place,
-          "A cursor, 0 for the first event, or received: with a time. Without it, 0; with wait "
-            + "or order=newest, the newest event."),
-        Parameter(
-          "order", .choice(Feed.Order.allCases.map(\.rawValue)),
-          "Which events come first. With newest, a page continues before the cursor, and there is "
-            + "no waiting; oldest if absent."),
-        Parameter(
-          "since", .time, "Only events received at this time or later; RFC 3339 or milliseconds."),
-        Parameter(
-          "until", .time, "Only events received before this time; RFC 3339 or milliseconds."),
-        .limit(1000, default: 100),
-        Parameter(
-          "wait", .integer(0...30, default: 0), "Seconds to wait for an event if there is none."),
-        .onlyEnvironment, .onlyBundleId,
-        Parameter(
-          "type", .text,
-          "Only this notification type, such as DID_RENEW, or these, separated by commas."),
-        Parameter(
-          "source", .words(EventSource.all.map(\.rawValue)),
-          "Only events from this source, or these, separated by commas: v2 and v1 are "
-            + "notifications, transaction, renewal and receipt evidence, account and grant yours."),
-        Parameter(
-          "arrival", .words(EventArrival.allCases.map(\.rawValue)),
-          "Only events that came in this way, or these, separated by commas: posted by Apple, from "
-            + "Apple's history, import, asked of Apple, submitted by your backend."),
-        Parameter("subtype", .text, "Only this subtype."),
-        Parameter(
-          "original_transaction_id", .text, "Only events of this original transaction id."),
-        Parameter(
-          "include", .words(Feed.Inclusion.allCases.map(\.rawValue)),
-          "What to add to each event, separated by commas: row, payload, body."),
-      ],
+      feed,
       [
         answer("A page of events; `next_page` is the cursor of the next.", "EventPage"), refused,
         unauthorized, notAllowed,
@@ -318,6 +284,43 @@ extension Route {
       ]),
   ]
 
+  /// The parameters of the feed.
+  private static let feed = [
+    Parameter(
+      "after", .place,
+      "A cursor, 0 for the first event, or received: with a time. Without it, 0; with wait "
+        + "or order=newest, the newest event."),
+    Parameter(
+      "order", .choice(Feed.Order.allCases.map(\.rawValue)),
+      "Which events come first. With newest, a page continues before the cursor, and there is "
+        + "no waiting; oldest if absent."),
+    Parameter(
+      "since", .time, "Only events received at this time or later; RFC 3339 or milliseconds."),
+    Parameter(
+      "until", .time, "Only events received before this time; RFC 3339 or milliseconds."),
+    .limit(1000, default: 100),
+    Parameter(
+      "wait", .integer(0...30, default: 0), "Seconds to wait for an event if there is none."),
+    .onlyEnvironment, .onlyBundleId,
+    Parameter(
+      "type", .text,
+      "Only this notification type, such as DID_RENEW, or these, separated by commas."),
+    Parameter(
+      "source", .words(EventSource.all.map(\.rawValue)),
+      "Only events from this source, or these, separated by commas: v2 and v1 are "
+        + "notifications, transaction, renewal and receipt evidence, account and grant yours."),
+    Parameter(
+      "arrival", .words(EventArrival.allCases.map(\.rawValue)),
+      "Only events that came in this way, or these, separated by commas: posted by Apple, from "
+        + "Apple's history, import, asked of Apple, submitted by your backend."),
+    Parameter("subtype", .text, "Only this subtype."),
+    Parameter(
+      "original_transaction_id", .text, "Only events of this original transaction id."),
+    Parameter(
+      "include", .words(Feed.Inclusion.allCases.map(\.rawValue)),
+      "What to add to each event, separated by commas: row, payload, body."),
+  ]
+
   /// Work that commands hand to the daemon; not part of the contract.
   private static let control =
     [
@@ -335,6 +338,9 @@ extension Route {
         "Journals a grant, or the end of one."),
       Route(.controlErase, "POST", "/control/erase", .local, "Forgets an account."),
       Route(.controlSink, "POST", "/control/sink", .local, "Does what a `sink` command asks."),
+      Route(
+        .controlEvents, "GET", "/control/events", .local,
+        "Waits for events, for `events --follow`.", feed),
     ]
     + ProjectionOrder.allCases.map { order in
       Route(

@@ -84,19 +84,9 @@ public final class LineReader {
       offset = buffer.count
       isLineEnded = false
       if isAtEnd { return line.isEmpty && !hadText ? nil : line }
-      guard hasInput() else { return nil }
+      if let cancellation, !cancellation.waits(toRead: descriptor) { return nil }
       try fill()
     }
-  }
-
-  /// Waits until there is something to read. Returns false if the input was cancelled before.
-  private func hasInput() -> Bool {
-    guard let cancellation else { return true }
-    var watched = [descriptor, cancellation.descriptor].map { descriptor in
-      pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    }
-    while poll(&watched, nfds_t(watched.count), -1) < 0 && errno == EINTR {}
-    return !cancellation.isRequested
   }
 
   /// The index in `buffer` of the next line feed. With memchr(3): a loop over the array takes ten

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 
 /// A request to stop, from any thread to the ones that wait for something. It is never withdrawn.
@@ -16,6 +17,15 @@ public final class Cancellation: Sendable {
   public func request() {
     requested.store(true, ordering: .releasing)
     wakeup.signal()
+  }
+
+  /// Waits until there is something to read. Returns false if the cancellation is requested before.
+  public func waits(toRead descriptor: Int32) -> Bool {
+    var watched = [descriptor, self.descriptor].map { descriptor in
+      pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    }
+    while poll(&watched, nfds_t(watched.count), -1) < 0 && errno == EINTR {}
+    return !isRequested
   }
 
   /// Waits until the time is over or the cancellation is requested.

@@ -1,5 +1,6 @@
 import Glibc
 import JournalStore
+import Platform
 import StrictJSON
 
 /// An HTTP client for the daemon that has locked a data folder, over the unix socket in the folder.
@@ -51,6 +52,9 @@ final class ControlClient {
     try exchange(Array("GET \(path) HTTP/1.1\r\nHost: control\r\n\r\n".utf8))
   }
 
+  /// Waits with this cancellation: an answer that comes later is not read.
+  var cancellation: Cancellation?
+
   private func exchange(
     _ request: [UInt8]
   ) throws(CommandError) -> (status: Int, body: JSONElement) {
@@ -58,6 +62,7 @@ final class ControlClient {
     var answer: [UInt8] = []
     while true {
       if let complete = Self.parse(answer) { return complete }
+      if let cancellation, !cancellation.waits(toRead: descriptor) { throw Self.disconnected }
       var chunk = [UInt8](repeating: 0, count: 65_536)
       let count = recv(descriptor, &chunk, chunk.count, 0)
       if count < 0 && errno == EINTR { continue }

@@ -1,6 +1,7 @@
 import AppStore
 import Encoding
 import Glibc
+import HTTPClient
 import JournalStore
 import LedgerEngine
 import LedgerQueries
@@ -33,14 +34,21 @@ enum EventsCommand {
     let isUnknown = try mapError(CommandError.store) { () throws(StoreError) in
       try tellUnknown(filter, JournalReader.open(folder))
     }
-    let interruption = Interruption.started()
+    let cancellation = Cancellation()
+    let interruption = Interruption.started(cancellation)
     var table = QueryTable(["seq", "received", "type", "environment", "original transaction id"])
     var hasPrinted = false
     while !interruption.isRequested {
-      let page = try mapError(CommandError.store) { () throws(StoreError) in
+      let (head, page) = try mapError(CommandError.store) { () throws(StoreError) in
         // Opened for each page, because a daemon may have been started on the folder meanwhile.
-        try JournalReader.open(folder).events(
-          matching: filter, after: last, limit: Int(min(remaining, pageSize)))
+        let journal = try JournalReader.open(folder)
+        // First: what is read then reaches as far at least.
+        let head = try journal.head()
+        return (
+          head,
+          try journal.events(
+            matching: filter, after: last, limit: Int(min(remaining, pageSize)))
+        )
       }
       print(page, &table, arguments)
       hasPrinted = hasPrinted || !page.isEmpty
@@ -52,9 +60,30 @@ enum EventsCommand {
         if !hasPrinted, !isUnknown { Terminal.error("subledger events: no event matches") }
         break
       }
-      usleep(250_000)
+      last = max(last, head.seq)
+      waitForEvent(filter, after: head, folder, cancellation)
     }
     return interruption.isRequested ? .interrupted : .good
+  }
+
+  /// Waits for an event: asks a daemon that runs for its feed, else looks again soon.
+  private static func waitForEvent(
+    _ filter: EventFilter, after head: Head, _ folder: DataFolder, _ cancellation: Cancellation
+  ) {
+    let wanted: [(name: String, value: String?)] = [
+      ("after", Feed.cursor(head.seq, head.hash)), ("wait", "30"), ("limit", "1"),
+      ("type", filter.notificationTypes.first), ("subtype", filter.subtype),
+      ("environment", filter.environment?.rawValue), ("bundle_id", filter.bundleId),
+      ("original_transaction_id", filter.originalTransactionId),
+    ]
+    let query = wanted.compactMap { (name, value) in
+      value.map { "\(name)=\(ServiceURL.encoded($0))" }
+    }
+    let daemon = ControlClient(folder)
+    daemon?.cancellation = cancellation
+    let answer = try? daemon?.get("/control/events?" + query.joined(separator: "&"))
+    // Rows are behind the journal for a moment, and the daemon may be of another version.
+    if answer?.status != 200 { cancellation.wait(milliseconds: 250) }
   }
 
   private static func filter(_ arguments: Arguments) throws(CommandError) -> EventFilter {
