@@ -68,6 +68,32 @@ import Testing
     _ = lock.path
   }
 
+  @Test func `rows are found by ids of every form, and by no other spelling`() throws {
+    let scratch = try Scratch()
+    let lock = try scratch.folder.lock()
+    let projection = try Projection.create(path(scratch), identity)
+    let ids = [
+      "704000000000000000", "0704000000000000000", "7040000000000000000", "7", "07", "0", "-7",
+      "+7",
+      " 7", "7.0", "٧", "550e8400-e29b-41d4-a716-446655440000",
+      "550E8400-e29b-41d4-a716-446655440000", "550e8400e29b41d4a716446655440000",
+    ]
+    let rows = ids.enumerated().map { number, id in
+      FoldedStream(key(number), StreamState(number: number, tokens: [id], appTransactionIds: [id]))
+    }
+    try projection.commit(rows: rows, foldedThrough: 1, hash: hash(1))
+    let reader = try ProjectionReader.open(scratch.folder, path: path(scratch))
+    for (number, id) in ids.enumerated() {
+      for kind in [ProjectionReader.IdKind.appAccountToken, .appTransactionId] {
+        #expect(try reader.rows(kind, id, after: nil, 9).map(\.key) == [key(number)], "\(id)")
+      }
+    }
+    var found: Set<String> = []
+    try reader.forEachToken { _, value, _ in found.insert(value) }
+    #expect(found == Set(ids))
+    _ = lock.path
+  }
+
   @Test func `rows are found by their current tokens only`() throws {
     let scratch = try Scratch()
     let lock = try scratch.folder.lock()

@@ -92,7 +92,9 @@ import Testing
   }
 
   @Test func `H34: headers that claim a local address open no control route`() throws {
-    for path in ["/control/ingest", "/control/adopt", "/control/quarantine/admit"] {
+    for path in [
+      "/control/ingest", "/control/adopt", "/control/quarantine/admit", "/control/events",
+    ] {
       for claim in ["X-Forwarded-For: 127.0.0.1", "Forwarded: for=localhost", "X-Real-IP: ::1"] {
         try problem(server.get(path, [Self.bearer, claim], method: "POST"), 404, "H34 \(path)")
         try problem(server.get(path, [claim]), 404, "H34 \(path)")

@@ -130,7 +130,7 @@ import Testing
     }
     for path in [
       "/control/ingest", "/control/adopt", "/control/quarantine/admit",
-      "/control/quarantine/drop", "/v1/quarantine/1", "/v1",
+      "/control/quarantine/drop", "/control/events", "/v1/quarantine/1", "/v1",
     ] {
       for method in ["POST", "DELETE", "GET"] {
         #expect(daemon.client().ask(method, path, token)?.status == 404, "\(method) \(path)")
