@@ -34,11 +34,12 @@ package struct QueryString {
     _ query: String?, _ fault: (_ name: String, _ value: String?) -> ParameterFault?
   ) throws(ParameterFault) -> [String: String] {
     var values: [String: String] = [:]
-    let pairs = (query ?? "").split(separator: "&", omittingEmptySubsequences: true)
+    // By bytes, since to split a text into characters takes longer than the rest of this.
+    let pairs = (query ?? "").utf8.split(separator: UInt8(ascii: "&"))
     for (index, pair) in pairs.enumerated() {
-      let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let name = String(parts[0])
-      let value = parts.count == 2 ? decode(parts[1].utf8).flatMap { $0.isEmpty ? nil : $0 } : nil
+      let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+      let name = String(decoding: pair[..<end], as: UTF8.self)
+      let value = decode(pair[end...].dropFirst()).flatMap { $0.isEmpty ? nil : $0 }
       var found = fault(name, value)
       if found == nil, values.updateValue(value ?? "", forKey: name) != nil {
         found = ParameterFault(.repeated, name)
