@@ -125,21 +125,19 @@ extension EntitlementCatalog {
   private static func next(
     _ sources: [AccessSource], _ grants: [GrantedAccess], isActive: Bool, after time: Int64
   ) -> NamedAnswer.Change? {
-    var time = time
-    while true {
-      var next: Int64?
-      func consider(_ later: Int64) { if later > time { next = min(next ?? later, later) } }
-      for source in sources { source.forEachTurn(consider) }
-      for grant in grants {
-        consider(grant.from)
-        if let until = grant.until { consider(until) }
-      }
-      guard let next else { return nil }
-      time = next
-      let willBeActive =
-        sources.contains { $0.isActive(at: time) } || grants.contains { $0.isActive(at: time) }
-      if willBeActive != isActive { return .init(at: time, isActive: willBeActive) }
+    var turns: [Int64] = []
+    func add(_ turn: Int64) { if turn > time { turns.append(turn) } }
+    for source in sources { source.forEachTurn(add) }
+    for grant in grants {
+      add(grant.from)
+      grant.until.map(add)
     }
+    for turn in turns.sorted() {
+      let willBeActive =
+        sources.contains { $0.isActive(at: turn) } || grants.contains { $0.isActive(at: turn) }
+      if willBeActive != isActive { return .init(at: turn, isActive: willBeActive) }
+    }
+    return nil
   }
 }
 
