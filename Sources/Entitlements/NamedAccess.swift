@@ -1,7 +1,9 @@
 public import AppStore
 
 /// One stream of a customer, as the entitlements by name see it.
-public struct CustomerStream: Sendable {
+///
+/// A class, because each of them refers to it.
+public final class CustomerStream: Sendable {
   public let key: StreamKey
   /// With all spans that answer at the time asked about, at a leeway before it, and after it.
   public let row: EntitlementRow

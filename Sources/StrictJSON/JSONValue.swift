@@ -59,8 +59,8 @@ public enum JSONValue: Sendable {
   private func write<Result>(
     indent: Int?, _ body: (UnsafeBufferPointer<UInt8>) -> Result
   ) -> Result {
-    // About the size of an entitlement row.
-    var writer = JSONWriter(capacity: 2048)
+    // More than most customers need.
+    var writer = JSONWriter(capacity: 4096)
     writer.write(self, indent: indent)
     return body(writer.bytes)
   }
