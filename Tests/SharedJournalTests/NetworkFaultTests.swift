@@ -30,6 +30,18 @@ import Testing
     return (try DaemonGroup(shared), relay)
   }
 
+  @Test func `a first start goes on where its connections break off`() throws {
+    let broken = Atomic<Int>(0)
+    let (group, relay) = try group { _, _ in
+      broken.add(1, ordering: .relaxed).oldValue < 6 ? .reset : .pass
+    }
+    group.traffic.send(try group.bodies(0..<1), connections: 1)
+    try group.settle()
+    try group.expectNothingLostOrTwice()
+    #expect(broken.load(ordering: .relaxed) > 6)
+    withExtendedLifetime(relay) {}
+  }
+
   @Test func `commits whose answer is lost are found, and journaled once`() throws {
     let dice = Dice()
     let lost = Atomic<Int>(0)

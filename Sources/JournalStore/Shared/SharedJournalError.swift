@@ -18,7 +18,7 @@ public enum SharedJournalError: Error, Sendable, Equatable {
 extension SharedJournalError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .notNow(let state): "the shared journal cannot be used now (\(state)); tried again"
+    case .notNow(let state): "the shared journal cannot be used now (\(state))"
     case .unknown(let state): "whether the shared journal committed is not known (\(state))"
     case .diverged: "the shared journal does not have what this copy has"
     case .refused(let state):

@@ -35,8 +35,8 @@ struct CopyOpening {
   }
 
   /// - Throws: what `Journal.open` throws; `StoreError.shared` if the folder is empty and the
-  ///   shared journal cannot be reached, if its schema is newer, or if what it has forgotten cannot
-  ///   be appended again now.
+  ///   shared journal cannot be reached in 10 s, if its schema is newer, or if what it has
+  ///   forgotten cannot be appended again now.
   func open(_ lock: borrowing FolderLock) throws(StoreError) -> (Journal, CopyWriter) {
     var journal = try openJournal(lock)
     var writer = CopyWriter(shared, journal, access, status, pause: pause)
@@ -64,19 +64,28 @@ struct CopyOpening {
     return try Journal.open(
       ledger.folder, lock: lock, now: now, sharing: ledger.dictionary,
       decodingWith: { try? JournaledNotification.foldEvent($0) },
-      sharedId: { (own) throws(StoreError) in
-        do throws(SharedJournalError) {
-          return try self.shared.identify(own, by: Deadline(milliseconds: Self.limit))
-        } catch {
-          // An existing copy is checked later.
-          switch error {
-          case .notNow, .unknown, .refused:
-            guard isThere else { throw .shared(error) }
-            return own
-          case .diverged, .newer, .broken: throw .shared(error)
-          }
+      sharedId: { (own) throws(StoreError) in try self.sharedId(own, hasCopy: isThere) })
+  }
+
+  /// The id of the shared journal, which takes `own` if it has none.
+  ///
+  /// A copy that is there keeps its own while the shared journal cannot be used, and is checked
+  /// later. A new one cannot begin without it: what is only broken off is tried again.
+  private func sharedId(_ own: [UInt8], hasCopy: Bool) throws(StoreError) -> [UInt8] {
+    let deadline = Deadline(milliseconds: Self.limit)
+    while true {
+      do throws(SharedJournalError) {
+        return try shared.identify(own, by: deadline)
+      } catch {
+        switch error {
+        case .notNow where hasCopy, .unknown where hasCopy, .refused where hasCopy: return own
+        case .notNow, .unknown:
+          guard !deadline.hasPassed else { throw .shared(error) }
+          pause(100)
+        case .refused, .diverged, .newer, .broken: throw .shared(error)
         }
-      })
+      }
+    }
   }
 
   /// Follows as far as the time of a start allows, and puts back what was forgotten.
