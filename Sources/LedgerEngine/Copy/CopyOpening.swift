@@ -80,8 +80,9 @@ struct CopyOpening {
         switch error {
         case .notNow where hasCopy, .unknown where hasCopy, .refused where hasCopy: return own
         case .notNow, .unknown:
-          guard !deadline.hasPassed else { throw .shared(error) }
+          status.record(error)
           pause(100)
+          if deadline.hasPassed { throw .shared(error) }
         case .refused, .diverged, .newer, .broken: throw .shared(error)
         }
       }
