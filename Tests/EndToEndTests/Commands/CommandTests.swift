@@ -156,6 +156,36 @@ import Testing
     try daemon.stop()
   }
 
+  @Test func `events waits for the feed of a daemon, with the same filter, until SIGINT`() throws {
+    let installation = try filled()
+    let socket = installation.data.appending(path: "control.sock")
+    let answered = Flag()
+    let server = try ScriptedServer(at: socket.path) { _ in
+      // The second answer does not come while it is waited for.
+      if answered.isSet { return [.pause(milliseconds: 60_000)] }
+      answered.set()
+      return [.response(200, "{}")]
+    }
+    let following = try installation.launch([
+      "events", "--follow", "--type", "DID_RENEW", "--otid", "7001",
+      "--environment", "Production", "--config", installation.config.path,
+    ])
+    try following.wait(10, "the second question") { server.requests.count == 2 }
+    following.signal(SIGINT)
+    #expect(try following.finish(within: 5).code == 130)
+    let asked = server.requests.map(\.target)
+    #expect(Set(asked).count == 1 && asked[0].hasPrefix("/control/events?after="), "\(asked)")
+    let filter = "&type=DID_RENEW&environment=Production&original_transaction_id=7001"
+    #expect(asked[0].hasSuffix("&wait=30&limit=1" + filter), "\(asked)")
+
+    try FileManager.default.removeItem(at: socket)
+    let daemon = try installation.start()
+    let cursor = asked[0].dropFirst("/control".count).replacing("wait=30", with: "wait=0")
+    let page = daemon.client().get("/v1" + cursor)
+    #expect(page?.status == 200 && page?.json?["items"]?.elements.isEmpty == true, "\(page as Any)")
+    try daemon.stop()
+  }
+
   @Test func `readers see the same row during rebuilds`() throws {
     let installation = try filled()
     let daemon = try installation.start()

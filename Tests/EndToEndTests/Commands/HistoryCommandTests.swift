@@ -9,10 +9,8 @@ import Testing
   private func ingest(_ installation: Installation, _ lines: [[UInt8]], receivedAt: [Int64] = [])
     throws
   {
-    let lines = zip(
-      lines, receivedAt.map(Optional.some) + Array(repeating: nil, count: lines.count)
-    )
-    .map { line, time in
+    let times = receivedAt.map(Optional.some) + Array(repeating: nil, count: lines.count)
+    let lines = zip(lines, times).map { line, time in
       guard let time else { return line }
       return Array("{\"received_at_ms\":\(time),\"body\":".utf8) + line + Array("}".utf8)
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Raw TCP sockets on 127.0.0.1.
+/// Raw sockets: TCP on 127.0.0.1, and unix sockets.
 package enum Loopback {
   /// Listens on a free port.
   package static func listen() throws -> (descriptor: Int32, port: UInt16) {
@@ -12,6 +12,21 @@ package enum Loopback {
     }
     guard isBound else { throw TestFailure("no port") }
     return (descriptor, port)
+  }
+
+  /// Listens on a new unix socket.
+  package static func listen(at path: String) throws -> Int32 {
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(107)) }
+    let isBound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+      }
+    }
+    guard isBound, Glibc.listen(descriptor, 64) == 0 else { throw TestFailure("no socket") }
+    return descriptor
   }
 
   /// Connects to a port; nil if nothing listens there.

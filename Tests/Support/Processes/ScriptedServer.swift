@@ -2,7 +2,7 @@ import Glibc
 import Platform
 import Synchronization
 
-/// A server on a raw loopback socket that answers each request with the bytes of a script, so that
+/// A server on a raw socket, of loopback or of a path, that answers each request with the bytes of a script, so that
 /// it can do what no HTTP server would.
 package final class ScriptedServer: Sendable {
   package struct Request: Sendable {
@@ -53,8 +53,11 @@ package final class ScriptedServer: Sendable {
   package var connections: Int { accepted.load(ordering: .relaxed) }
   package var address: String { "http://127.0.0.1:\(port)" }
 
-  package init(_ answer: @escaping @Sendable (Request) -> [Step]) throws {
-    (listener, port) = try Loopback.listen()
+  /// - Parameter path: where it listens; a free port of loopback if it is nil.
+  package init(
+    at path: String? = nil, _ answer: @escaping @Sendable (Request) -> [Step]
+  ) throws {
+    (listener, port) = try path.map { (try Loopback.listen(at: $0), 0) } ?? Loopback.listen()
     let descriptor = listener
     _ = try Thread.start("scripted") { [weak self] in
       while true {
