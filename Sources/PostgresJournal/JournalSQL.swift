@@ -93,6 +93,8 @@ struct JournalSQL {
 
   var hashAt: String { "SELECT hash FROM \(schema).event WHERE seq = $1" }
 
+  var dictionaryHashAt: String { "SELECT sha256 FROM \(schema).dictionary WHERE id = $1" }
+
   var notesHashAt: String { "SELECT hash FROM \(schema).note WHERE version = $1" }
 
   // MARK: Writing

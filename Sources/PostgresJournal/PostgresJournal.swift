@@ -207,6 +207,13 @@ public final class PostgresJournal: SharedJournal {
     if version == 0 { return ChainHash.origin }
     return try link.execute(sql.notesHashAt, [.integer(version)], by: deadline).bytes(0, 0)
   }
+
+  /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
+  public func dictionaryHash(
+    at id: Int64, by deadline: Deadline
+  ) throws(SharedJournalError) -> [UInt8]? {
+    try link.execute(sql.dictionaryHashAt, [.integer(id)], by: deadline).bytes(0, 0)
+  }
 }
 
 extension JournalPosition {

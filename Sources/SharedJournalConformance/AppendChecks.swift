@@ -83,7 +83,8 @@ enum AppendChecks {
   }
 
   private static func hashes(_ trial: JournalTrial) throws(ConformanceFailure) {
-    try trial.append(trial.shipment(events: 2, notes: 2), by: trial.first)
+    let shipment = trial.shipment(events: 2, notes: 2, dictionaries: 1)
+    try trial.append(shipment, by: trial.first)
     let read = try trial.catchUp()
     let head = trial.position
     let found = try trial.call { () throws(SharedJournalError) in
@@ -95,13 +96,17 @@ enum AppendChecks {
         try trial.first.notesHash(at: 0, by: trial.soon),
         try trial.first.notesHash(at: head.notes, by: trial.soon),
         try trial.first.notesHash(at: head.notes + 1, by: trial.soon),
+        try trial.first.dictionaryHash(at: head.dictionary, by: trial.soon),
+        try trial.first.dictionaryHash(at: head.dictionary + 1, by: trial.soon),
       ]
     }
     try trial.expect(found[0] == ChainHash.origin && found[4] == ChainHash.origin, "hash[0]")
     try trial.expect(
       found[1] == read.events.first?.hash && found[2] == head.hash, "hashes of events")
     try trial.expect(found[5] == head.notesHash, "the hash of the notes")
-    try trial.expect(found[3] == nil && found[6] == nil, "past the head there is none")
+    try trial.expect(
+      found[7] == shipment.dictionaries.last?.sha256, "the hash of a dictionary")
+    try trial.expect([found[3], found[6], found[8]] == [nil, nil, nil], "past the head is none")
   }
 
   private static func concurrency(_ trial: JournalTrial) throws(ConformanceFailure) {

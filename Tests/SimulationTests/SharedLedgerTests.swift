@@ -5,6 +5,7 @@ import LedgerEngine
 import LedgerQueries
 import Observability
 import Platform
+import SignedData
 import Support
 import Synchronization
 import Testing
@@ -232,6 +233,28 @@ import Testing
     let names = try FolderListing.names(bench.folder("copy").path)
     #expect(names.contains { $0.hasPrefix("forgotten-") && $0.hasSuffix(".ndjson") })
     #expect(names.contains { $0.hasPrefix("aside-") && !$0.hasSuffix(".pending") })
+  }
+
+  /// The chain does not cover dictionaries: the same events can be packed against others.
+  @Test func `a copy with the dictionaries of another history is put aside`() throws {
+    let bench = try Bench()
+    do {
+      let ledger = try bench.open("copy")
+      #expect(bench.post(0, to: ledger, at: 0) == .accepted(seq: 1))
+      ledger.stop()
+    }
+    bench.server.change { content in
+      content.dictionaries = content.dictionaries.map { found in
+        let bytes = found.bytes + [0]
+        return PackedDictionary(
+          id: found.id, headerSHA256: found.headerSHA256, bytes: bytes,
+          sha256: SHA256.hash(bytes))
+      }
+    }
+    // This one cannot be followed, because its events were not packed again.
+    #expect(throws: StoreError.self) { _ = try bench.open("copy") }
+    let names = try FolderListing.names(bench.folder("copy").path)
+    #expect(names.contains { $0.hasPrefix("aside-") }, "\(names)")
   }
 
   @Test func `a forgotten account is in no copy and not in the shared journal`() throws {

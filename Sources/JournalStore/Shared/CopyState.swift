@@ -52,6 +52,14 @@ extension Journal {
       notesHash: copy?.notesHash ?? ChainHash.origin, dictionary: copy?.dictionary ?? 0)
   }
 
+  /// SHA-256 of the dictionary of `position`; nil if there is none.
+  ///
+  /// - Throws: what SQLite reports.
+  public func lastDictionaryHash() throws(StoreError) -> [UInt8]? {
+    try connection().statement("SELECT sha256 FROM dictionary ORDER BY id DESC LIMIT 1")
+      .first { $0.bytes(0) }
+  }
+
   /// Gets all that one SQL transaction wrote, and what the transaction results in, before it is
   /// committed here. What it throws rolls the transaction back.
   public typealias Shipper<Result> = (Shipment, Result) throws(StoreError) -> Void

@@ -62,6 +62,10 @@ public protocol SharedJournal: AnyObject {
   /// The hash of the notes' chain at a version (`Note.chain`), or nil if there is none.
   func notesHash(at version: Int64, by deadline: Deadline) throws(SharedJournalError) -> [UInt8]?
 
+  /// SHA-256 of the dictionary with an id, or nil if there is none. The chain does not cover
+  /// dictionaries: two histories with the same events can have others.
+  func dictionaryHash(at id: Int64, by deadline: Deadline) throws(SharedJournalError) -> [UInt8]?
+
   /// Ends the connection. The next call makes another one.
   func disconnect()
 }

@@ -212,17 +212,22 @@ final class CopyWriter {
   func verify(by deadline: Deadline) throws(StoreError) {
     if isVerified { return }
     let own = journal.position
-    let (id, hash, notesHash) = try mapError(StoreError.shared) { () throws(SharedJournalError) in
+    let (id, hashes) = try mapError(StoreError.shared) { () throws(SharedJournalError) in
       (
         try shared.identify(journal.journalId, by: deadline),
-        try shared.hash(at: own.seq, by: deadline),
-        try shared.notesHash(at: own.notes, by: deadline)
+        [
+          try shared.hash(at: own.seq, by: deadline),
+          try shared.notesHash(at: own.notes, by: deadline),
+          try shared.dictionaryHash(at: own.dictionary, by: deadline),
+        ]
       )
     }
     guard id == journal.journalId else {
       throw .shared(.refused(state: "it is another journal than that of this folder"))
     }
-    guard hash == own.hash, notesHash == own.notesHash else { throw .shared(.diverged) }
+    guard hashes == [own.hash, own.notesHash, try journal.lastDictionaryHash()] else {
+      throw .shared(.diverged)
+    }
     isVerified = true
   }
 

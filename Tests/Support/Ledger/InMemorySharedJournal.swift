@@ -107,6 +107,12 @@ package final class InMemorySharedJournal: SharedJournal {
     try run { $0.content.notesHash(at: version) }
   }
 
+  package func dictionaryHash(
+    at id: Int64, by deadline: Deadline
+  ) throws(SharedJournalError) -> [UInt8]? {
+    try run { state in state.content.dictionaries.first { $0.id == id }?.sha256 }
+  }
+
   package func disconnect() { abandon() }
 }
 

@@ -61,6 +61,11 @@ package final class SharedJournalServer: Sendable {
   /// Plans the faults of the next calls that can have them.
   package func plan(_ faults: [Fault]) { state.withLock { $0.faults = faults } }
 
+  /// Another history takes the place of what is committed.
+  package func change(_ change: (inout Content) -> Void) {
+    state.withLock { change(&$0.content) }
+  }
+
   /// While it is down, every call is answered `.notNow`.
   package func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
 
