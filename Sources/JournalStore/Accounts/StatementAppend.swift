@@ -112,17 +112,18 @@ extension Journal {
   private func holds(
     _ statement: OwnerStatement, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome? {
+    // Of the same app and environment: a token may cover no other.
     let all = try StoredStatement.read(
       "s.mac = ?", connection, codec
     ) { $0.bind(1, statement.mac) }
+    .filter {
+      $0.statement.environment == statement.environment
+        && $0.statement.bundleId == statement.bundleId
+    }
     switch statement.content {
     case .grant: return nil
     case .claim(let id), .release(let id):
-      let last = all.last {
-        $0.statement.originalTransactionId == id
-          && $0.statement.environment == statement.environment
-          && $0.statement.bundleId == statement.bundleId
-      }
+      let last = all.last { $0.statement.originalTransactionId == id }
       if let last, last.statement.content == statement.content { return .duplicate(seq: last.seq) }
       guard case .release = statement.content, last == nil else { return nil }
       return .notFound

@@ -30,8 +30,11 @@ public struct GrantDocument: Sendable {
     grantedAt = statement.at
   }
 
+  /// Ends it, if a statement of the same app says so.
   mutating func end(by stored: StoredStatement) {
-    guard revokedBy == nil else { return }
+    guard stored.statement.content == .revocation(of: id), stored.statement.bundleId == bundleId,
+      revokedBy == nil
+    else { return }
     (revokedAt, revokedBy) = (stored.statement.at, stored.seq)
   }
 
@@ -39,7 +42,7 @@ public struct GrantDocument: Sendable {
   public func isSame(as statement: NewStatement) -> Bool {
     switch statement.content {
     case .grant(entitlement, until, reason): statement.bundleId == bundleId
-    case .revocation(of: id): true
+    case .revocation(of: id): statement.bundleId == bundleId
     default: false
     }
   }
@@ -76,8 +79,7 @@ extension LedgerReader {
       for item in try journal.statements(about: mac, receivedThrough: receivedThrough)
       where item.statement.environment == environment {
         if let grant = GrantDocument(item) { grants.append(grant) }
-        guard case .revocation(let id) = item.statement.content else { continue }
-        for index in grants.indices where grants[index].id == id { grants[index].end(by: item) }
+        for index in grants.indices { grants[index].end(by: item) }
       }
       return grants
     }
