@@ -134,6 +134,9 @@ public final class Receiver {
   ) throws(Refusal) -> Received {
     let proven = try proof.prove(jws, at: now)
     let notification = try proof.notification(in: proven, of: source, at: now)
+    if source == .renewal, let root = proven.document?.root, Self.isTransaction(root) {
+      throw .notAdmitted("payload_shape")
+    }
     let named = notification.decoded.bundleId
     guard let bundleId = bundleId ?? named, let app = apps[bundleId],
       (named ?? bundleId).utf8.elementsEqual(bundleId.utf8)
@@ -141,6 +144,12 @@ public final class Receiver {
     guard notification.decoded.environment == environment, app.environments.contains(environment)
     else { throw .notAdmitted("wrong_environment") }
     return accept(notification, of: bundleId, at: now, preservesReceivedAt)
+  }
+
+  /// Whether a payload is a transaction: read as renewal information, it would say that nothing is
+  /// renewed. Apple's renewal information always has an autoRenewStatus.
+  private static func isTransaction(_ payload: JSONElement) -> Bool {
+    payload["transactionId"] != nil && payload["autoRenewStatus"] == nil
   }
 
   /// Checks that the notification is for one of our apps, as configured, and returns its bundle id.
