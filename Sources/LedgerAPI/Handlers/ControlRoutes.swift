@@ -141,7 +141,9 @@ extension LedgerHandler {
     service.perform(command) { outcome in
       switch outcome {
       case .done(let value): sender.send(.json([("result", value)]))
-      case .noSink: sender.send(.json([("refused", .string("no sink has this name"))], status: 404))
+      case .noSink:
+        let reason = JSONValue.string("no sink has this name; see: subledger sink list")
+        sender.send(.json([("refused", reason)], status: 404))
       case .refused(let why): sender.send(.json([("refused", .string(why))], status: 409))
       case .unavailable: sender.send(Problem.response(.unavailable("delivery")))
       }

@@ -10,8 +10,9 @@ import StrictJSON
 
 /// The routes about what customers may use, by name.
 enum CustomerRoutes {
-  /// Bytes that a query of the most and longest ids needs, with room for white space.
-  static let bodyLimit = 327_680
+  /// Bytes that a query of the most and longest ids needs, each character written as two escapes of
+  /// six bytes, with room for white space.
+  static let bodyLimit = 819_200
   static let maximumIds = 500
 
   /// A valid question, for one customer or for several.
@@ -44,9 +45,12 @@ enum CustomerRoutes {
     /// The question of `POST /v1/customers/query`.
     ///
     /// - Throws: `ParameterFault` for the first member that is not valid.
-    init(_ body: [UInt8]) throws(ParameterFault) {
+    init(
+      query request: HTTPRequest, of route: Route
+    ) throws(ParameterFault) {
       isQuery = true
-      guard let root = try? JSONDocument(parsing: body, within: .unproven).root,
+      _ = try QueryString(request.query, of: route)
+      guard let root = try? JSONDocument(parsing: request.body, within: .unproven).root,
         root.kind == .object
       else { throw ParameterFault(.invalid, nil, expected: .named("CustomerQuery")) }
       for member in root.members where member.name != "ids" {

@@ -109,6 +109,7 @@ public final class LedgerHandler: RequestHandler {
   public func respond(
     to request: HTTPRequest, _ admitted: AdmittedRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
+    if let refusal = queryRefusal(admitted, request) { return refusal }
     switch admitted.route.name {
     case .notifications: return receive(request, through: sender)
     case .claim, .release, .grant, .revoke: return say(admitted, request, through: sender)
@@ -129,6 +130,26 @@ public final class LedgerHandler: RequestHandler {
     case .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
       .controlErase, .controlSink, .controlEvents:
       return control(admitted, request, through: sender)
+    }
+  }
+
+  /// The refusal of a query where there is no parameter: one that is not read might have meant
+  /// something, such as another environment.
+  private func queryRefusal(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest
+  ) -> HTTPResponse? {
+    switch admitted.route.name {
+    case .transactions, .receipts, .erase: break
+    default: return nil
+    }
+    guard admitted.token != nil else { return nil }
+    do throws(ParameterFault) {
+      _ = try QueryString(request.query, of: admitted.route)
+      return nil
+    } catch {
+      let response = Problem.response(error)
+      record(response)
+      return response
     }
   }
 

@@ -8,6 +8,7 @@ extension Parameter {
     case .name: .text("", pattern: "^[^\\u0000-\\u001f]{1,128}$")
     // Not empty, and without control characters.
     case .text, .cursor: .text("", pattern: "^[^\\u0000-\\u001f]+$")
+    case .texts: .text("", pattern: "^[^,\\u0000-\\u001f]+(,[^,\\u0000-\\u001f]+)*$")
     case .uuid: .uuid
     case .environment: .oneOf(Self.environments, "")
     case .choice(let words): .oneOf(words, "")

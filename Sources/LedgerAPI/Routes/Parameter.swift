@@ -11,6 +11,8 @@ struct Parameter: Sendable {
     /// A customer's id as the owner writes it, percent-encoded in the path: 128 characters at most.
     case name
     case text
+    /// Some texts, separated by commas.
+    case texts
     case uuid
     case environment
     /// One of these words.
@@ -51,6 +53,7 @@ struct Parameter: Sendable {
   func accepts(_ value: String) -> Bool {
     switch kind {
     case .identifier, .name, .text, .cursor: true
+    case .texts: !value.split(separator: ",", omittingEmptySubsequences: false).contains("")
     case .uuid: NotificationUUID(value) != nil
     case .choice(let words): words.contains(value)
     case .words(let words):

@@ -303,7 +303,7 @@ extension Route {
       "wait", .integer(0...30, default: 0), "Seconds to wait for an event if there is none."),
     .onlyEnvironment, .onlyBundleId,
     Parameter(
-      "type", .text,
+      "type", .texts,
       "Only this notification type, such as DID_RENEW, or these, separated by commas."),
     Parameter(
       "source", .words(EventSource.all.map(\.rawValue)),

@@ -169,12 +169,17 @@ import Testing
     try expect(try served.body(alien), 422, "wrong_app")
     let strange = try served.body(Sample.transaction(1), Sample.renewal(1, otid: "7001"))
     try expect(strange, 422, "no_transaction")
+    // It would say that nothing is renewed.
+    try expect(
+      try served.body(Sample.transaction(1), Sample.transaction(2)), 422, "payload_shape")
     let forged = try other.signedText(Sample.transaction(1))
     #expect(
       try served.submit(JSONValue.object([("signedTransaction", forged)]).bytes).status == 401)
     let local = try other.signedText(Sample.transaction(1, environment: "Xcode"))
     try expect(
       JSONValue.object([("signedTransaction", local)]).bytes, 401, "xcode_signature")
+    let query = served.daemon.client().send(Served.head(good, to: "/v1/transactions?x=1"), good)
+    #expect(query?.status == 400 && query?.json?["code"]?.string == "query")
     #expect(try served.installation.events().isEmpty)
     let quarantine = try #require(served.daemon.client().get("/v1/quarantine")?.json)
     #expect(quarantine["items"]?.elements.isEmpty == true)
