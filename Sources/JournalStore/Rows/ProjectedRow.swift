@@ -33,7 +33,8 @@ public struct FoldedStream: Sendable, Equatable {
   /// `StreamState.encoded()`, which is the same for any order of arrival (promise 6).
   public let state: [UInt8]
   /// The ids by which the row can be found, in the order of the kinds of the table `token`: app
-  /// account tokens, app transaction ids, original transaction ids of predecessors.
+  /// account tokens, in lower case, because an app may write a UUID in either; app transaction ids;
+  /// original transaction ids of predecessors.
   public let ids: [[String]]
   /// Why the fold failed, or nil if it did not (promise 9).
   public let broken: String?
@@ -58,7 +59,10 @@ public struct FoldedStream: Sendable, Equatable {
   }
 
   static func ids(_ state: StreamState) -> [[String]] {
-    [state.accountTokens, state.appTransactionIds, state.previousOriginalTransactionIds]
+    [
+      state.accountTokens.map { $0.lowercased() }, state.appTransactionIds,
+      state.previousOriginalTransactionIds,
+    ]
   }
 }
 

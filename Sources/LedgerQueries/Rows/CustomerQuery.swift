@@ -111,20 +111,21 @@ extension LedgerReader {
     }
   }
 
-  /// The streams that an account has claimed.
+  /// The streams that an account has claimed, and whether there are more.
   private func claimed(
     _ asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans
-  ) throws(Failure) -> [Located] {
+  ) throws(Failure) -> (found: [Located], hasMore: Bool) {
     let keys = try store { () throws(StoreError) in
       try journal.streams(claimedBy: asked.id, receivedThrough: question.knownAt ?? .max)
-    }
+    }.filter { asked.covers($0) && question.covers($0) }
     var found: [Located] = []
-    for key in keys.prefix(Self.maximumRows) where asked.covers(key) {
+    // The newest claims first: of too many, these are most likely of use.
+    for key in keys.reversed().prefix(Self.maximumRows) {
       let located = try located(
         key.originalTransactionId, key.environment, key.bundleId, question, spans)
       if let located { found.append(located) }
     }
-    return found
+    return (found, keys.count > Self.maximumRows)
   }
 
   /// The streams that an id finds, and whether there are more.
@@ -134,7 +135,7 @@ extension LedgerReader {
     switch asked.kind {
     case .appAccountToken: return try streams(having: .appAccountToken, asked, question, spans)
     case .appTransactionId: return try streams(having: .appTransactionId, asked, question, spans)
-    case .account: return (try claimed(asked, question, spans), false)
+    case .account: return try claimed(asked, question, spans)
     case .originalTransactionId:
       let found = try located(asked.id, asked.environment, asked.bundleId, question, spans)
       return (found.map { [$0] } ?? [], false)

@@ -159,6 +159,47 @@ import Testing
     #expect(try served.installation.verify().code == 0)
   }
 
+  @Test func `a grant is ended for its own app and environment alone`() throws {
+    let served = try Served(apps: ["com.example.app", "com.example.other"])
+    let (path, here) = ("/v1/customers/u/grants", "by=account&bundle_id=com.example.app")
+    let made = try served.ask("POST", "\(path)?\(here)", "{\"entitlement\":\"pro\"}")
+    let id = try #require(made.json?["grant"]?["id"]?.string)
+    let elsewhere = "\(path)/\(id)?by=account&bundle_id=com.example.other"
+    for (query, token) in [
+      (elsewhere, Self.other), ("\(path)/\(id)?\(here)&environment=Sandbox", Self.writer),
+    ] {
+      let refused = try served.ask("DELETE", query, token: token)
+      #expect(refused.status == 404 && refused.json?["code"]?.string == "no_such_grant")
+    }
+    let pro = { try served.customer("u")["entitlements"]?["pro"]?["active"]?.boolean }
+    #expect(try served.ask("GET", "/v1/customers/u?\(here)").text.contains("\"active\":true"))
+    let ended = try served.ask("DELETE", "\(path)/\(id)?\(here)")
+    #expect(ended.json?["outcome"]?.string == "accepted", "\(ended.text)")
+    #expect(try served.ask("GET", "/v1/customers/u?\(here)").text.contains("\"active\":false"))
+    #expect(try pro() == false)
+  }
+
+  @Test func `of more purchases than are read, the claims of the environment and app count`() throws
+  {
+    let served = try Served()
+    let client = served.daemon.client()
+    for number in 100..<1101 {
+      let sandbox = Sample.notification(number, otid: "9\(number)", environment: "Sandbox")
+      #expect(client.post(try served.installation.sign(sandbox))?.status == 200)
+      let claimed = try served.ask(
+        "PUT", "/v1/accounts/u/transactions",
+        "{\"originalTransactionId\":\"9\(number)\",\"environment\":\"Sandbox\"}")
+      #expect(claimed.status == 200, "\(claimed.text)")
+    }
+    #expect(try served.claim("u").status == 200)
+    let known = try served.customer("u")
+    #expect(known["subscriptions"]?.elements.count == 1, "\(known.value.text)")
+    #expect(known["more_purchases"]?.boolean == false)
+    let sandbox = try served.ask("GET", "/v1/customers/u?by=account&environment=Sandbox")
+    #expect(sandbox.json?["subscriptions"]?.elements.count == 1000)
+    #expect(sandbox.json?["more_purchases"]?.boolean == true)
+  }
+
   @Test func `after an erasure nothing names the account`() throws {
     let served = try Served(hasSink: true)
     let name = "to-be-erased-\(UInt64.random(in: 0...UInt64.max))"

@@ -118,6 +118,40 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
+  @Test func `an account token is found in either spelling, however the app wrote it`() throws {
+    let (installation, daemon) = try served()
+    let token = "AABBCCDD-0000-4000-8000-00000000ABCD"
+    let body = try installation.sign(
+      Sample.notification(600, otid: "7600")
+        .setting("data.transaction.appAccountToken", .string(token)))
+    #expect(daemon.client().post(body)?.status == 200)
+    for id in [token, token.lowercased()] {
+      let customer = daemon.client().get("/v1/customers/\(id)")
+      #expect(customer?.json?["known"]?.boolean == true, "\(customer?.text ?? "")")
+      let list = daemon.client().get("/v1/entitlements?app_account_token=\(id)")
+      #expect(list?.json?["items"]?.elements.count == 1, "\(list?.text ?? "")")
+    }
+    #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `a query takes the longest ids in any spelling, and no parameter`() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let client = daemon.client()
+    let id = String(repeating: "\\ud83d\\ude00", count: 128)
+    let list = Array(repeating: "\"\(id)\"", count: 500).joined(separator: ",")
+    let answer = query(client, "{\"by\":\"account\",\"ids\":[\(list)]}")
+    #expect(answer?.status == 200, "\(answer?.text.prefix(200) ?? "")")
+    let body = Array("{\"ids\":[\"\(Self.alice)\"]}".utf8)
+    let head =
+      "POST /v1/customers/query?environment=Sandbox HTTP/1.1\r\nHost: h\r\n"
+      + "Content-Type: application/json\r\nAuthorization: Bearer \(Installation.token)\r\n"
+      + "Content-Length: \(body.count)\r\n\r\n"
+    #expect(client.send(head, body)?.status == 400)
+    #expect(client.get("/v1/events?type=,")?.status == 400)
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `a query answers for many customers in the order of their ids`() throws {
     let (installation, daemon) = try served()
     defer { withExtendedLifetime(installation) {} }
