@@ -45,7 +45,8 @@ struct StatusEvaluator {
     let first = periods.all.first?.start ?? .min
     for period in periods.all {
       times.append(period.start)
-      times.append(period.end)
+      // One that never ends has the greatest time.
+      if period.end < .max { times.append(period.end) }
       if let revocation = period.revocation { times.append(revocation) }
       let early = period.start.advanced(orBoundBy: -Periods.day)
       if early < first { times.append(early) }

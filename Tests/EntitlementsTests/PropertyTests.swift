@@ -73,6 +73,27 @@ import Testing
   }
 
   /// P5.
+  @Test func `what never ends has no span after it`() {
+    var state = StreamState()
+    for number in 1...2 {
+      var transaction = Transaction()
+      transaction.transactionId = "\(number)"
+      transaction.originalTransactionId = "1"
+      transaction.productId = "pass"
+      transaction.type = "Non-Renewing Subscription"
+      transaction.purchaseDate = 1_000
+      transaction.signedDate = 1_000
+      if number == 2 { transaction.revocationDate = 2_000 }
+      state.evolve(
+        FoldEvent(
+          seq: Int64(number), uuid: NotificationUUID(high: 0, low: UInt64(number)),
+          notificationType: "ONE_TIME_CHARGE", subtype: nil, signedDate: 1_000, status: nil,
+          transactions: [transaction], renewal: nil))
+    }
+    let times = EntitlementRow(state).spans.map(\.from)
+    #expect(times.allSatisfy { $0 < .max }, "\(times)")
+  }
+
   @Test func `an event about one transaction changes no other transaction`() {
     Property().holds("P5") { events, _ in
       var state = StreamState()

@@ -14,7 +14,8 @@ CREATE TABLE app (
   UNIQUE (bundle_id, environment)
 ) STRICT;
 
-CREATE TABLE status (
+-- Not named as a column of a view: a query that reads it directly is told by the name.
+CREATE TABLE row_status (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
   gives_access INTEGER NOT NULL
@@ -176,7 +177,7 @@ FROM clock CROSS JOIN entitlement e
   JOIN app a ON a.id = e.app_id
   JOIN product p ON p.id = s.product
   LEFT JOIN duration d ON d.product_id = e.lasting_product_id
-  JOIN status t ON t.id =
+  JOIN row_status t ON t.id =
     iif(s.status = 0 AND e.lasting_from_ms + d.milliseconds <= clock.now, 3, s.status)
   LEFT JOIN offer o ON o.id = s.offer;
 
@@ -193,7 +194,7 @@ FROM entitlement e
   JOIN span s ON s.entitlement_id = e.id
   JOIN app a ON a.id = e.app_id
   JOIN product p ON p.id = s.product
-  JOIN status t ON t.id = s.status
+  JOIN row_status t ON t.id = s.status
   LEFT JOIN duration d ON d.product_id = e.lasting_product_id
 WHERE s.status <> 0 OR d.milliseconds IS NULL OR s.from_ms < e.lasting_from_ms + d.milliseconds
 UNION ALL
@@ -207,4 +208,4 @@ FROM entitlement e
     AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds, 1)
   JOIN app a ON a.id = e.app_id
   JOIN product p ON p.id = s.product
-  JOIN status t ON t.id = 3;
+  JOIN row_status t ON t.id = 3;

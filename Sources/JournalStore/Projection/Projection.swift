@@ -68,8 +68,9 @@ public final class Projection {
       try connection.execute(String(decoding: Migrations.projection, as: UTF8.self))
       try connection.execute("PRAGMA user_version=\(ProjectionFile.schema)")
       for stored in StoredStatus.all {
-        try connection.statement("INSERT INTO status (id, name, gives_access) VALUES (?, ?, ?)")
-          .bind(1, stored.id).bind(2, stored.status.rawValue)
+        try connection.statement(
+          "INSERT INTO row_status (id, name, gives_access) VALUES (?, ?, ?)"
+        ).bind(1, stored.id).bind(2, stored.status.rawValue)
           .bind(3, stored.givesAccess ? 1 : 0).run()
       }
       // A build makes them at its end.

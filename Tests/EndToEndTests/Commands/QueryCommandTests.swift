@@ -39,6 +39,16 @@ import Testing
         """)
   }
 
+  @Test func `any columns of joined views can be read`() throws {
+    let result = try filled().run(
+      "query",
+      "SELECT s.status FROM entitlement_span_v1 s JOIN entitlement_v1 e "
+        + "USING (environment, bundle_id, original_transaction_id)")
+    #expect(result.code == 0 && result.output.hasPrefix("status\n"), "\(result)")
+    let direct = try filled().run("query", "SELECT name FROM row_status")
+    #expect(direct.code == 2 && direct.errors.contains("cannot be read"), "\(direct)")
+  }
+
   @Test func `text from outside cannot move the cursor in a table`() throws {
     let result = try filled().run("query", "SELECT char(27) || '[2J' AS text")
     #expect(result.output == "text\n---------\n<U+1B>[2J\n", "\(result)")
