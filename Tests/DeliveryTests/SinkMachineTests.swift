@@ -130,6 +130,43 @@ import Testing
     #expect(widths == [1, 1, 2, 4, 8])
   }
 
+  @Test func `a clock that is set back delays no probe, and neither does the operator`() {
+    for isResumed in [false, true] {
+      var machine = Self.fed([1, 2])
+      let ahead: Int64 = 1_800_000_000_000
+      for message in Self.all(&machine, at: ahead) {
+        machine.finish(message.ordinal, .endpoint(.transport("x"), wait: nil), at: ahead)
+      }
+      // Shorter than a receiver may ask for: the probe waits, unless the operator says otherwise.
+      let now = isResumed ? ahead - 60_000 : ahead - 6 * 3_600_000
+      if isResumed {
+        let before = Self.all(&machine, at: now)
+        #expect(before.isEmpty)
+        machine.set(.on, at: now)
+      }
+      let sent = Self.all(&machine, at: now)
+      #expect(!sent.isEmpty)
+    }
+  }
+
+  @Test func `what is quarantined and held belongs to no customer`() {
+    var machine = Self.machine(.init())
+    machine.feed(
+      [
+        SinkMachine.NewMessage(
+          place: .quarantined(at: 1, id: 5), stream: nil, receivedAt: 1, after: Self.mark(0))
+      ], through: Self.mark(0))
+    let message = Self.all(&machine, at: 0)[0]
+    machine.finish(message.ordinal, .refused(.status(400)), at: 0)
+    let stored = machine.held.all.map { SinkMachine.HeldMessage(HeldRecord($0), Self.mark(0)) }
+    #expect(stored.map(\.message.stream) == [nil])
+    var restarted = SinkMachine(
+      SinkMachine.Stored(mark: Self.mark(0), held: stored), .init(), seed: 1)
+    restarted.feed([Self.message(1, 5)], through: Self.mark(1))
+    let sent = Self.all(&restarted, at: 0)
+    #expect(sent.map(\.place) == [.event(seq: 1)])
+  }
+
   @Test func `a message that always times out stops its own customer alone`() {
     var machine = Self.fed([1, 1, 2, 3])
     var delivered: [SinkMachine.Place] = []

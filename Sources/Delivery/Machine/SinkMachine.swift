@@ -132,7 +132,7 @@ struct SinkMachine {
       outage.probing = .init(ordinal: other.ordinal, isOldest: false)
       return other
     }
-    guard now >= outage.probeAt, let oldest = found.first else { return nil }
+    guard outage.isDue(at: now), let oldest = found.first else { return nil }
     let other = outage.isOthersTurn ? found.dropFirst().first : nil
     outage.isOthersTurn.toggle()
     if let other { outage.lastOther = other.ordinal }
@@ -333,7 +333,7 @@ struct SinkMachine {
 
   /// Changes what the sink does. Messages under way end as they end.
   mutating func set(_ condition: Condition, at now: Int64) {
-    guard self.condition != condition else { return }
+    guard self.condition != condition || condition == .on && outage != nil else { return }
     self.condition = condition
     changes.conditionChanged = true
     if condition == .on { (outage, limit, raisedAt) = (nil, 1, now) }

@@ -123,6 +123,12 @@ extension SinkMachine {
 
     var isOneCustomers: Bool { customer != nil }
 
+    /// Whether a probe may be sent. One that is further away than a receiver may say is of a clock
+    /// that was set back.
+    func isDue(at now: Int64) -> Bool { !(1...Self.longestWait).contains(probeAt - now) }
+
+    private static let longestWait: Int64 = 7_200_000
+
     init(since: Int64, suspect: Message?, failure: Failure) {
       (self.since, self.failure) = (since, failure)
       (self.suspect, customer) = (suspect?.ordinal, suspect?.customer)

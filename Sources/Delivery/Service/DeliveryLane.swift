@@ -16,6 +16,8 @@ struct DeliveryLane {
   var deadCount: Int64
   var lastFailure: SinkMachine.Failure?
   var counts = DeliveryStatus.Counts()
+  /// Until when nothing can be read for it from the ledger's files.
+  private var waitsUntil: Int64 = 0
   private var filter: MessageFilter
 
   init(
@@ -51,6 +53,14 @@ struct DeliveryLane {
 
   /// The last event that it delivers.
   private func last(_ head: Int64) -> Int64 { min(head, record.last ?? .max) }
+
+  /// Lets other sinks go on while the ledger's files cannot be read for this one.
+  mutating func wait(at now: Int64) { waitsUntil = now + Self.pause }
+
+  /// Whether it waits. The clock may have been set back meanwhile.
+  func isWaiting(at now: Int64) -> Bool { (1...Self.pause).contains(waitsUntil - now) }
+
+  private static let pause: Int64 = 250
 
   /// Whether a replay has come to its end.
   var isFinished: Bool {
@@ -142,6 +152,9 @@ extension HeldRecord {
       kind: kind)
   }
 
+  /// Whose later messages wait for it: what is quarantined belongs to no customer.
+  var customer: Int64? { kind == .quarantined ? nil : stream }
+
   var place: SinkMachine.Place {
     if let seq { return .event(seq: seq) }
     let (at, stream) = (turn ?? 0, stream ?? 0)
@@ -156,7 +169,7 @@ extension HeldRecord {
 extension SinkMachine.HeldMessage {
   init(_ record: HeldRecord, _ mark: SinkMachine.Mark) {
     var message = SinkMachine.Message(
-      ordinal: record.ordinal, place: record.place, stream: record.stream,
+      ordinal: record.ordinal, place: record.place, stream: record.customer,
       receivedAt: record.receivedAt, after: mark)
     (message.attempts, message.refusals) = (record.attempts, record.refusals)
     message.firstAt = record.firstAt

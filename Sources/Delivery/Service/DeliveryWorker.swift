@@ -40,8 +40,6 @@ final class DeliveryWorker {
   var takenAt: Int64?
   var publishedAt: Int64 = 0
   var isUnpublished = false
-  /// Since when nothing can be read from the ledger's files, for a moment; 0: it can be.
-  private var waitsUntil: Int64 = 0
   /// When the last turn began, monotonic nanoseconds.
   private var turnedAt: Int64 = 0
 
@@ -82,8 +80,9 @@ final class DeliveryWorker {
         && configuration.mirrors.isEmpty
       if !isOnDuty || isIdle {
         service.mirrors.adopt([], paused: [])
-        service.wakeup.wait(milliseconds: Int32(Self.idle))
+        // A command that comes while it waits may be about a sink that was configured meanwhile.
         refuseCommands()
+        service.wakeup.wait(milliseconds: Int32(Self.idle))
         continue
       }
       do throws(StoreError) { try turn() } catch {
@@ -99,6 +98,7 @@ final class DeliveryWorker {
     files?.store.close()
     (files, client) = (nil, nil)
     (lanes, sent, sinks, mirrors, unstored) = ([:], [:], [], [], [])
+    isBlocked = false
   }
 
   private func refuseCommands() {
@@ -211,7 +211,7 @@ final class DeliveryWorker {
   /// Reads ahead and sends. Returns whether more can be read at once.
   private func advance(_ files: Files) throws(StoreError) -> Bool {
     let now = Clock.now()
-    guard !isBlocked, now >= waitsUntil else { return false }
+    guard !isBlocked else { return false }
     let head = service.ledger.foldedHead.seq
     // One snapshot of either file for everything that is sent now: its locks cost as much as what
     // is read for a message.
@@ -225,15 +225,16 @@ final class DeliveryWorker {
     for id in lanes.keys.sorted() {
       guard var lane = lanes.removeValue(forKey: id) else { continue }
       defer { lanes[id] = lane }
+      if lane.isWaiting(at: now) { continue }
       let before = lane.machine.fed.seq
       do throws(StoreError) {
         if try lane.fill(files, through: head, sweep) { hasMore = true }
       } catch .busy {
         // The rows were replaced just now.
-        waitsUntil = now + Self.publishInterval
+        lane.wait(at: now)
       }
       if lane.machine.fed.seq != before { isUnpublished = true }
-      while sent.count < Self.connections, waitsUntil <= now,
+      while sent.count < Self.connections, !lane.isWaiting(at: now),
         let message = lane.machine.next(at: now)
       {
         send(message, &lane, files.maker, at: now)
@@ -254,7 +255,7 @@ final class DeliveryWorker {
       switch error {
       case .notNow:
         lane.machine.takeBack(message.ordinal)
-        waitsUntil = now + Self.publishInterval
+        lane.wait(at: now)
       case .overtaken: lane.machine.leaveOut(message.ordinal)
       case .unreadable:
         finish(message, .refused(.transport("the event cannot be read")), &lane, at: now)

@@ -19,7 +19,7 @@ extension DeliveryWorker {
     guard let sink = lanes[id]?.sink else { return try performMirror(command, files) }
     let now = Clock.now()
     switch command.verb {
-    case .pause: lanes[id]?.machine.set(.paused, at: now)
+    case .pause: set(.paused, command.name, at: now)
     case .resume:
       if let refusal = try resume(id, command, files, at: now) { return refusal }
     case .skip:
@@ -45,13 +45,19 @@ extension DeliveryWorker {
       lanes[id]?.machine.resume(at: mark, now: now)
     } else if lanes[id]?.machine.condition == .lost {
       return .refused("its place is lost: say where it goes on with --from")
-    } else {
-      lanes[id]?.machine.set(.on, at: now)
     }
+    set(.on, command.name, at: now)
     lanes[id]?.record.reason = nil
     // The operator saw that the clock is right.
     clock.accept(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
     return nil
+  }
+
+  /// Pauses or resumes a sink and its replays, but for those whose place is lost.
+  private func set(_ condition: SinkMachine.Condition, _ name: String, at now: Int64) {
+    for (id, lane) in lanes where id.name == name && lane.machine.condition != .lost {
+      lanes[id]?.machine.set(condition, at: now)
+    }
   }
 
   private static let noPlace = SinkCommand.Outcome.refused(
@@ -105,7 +111,7 @@ extension DeliveryWorker {
     lanes[id]?.machine.revive(
       dead.map { record in
         SinkMachine.NewMessage(
-          place: record.place, stream: record.stream, receivedAt: record.receivedAt, after: mark)
+          place: record.place, stream: record.customer, receivedAt: record.receivedAt, after: mark)
       }, at: now)
     lanes[id]?.deadCount -= Int64(dead.count)
     storeRevived(dead.map(\.ordinal), of: id)

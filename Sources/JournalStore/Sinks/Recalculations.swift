@@ -58,8 +58,8 @@ extension SinkStore {
   /// Bytes of a line at most.
   private static let lineBytes = 262_144
 
-  /// Takes over the file of recalculations, if there is one: all of them are told at one moment.
-  /// The file is removed. The result is the same if a crash interrupts it.
+  /// Takes over the file of recalculations, if there is one: they are told in its order, some
+  /// at each millisecond. The file is removed. The result is the same if a crash interrupts it.
   ///
   /// - Parameter now: milliseconds since 1970.
   /// - Returns: how many customers are announced; nil if there is no file, or if these two folds
@@ -130,6 +130,9 @@ extension SinkStore {
       .bind(1, announcement.before).bind(2, announcement.after).first { $0.int(0) }
   }
 
+  /// How many customers are told of a recalculation at one millisecond.
+  private static let perMoment = 100
+
   private func announce(
     _ announcement: Announcement, at now: Int64
   ) throws(StoreError) -> Int64 {
@@ -138,8 +141,14 @@ extension SinkStore {
       // No sink may be past that moment, also if the clock was set back.
       let last = try connection.statement("SELECT max(clock_ms) FROM sink").first { $0.int(0) }
       let at = max(now, (last ?? 0) + 1)
-      try connection.statement("UPDATE recalculation SET at_ms = ? WHERE at_ms IS NULL").bind(1, at)
-        .run()
+      let first =
+        try connection.statement(
+          "SELECT coalesce(min(rowid), 0) FROM recalculation WHERE at_ms IS NULL"
+        ).first { $0.int(0) } ?? 0
+      // Those of one moment are told together.
+      try connection.statement(
+        "UPDATE recalculation SET at_ms = ? + (rowid - ?) / \(Self.perMoment) WHERE at_ms IS NULL"
+      ).bind(1, at).bind(2, first).run()
       count = Int64(connection.changes)
       try connection.statement("INSERT INTO announcement (before, after, at_ms) VALUES (?, ?, ?)")
         .bind(1, announcement.before).bind(2, announcement.after).bind(3, at).run()

@@ -68,10 +68,10 @@ enum SinkFile {
       do throws(StoreError) {
         return try existing(path, journalId)
       } catch {
-        switch error {
-        case .newer, .busy, .locked, .full: throw error
-        default: try putAside(path)
-        }
+        // A full disk passes, and the places of all sinks are in this file.
+        if case .newer = error { throw error }
+        guard error.isDamage else { throw error }
+        try putAside(path)
       }
     }
     return try make(path, journalId)
@@ -98,28 +98,41 @@ enum SinkFile {
     return connection
   }
 
+  /// Under another name until it is whole: a file without its tables would count as damaged.
   private static func make(
     _ path: String, _ journalId: [UInt8]
   ) throws(StoreError) -> SQLiteConnection {
-    try mapError(StoreError.init, try DurableFile.create(path))
-    let connection = try SQLiteConnection.open(path, .write)
-    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+    let new = path + ".new"
+    try mapError(StoreError.init) { () throws(PlatformError) in
+      try removeLogs(of: new)
+      try DurableFile.remove(new)
+      try DurableFile.create(new)
+    }
+    let connection = try SQLiteConnection.open(new, .write)
+    defer { connection.close() }
     try connection.execute("PRAGMA application_id=\(applicationId)")
     try connection.atomically { () throws(StoreError) in
       try connection.execute(tables)
       try connection.execute("PRAGMA user_version=\(schema)")
       try connection.statement("INSERT INTO journal (id) VALUES (?)").bind(1, journalId).run()
     }
-    try mapError(StoreError.init, try DurableFile.syncFolder(of: path))
-    try connection.checkpointPassive()
-    return connection
+    connection.close()
+    try mapError(StoreError.init) { () throws(PlatformError) in
+      try removeLogs(of: path)
+      try DurableFile.rename(new, to: path)
+    }
+    return try existing(path, journalId)
   }
 
   private static func putAside(_ path: String) throws(StoreError) {
     try mapError(StoreError.init) { () throws(PlatformError) in
-      for suffix in ["-wal", "-shm", "-journal"] { try DurableFile.remove(path + suffix) }
+      try removeLogs(of: path)
       try DurableFile.rename(path, to: path + ".aside")
     }
+  }
+
+  private static func removeLogs(of path: String) throws(PlatformError) {
+    for suffix in ["-wal", "-shm", "-journal"] { try DurableFile.remove(path + suffix) }
   }
 
   // MARK: The list of sinks

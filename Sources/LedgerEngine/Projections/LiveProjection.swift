@@ -149,21 +149,6 @@ public final class LiveProjection: Sendable {
 }
 
 extension StoreError {
-  /// Whether the error says that a projection's file is damaged, and not that the system or the
-  /// disk has no room for now.
-  public var isDamage: Bool {
-    switch self {
-    case .corrupt, .foreign, .newer, .sql: true
-    case .io(let code): !Self.temporary.contains(code)
-    default: false
-    }
-  }
-
-  /// SQLITE_CANTOPEN, which also means that the process has no descriptor left, and the errors of
-  /// the -shm file, which needs room on the disk: SHMOPEN, SHMSIZE, SHMMAP
-  /// (sqlite.org/rescode.html).
-  private static let temporary: Set<Int32> = [14, 10 | 18 << 8, 10 | 19 << 8, 10 | 21 << 8]
-
   /// What was found, without the advice for a journal.
   fileprivate var damageDescription: String {
     switch self {

@@ -51,6 +51,22 @@ import Testing
     _ = try daemon.stop()
   }
 
+  @Test func `a paused sink sends no replay either`() throws {
+    let world = try SinkWorld()
+    let daemon = try world.start()
+    try world.post(daemon, 1...3, otid: "7001")
+    try world.wait(3)
+    #expect(try run(world, "pause", "backend").code == 0)
+    #expect(try run(world, "replay", "backend", "--from", "start").code == 0)
+    #expect(try run(world, "pause", "backend").code == 0)
+    let states = daemon.client().get("/v1/sinks")?.json?["items"]?.elements
+      .map { $0["state"]?.string }
+    #expect(states == ["paused", "paused"] || states == ["paused"])
+    #expect(try run(world, "resume", "backend").code == 0)
+    try world.wait(6)
+    _ = try daemon.stop()
+  }
+
   @Test func `a message is skipped, and taken back`() throws {
     let world = try SinkWorld()
     world.answer { _ in [.response(400, "")] }

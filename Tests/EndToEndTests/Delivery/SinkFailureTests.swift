@@ -100,6 +100,28 @@ import Testing
     _ = try daemon.stop()
   }
 
+  @Test func `a file that cannot be opened for now loses no place`() throws {
+    let world = try SinkWorld()
+    let daemon = try world.start()
+    try world.post(daemon, 1...2, otid: "7001")
+    try world.wait(2)
+    _ = try daemon.stop()
+    // As on a full disk, SQLite cannot make the file that it shares with readers.
+    let data = world.installation.data
+    let shared = data.appending(path: "sinks.sqlite-shm")
+    try? FileManager.default.removeItem(at: shared)
+    try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: false)
+    let after = try world.start()
+    try world.post(after, 3...3, otid: "7001")
+    try world.waitUntil("the error") { after.log.contains("delivery_failed") }
+    try FileManager.default.removeItem(at: shared)
+    try world.wait(3)
+    #expect(world.seqs == [1, 2, 3])
+    let names = try FileManager.default.contentsOfDirectory(atPath: data.path)
+    #expect(!names.contains { $0.hasSuffix(".aside") || $0.hasSuffix(".new") }, "\(names)")
+    _ = try after.stop()
+  }
+
   @Test(arguments: ["deleted", "overwritten", "restored"])
   func `a sink whose place is lost sends nothing until it is told where to go on`(
     how: String
