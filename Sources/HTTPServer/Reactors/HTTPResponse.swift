@@ -77,6 +77,7 @@ public struct HTTPResponse: Sendable {
     case 405: "Method Not Allowed"
     case 408: "Request Timeout"
     case 409: "Conflict"
+    case 410: "Gone"
     case 411: "Length Required"
     case 413: "Content Too Large"
     case 414: "URI Too Long"

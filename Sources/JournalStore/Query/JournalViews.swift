@@ -6,8 +6,9 @@ extension SQLView {
       Column("seq", .integer, "The position in the journal, counted from 1 without gaps."),
       Column("notification_uuid", .text, "Apple's notificationUUID, in lower case."),
       Column(
-        "source", .text, "v2 or v1, the notification's version; else transaction, renewal, receipt."
-      ),
+        "source", .text,
+        "v2 or v1, the notification's version; transaction, renewal or receipt for evidence; account "
+          + "or grant for what you said."),
       Column("environment", .text, "Production or Sandbox."),
       Column("bundle_id", .text, "The bundle id of the app."),
       Column("notification_type", .text, "The type, as Apple wrote it."),

@@ -14,6 +14,9 @@ import StrictJSON
 /// in one folder; the next run continues with it, and with another customer.
 enum DemoCommand {
   static let usualFolder = ".demo"
+  /// What the demo makes in its folder.
+  private static let (tokenFile, configurationFile) = ("/read-token", "/config.json")
+  private static let dataFolder = "/data"
   private static let customers = 40
   private static let days: Int64 = 120
 
@@ -22,6 +25,11 @@ enum DemoCommand {
     let folder = arguments["--data"] ?? usualFolder
     guard access(DataFolder(path: folder).journal, F_OK) != 0 else {
       throw .usage("\(folder) is the data folder of a daemon; give the demo another one")
+    }
+    let journal = DataFolder(path: folder + dataFolder).journal
+    let isUsed = access(folder + configurationFile, F_OK) == 0 || access(journal, F_OK) == 0
+    guard !isUsed || access(folder + tokenFile, F_OK) == 0 else {
+      throw .usage("\(folder) is of another installation; give the demo another folder")
     }
     let (configuration, token, authority) = try prepare(folder, listen: arguments["--listen"])
     // A log line for every notification would hide the output.
@@ -59,7 +67,7 @@ enum DemoCommand {
   ) throws(CommandError) -> (Configuration, token: String, SimulatedAuthority) {
     try mapError(CommandError.store, try DataFolder(path: folder).create())
     let authority = try authority(folder + "/authority")
-    let token = try token(folder + "/read-token")
+    let token = try token(folder + tokenFile)
     return (try configure(folder, listen: listen, token: token), token, authority)
   }
 
@@ -69,10 +77,10 @@ enum DemoCommand {
   private static func configure(
     _ folder: String, listen: String?, token: String, appStore: JSONValue? = nil
   ) throws(CommandError) -> Configuration {
-    let file = folder + "/config.json"
+    let file = folder + configurationFile
     let app = SimulatedApp()
     let members: [(String, JSONValue)] = [
-      ("listen", .string("127.0.0.1:0")), ("data", .string(folder + "/data")),
+      ("listen", .string("127.0.0.1:0")), ("data", .string(folder + dataFolder)),
       (
         "apps",
         .array([

@@ -96,6 +96,12 @@ struct ServiceUnit {
   }
 
   private var addresses: String {
-    plan.isLocal ? "IPAddressDeny=any\nIPAddressAllow=localhost\n" : ""
+    plan.isLocal
+      ? """
+      # If it asks nobody, neither Apple nor sinks, mirrors or a shared journal elsewhere:
+      # IPAddressDeny=any
+      # IPAddressAllow=localhost
+
+      """ : ""
   }
 }

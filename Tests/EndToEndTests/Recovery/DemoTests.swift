@@ -15,6 +15,20 @@ import Testing
     return try running.finish()
   }
 
+  @Test func `a folder of another installation is left as it is`() throws {
+    let installation = try Installation()
+    let folder = installation.folder
+    let before = try Data(contentsOf: installation.config)
+    let refused = try run(folder, installation)
+    #expect(refused.code == 2 && refused.errors.contains("another installation"), "\(refused)")
+    #expect(try Data(contentsOf: installation.config) == before)
+    try FileManager.default.removeItem(at: installation.config)
+    try FileManager.default.createDirectory(
+      at: installation.data, withIntermediateDirectories: true)
+    try Data().write(to: installation.journal)
+    #expect(try run(folder, installation).code == 2)
+  }
+
   @Test func `an outage of three days is told in five lines and recovered, in each run`() throws {
     let installation = try Installation()
     let folder = installation.folder.appending(path: "demo")

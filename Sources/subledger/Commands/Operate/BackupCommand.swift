@@ -45,7 +45,7 @@ enum BackupCommand {
       report = try BackupCheck.run(
         path, threads: ProcessLimits.processors, progress: observer.shouldContinue)
     } catch {
-      throw CommandError(error, next: "use an older backup")
+      throw CommandError(error, next: "name the folder that backup made, or use an older one")
     }
     observer.finish(report.events)
     if arguments.has("--json") {

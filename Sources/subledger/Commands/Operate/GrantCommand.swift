@@ -32,13 +32,28 @@ enum GrantCommand {
       try content(arguments, configuration.entitlements.names(in: [app])),
       of: try customer(arguments), environment: try arguments.environment() ?? .production,
       bundleId: app, token: "command", receivedAt: Clock.now())
-    let writer = try StatementWriter(try arguments.journalFolder(), configuration)
+    let folder = try arguments.journalFolder()
+    let writer = try StatementWriter(folder, configuration)
     defer { writer.stop() }
     let isNew = try writer.say(statement)
     let outcome = isNew ? "accepted" : "duplicate"
+    let grant = try mapError(CommandError.store, try grant(statement, folder))
     Terminal.print(
-      .object([("outcome", .string(outcome))]), or: words(statement.content, isNew), arguments)
+      .object([("outcome", .string(outcome)), ("grant", .optional(grant))]),
+      or: words(statement.content, isNew) + (grant.map { "; its id is \($0)" } ?? ""), arguments)
     return .good
+  }
+
+  /// The id of the grant that a statement made, by which it can be ended; nil for another statement.
+  private static func grant(
+    _ statement: NewStatement, _ folder: DataFolder
+  ) throws(StoreError) -> String? {
+    guard case .grant = statement.content else { return nil }
+    let journal = try JournalReader.open(folder)
+    defer { journal.close() }
+    guard let mac = try journal.mac(of: statement.customer) else { return nil }
+    return try journal.statements(about: mac, receivedThrough: .max)
+      .last { $0.statement.content == statement.content }?.statement.id
   }
 
   private static func customer(_ arguments: Arguments) throws(CommandError) -> CustomerName {

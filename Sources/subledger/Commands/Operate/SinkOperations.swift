@@ -129,7 +129,7 @@ enum SinkOperations {
     _ name: String, _ arguments: Arguments
   ) throws(CommandError) -> ExitCode {
     guard let sink = try arguments.configuration().sinks.first(where: { $0.name == name }) else {
-      throw .findings("no sink has this name")
+      throw .findings("no sink has this name; see: subledger sink list")
     }
     let keys = sink.secrets.compactMap(\.publicKey)
     guard !keys.isEmpty else {
