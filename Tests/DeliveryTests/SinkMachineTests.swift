@@ -1,5 +1,6 @@
 import Configuration
 import Foundation
+import JournalStore
 import Support
 import Testing
 

@@ -115,13 +115,13 @@ import Testing
     try store.control(#"{"notify":true,"faults":[{"kind":"unauthenticated"}]}"#)
     // The recovery is refused, and at the next start it is done.
     let refused = try start(store) { $0.log.contains(#""recovery_ended""#) }
-    #expect(refused.log.contains("401"), "\(refused.log.suffix(500))")
+    #expect(refused.log.contains("(401)"), "\(refused.log.suffix(500))")
     ask(refused, outputs)
     try refused.stop()
     outputs.add("log", refused.log)
     try store.control(#"{"faults":[]}"#)
     let daemon = try start(store) { $0.log.contains(#""recovery_ended""#) }
-    #expect(!daemon.log.contains("401"))
+    #expect(!daemon.log.contains("(401)"))
     let commands = try commands(store)
     for arguments in commands {
       for fault in ["", #"{"kind":"unauthenticated"}"#] {

@@ -40,12 +40,15 @@ import Testing
   }
 
   @Test func `any columns of joined views can be read`() throws {
-    let result = try filled().run(
+    let installation = try Installation()
+    let lines = [try installation.sign(Sample.notification(1))]
+    #expect(try installation.run("ingest", try installation.file("all", lines)).code == 0)
+    let result = try installation.run(
       "query",
       "SELECT s.status FROM entitlement_span_v1 s JOIN entitlement_v1 e "
         + "USING (environment, bundle_id, original_transaction_id)")
     #expect(result.code == 0 && result.output.hasPrefix("status\n"), "\(result)")
-    let direct = try filled().run("query", "SELECT name FROM row_status")
+    let direct = try installation.run("query", "SELECT name FROM row_status")
     #expect(direct.code == 2 && direct.errors.contains("cannot be read"), "\(direct)")
   }
 

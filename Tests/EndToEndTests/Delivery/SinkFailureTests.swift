@@ -111,7 +111,7 @@ import Testing
     let shared = data.appending(path: "sinks.sqlite-shm")
     try? FileManager.default.removeItem(at: shared)
     try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: false)
-    let after = try world.start()
+    let after = try world.installation.start()
     try world.post(after, 3...3, otid: "7001")
     try world.waitUntil("the error") { after.log.contains("delivery_failed") }
     try FileManager.default.removeItem(at: shared)
