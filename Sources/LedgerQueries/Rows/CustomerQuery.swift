@@ -70,6 +70,12 @@ extension LedgerReader {
     while let next = waiting.popLast() {
       guard let document = try document(next.key, next.row, question, next.opened) else { continue }
       documents.append(document)
+      // Shown, but of another user since: it entitles that one.
+      if asked.kind == .appAccountToken,
+        let token = document.entitlement.purchase?.appAccountToken, token.lowercased() != asked.id
+      {
+        continue
+      }
       streams.append(
         CustomerStream(
           key: next.key, row: next.row, succeededBy: document.succeededBy,

@@ -134,6 +134,25 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
+  @Test func `a purchase whose account token was replaced entitles the new one alone`() throws {
+    let (installation, daemon) = try served()
+    let tokens = (1...2).map { "0199b363-41dd-4f0d-bb44-7fd6b755a74\($0)" }
+    for (number, token) in zip([700, 701], tokens) {
+      let body = try installation.sign(
+        Sample.notification(number, otid: "7700")
+          .setting("data.transaction.appAccountToken", .string(token)))
+      #expect(daemon.client().post(body)?.status == 200)
+    }
+    let active = try tokens.map { token in
+      let customer = try #require(
+        daemon.client().get("/v1/customers/\(token)?\(Self.asOf)")?.json)
+      #expect(customer["known"]?.boolean == true && customer["subscriptions"]?.elements.count == 1)
+      return customer["entitlements"]?["pro"]?["active"]?.boolean
+    }
+    #expect(active == [false, true])
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `a query takes the longest ids in any spelling, and no parameter`() throws {
     let (installation, daemon) = try served()
     defer { withExtendedLifetime(installation) {} }
