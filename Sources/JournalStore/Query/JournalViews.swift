@@ -7,8 +7,8 @@ extension SQLView {
       Column("notification_uuid", .text, "Apple's notificationUUID, in lower case."),
       Column(
         "source", .text,
-        "v2 or v1, the notification's version; transaction, renewal or receipt for evidence; account "
-          + "or grant for what you said."),
+        "v2 or v1, the notification's version; transaction, renewal or receipt for evidence; "
+          + "account or grant for what you said."),
       Column("environment", .text, "Production or Sandbox."),
       Column("bundle_id", .text, "The bundle id of the app."),
       Column("notification_type", .text, "The type, as Apple wrote it."),

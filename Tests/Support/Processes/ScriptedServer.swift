@@ -2,8 +2,8 @@ import Glibc
 import Platform
 import Synchronization
 
-/// A server on a raw socket, of loopback or of a path, that answers each request with the bytes of a
-/// script, so that it can do what no HTTP server would.
+/// A server on a raw socket, of loopback or of a path, that answers each request with the bytes of
+/// a script, so that it can do what no HTTP server would.
 package final class ScriptedServer: Sendable {
   package struct Request: Sendable {
     package let method: String

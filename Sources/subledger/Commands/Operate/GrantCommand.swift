@@ -44,7 +44,7 @@ enum GrantCommand {
     return .good
   }
 
-  /// The id of the grant that a statement made, by which it can be ended; nil for another statement.
+  /// The id of the grant that a statement made, by which it is ended; nil for another statement.
   private static func grant(
     _ statement: NewStatement, _ folder: DataFolder
   ) throws(StoreError) -> String? {
