@@ -72,7 +72,6 @@ import Testing
     }
   }
 
-  /// P5.
   @Test func `what never ends has no span after it`() {
     var state = StreamState()
     for number in 1...2 {
@@ -94,6 +93,7 @@ import Testing
     #expect(times.allSatisfy { $0 < .max }, "\(times)")
   }
 
+  /// P5.
   @Test func `an event about one transaction changes no other transaction`() {
     Property().holds("P5") { events, _ in
       var state = StreamState()

@@ -45,12 +45,9 @@ enum CustomerRoutes {
     /// The question of `POST /v1/customers/query`.
     ///
     /// - Throws: `ParameterFault` for the first member that is not valid.
-    init(
-      query request: HTTPRequest, of route: Route
-    ) throws(ParameterFault) {
+    init(_ body: [UInt8]) throws(ParameterFault) {
       isQuery = true
-      _ = try QueryString(request.query, of: route)
-      guard let root = try? JSONDocument(parsing: request.body, within: .unproven).root,
+      guard let root = try? JSONDocument(parsing: body, within: .unproven).root,
         root.kind == .object
       else { throw ParameterFault(.invalid, nil, expected: .named("CustomerQuery")) }
       for member in root.members where member.name != "ids" {

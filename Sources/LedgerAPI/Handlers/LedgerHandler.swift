@@ -139,7 +139,7 @@ public final class LedgerHandler: RequestHandler {
     _ admitted: AdmittedRequest, _ request: HTTPRequest
   ) -> HTTPResponse? {
     switch admitted.route.name {
-    case .transactions, .receipts, .erase: break
+    case .transactions, .receipts, .erase, .customers: break
     default: return nil
     }
     guard admitted.token != nil else { return nil }

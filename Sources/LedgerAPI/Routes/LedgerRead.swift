@@ -20,7 +20,7 @@ struct LedgerRead: Sendable {
   ) throws(ParameterFault) {
     asked =
       switch admitted.route.name {
-      case .customers: .customers(try CustomerRoutes.Asked(query: request, of: admitted.route))
+      case .customers: .customers(try CustomerRoutes.Asked(request.body))
       case .customer: .customers(try CustomerRoutes.Asked(admitted, request))
       default: .rows(try QueryString(request.query, of: admitted.route))
       }
