@@ -41,10 +41,22 @@ public struct JSONLimits: Sendable {
   public let members: Int
   /// Values and member names of the document at most.
   public let values: Int
+  /// Whether no member may occur twice.
+  let refusesDuplicates: Bool
 
-  public init(members: Int, values: Int) { (self.members, self.values) = (members, values) }
+  public init(members: Int, values: Int) {
+    self.init(members: members, values: values, refusesDuplicates: true)
+  }
+
+  private init(members: Int, values: Int, refusesDuplicates: Bool) {
+    self.members = members
+    self.values = values
+    self.refusesDuplicates = refusesDuplicates
+  }
 
   public static let none = JSONLimits(members: .max, values: .max)
+  /// For a text that was parsed strictly when it was stored: its names are not compared again.
+  public static let stored = JSONLimits(members: .max, values: .max, refusesDuplicates: false)
   /// For a text that anyone may have written. Apple's have at most 40 members in an object, and 100
   /// values.
   public static let unproven = JSONLimits(members: 128, values: 2048)

@@ -114,26 +114,29 @@ public struct JSONElement: Sendable {
   /// Calls `body` for each member of an object whose name is in `names`, in the order of the text,
   /// with the index of the name in `names` and the value. Does nothing for any other kind.
   public func forEachMember(in names: JSONNames, _ body: (Int, JSONElement) -> Void) {
-    guard node.kind == .object else { return }
-    let end = Int(node.next)
-    var at = index + 1
-    while at < end {
-      if let name = index(ofName: at, in: names) {
-        body(name, JSONElement(document: document, index: at + 1))
+    document.nodes.withUnsafeBufferPointer { nodes in
+      guard nodes[index].kind == .object else { return }
+      let end = Int(nodes[index].next)
+      document.bytes.withUnsafeBufferPointer { bytes in
+        var at = index + 1
+        while at < end {
+          if let name = Self.index(of: nodes[at], in: names, bytes) {
+            body(name, JSONElement(document: document, index: at + 1))
+          }
+          at = Int(nodes[at + 1].next)
+        }
       }
-      at = Int(document.nodes[at + 1].next)
     }
   }
 
-  private func index(ofName at: Int, in names: JSONNames) -> Int? {
-    let name = document.nodes[at]
-    return document.bytes.withUnsafeBufferPointer { bytes in
-      guard name.kind == .escapedString else {
-        return names.index(bytes, from: Int(name.start), to: Int(name.end))
-      }
-      return Array(JSONText.string(name, in: bytes).utf8).withUnsafeBufferPointer {
-        names.index($0, from: 0, to: $0.count)
-      }
+  private static func index(
+    of name: Node, in names: JSONNames, _ bytes: UnsafeBufferPointer<UInt8>
+  ) -> Int? {
+    guard name.kind == .escapedString else {
+      return names.index(bytes, from: Int(name.start), to: Int(name.end))
+    }
+    return Array(JSONText.string(name, in: bytes).utf8).withUnsafeBufferPointer {
+      names.index($0, from: 0, to: $0.count)
     }
   }
 

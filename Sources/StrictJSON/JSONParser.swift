@@ -104,7 +104,7 @@ struct JSONParser {
         guard current == UInt8(ascii: "\"") else { throw failure(.syntax) }
         let name = nodes.count
         try string()
-        try refuseDuplicate(name, &names)
+        if limits.refusesDuplicates { try refuseDuplicate(name, &names) }
         skipSpace()
         try expect(UInt8(ascii: ":"))
         skipSpace()

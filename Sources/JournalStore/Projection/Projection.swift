@@ -27,6 +27,8 @@ public final class Projection {
   var evaluatedAt: Int64
   /// Milliseconds that non-renewing products last, by product id.
   public internal(set) var durations: [String: Int64]
+  /// The ids that written rows are found by; nil unless they are kept.
+  var writtenIds: [String]?
 
   /// Opens a projection that `ProjectionFile.examine` found usable or unfinished.
   ///
@@ -196,6 +198,16 @@ public final class Projection {
       body(StreamKey(try reading.values.app(row.int(0)), row.text(1)), row.id(2))
       return true
     }
+  }
+
+  /// From now on keeps the ids that written rows are found by.
+  public func keepWrittenIds() { writtenIds = [] }
+
+  /// The ids that the rows written since the last call are found by, and were before: also of a
+  /// write that failed.
+  public func takeWrittenIds() -> [String] {
+    defer { writtenIds?.removeAll(keepingCapacity: true) }
+    return writtenIds ?? []
   }
 
   /// Overwrites one row and does not change `foldedThrough`.

@@ -27,6 +27,10 @@ extension Projection {
     if !SameBytes.are(reference?.ids ?? [[], [], []], packed.ids) {
       try writeIds(packed.ids, replacing: reference?.ids, of: id, connection)
     }
+    if writtenIds != nil {
+      writtenIds?.append(projected.key.originalTransactionId)
+      for ids in packed.ids + (reference?.ids ?? []) { writtenIds?.append(contentsOf: ids) }
+    }
     if let reference { digest.remove(reference.share) }
     digest.add(packed.share)
     return RowReference(

@@ -57,6 +57,7 @@ public final class LiveProjection: Sendable {
   package let changed = WakeupEvent()
   public let folder: DataFolder
   public let successors = Successors()
+  public let changes = RowChanges()
 
   init(folder: DataFolder) { self.folder = folder }
 
@@ -87,7 +88,13 @@ public final class LiveProjection: Sendable {
   public var commits: Int { commitCount.load(ordering: .acquiring) }
 
   /// Called after each commit to the live projection, before its events are answered.
-  func recordCommit() { commitCount.add(1, ordering: .releasing) }
+  ///
+  /// - Parameter ids: that find the rows it wrote; nil if it may have written any.
+  func recordCommit(of ids: [String]? = nil) {
+    let commit = commits + 1
+    if let ids { changes.record(ids, at: commit) } else { changes.recordAll(at: commit) }
+    commitCount.store(commit, ordering: .releasing)
+  }
 
   /// How many orders of the maintaining thread the writer has served, successfully or not.
   var ordersServed: Int { servedCount.load(ordering: .acquiring) }

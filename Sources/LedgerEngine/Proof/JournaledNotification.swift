@@ -78,7 +78,7 @@ public enum JournaledNotification {
   ) throws(Unreadable) -> FoldEvent {
     var parts = JournaledParts(nested)
     do throws(Refusal) {
-      let outer = try DecodedNotification.payload(try root(payload))
+      let outer = try DecodedNotification.payload(try root(payload, within: .stored))
       let decoded = try DecodedNotification(outer, try parts.payloads(in: outer))
       guard parts.areAllUsed else { throw Refusal.malformed("nested_payload") }
       return decoded.foldEvent(seq: seq)
@@ -95,8 +95,10 @@ public enum JournaledNotification {
     return try root(jws.payload)
   }
 
-  fileprivate static func root(_ payload: [UInt8]) throws(Refusal) -> JSONElement {
-    guard let document = try? JSONDocument(parsing: payload) else {
+  fileprivate static func root(
+    _ payload: [UInt8], within limits: JSONLimits = .none
+  ) throws(Refusal) -> JSONElement {
+    guard let document = try? JSONDocument(parsing: payload, within: limits) else {
       throw .malformed("nested_payload")
     }
     return document.root
@@ -125,6 +127,6 @@ private struct JournaledParts {
     guard let number = nested.firstIndex(where: { $0.offset == text.startIndex }), text.count == 1
     else { return try JournaledNotification.decodePayload(ofJWS: text) }
     used += 1
-    return try JournaledNotification.root(nested[number].payload)
+    return try JournaledNotification.root(nested[number].payload, within: .stored)
   }
 }

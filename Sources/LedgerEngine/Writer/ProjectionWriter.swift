@@ -75,7 +75,7 @@ final class ProjectionWriter {
     attempt { () throws(StoreError) in
       let late = try folder.fold(
         steps, through: journal.head.seq, hash: journal.head.hash, journal: reader)
-      live.recordCommit()
+      live.recordCommit(of: folder.projection.takeWrittenIds())
       // A row that was written may change its answer earlier than all others.
       nextDue = .min
       if late > 0 { ledger.meter.late.add(late) }
@@ -89,7 +89,7 @@ final class ProjectionWriter {
     attempt { () throws(StoreError) in
       guard folder.projection.foldedThrough < seq else { return }
       try folder.catchUp(reader, through: seq, observing: addSuccessors)
-      live.recordCommit()
+      live.recordCommit(of: folder.projection.takeWrittenIds())
       nextDue = .min
     }
   }
@@ -146,7 +146,8 @@ final class ProjectionWriter {
       let now = folder.projection.clock()
       guard let due = nextDue, max(due, nextEvaluation) <= now else { return }
       let count = try folder.projection.evaluateDue(limit: Self.evaluationBatch)
-      if count > 0 { live.recordCommit() }
+      // What a row says of all times is as before.
+      if count > 0 { live.recordCommit(of: []) }
       nextDue = try folder.projection.nextDue()
       nextEvaluation = now + Self.evaluationPause
       try folder.projection.checkpointIfNeeded()
@@ -182,6 +183,7 @@ final class ProjectionWriter {
     try opened.projection.adopt(ledger.durations)
     try opened.catchUp(reader)
     try opened.projection.forEachPredecessor { live.successors.add($0, $1) }
+    opened.projection.keepWrittenIds()
     nextDue = .min
     return opened
   }
@@ -279,7 +281,7 @@ final class ProjectionWriter {
     }
     do throws(StoreError) {
       let counts = try folder.refold(only: originalTransactionId, reader)
-      live.recordCommit()
+      live.recordCommit(of: folder.projection.takeWrittenIds())
       return .done(streams: counts.streams, changed: counts.changed)
     } catch {
       failed(error)

@@ -156,7 +156,8 @@ extension LedgerReader {
   ) throws(Failure) -> (found: [Located], hasMore: Bool) {
     guard let opened = readable() else { throw .notReady(state) }
     let later = try later(than: opened)
-    let found = rows { () throws(StoreError) in
+    let query = KeptRows.Query(kind, asked.id, asked.environment, asked.bundleId)
+    let found = rows(query, spans) { () throws(StoreError) in
       try opened.reader.customerRows(
         kind, asked.id, asked.environment, asked.bundleId, limit: Self.maximumRows + 1, spans)
     }

@@ -34,12 +34,8 @@ extension LedgerReader {
   ) throws(Failure) -> Located? {
     let current = readable()
     guard !question.isAboutThePast, let opened = current, opened.isOwn,
-      let found = rows({ () throws(StoreError) in
-        // The row and its successor are read from one state of the file.
-        try beginSnapshot()
-        return try projected(
-          opened.reader, originalTransactionId, environment, bundleId, question, spans)
-      })
+      let found = projected(
+        opened.reader, originalTransactionId, environment, bundleId, question, spans)
     else {
       return try journaledEntitlement(
         originalTransactionId, environment, bundleId, question, current)
@@ -54,25 +50,34 @@ extension LedgerReader {
     return row.map { Located(key: $0.key, row: $0.row, opened: opened) }
   }
 
-  /// The rows with an id that may be shown. That there is none is confirmed in the journal.
-  ///
-  /// - Throws: `StoreError.corrupt` if the projection lacks a row.
+  /// The rows with an id that may be shown; nil if the projection cannot be read. That there is
+  /// none is confirmed in the journal.
   private func projected(
     _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
     _ bundleId: String?, _ question: Question, _ spans: WantedSpans
-  ) throws(StoreError) -> [ProjectedRow] {
-    let found =
-      try projection
-      .rows(withOriginalTransactionId: originalTransactionId, spans)
-      .filter { Self.isAskedFor($0.key, environment, bundleId, question) }
-    guard found.isEmpty else { return found }
-    for key in try journal.streams(withOriginalTransactionId: originalTransactionId)
-    where Self.isAskedFor(key, environment, bundleId, question) {
-      if try journal.hasEvents(of: key, through: try projection.foldedThrough()) {
-        throw .corrupt("the row of a stream is missing")
-      }
+  ) -> [ProjectedRow]? {
+    func read() throws(StoreError) -> [ProjectedRow] {
+      try projection.rows(withOriginalTransactionId: originalTransactionId, spans)
     }
-    return []
+    func isAskedFor(_ key: StreamKey) -> Bool {
+      Self.isAskedFor(key, environment, bundleId, question)
+    }
+    let all = rows(KeptRows.Query(nil, originalTransactionId), spans, read)
+    let found = all?.filter { isAskedFor($0.key) }
+    guard let found, found.isEmpty else { return found }
+    return rows { () throws(StoreError) in
+      try beginSnapshot()
+      // Again, because rows that were kept are of an earlier state than this snapshot.
+      let found = try read().filter { isAskedFor($0.key) }
+      guard found.isEmpty else { return found }
+      for key in try journal.streams(withOriginalTransactionId: originalTransactionId)
+      where isAskedFor(key) {
+        if try journal.hasEvents(of: key, through: try projection.foldedThrough()) {
+          throw .corrupt("the row of a stream is missing")
+        }
+      }
+      return []
+    }
   }
 
   /// Whether the journal has events of a stream that its row lacks.

@@ -42,6 +42,8 @@ public final class LedgerReader {
   private(set) var isFollowing = false
   /// The streams that have later events than the projection, as lists show them.
   let laterStreams = LaterStreams()
+  /// Rows of the open projection, while it follows the journal.
+  private let kept = KeptRows()
   /// What `rows(around:of:at:)` folded last.
   let folds: StreamFolds
   /// Bytes that are kept of it, usually and by a passing reader.
@@ -101,6 +103,7 @@ public final class LedgerReader {
       if let opened, opened.generation == current.generation { return opened }
       endSnapshot()
       opened = nil
+      kept.removeAll()
       guard let file = current.readable else { return nil }
       do throws(StoreError) {
         let found = try open(
@@ -239,6 +242,27 @@ public final class LedgerReader {
       return try read()
     } catch {
       throw .store(error)
+    }
+  }
+
+  /// Rows that were kept since an earlier question; otherwise those that `read` finds, in one
+  /// snapshot. Nil if that failed, as `rows`.
+  func rows(
+    _ query: KeptRows.Query, _ spans: WantedSpans,
+    _ read: () throws(StoreError) -> [ProjectedRow]
+  ) -> [ProjectedRow]? {
+    guard case .running(let projection) = source, isFollowing, case .since(let time) = spans else {
+      return rows { () throws(StoreError) in
+        try beginSnapshot()
+        return try read()
+      }
+    }
+    if let found = kept.rows(query, since: time, projection.changes) { return found }
+    return rows { () throws(StoreError) in
+      try beginSnapshot()
+      let found = try read()
+      if let snapshot { kept.keep(found, query, since: time, commit: snapshot) }
+      return found
     }
   }
 

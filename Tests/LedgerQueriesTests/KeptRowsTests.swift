@@ -1,0 +1,123 @@
+import AppStore
+import Entitlements
+import JournalStore
+import LedgerQueries
+import Platform
+import Simulator
+import StrictJSON
+import Support
+import Testing
+
+@testable import LedgerEngine
+
+/// A reader keeps rows that no commit has written since. It must answer like one that has just been
+/// opened, whatever is written, switched and asked in between (promise 1).
+@Suite struct KeptRowsTests {
+  private static let start = DamagedRowTests.start
+  private static let month: Int64 = 2_592_000_000
+
+  /// A life of a few streams in two environments, with tokens that move between them.
+  private struct Life {
+    let testLedger: TestLedger
+    var generator: SeededGenerator
+    private var count: Int64 = 0
+
+    init(seed: UInt64) throws {
+      testLedger = try TestLedger()
+      generator = SeededGenerator(seed: seed)
+    }
+
+    mutating func pick(_ range: Range<Int>) -> Int { Int.random(in: range, using: &generator) }
+
+    func token(_ number: Int) -> String { "AAAAAAAA-0000-4000-8000-00000000000\(number)" }
+
+    mutating func send() throws {
+      count += 1
+      let signed = KeptRowsTests.start + Int64(pick(0..<90)) * 86_400_000
+      let environment = pick(0..<4) == 0 ? "Sandbox" : "Production"
+      let shared: [(String, JSONValue)] = [
+        ("originalTransactionId", .string("70\(pick(0..<6))")),
+        ("environment", .string(environment)), ("productId", .string("pro.monthly")),
+        ("signedDate", .integer(signed)), ("appTransactionId", .string("80\(pick(0..<3))")),
+        ("appAccountToken", .string(token(pick(0..<3)))),
+      ]
+      let transaction: [(String, JSONValue)] =
+        shared + [
+          ("transactionId", .string("9\(count)")), ("bundleId", .string(TestLedger.bundleId)),
+          ("purchaseDate", .integer(signed)),
+          ("expiresDate", .integer(signed + KeptRowsTests.month)),
+          ("type", .string("Auto-Renewable Subscription")),
+        ]
+      let data: [(String, JSONValue)] = [
+        ("bundleId", .string(TestLedger.bundleId)), ("environment", .string(environment)),
+        ("appAppleId", .integer(TestLedger.appAppleId)), ("status", .integer(1)),
+        ("transaction", .object(transaction)), ("renewalInfo", .object(shared)),
+      ]
+      let body = JSONValue.object([
+        ("notificationType", .string("DID_RENEW")),
+        ("notificationUUID", .string("5e5e0000-0000-4000-8000-\(100_000_000_000 + count)")),
+        ("version", .string("2.0")), ("signedDate", .integer(signed)), ("data", .object(data)),
+      ])
+      let answer = try testLedger.ingest(try SharedAuthority.sign(body), at: signed)
+      guard case .accepted = answer else { throw StoreError.sql("not accepted: \(answer)") }
+    }
+
+    /// Builds the rows again and makes them live.
+    func rebuild() throws {
+      _ = try Rebuild.build(testLedger.folder) { _, _ in true }
+      let done = BoundedQueue<Ledger.ProjectionOutcome>(capacity: 1)
+      testLedger.ledger.makeLive(retaining: 1) { _ = done.enqueue($0) }
+      guard case .done = done.dequeue() else { throw StoreError.sql("the rows were not adopted") }
+    }
+  }
+
+  @Test(arguments: [1, 2, 3, 4] as [UInt64])
+  func `a reader that keeps rows answers as a new one`(seed: UInt64) throws {
+    var life = try Life(seed: seed)
+    let kept = try LedgerReader(life.testLedger.ledger, durations: [:], reusesSnapshot: true)
+    for _ in 0..<150 {
+      switch life.pick(0..<40) {
+      case 0: try life.rebuild()
+      case 1..<14: try life.send()
+      default: break
+      }
+      let new = try LedgerReader(life.testLedger.ledger, durations: [:])
+      let now = Self.start + Int64(life.pick(0..<5)) * Self.month
+      for environment in [Environment.production, .sandbox] {
+        let id = "70\(life.pick(0..<6))"
+        #expect(
+          try Self.row(kept, id, environment, now) == Self.row(new, id, environment, now),
+          "seed \(seed)")
+        for (kind, id) in [
+          (.appAccountToken, life.token(life.pick(0..<3))),
+          (.appTransactionId, "80\(life.pick(0..<3))"), (.originalTransactionId, id),
+        ] as [(LedgerReader.CustomerQuestion.IdKind, String)] {
+          #expect(
+            try Self.customer(kept, id, kind, environment, now)
+              == Self.customer(new, id, kind, environment, now), "seed \(seed)")
+        }
+      }
+    }
+    #expect(life.testLedger.ledger.liveProjection.damages == 0)
+  }
+
+  private static func row(
+    _ reader: LedgerReader, _ id: String, _ environment: Environment, _ now: Int64
+  ) throws -> String? {
+    try reader.entitlement(
+      id, environment: environment, bundleId: nil, LedgerReader.Question(now: now))?.json.text
+  }
+
+  private static func customer(
+    _ reader: LedgerReader, _ id: String, _ kind: LedgerReader.CustomerQuestion.IdKind,
+    _ environment: Environment, _ now: Int64
+  ) throws -> String {
+    var catalog = EntitlementCatalog()
+    catalog.add("pro", NamedEntitlement(products: ["pro.*"], accessLeeway: 3_600_000), for: nil)
+    return try reader.customer(
+      LedgerReader.CustomerQuestion(
+        id, kind, environment, bundleId: nil, catalog, names: ["pro"]),
+      LedgerReader.Question(now: now)
+    ).json.text
+  }
+}
