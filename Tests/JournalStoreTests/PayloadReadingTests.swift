@@ -60,14 +60,15 @@ import Testing
     let (scratch, _, events) = try journal()
     let reader = try JournalReader.open(scratch.folder)
     let last = try reader.lastStreamId()
-    var found: [(stream: Int64, seq: Int64)] = []
-    try reader.forEachPayload(ofStreams: 1...last, through: 35) { stream, payload in
-      found.append((stream, payload.seq))
+    var found: [(key: StreamKey, seq: Int64)] = []
+    try reader.forEachPayload(ofStreams: 1...last, through: 35) { key, payload in
+      found.append((key, payload.seq))
     }
-    #expect(zip(found, found.dropFirst()).allSatisfy { $0 < $1 })
-    for (stream, seq) in found {
+    let streams = try (1...last).compactMap { try reader.streamKey($0) }
+    let places = try found.map { (try #require(streams.firstIndex(of: $0.key)), $0.seq) }
+    #expect(zip(places, places.dropFirst()).allSatisfy { $0 < $1 })
+    for (key, seq) in found {
       let event = events[Int(seq) - 1]
-      let key = try #require(try reader.streamKey(stream))
       #expect(key.originalTransactionId == event.originalTransactionId)
       #expect(key.bundleId == event.bundleId && key.environment == event.environment)
     }

@@ -105,18 +105,20 @@ extension JournalReader {
 
   /// Calls `body` with the payloads, up to a seq, of all streams whose ids lie in a range: stream
   /// by stream, and within a stream in order of seq. Events without a transaction are left out.
-  /// `streamKey(_:)` returns the key of a stream.
   ///
   /// One read transaction lasts for the whole call, so ranges should be short.
   ///
   /// - Throws: what SQLite reports.
   public func forEachPayload(
     ofStreams ids: ClosedRange<Int64>, through seq: Int64,
-    _ body: (_ stream: Int64, JournaledPayload) -> Void
+    _ body: (StreamKey, JournaledPayload) -> Void
   ) throws(StoreError) {
+    var apps: [Int64: StreamKey] = [:]
+    var last: (stream: Int64, key: StreamKey)?
     try connection.statement(
       """
-      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, s.id
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, s.id, s.app_id,
+        s.original_transaction_id
       FROM stream s CROSS JOIN event e INDEXED BY event_stream ON e.stream_id = s.id
       WHERE s.id BETWEEN ? AND ? AND s.original_transaction_id IS NOT NULL AND e.seq <= ?
         AND \(Self.isApples)
@@ -124,7 +126,9 @@ extension JournalReader {
       """
     ).bind(1, ids.lowerBound).bind(2, ids.upperBound).bind(3, seq).forEach {
       (row) throws(StoreError) in
-      body(row.int(5), try codec.payload(row))
+      let stream = row.int(5)
+      if last?.stream != stream { last = (stream, try key(row.int(6), row.text(7), &apps)) }
+      if let last { body(last.key, try codec.payload(row)) }
       return true
     }
   }

@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import JournalStore
 import Platform
@@ -149,12 +150,15 @@ private final class Worker: Sendable {
     _ streams: ClosedRange<Int64>, _ journal: JournalReader, _ packer: StatePacker
   ) throws(StoreError) -> BuiltStreams {
     var built = BuiltStreams(before: streams.upperBound + 1)
-    var done: [(stream: Int64, state: StreamState, broken: String?)] = []
-    var current: (stream: Int64, state: StreamState, broken: String?)?
-    try journal.forEachPayload(ofStreams: streams, through: seq) { stream, payload in
-      if current?.stream != stream {
-        if let current { done.append(current) }
-        current = (stream, StreamState(), nil)
+    var current: (key: StreamKey, state: StreamState, broken: String?)?
+    func finish() {
+      guard let (key, state, broken) = current else { return }
+      built.rows.append(packer.pack(FoldedStream(key, state, broken: broken)))
+    }
+    try journal.forEachPayload(ofStreams: streams, through: seq) { key, payload in
+      if current?.key != key {
+        finish()
+        current = (key, StreamState(), nil)
       }
       if let event = try? JournaledNotification.foldEvent(payload) {
         current?.state.evolve(event)
@@ -163,11 +167,7 @@ private final class Worker: Sendable {
       }
       built.events += 1
     }
-    if let current { done.append(current) }
-    for (stream, state, broken) in done {
-      guard let key = try journal.streamKey(stream) else { continue }
-      built.rows.append(packer.pack(FoldedStream(key, state, broken: broken)))
-    }
+    finish()
     return built
   }
 }

@@ -30,11 +30,15 @@ public struct DecodedNotification: Sendable {
   /// Decodes what is nested in a V2 payload, and checks that it belongs to that payload: each part
   /// is signed on its own.
   ///
-  /// - Parameter nested: the payloads of the JWS that `payload` nests.
+  /// - Parameters:
+  ///   - nested: the payloads of the JWS that `payload` nests.
+  ///   - isJournaled: whether that was checked when the notification was journaled.
   /// - Throws: `Refusal.notAdmitted` if a part has another shape, is about another app, environment
   ///   or customer, or has an identifier with NUL.
-  init(_ payload: NotificationPayload, _ nested: NestedPayloads) throws(Refusal) {
-    try Self.requireAgreement(payload, nested)
+  init(
+    _ payload: NotificationPayload, _ nested: NestedPayloads, isJournaled: Bool = false
+  ) throws(Refusal) {
+    if !isJournaled { try Self.requireAgreement(payload, nested) }
     source = .v2
     notificationUUID = payload.notificationUUID
     environment = payload.environment

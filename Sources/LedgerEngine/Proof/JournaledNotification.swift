@@ -79,7 +79,8 @@ public enum JournaledNotification {
     var parts = JournaledParts(nested)
     do throws(Refusal) {
       let outer = try DecodedNotification.payload(try root(payload, within: .stored))
-      let decoded = try DecodedNotification(outer, try parts.payloads(in: outer))
+      let decoded = try DecodedNotification(
+        outer, try parts.payloads(in: outer), isJournaled: true)
       guard parts.areAllUsed else { throw Refusal.malformed("nested_payload") }
       return decoded.foldEvent(seq: seq)
     } catch {
