@@ -1,7 +1,6 @@
 import AppStore
 import Entitlements
 import JournalStore
-import LedgerQueries
 import Platform
 import Simulator
 import StrictJSON
@@ -9,6 +8,7 @@ import Support
 import Testing
 
 @testable import LedgerEngine
+@testable import LedgerQueries
 
 /// A reader keeps rows that no commit has written since. It must answer like one that has just been
 /// opened, whatever is written, switched and asked in between (promise 1).
@@ -62,6 +62,13 @@ import Testing
       guard case .accepted = answer else { throw StoreError.sql("not accepted: \(answer)") }
     }
 
+    /// Folds one customer again.
+    mutating func refold() {
+      let done = BoundedQueue<Ledger.Refolded>(capacity: 1)
+      testLedger.ledger.refold(only: "70\(pick(0..<6))") { _ = done.enqueue($0) }
+      _ = done.dequeue()
+    }
+
     /// Builds the rows again and makes them live.
     func rebuild() throws {
       _ = try Rebuild.build(testLedger.folder) { _, _ in true }
@@ -78,6 +85,7 @@ import Testing
     for _ in 0..<150 {
       switch life.pick(0..<40) {
       case 0: try life.rebuild()
+      case 39: life.refold()
       case 1..<14: try life.send()
       default: break
       }
@@ -99,6 +107,38 @@ import Testing
       }
     }
     #expect(life.testLedger.ledger.liveProjection.damages == 0)
+  }
+
+  /// Far more than are kept.
+  @Test func `rows are only found by the query that they were kept for`() {
+    let (kept, changes) = (KeptRows(), RowChanges())
+    func query(_ number: Int) -> KeptRows.Query {
+      KeptRows.Query(.appTransactionId, "\(number / 2)", .production, number % 2 == 0 ? nil : "a")
+    }
+    func rows(_ number: Int) -> [ProjectedRow] {
+      let key = StreamKey(
+        environment: .production, bundleId: "a", originalTransactionId: "\(number)")
+      return [ProjectedRow(key: key, row: EntitlementRow())]
+    }
+    for number in 0..<40_000 { kept.keep(rows(number), query(number), since: 5, commit: 3) }
+    var found = 0
+    for number in 0..<40_000 {
+      guard let rows = kept.rows(query(number), since: 5, changes) else { continue }
+      found += 1
+      #expect(rows.first?.key.originalTransactionId == "\(number)")
+      #expect(kept.rows(query(number), since: 4, changes) == nil)
+    }
+    #expect((1_000...8_192).contains(found))
+    for number in 0..<20_000 { changes.record(["\(number)"], at: 4) }
+    #expect((0..<40_000).allSatisfy { kept.rows(query($0), since: 5, changes) == nil })
+    var long = EntitlementRow()
+    long.spans = (0..<8).map {
+      EntitlementRow.Span(
+        from: $0, status: .active, givesAccess: true, purchase: nil, productId: nil,
+        expiresAt: nil, hasGap: false)
+    }
+    kept.keep([ProjectedRow(key: rows(0)[0].key, row: long)], query(0), since: 5, commit: 4)
+    #expect(kept.rows(query(0), since: 5, changes) == nil)
   }
 
   private static func row(

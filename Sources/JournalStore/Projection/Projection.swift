@@ -203,10 +203,9 @@ public final class Projection {
   /// From now on keeps the ids that written rows are found by.
   public func keepWrittenIds() { writtenIds = [] }
 
-  /// The ids that the rows written since the last call are found by, and were before: also of a
-  /// write that failed.
+  /// The ids that the rows written since the last call are found by, and were before.
   public func takeWrittenIds() -> [String] {
-    defer { writtenIds?.removeAll(keepingCapacity: true) }
+    defer { writtenIds = [] }
     return writtenIds ?? []
   }
 

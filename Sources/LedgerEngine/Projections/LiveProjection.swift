@@ -87,12 +87,13 @@ public final class LiveProjection: Sendable {
   /// this number has every event that was answered before the number changes.
   public var commits: Int { commitCount.load(ordering: .acquiring) }
 
-  /// Called after each commit to the live projection, before its events are answered.
+  /// Called by the writer alone after each commit to the live projection, before its events are
+  /// answered.
   ///
-  /// - Parameter ids: that find the rows it wrote; nil if it may have written any.
-  func recordCommit(of ids: [String]? = nil) {
+  /// - Parameter ids: that find the rows it wrote.
+  func recordCommit(of ids: [String]) {
     let commit = commits + 1
-    if let ids { changes.record(ids, at: commit) } else { changes.recordAll(at: commit) }
+    changes.record(ids, at: commit)
     commitCount.store(commit, ordering: .releasing)
   }
 

@@ -158,13 +158,12 @@ final class ProjectionWriter {
 
   /// Takes over the live projection once another thread has caught it up.
   func takeOver() {
-    guard folder == nil, let path = live.current.readable?.path else { return }
+    guard folder == nil, let readable = live.current.readable else { return }
     attempt { () throws(StoreError) in
-      guard let opened = try open(path) else { return }
+      guard let opened = try open(readable.path) else { return }
       folder = opened
-      // Before the state: a reader that sees it begins a new snapshot.
-      live.recordCommit()
-      live.apply(.caughtUp)
+      // Readers open the file again: what they kept of it was written by others since.
+      live.apply(.caughtUp, readable)
     }
   }
 

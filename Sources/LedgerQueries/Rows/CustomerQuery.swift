@@ -157,10 +157,15 @@ extension LedgerReader {
     guard let opened = readable() else { throw .notReady(state) }
     let later = try later(than: opened)
     let query = KeptRows.Query(kind, asked.id, asked.environment, asked.bundleId)
-    let found = rows(query, spans) { () throws(StoreError) in
-      try opened.reader.customerRows(
+    // An answer about the past is folded from the journal: of its rows only the keys are used.
+    let isKept = !question.isAboutThePast
+    func read() throws(StoreError) -> [ProjectedRow] {
+      let found = try opened.reader.customerRows(
         kind, asked.id, asked.environment, asked.bundleId, limit: Self.maximumRows + 1, spans)
+      if isKept { keep(found, query, spans) }
+      return found
     }
+    let found = (isKept ? kept(query, spans) : nil) ?? rows(read)
     guard let found else { throw .notReady(state) }
     var streams: [Located] = []
     for row in found.prefix(Self.maximumRows) where question.covers(row.key) {

@@ -56,19 +56,19 @@ extension LedgerReader {
     _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
     _ bundleId: String?, _ question: Question, _ spans: WantedSpans
   ) -> [ProjectedRow]? {
-    func read() throws(StoreError) -> [ProjectedRow] {
-      try projection.rows(withOriginalTransactionId: originalTransactionId, spans)
-    }
+    let query = KeptRows.Query(nil, originalTransactionId)
     func isAskedFor(_ key: StreamKey) -> Bool {
       Self.isAskedFor(key, environment, bundleId, question)
     }
-    let all = rows(KeptRows.Query(nil, originalTransactionId), spans, read)
-    let found = all?.filter { isAskedFor($0.key) }
-    guard let found, found.isEmpty else { return found }
+    if let found = kept(query, spans)?.filter({ isAskedFor($0.key) }), !found.isEmpty {
+      return found
+    }
     return rows { () throws(StoreError) in
+      // The row and its successor are read from one state of the file.
       try beginSnapshot()
-      // Again, because rows that were kept are of an earlier state than this snapshot.
-      let found = try read().filter { isAskedFor($0.key) }
+      let all = try projection.rows(withOriginalTransactionId: originalTransactionId, spans)
+      keep(all, query, spans)
+      let found = all.filter { isAskedFor($0.key) }
       guard found.isEmpty else { return found }
       for key in try journal.streams(withOriginalTransactionId: originalTransactionId)
       where isAskedFor(key) {

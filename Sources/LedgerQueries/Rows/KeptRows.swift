@@ -1,5 +1,6 @@
 import AppStore
 import Encoding
+import Entitlements
 import JournalStore
 import LedgerEngine
 
@@ -42,13 +43,16 @@ final class KeptRows {
   }
 
   /// Two entries for each value of some bits of the hash, the one that was used last in front.
-  private var entries = [Entry?](repeating: nil, count: 2 * sets)
+  /// Empty until rows are kept.
+  private var entries: [Entry?] = []
   private static let sets = 1 << 12
-  /// Rows of an entry at most, so that all take some ten megabytes.
-  private static let maximumRows = 4
+  /// Rows and spans of an entry at most, so that all together take at most some ten megabytes:
+  /// a row of two spans takes about a kilobyte.
+  private static let maximumSpans = 8
 
   /// The rows; nil unless they were kept, with all spans since that time, and are unchanged.
   func rows(_ query: Query, since time: Int64, _ changes: RowChanges) -> [ProjectedRow]? {
+    guard !entries.isEmpty else { return nil }
     let front = Self.front(query)
     for index in [front, front + 1] {
       guard let entry = entries[index], entry.query.isSame(as: query) else { continue }
@@ -61,9 +65,13 @@ final class KeptRows {
     return nil
   }
 
+  /// Does nothing if there are no rows, or many spans.
+  ///
   /// - Parameter commit: `LiveProjection.commits` before the rows were read.
   func keep(_ rows: [ProjectedRow], _ query: Query, since time: Int64, commit: Int) {
-    guard 1...Self.maximumRows ~= rows.count else { return }
+    guard !rows.isEmpty, rows.reduce(0, { $0 + 1 + $1.row.spans.count }) <= Self.maximumSpans
+    else { return }
+    if entries.isEmpty { entries = [Entry?](repeating: nil, count: 2 * Self.sets) }
     let front = Self.front(query)
     // What is kept of the same query is changed or younger.
     if entries[front]?.query.isSame(as: query) != true { entries.swapAt(front, front + 1) }
@@ -72,7 +80,5 @@ final class KeptRows {
 
   private static func front(_ query: Query) -> Int { 2 * (query.hash & (sets - 1)) }
 
-  func removeAll() {
-    for index in entries.indices { entries[index] = nil }
-  }
+  func removeAll() { entries = [] }
 }

@@ -43,7 +43,7 @@ public final class LedgerReader {
   /// The streams that have later events than the projection, as lists show them.
   let laterStreams = LaterStreams()
   /// Rows of the open projection, while it follows the journal.
-  private let kept = KeptRows()
+  private let keptRows = KeptRows()
   /// What `rows(around:of:at:)` folded last.
   let folds: StreamFolds
   /// Bytes that are kept of it, usually and by a passing reader.
@@ -103,7 +103,7 @@ public final class LedgerReader {
       if let opened, opened.generation == current.generation { return opened }
       endSnapshot()
       opened = nil
-      kept.removeAll()
+      keptRows.removeAll()
       guard let file = current.readable else { return nil }
       do throws(StoreError) {
         let found = try open(
@@ -245,25 +245,19 @@ public final class LedgerReader {
     }
   }
 
-  /// Rows that were kept since an earlier question; otherwise those that `read` finds, in one
-  /// snapshot. Nil if that failed, as `rows`.
-  func rows(
-    _ query: KeptRows.Query, _ spans: WantedSpans,
-    _ read: () throws(StoreError) -> [ProjectedRow]
-  ) -> [ProjectedRow]? {
+  /// Rows of the open projection that were kept since an earlier question, while it follows the
+  /// journal.
+  func kept(_ query: KeptRows.Query, _ spans: WantedSpans) -> [ProjectedRow]? {
     guard case .running(let projection) = source, isFollowing, case .since(let time) = spans else {
-      return rows { () throws(StoreError) in
-        try beginSnapshot()
-        return try read()
-      }
+      return nil
     }
-    if let found = kept.rows(query, since: time, projection.changes) { return found }
-    return rows { () throws(StoreError) in
-      try beginSnapshot()
-      let found = try read()
-      if let snapshot { kept.keep(found, query, since: time, commit: snapshot) }
-      return found
-    }
+    return keptRows.rows(query, since: time, projection.changes)
+  }
+
+  /// Keeps rows that were read in the open snapshot, for later questions.
+  func keep(_ rows: [ProjectedRow], _ query: KeptRows.Query, _ spans: WantedSpans) {
+    guard isFollowing, let snapshot, case .since(let time) = spans else { return }
+    keptRows.keep(rows, query, since: time, commit: snapshot)
   }
 
   /// Runs a read of the open projection. Returns nil if it failed: the caller then asks the
