@@ -27,18 +27,11 @@ public struct DecodedNotification: Sendable {
   private let transactions: [Transaction]
   private let renewal: RenewalInfo?
 
-  /// Decodes what is nested in a V2 payload, and checks that it belongs to that payload: each part
-  /// is signed on its own.
+  /// Decodes what is nested in a V2 payload. `requireAgreement` says whether it belongs to it.
   ///
-  /// - Parameters:
-  ///   - nested: the payloads of the JWS that `payload` nests.
-  ///   - isJournaled: whether that was checked when the notification was journaled.
-  /// - Throws: `Refusal.notAdmitted` if a part has another shape, is about another app, environment
-  ///   or customer, or has an identifier with NUL.
-  init(
-    _ payload: NotificationPayload, _ nested: NestedPayloads, isJournaled: Bool = false
-  ) throws(Refusal) {
-    if !isJournaled { try Self.requireAgreement(payload, nested) }
+  /// - Parameter nested: the payloads of the JWS that `payload` nests.
+  /// - Throws: `Refusal.notAdmitted` if a part has another shape, or an identifier with NUL.
+  init(_ payload: NotificationPayload, _ nested: NestedPayloads) throws(Refusal) {
     source = .v2
     notificationUUID = payload.notificationUUID
     environment = payload.environment
@@ -192,8 +185,11 @@ public struct DecodedNotification: Sendable {
 
   // MARK: Agreement
 
-  /// Checks that all parts are about one subscription: each is signed on its own.
-  private static func requireAgreement(
+  /// Checks that all parts of a V2 payload are about one subscription: each is signed on its own.
+  /// Of a journaled notification that was checked before it was journaled.
+  ///
+  /// - Throws: `Refusal.notAdmitted` if a part is about another app, environment or customer.
+  static func requireAgreement(
     _ payload: NotificationPayload, _ nested: NestedPayloads
   ) throws(Refusal) {
     if let transaction = nested.transaction {

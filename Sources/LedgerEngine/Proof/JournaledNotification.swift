@@ -43,12 +43,12 @@ public enum JournaledNotification {
       return try DecodedNotification(try root(jws.payload), source, uuid: jws.uuid)
     }
     let payload = try DecodedNotification.payload(try decodePayload(ofJWS: signedPayload))
-    return try DecodedNotification(
-      payload,
-      NestedPayloads(
-        transaction: try payload.signedTransactionInfo.map(decodePayload(ofJWS:)),
-        renewal: try payload.signedRenewalInfo.map(decodePayload(ofJWS:)),
-        appTransaction: try payload.signedAppTransactionInfo.map(decodePayload(ofJWS:))))
+    let nested = NestedPayloads(
+      transaction: try payload.signedTransactionInfo.map(decodePayload(ofJWS:)),
+      renewal: try payload.signedRenewalInfo.map(decodePayload(ofJWS:)),
+      appTransaction: try payload.signedAppTransactionInfo.map(decodePayload(ofJWS:)))
+    try DecodedNotification.requireAgreement(payload, nested)
+    return try DecodedNotification(payload, nested)
   }
 
   private static func evidence(
@@ -79,8 +79,7 @@ public enum JournaledNotification {
     var parts = JournaledParts(nested)
     do throws(Refusal) {
       let outer = try DecodedNotification.payload(try root(payload, within: .stored))
-      let decoded = try DecodedNotification(
-        outer, try parts.payloads(in: outer), isJournaled: true)
+      let decoded = try DecodedNotification(outer, try parts.payloads(in: outer))
       guard parts.areAllUsed else { throw Refusal.malformed("nested_payload") }
       return decoded.foldEvent(seq: seq)
     } catch {

@@ -105,6 +105,7 @@ public final class NotificationProof {
       renewal: try proveNested(payload.signedRenewalInfo, dateMember: "signedDate", at: now),
       appTransaction: try proveNested(
         payload.signedAppTransactionInfo, dateMember: "receiptCreationDate", at: now))
+    try DecodedNotification.requireAgreement(payload, nested)
     return ProvenNotification(
       try DecodedNotification(payload, nested), body: .jws(proven.jws),
       bodySHA256: proven.bodySHA256)
