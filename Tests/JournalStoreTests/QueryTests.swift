@@ -300,8 +300,8 @@ import Testing
     auto_renew pending_product_id gap app_account_token app_transaction_id subscription_group_id
     offer_type offer_identifier offer_discount_type offer_period price_milliunits currency
     price_increase commitment_period commitment_periods commitment_ends_at_ms commitment_auto_renew
-    anomaly succeeded_by event_count last_event_seq last_notification_uuid last_notification_type
-    last_subtype last_signed_date_ms
+    succeeded_by event_count last_event_seq last_notification_uuid last_notification_type
+    last_subtype last_signed_date_ms anomaly
     """
 
   private static let span = """

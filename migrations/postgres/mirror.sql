@@ -110,9 +110,10 @@ RETURNS TABLE (
   app_account_token text, app_transaction_id text, subscription_group_id text, offer_type bigint,
   offer_identifier text, offer_discount_type text, offer_period text, price_milliunits bigint,
   currency text, price_increase text, commitment_period bigint, commitment_periods bigint,
-  commitment_ends_at_ms bigint, commitment_auto_renew boolean, anomaly boolean,
+  commitment_ends_at_ms bigint, commitment_auto_renew boolean,
   succeeded_by text, event_count bigint, last_event_seq bigint, last_notification_uuid uuid,
-  last_notification_type text, last_subtype text, last_signed_date_ms bigint)
+  last_notification_type text, last_subtype text, last_signed_date_ms bigint,
+  anomaly boolean)
 LANGUAGE sql STABLE ROWS 1000000 AS $$
   SELECT e.environment, e.bundle_id, e.original_transaction_id, s.transaction_id, s.product_id,
     s.product_type, s.ownership, s.status, s.gives_access, s.starts_at_ms, s.expires_at_ms,
@@ -120,9 +121,9 @@ LANGUAGE sql STABLE ROWS 1000000 AS $$
     s.app_account_token, s.app_transaction_id, s.subscription_group_id, s.offer_type,
     s.offer_identifier, s.offer_discount_type, s.offer_period, s.price_milliunits, s.currency,
     e.price_increase, s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
-    CASE WHEN s.commitment_period IS NOT NULL THEN e.commitment_auto_renew END, e.anomaly,
+    CASE WHEN s.commitment_period IS NOT NULL THEN e.commitment_auto_renew END,
     e.succeeded_by, e.event_count, e.last_event_seq, e.last_notification_uuid,
-    e.last_notification_type, e.last_subtype, e.last_signed_date_ms
+    e.last_notification_type, e.last_subtype, e.last_signed_date_ms, e.anomaly
   FROM {schema}.mirror m
     JOIN {schema}.entitlement e ON e.generation = m.generation
     CROSS JOIN LATERAL (

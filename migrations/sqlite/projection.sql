@@ -161,7 +161,6 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id,
   CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END AS price_increase,
   s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
   iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew) AS commitment_auto_renew,
-  e.anomaly,
   (SELECT n.original_transaction_id FROM entitlement n INDEXED BY entitlement_previous
     WHERE n.previous_original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
     ORDER BY n.last_signed_date_ms DESC, n.original_transaction_id DESC LIMIT 1) AS succeeded_by,
@@ -169,7 +168,7 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id,
   lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
     || substr(hex(e.last_uuid), 13, 4) || '-' || substr(hex(e.last_uuid), 17, 4) || '-'
     || substr(hex(e.last_uuid), 21)) AS last_notification_uuid,
-  e.last_type AS last_notification_type, e.last_subtype, e.last_signed_date_ms
+  e.last_type AS last_notification_type, e.last_subtype, e.last_signed_date_ms, e.anomaly
 FROM clock CROSS JOIN entitlement e
   CROSS JOIN span s ON s.entitlement_id = e.id AND s.from_ms = (
     SELECT max(n.from_ms) FROM entitlement_span n

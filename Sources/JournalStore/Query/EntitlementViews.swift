@@ -94,9 +94,6 @@ extension SQLView {
     Column(
       "commitment_auto_renew", .integer, "1 if another commitment follows, 0 if not, or null."),
     Column(
-      "anomaly", .integer,
-      "1 if a transaction has a date, price or quantity that no purchase has, else 0."),
-    Column(
       "succeeded_by", .text, "The original transaction id that replaced this one, or null."),
   ]
 
@@ -107,5 +104,8 @@ extension SQLView {
     Column("last_notification_type", .text, "The type of that event."),
     Column("last_subtype", .text, "The subtype of that event; null if it has none."),
     Column("last_signed_date_ms", .integer, "When Apple signed that event."),
+    Column(
+      "anomaly", .integer,
+      "1 if a transaction has a date, price or quantity that no purchase has, else 0."),
   ]
 }
