@@ -167,4 +167,15 @@ import Testing
       try scenario.ids(now: "25-03-25") { $0.appTransactionId = "700001" } == ["1000", "9000"])
     #expect(try scenario.ledger.verify().findingCount == 0)
   }
+
+  @Test func `two spellings of one letter in an id are two ids, also for verify`() throws {
+    var scenario = try ScenarioLedger()
+    for (number, id) in ["8\u{E9}", "8e\u{301}"].enumerated() {
+      try scenario.send(
+        "DID_RENEW", signed: "25-01-0\(number + 1)", received: "25-01-03",
+        "1000 basic.m 25-01-01→25-02-01 bought", renewal: "renews basic.m 25-02-01",
+        more: ["appTransactionId": .string(id)])
+    }
+    #expect(try scenario.ledger.verify().findings == [])
+  }
 }

@@ -125,7 +125,10 @@ enum ProjectionCheck {
     try projection.forEach { row in
       digest.add(row)
       for (kind, values) in row.ids.enumerated() {
-        for value in Set(values) { expected.add(element: indexEntry(kind, value, row.key)) }
+        // By bytes: `String` calls two spellings of a letter equal, the index does not.
+        for entry in Set(values.map { indexEntry(kind, $0, row.key) }) {
+          expected.add(element: entry)
+        }
       }
       return true
     }
