@@ -43,6 +43,19 @@ import Testing
     try opened.journal.close()
   }
 
+  @Test func `a journal with tables of Litestream is refused`() throws {
+    let scratch = try Scratch()
+    try scratch.open().journal.close()
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .write)
+    try connection.execute("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
+    connection.close()
+    guard case .foreign(let why) = try refusal(scratch) else {
+      Issue.record("it was opened")
+      return
+    }
+    #expect(why.contains("Litestream"))
+  }
+
   @Test func `a crash loses no event`() throws {
     let scratch = try crashed()
     let opened = try scratch.open()

@@ -9,7 +9,7 @@ import SignedData
 /// 3. If the open flag is set and there is no -wal, the file is an incomplete copy: refused.
 /// 4. The -wal is copied to a fresh inode, because its cached pages may differ from the disk.
 /// 5. Read through the -wal: the same journal, no older -wal, the same migrations, a tail whose
-///    hashes chain.
+///    hashes chain, and for a writer no tables of Litestream.
 ///
 /// Up to the end of step 5 the files are only read, except that the copy has the same bytes, and no
 /// further file appears.
@@ -33,7 +33,9 @@ enum StartUp {
     if hasWAL {
       try mapError(StoreError.init, try DurableFile.copyToFreshInode(folder.journalWAL))
     }
-    try checkThroughWAL(folder, hasWAL: hasWAL, identity)
+    try checkThroughWAL(folder, hasWAL: hasWAL, identity) { (connection) throws(StoreError) in
+      try refuseLitestream(connection)
+    }
   }
 
   /// The same checks for a reader, while no daemon holds the folder. Changes no file.
@@ -106,7 +108,8 @@ enum StartUp {
 
   /// Step 5.
   private static func checkThroughWAL(
-    _ folder: DataFolder, hasWAL: Bool, _ alone: Identity?
+    _ folder: DataFolder, hasWAL: Bool, _ alone: Identity?,
+    more: (SQLiteConnection) throws(StoreError) -> Void = { _ in }
   ) throws(StoreError) {
     let connection = try SQLiteConnection.open(folder.journal, hasWAL ? .inspection : .immutable)
     defer { connection.close() }
@@ -121,6 +124,21 @@ enum StartUp {
     }
     try Migrator.check(connection)
     try checkTail(JournalReader(connection))
+    try more(connection)
+  }
+
+  /// Litestream is not supported: it adds tables, so that `verify` finds a changed schema, copies
+  /// the -wal back by itself, and may hold a -wal open that a start has replaced.
+  private static func refuseLitestream(_ connection: SQLiteConnection) throws(StoreError) {
+    let found = try connection.statement(
+      "SELECT 1 FROM sqlite_schema WHERE name IN ('_litestream_seq', '_litestream_lock')"
+    ).first { _ in true }
+    guard found == nil else {
+      throw .foreign(
+        "journal.sqlite has tables of Litestream, which copies the -wal beside the daemon and is "
+          + "not supported; stop it, run `DROP TABLE _litestream_seq; DROP TABLE _litestream_lock` "
+          + "with sqlite3, and use `subledger backup`")
+    }
   }
 
   /// Checks bodies, their hashes and the chain of the last events, which changed last (promise 5).
