@@ -342,6 +342,7 @@ final class DeliveryWorker {
     switch outcome {
     case .delivered:
       lane.counts.delivered += 1
+      lane.lastFailure = nil
       if lane.id.replay == 0 {
         service.latencies.observe(Double(max(0, now - message.receivedAt)) / 1000)
       }

@@ -48,6 +48,7 @@ extension DeliveryWorker {
     }
     set(.on, command.name, at: now)
     lanes[id]?.record.reason = nil
+    lanes[id]?.lastFailure = nil
     // The operator saw that the clock is right.
     clock.accept(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
     return nil
@@ -105,8 +106,15 @@ extension DeliveryWorker {
       let place = command.seq.map { SinkMachine.Place.event(seq: $0) }
       return Int64(lanes[id]?.machine.retry(place, at: now) ?? 0)
     }
+    return try revive(id, command.seq.map { $0...$0 }, files, now)
+  }
+
+  /// Sends again what was given up: messages about the events of a range, or all.
+  private func revive(
+    _ id: SinkRecord.ID, _ range: ClosedRange<Int64>?, _ files: Files, _ now: Int64
+  ) throws(StoreError) -> Int64 {
     let dead = try files.store.dead(id, limit: Self.reviveLimit)
-      .filter { command.seq == nil || $0.seq == command.seq }
+      .filter { record in range.map { $0.contains(record.seq ?? 0) } ?? true }
     guard let mark = lanes[id]?.machine.mark else { return 0 }
     lanes[id]?.machine.revive(
       dead.map { record in
@@ -129,6 +137,11 @@ extension DeliveryWorker {
     let head = try files.reader.journal.head().seq
     let last = min(head, command.to ?? head)
     guard last > mark.seq else { return .refused("there is no event in that range") }
+    if command.dead {
+      let id = SinkRecord.ID(sink.name)
+      return .done(
+        .object([("messages", .integer(try revive(id, mark.seq + 1...last, files, now)))]))
+    }
     let number = lanes.keys.filter { $0.name == sink.name }.map(\.replay).max() ?? 0
     let record = SinkRecord(
       SinkRecord.ID(sink.name, replay: number + 1), seq: mark.seq, hash: mark.hash,
@@ -164,7 +177,9 @@ extension DeliveryWorker {
     .object([
       ("seq", .optional(record.seq)), ("moment", .optional(record.turn)),
       ("received_at", .integer(record.receivedAt)), ("attempts", .integer(Int64(record.attempts))),
-      ("next_attempt_at", .integer(record.nextAt)), ("failure", .optional(record.failure)),
+      // One that waits for the message before it has no time of its own.
+      ("next_attempt_at", .optional(record.nextAt == 0 ? nil : record.nextAt)),
+      ("failure", .optional(record.failure)),
     ])
   }
 }
@@ -186,6 +201,8 @@ extension DeliveryLane {
       seq: machine.mark.seq, lagEvents: max(0, min(head, record.last ?? .max) - machine.mark.seq),
       lagMilliseconds: oldest.map { max(0, now - $0) } ?? 0,
       held: Int64(machine.held.count), dead: deadCount,
-      nextAttemptAt: outage?.probeAt ?? machine.held.nextAt, last: record.last, counts: counts)
+      nextAttemptAt: outage?.probeAt
+        ?? (machine.held.isEmpty ? nil : machine.held.nextAt.map { max(now, $0) }),
+      last: record.last, counts: counts)
   }
 }

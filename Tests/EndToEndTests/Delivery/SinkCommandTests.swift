@@ -80,8 +80,16 @@ import Testing
     #expect(world.sink(daemon)?["dead"]?.integer == 1)
     world.answer { _ in [.response(200, "")] }
     let retried = try run(world, "retry", "backend", "--dead")
-    #expect(retried.output == "1 messages are tried again\n", "\(retried)")
+    #expect(retried.output == "1 message is tried again\n", "\(retried)")
     try world.waitUntil("delivered") { world.sink(daemon)?["delivered"]?.integer == 1 }
+    world.answer { _ in [.response(400, "")] }
+    try world.post(daemon, 2...2, otid: "7001")
+    try world.waitUntil("held again") { world.sink(daemon)?["held"]?.integer == 1 }
+    #expect(try run(world, "skip", "backend", "2").code == 0)
+    world.answer { _ in [.response(200, "")] }
+    let replayed = try run(world, "replay", "backend", "--dead", "--from", "1")
+    #expect(replayed.output == "1 message is tried again\n", "\(replayed)")
+    try world.waitUntil("all delivered") { world.sink(daemon)?["delivered"]?.integer == 2 }
     _ = try daemon.stop()
   }
 

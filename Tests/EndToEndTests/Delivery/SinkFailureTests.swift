@@ -41,6 +41,7 @@ import Testing
     try world.waitUntil("all") { world.sink(daemon)?["seq"]?.integer == 20 }
     let delivered = world.seqs.suffix(20)
     #expect(Array(delivered) == Array(1...20))
+    #expect(world.sink(daemon)?["reason"]?.kind == .null)
     #expect(daemon.log.contains("sink_down") && daemon.log.contains("sink_up"))
     _ = try daemon.stop()
   }

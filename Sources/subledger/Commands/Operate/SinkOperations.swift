@@ -8,11 +8,12 @@ import StrictJSON
 /// `sink`: where changes are sent, and what an operator does about it.
 enum SinkOperations {
   static let flags: [Command.Flag] = [
-    .init("--from", "PLACE", "where to go on, or to begin: now, start, a cursor, received:T"),
+    .init(
+      "--from", "PLACE", "after what to go on, or begin: now, start, SEQ, a cursor, received:T"),
     .init("--since", "T", "for replay: from what was received at T"),
     .init("--to", "SEQ", "for replay: the last event; the newest by default"),
     .init("--only", "OTID", "for replay: one original transaction id"),
-    .init("--dead", "for retry: what was given up"),
+    .init("--dead", "for retry and replay: only what was given up"),
     .init("--ed25519", "for secret: a key pair, whose public half receivers get"), .json,
   ]
 
@@ -66,6 +67,14 @@ enum SinkOperations {
     command.to = try arguments.number("--to", 1...Int64.max)
     command.only = arguments["--only"]
     command.dead = arguments.has("--dead")
+    if verb == .replay {
+      guard command.from != nil || command.dead else {
+        throw .usage("say where the replay begins: --from start for all, --from SEQ or --since T")
+      }
+      guard command.only == nil || !command.dead else {
+        throw .usage("--dead and --only exclude each other")
+      }
+    }
     return command
   }
 

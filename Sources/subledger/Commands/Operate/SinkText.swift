@@ -6,13 +6,19 @@ import StrictJSON
 enum SinkText {
   static func of(_ verb: SinkCommand.Verb, _ result: JSONElement) -> String {
     switch verb {
-    case .retry: "\(result["messages"]?.integer ?? 0) messages are tried again"
+    case .retry: tried(result)
+    case .replay where result["messages"] != nil: tried(result)
     case .replay:
       "replay \(result["replay"]?.integer ?? 0) sends what follows seq "
         + "\(result["after"]?.integer ?? 0), through \(result["last"]?.integer ?? 0)"
     case .test: "the receiver answered \(result["status"]?.integer ?? 0)"
     case .show, .pause, .resume, .skip: description(result)
     }
+  }
+
+  private static func tried(_ result: JSONElement) -> String {
+    let count = result["messages"]?.integer ?? 0
+    return CountText.of(count, "messages") + (count == 1 ? " is" : " are") + " tried again"
   }
 
   static func table(_ sinks: [JSONElement]) -> String {
@@ -37,7 +43,7 @@ enum SinkText {
         + (sink["reason"]?.string.map { ": \($0)" } ?? ""),
       "  to       \(sink["url"]?.string ?? "") (\(sink["kind"]?.string ?? ""))",
       "  cursor   \(sink["cursor"]?.string ?? ""), "
-        + "\(sink["lag_events"]?.integer ?? 0) events behind",
+        + CountText.of(Int(sink["lag_events"]?.integer ?? 0), "events") + " behind",
       "  since the start \(sink["delivered"]?.integer ?? 0) delivered, "
         + "\(sink["failed"]?.integer ?? 0) without an answer, "
         + "\(sink["refused"]?.integer ?? 0) refused",
