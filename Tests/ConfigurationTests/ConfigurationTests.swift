@@ -119,6 +119,8 @@ import Testing
     (#"{"trustRoots":[1]}"#, "trustRoots"), (#"{"trustRoots":["missing.der"]}"#, "missing.der"),
     (#"{"trustRoots":["config.json"]}"#, "trustRoots"),
     (#"{"trustedProxies":"x"}"#, "trustedProxies"), (#"{"trustedProxies":[""]}"#, "trustedProxies"),
+    (#"{"trustedProxies":["10.0.0.0/8"]}"#, "no IP address"),
+    (#"{"entitlements":{"pro":"pro.monthly"}}"#, "entitlements.pro"),
     (#"{"readTokens":[{"name":"a"}]}"#, "sha256"),
     (#"{"readTokens":[{"name":"a","sha256":"abcd"}]}"#, "sha256"),
     (#"{"limits":[]}"#, "limits"), (#"{"limits":{"bodyBytes":0}}"#, "bodyBytes"),

@@ -41,7 +41,7 @@ import Testing
         "include": ["payload"], "from": "12-0a0b0c0d", "order": "none", "concurrency": 3,
         "timeoutSeconds": 5, "headerFiles": { "Authorization": "auth" } },
       { "name": "in-1", "kind": "forward", "url": "http://10.0.0.1:80/y", "privateNetwork": true,
-        "v1": "withSecret" }
+        "v1": "withSecret", "caFile": null, "clientCertificateFile": null }
       """)
     #expect(all.map(\.name) == ["b", "in-1"] && all.map(\.kind) == [.webhook, .forward])
     let (one, two) = (all[0], all[1])

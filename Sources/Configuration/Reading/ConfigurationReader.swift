@@ -46,6 +46,7 @@ struct ConfigurationReader {
     try receiptService(root, into: &configuration.verifyReceipt)
     keyPath = "appStore"
     let shared = try appStore(root)
+    keyPath = ""
     var v1Files: [String: String] = [:]
     for (index, entry) in try list(root, "apps").enumerated() {
       keyPath = "apps[\(index)]"
@@ -60,6 +61,7 @@ struct ConfigurationReader {
       }
       v1Files[app.bundleId] = try text(entry, "v1SharedSecretFile")
     }
+    keyPath = ""
     for (index, entry) in try list(root, "readTokens").enumerated() {
       keyPath = "readTokens[\(index)]"
       configuration.readTokens.append(try token(entry))
@@ -70,6 +72,10 @@ struct ConfigurationReader {
     try roots(root, into: &configuration)
     if root["trustedProxies"] != nil {
       configuration.trustedProxies = try texts(root, "trustedProxies") ?? []
+      for text in configuration.trustedProxies where IPAddress.canonical(text) == nil {
+        throw invalid(
+          "trustedProxies contains \(text), which is no IP address", "write addresses as 10.0.0.7")
+      }
     }
     try limits(root, into: &configuration.limits)
     try durations(root, into: &configuration)

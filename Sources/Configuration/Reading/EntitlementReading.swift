@@ -33,6 +33,11 @@ extension ConfigurationReader {
   ) throws(ConfigurationError) -> NamedEntitlement {
     let path = "entitlements.\(name)"
     if member.kind == .array { return NamedEntitlement(products: try products(member, path)) }
+    guard member.kind == .object else {
+      throw invalid(
+        "\(path) is not an object and no list",
+        "write [\"pro.monthly\"], or { \"products\": [ … ] }")
+    }
     try requireKnownKeys(member, ["products", "accessLeeway"], parent: path + ".")
     guard let list = member["products"], list.kind == .array else {
       throw invalid("\(path).products is missing or not a list", "write [\"pro.monthly\"]")

@@ -156,12 +156,21 @@ extension ConfigurationReader {
     default: throw invalid("v1 is unknown", "write \"skip\", or, to forward, \"withSecret\"")
     }
     sink.fields = try fields(entry)
-    if let path = try text(entry, "caFile") { sink.authorities = try readable(path, "caFile") }
-    guard let certificate = try text(entry, "clientCertificateFile") else { return }
-    let key = try text(entry, "clientKeyFile") ?? certificate
+    if let path = try optionalText(entry, "caFile") {
+      sink.authorities = try readable(path, "caFile")
+    }
+    guard let certificate = try optionalText(entry, "clientCertificateFile") else { return }
+    let key = try optionalText(entry, "clientKeyFile") ?? certificate
     sink.clientCertificate = .init(
       certificate: try readable(certificate, "clientCertificateFile"),
       key: try privateFile(key, "clientKeyFile"))
+  }
+
+  /// A member that may also be null, which is as if it were left out.
+  private func optionalText(
+    _ entry: JSONElement, _ name: String
+  ) throws(ConfigurationError) -> String? {
+    entry[name]?.kind == .null ? nil : try text(entry, name)
   }
 
   private func fields(
