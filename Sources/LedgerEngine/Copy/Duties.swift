@@ -147,7 +147,8 @@ public final class Duties: Sendable {
     }
     if before?.lease.epoch != lease?.epoch {
       Log.write(
-        .info, lease == nil ? "duty_lost" : "duty_taken", [("duty", .string(duty.rawValue))])
+        .info, lease == nil ? "duty_lost" : "duty_taken",
+        [("duty", .string(duty.rawValue)), ("holder", .string(holder))])
     }
     return lease != nil
   }

@@ -92,10 +92,12 @@ public final class Ledger: Sendable {
     return ledger
   }
 
-  /// A name that no other daemon has.
+  /// A name that no other daemon has. It begins with that of the host, by which people find it.
   private static func holderName() -> String {
     var random = SystemRandomNumberGenerator()
-    return String(random.next(), radix: 16) + String(random.next(), radix: 16)
+    let host = (try? DurableFile.read("/proc/sys/kernel/hostname", limit: 65)) ?? []
+    return String(decoding: host.prefix { $0 > 0x20 }, as: UTF8.self) + "-"
+      + String(random.next(), radix: 16)
   }
 
   /// A notification that was received, and a closure that gets what became of it: on the writer's
