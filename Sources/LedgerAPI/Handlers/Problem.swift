@@ -122,8 +122,7 @@ enum Problem {
     case .notAdmitted:
       return response(
         status, refusal.code,
-        "The transaction is genuine, but of another app or environment than expected. It is not "
-          + "stored.")
+        "The transaction is genuine, but not admitted for the reason in `code`. It is not stored.")
     case .malformed, .unavailable: return response(refusal)
     }
   }
@@ -191,7 +190,7 @@ enum Problem {
       case 431: ("header_too_large", "The header is too large.")
       case 503:
         ("overload", "The server is overloaded or did not answer in time. Try again later.")
-      case 505: ("version", "Only HTTP/1.1 is supported.")
+      case 505: ("version", "Only HTTP/1.0 and HTTP/1.1 are supported.")
       default: ("http", "The request was refused.")
       }
     return response(

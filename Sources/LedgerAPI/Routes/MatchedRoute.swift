@@ -13,9 +13,13 @@ struct MatchedRoute: Sendable {
   /// - Parameter method: chooses among the routes of one path; the first of them if none has it.
   init?(_ path: String, _ method: String) {
     let segments = Self.segments(path)
-    guard let found = RoutePath.all[segments.count]?.first(where: { $0.matches(segments) }) else {
-      return nil
+    var found: RoutePath?
+    // An identifier may be a word of another path, which then has another method.
+    for path in RoutePath.all[segments.count] ?? [] where path.matches(segments) {
+      if found == nil || path.methods.contains(method) { found = path }
+      if path.methods.contains(method) { break }
     }
+    guard let found else { return nil }
     let route = found.routes.first { $0.methods.contains(method) } ?? found.routes[0]
     var ids: [String] = []
     for (index, parameter) in zip(found.idIndices, route.pathParameters) {

@@ -39,6 +39,13 @@ import Testing
       Array(body.utf8))
   }
 
+  @Test func `an account may have the name of another route`() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let answer = try #require(daemon.client().get("/v1/customers/query?by=account"))
+    #expect(answer.status == 200 && answer.json?["known"]?.boolean == false)
+  }
+
   @Test func `one request answers whether a customer may use a feature`() throws {
     let (installation, daemon) = try served()
     defer { withExtendedLifetime(installation) {} }
