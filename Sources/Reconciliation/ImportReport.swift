@@ -28,7 +28,7 @@ public struct ImportReport: Sendable {
   public internal(set) var isCancelled = false
 
   public var hasFindings: Bool {
-    !unknown.isEmpty || !failed.isEmpty || !refused.isEmpty || !invalid.isEmpty
+    !unknown.isEmpty || !refused.isEmpty || !invalid.isEmpty
   }
 
   /// - Returns: whether nothing was new.

@@ -61,8 +61,12 @@ public struct Doctor {
     do throws(StoreError) {
       try step(&self)
     } catch {
-      reportFinding(
-        topic, "cannot be examined: \(error)", next: "see the message, then run this again")
+      var isNewer = false
+      if case .newer = error { isNewer = true }
+      checks.append(
+        DoctorCheck(
+          topic, "cannot be examined: \(error)", next: "see the message, then run this again",
+          isNewer: isNewer))
     }
   }
 

@@ -8,15 +8,18 @@ public struct DoctorCheck: Sendable {
   public let what: String
   /// What to do about it; nil if nothing is wrong.
   public let next: String?
+  /// Whether data was found that a newer version made.
+  public let isNewer: Bool
 
   /// Whether something is wrong.
   public var isFinding: Bool { next != nil }
 
   /// - Parameter next: what to do about it; nil if nothing is wrong.
-  public init(_ topic: String, _ what: String, next: String? = nil) {
+  public init(_ topic: String, _ what: String, next: String? = nil, isNewer: Bool = false) {
     self.topic = topic
     self.what = what
     self.next = next
+    self.isNewer = isNewer
   }
 
   /// The check as `doctor --json` shows it.

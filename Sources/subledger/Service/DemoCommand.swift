@@ -31,6 +31,11 @@ enum DemoCommand {
     guard !isUsed || access(folder + tokenFile, F_OK) == 0 else {
       throw .usage("\(folder) is of another installation; give the demo another folder")
     }
+    // Before the configuration is written that a running demo uses.
+    guard (try? DataFolder(path: folder + dataFolder).isLocked()) != true else {
+      throw .unavailable(
+        "a demo runs on \(folder) already; stop it with ^C, or give another --data")
+    }
     let (configuration, token, authority) = try prepare(folder, listen: arguments["--listen"])
     // A log line for every notification would hide the output.
     Log.setLevel(.warning)

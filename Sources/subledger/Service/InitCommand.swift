@@ -81,7 +81,13 @@ enum InitCommand {
       for (path, _) in files where try FileKind.of(path) != nil {
         throw PlatformError.system("make \(path)", EEXIST)
       }
-      guard mkdir(plan.folder, 0o755) == 0 || errno == EEXIST else {
+      guard try [nil, .folder].contains(FileKind.of(plan.data)) else {
+        throw PlatformError.system("make the folder \(plan.data)", EEXIST)
+      }
+      if mkdir(plan.folder, 0o755) == 0 {
+        // Whatever the mask of new files is: the daemon's user reads the configuration in it.
+        _ = chmod(plan.folder, 0o755)
+      } else if errno != EEXIST {
         throw .last("make the folder \(plan.folder)")
       }
     } catch {

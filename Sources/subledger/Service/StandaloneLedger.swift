@@ -7,11 +7,17 @@ import Platform
 enum StandaloneLedger {
   /// Locks the folder and opens its journal for writing. Call `stop` on the ledger at the end.
   ///
-  /// - Throws: `CommandError.store`, with `StoreError.locked` if another process holds the folder.
+  /// - Throws: `CommandError.store`, with `StoreError.locked` if another process holds the folder;
+  ///   `.unavailable` if the journal is shared, to which the daemon appends.
   static func start(
     _ folder: DataFolder, _ configuration: Configuration
   ) throws(CommandError) -> Ledger {
-    try mapError(
+    guard configuration.sharedJournal == nil else {
+      throw .unavailable(
+        "the journal is shared and no daemon runs on this folder: start `subledger serve`, which "
+          + "appends to it, then run this again")
+    }
+    return try mapError(
       CommandError.store,
       try Ledger.start(
         folder, now: Clock.now(), durations: configuration.nonRenewingDurations,

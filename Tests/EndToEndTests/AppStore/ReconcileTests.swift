@@ -33,6 +33,9 @@ import Testing
     let installation = played.store.installation
     try ingestFirst(played)
     let before = try ImportTests.rows(installation)
+    let other = installation.folder.appending(path: "mistyped").path
+    #expect(try installation.run("reconcile", "--due", "--data", other).code == 3)
+    #expect(!FileManager.default.fileExists(atPath: other))
     let due = try installation.run("reconcile", "--due")
     #expect(due.code == 0, "\(due)")
     #expect(try ImportTests.rows(installation) != before, "those who renewed in silence")

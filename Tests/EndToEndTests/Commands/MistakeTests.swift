@@ -20,6 +20,7 @@ import Testing
     ),
     (["simulate", "run", "--fleet", "x", "--output", "-"], "see: subledger simulate run --help"),
     (["simulate", "serve", "--wat"], "see: subledger simulate serve --help"),
+    (["sink", "replay", "backend", "--data", "none"], "--from start for all"),
   ])
   func `a wrong use is refused and says what to do`(
     arguments: [String], expected: String
@@ -32,6 +33,34 @@ import Testing
     try installation.start().stop()
     let result = try installation.launch(["demo", "--data", installation.data.path]).finish()
     #expect(result.code == 2 && result.errors.contains("another one"), "\(result)")
+  }
+
+  @Test func `a comparison overwrites no file`() throws {
+    try installation.start().stop()
+    let path = installation.folder.appending(path: "mine.csv").path
+    try Data("mine".utf8).write(to: URL(filePath: path))
+    let result = try installation.run("rebuild", "--diff", "--output", path)
+    #expect(result.code == 3 && result.errors.contains(path), "\(result)")
+    #expect(try Data(contentsOf: URL(filePath: path)) == Data("mine".utf8))
+  }
+
+  @Test func `init gives no file away as a data folder`() throws {
+    let path = installation.folder.appending(path: "plain").path
+    try Data().write(to: URL(filePath: path))
+    let result = try installation.launch(
+      ["init", "--config", installation.folder.appending(path: "c.json").path, "--data", path]
+    ).finish()
+    #expect(result.code == 2 && result.errors.contains(path), "\(result)")
+  }
+
+  @Test func `doctor tells a journal of a newer version by its exit code`() throws {
+    try installation.start().stop()
+    let journal = try FileHandle(forUpdating: installation.journal)
+    // user_version (sqlite.org/fileformat.html).
+    try journal.seek(toOffset: 60)
+    try journal.write(contentsOf: [0, 0, 0, 99])
+    try journal.close()
+    #expect(try installation.run("doctor", "--offline").code == 4)
   }
 
   @Test func `a moment before the first event is not taken for an unknown id`() throws {

@@ -63,7 +63,11 @@ enum ImportCommand {
       { (_: IdentifierFile.Fault) in
         CommandError.usage("the first line has no column '\(arguments["--column"] ?? "")'")
       }, try IdentifierFile(String(decoding: bytes, as: UTF8.self), column))
-    guard !file.ids.isEmpty else { throw .usage("the file has no transaction ids") }
+    guard !file.ids.isEmpty else {
+      throw .usage(
+        "the file has no transaction ids"
+          + (arguments["--column"] == nil ? "; of a CSV file, name the column with --column" : ""))
+    }
     return file
   }
 
@@ -72,6 +76,10 @@ enum ImportCommand {
     if report.isCancelled {
       Terminal.error("subledger import: stopped; run it again to go on")
       return .interrupted
+    }
+    guard report.failed.isEmpty else {
+      throw .unavailable(
+        "\(CountText.of(report.failed.count, "ids")) could not be asked for; run it again to go on")
     }
     return report.hasFindings ? .findings : .good
   }

@@ -32,7 +32,7 @@ enum ReconcileCommand {
     let accounts = try AppStoreAccounts(
       configuration, app: arguments["--app"], environment: try arguments.environment()
     ).all
-    let folder = arguments.folder(configuration)
+    let folder = try arguments.journalFolder()
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
     let journal = try LineJournal(folder, configuration)
@@ -159,7 +159,8 @@ enum ReconcileCommand {
 
     var text: String {
       CountText.of(agreed + differing + unknown, "customers")
-        + ": \(agreed) agree with Apple, \(differing) differ; "
+        + ": \(agreed) agree with Apple, \(differing) differ"
+        + (unknown > 0 ? ", \(unknown) Apple does not know; " : "; ")
         + "\(CountText.of(changed, "rows")) changed"
     }
   }
@@ -189,7 +190,7 @@ private enum ReconciliationText {
   private static func table(_ rows: [[String]]) -> [String] {
     let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
     return rows.map { row in
-      var line = zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ")
+      var line = zip(row, widths).map { $0.padded(to: $1 + 1) }.joined(separator: " ")
       while line.last == " " { line.removeLast() }
       return line
     }

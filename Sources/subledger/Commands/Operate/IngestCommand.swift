@@ -177,6 +177,9 @@ enum IngestCommand {
     if let first = counts.firstRefused {
       Terminal.error("subledger ingest: line \(first.line) was refused: \(first.code)")
       if first.code == Findings.untrusted { Terminal.error(Findings.untrustedHint) }
+      if ["json", "envelope"].contains(first.code) {
+        Terminal.error("a line is one JSON object; see its forms in: subledger ingest --help")
+      }
     }
     if isStopped { Terminal.error("subledger ingest: stopped; run it again to continue") }
     if arguments.has("--json") {

@@ -1,6 +1,7 @@
 import AppStore
 import Configuration
 import Encoding
+import Glibc
 import JournalStore
 import LedgerEngine
 import LedgerQueries
@@ -139,6 +140,7 @@ enum RebuildDifference {
         throw .usage("--output takes a file whose name ends in .csv or .json")
       }
       do throws(PlatformError) {
+        guard try FileKind.of(path) == nil else { throw .system("make \(path)", EEXIST) }
         file = try AtomicFileWriter(path)
         try file.write(isJSON ? "{\"object\":\"list\",\"items\":[" : RowDifference.columns + "\r\n")
       } catch {

@@ -25,6 +25,7 @@ enum DoctorCommand {
       checks = [DoctorCheck("configuration", mistake.problem, next: mistake.next)]
     }
     show(checks, asJSON: arguments.has("--json"))
+    if checks.contains(where: \.isNewer) { return .newer }
     return checks.contains(where: \.isFinding) ? .findings : .good
   }
 
