@@ -51,7 +51,7 @@ enum ManualPage: String, CaseIterable {
       Roff.escaped(
         "Receives Apple's App Store Server Notifications, proves each one, appends it once to a "
           + "journal that never changes, and folds the journal into one entitlement row per "
-          + "original transaction id. All commands work whether the daemon runs or not."),
+          + "original transaction id. All commands but sink work whether the daemon runs or not."),
       ".SH COMMANDS",
     ]
     for command in CommandTable.commands { lines += section(command) }
