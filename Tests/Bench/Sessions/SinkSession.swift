@@ -15,9 +15,10 @@ struct SinkSession {
 
   /// Notifications a second, at which latency is measured.
   private static let rate = 500.0
-  /// Seconds of each measurement at that rate, and turns with and without a sink.
+  /// Seconds of each measurement at that rate.
   private static let seconds = 4
-  private static let turns = 15
+  /// Turns with and without a sink, at most: as many as there are notifications for.
+  private static let mostTurns = 15
 
   /// Signs the input, and makes the journal that a sink finds behind it after an outage.
   ///
@@ -131,11 +132,16 @@ struct SinkSession {
     silent.stop()
     var found: [Kind: Beside] = [:]
     var latencies: [Int64] = []
-    for turn in 0..<Self.turns {
+    let count = Int(Self.rate) * Self.seconds
+    let turns = min(Self.mostTurns, input.count / count)
+    guard turns > 0 else {
+      throw .unmeasurable("\(input.count) notifications are too few; give more --customers")
+    }
+    for turn in 0..<turns {
       // Each is the first as often as the others: the machine's speed changes within a turn.
       for place in 0..<3 {
         let kind = [Kind.none, .up, .down][(turn + place) % 3]
-        Bench.log("\(kind), turn \(turn + 1) of \(Self.turns)")
+        Bench.log("\(kind), turn \(turn + 1) of \(turns)")
         let inner = try folder.inner("beside-\(turn)-\(kind)")
         let port: UInt16? = kind == .none ? nil : kind == .up ? receiver.port : closed
         try inner.configure(
@@ -143,7 +149,6 @@ struct SinkSession {
           connectionLimit: options.connectionLimit, sink: port, from: "now")
         let daemon = try Daemon.start(inner)
         sleep(1)
-        let count = min(Int(Self.rate) * Self.seconds, input.count - sent)
         _ = receiver.take(keepsLatencies: true)
         let used = try daemon.usage.processorSeconds()
         let load = try LoadGenerator.run(
@@ -156,7 +161,7 @@ struct SinkSession {
         if kind == .up { latencies += receiver.take().latencies }
         try daemon.stop()
       }
-      sent += Int(Self.rate) * Self.seconds
+      sent += count
     }
     receiver.stop()
     latencies.sort()
