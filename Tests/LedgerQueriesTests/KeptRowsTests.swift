@@ -10,8 +10,8 @@ import Testing
 @testable import LedgerEngine
 @testable import LedgerQueries
 
-/// A reader keeps rows that no commit has written since. It must answer like one that has just been
-/// opened, whatever is written, switched and asked in between (promise 1).
+/// Readers keep rows that no commit has written since. They must answer like one that has just been
+/// opened and keeps none, whatever is written, switched and asked in between (promise 1).
 @Suite struct KeptRowsTests {
   private static let start = DamagedRowTests.start
   private static let month: Int64 = 2_592_000_000
@@ -79,9 +79,11 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `a reader that keeps rows answers as a new one`(seed: UInt64) throws {
+  func `readers that keep rows answer as one that keeps none`(seed: UInt64) throws {
     var life = try Life(seed: seed)
-    let kept = try LedgerReader(life.testLedger.ledger, durations: [:], reusesSnapshot: true)
+    let readers = try (0..<2).map { _ in
+      try LedgerReader(life.testLedger.ledger, durations: [:], reusesSnapshot: true)
+    }
     for _ in 0..<150 {
       switch life.pick(0..<40) {
       case 0: try life.rebuild()
@@ -89,7 +91,8 @@ import Testing
       case 1..<14: try life.send()
       default: break
       }
-      let new = try LedgerReader(life.testLedger.ledger, durations: [:])
+      let kept = readers[life.pick(0..<2)]
+      let new = try LedgerReader(life.testLedger.folder, durations: [:])
       let now = Self.start + Int64(life.pick(0..<5)) * Self.month
       for environment in [Environment.production, .sandbox] {
         let id = "70\(life.pick(0..<6))"
@@ -120,25 +123,33 @@ import Testing
         environment: .production, bundleId: "a", originalTransactionId: "\(number)")
       return [ProjectedRow(key: key, row: EntitlementRow())]
     }
-    for number in 0..<40_000 { kept.keep(rows(number), query(number), since: 5, commit: 3) }
-    var found = 0
-    for number in 0..<40_000 {
-      guard let rows = kept.rows(query(number), since: 5, changes) else { continue }
-      found += 1
-      #expect(rows.first?.key.originalTransactionId == "\(number)")
-      #expect(kept.rows(query(number), since: 4, changes) == nil)
+    func found(_ number: Int, since time: Int64 = 5, generation: Int = 1) -> [ProjectedRow]? {
+      kept.rows(query(number), since: time, generation: generation, changes)
     }
-    #expect((1_000...8_192).contains(found))
-    for number in 0..<20_000 { changes.record(["\(number)"], at: 4) }
-    #expect((0..<40_000).allSatisfy { kept.rows(query($0), since: 5, changes) == nil })
+    let (count, version) = (120_000, KeptRows.Version(generation: 1, commit: 3))
+    for number in 0..<count { kept.keep(rows(number), query(number), since: 5, version) }
+    var keptCount = 0
+    for number in 0..<count {
+      guard let rows = found(number) else { continue }
+      keptCount += 1
+      #expect(rows.first?.key.originalTransactionId == "\(number)")
+      #expect(found(number, since: 4) == nil)
+      #expect(found(number, generation: 2) == nil)
+    }
+    #expect((8_000...65_536).contains(keptCount))
+    for number in 0..<count / 2 { changes.record(["\(number)"], at: 4) }
+    #expect((0..<count).allSatisfy { found($0) == nil })
     var long = EntitlementRow()
     long.spans = (0..<8).map {
       EntitlementRow.Span(
         from: $0, status: .active, givesAccess: true, purchase: nil, productId: nil,
         expiresAt: nil, hasGap: false)
     }
-    kept.keep([ProjectedRow(key: rows(0)[0].key, row: long)], query(0), since: 5, commit: 4)
-    #expect(kept.rows(query(0), since: 5, changes) == nil)
+    let later = KeptRows.Version(generation: 1, commit: 4)
+    kept.keep([ProjectedRow(key: rows(0)[0].key, row: long)], query(0), since: 5, later)
+    #expect(found(0) == nil)
+    kept.keep(rows(0), query(0), since: 5, later)
+    #expect(found(0) != nil)
   }
 
   private static func row(

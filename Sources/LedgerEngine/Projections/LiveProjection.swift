@@ -58,6 +58,7 @@ public final class LiveProjection: Sendable {
   public let folder: DataFolder
   public let successors = Successors()
   public let changes = RowChanges()
+  package let keptRows = KeptRows()
 
   init(folder: DataFolder) { self.folder = folder }
 

@@ -4,7 +4,7 @@ import Synchronization
 /// reader may keep rows in memory and still show every answered event (promise 1).
 public final class RowChanges: Sendable {
   /// Ids that share a hash only make a reader read a row again.
-  private let commits = Mutex([Int](repeating: 0, count: 1 << 14))
+  private let commits = Mutex([Int](repeating: 0, count: 1 << 16))
 
   init() {}
 
@@ -25,5 +25,5 @@ public final class RowChanges: Sendable {
     commits.withLock { $0[Self.index(hash)] <= commit }
   }
 
-  private static func index(_ hash: Int) -> Int { hash & (1 << 14 - 1) }
+  private static func index(_ hash: Int) -> Int { hash & (1 << 16 - 1) }
 }

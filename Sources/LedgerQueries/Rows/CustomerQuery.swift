@@ -1,6 +1,7 @@
 public import AppStore
 public import Entitlements
 import JournalStore
+import LedgerEngine
 
 /// Entitlements by name: everything that is known of one customer.
 extension LedgerReader {

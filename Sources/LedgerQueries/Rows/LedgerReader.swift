@@ -42,8 +42,6 @@ public final class LedgerReader {
   private(set) var isFollowing = false
   /// The streams that have later events than the projection, as lists show them.
   let laterStreams = LaterStreams()
-  /// Rows of the open projection, while it follows the journal.
-  private let keptRows = KeptRows()
   /// What `rows(around:of:at:)` folded last.
   let folds: StreamFolds
   /// Bytes that are kept of it, usually and by a passing reader.
@@ -103,7 +101,6 @@ public final class LedgerReader {
       if let opened, opened.generation == current.generation { return opened }
       endSnapshot()
       opened = nil
-      keptRows.removeAll()
       guard let file = current.readable else { return nil }
       do throws(StoreError) {
         let found = try open(
@@ -248,16 +245,20 @@ public final class LedgerReader {
   /// Rows of the open projection that were kept since an earlier question, while it follows the
   /// journal.
   func kept(_ query: KeptRows.Query, _ spans: WantedSpans) -> [ProjectedRow]? {
-    guard case .running(let projection) = source, isFollowing, case .since(let time) = spans else {
-      return nil
-    }
-    return keptRows.rows(query, since: time, projection.changes)
+    guard case .running(let projection) = source, isFollowing, case .since(let time) = spans,
+      let opened
+    else { return nil }
+    return projection.keptRows.rows(
+      query, since: time, generation: opened.generation, projection.changes)
   }
 
   /// Keeps rows that were read in the open snapshot, for later questions.
   func keep(_ rows: [ProjectedRow], _ query: KeptRows.Query, _ spans: WantedSpans) {
-    guard isFollowing, let snapshot, case .since(let time) = spans else { return }
-    keptRows.keep(rows, query, since: time, commit: snapshot)
+    guard case .running(let projection) = source, isFollowing, case .since(let time) = spans,
+      let opened, let snapshot
+    else { return }
+    let version = KeptRows.Version(generation: opened.generation, commit: snapshot)
+    projection.keptRows.keep(rows, query, since: time, version)
   }
 
   /// Runs a read of the open projection. Returns nil if it failed: the caller then asks the
