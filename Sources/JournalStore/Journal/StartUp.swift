@@ -33,9 +33,7 @@ enum StartUp {
     if hasWAL {
       try mapError(StoreError.init, try DurableFile.copyToFreshInode(folder.journalWAL))
     }
-    try checkThroughWAL(folder, hasWAL: hasWAL, identity) { (connection) throws(StoreError) in
-      try refuseLitestream(connection)
-    }
+    try checkThroughWAL(folder, hasWAL: hasWAL, identity, isWriting: true)
   }
 
   /// The same checks for a reader, while no daemon holds the folder. Changes no file.
@@ -43,7 +41,7 @@ enum StartUp {
   /// - Returns: whether the file must be read together with its -wal.
   static func examine(_ folder: DataFolder) throws(StoreError) -> Bool {
     let (hasWAL, identity) = try readFile(folder)
-    try checkThroughWAL(folder, hasWAL: hasWAL, identity)
+    try checkThroughWAL(folder, hasWAL: hasWAL, identity, isWriting: false)
     return hasWAL
   }
 
@@ -108,8 +106,7 @@ enum StartUp {
 
   /// Step 5.
   private static func checkThroughWAL(
-    _ folder: DataFolder, hasWAL: Bool, _ alone: Identity?,
-    more: (SQLiteConnection) throws(StoreError) -> Void = { _ in }
+    _ folder: DataFolder, hasWAL: Bool, _ alone: Identity?, isWriting: Bool
   ) throws(StoreError) {
     let connection = try SQLiteConnection.open(folder.journal, hasWAL ? .inspection : .immutable)
     defer { connection.close() }
@@ -124,7 +121,7 @@ enum StartUp {
     }
     try Migrator.check(connection)
     try checkTail(JournalReader(connection))
-    try more(connection)
+    if isWriting { try refuseLitestream(connection) }
   }
 
   /// Litestream is not supported: it adds tables, so that `verify` finds a changed schema, copies

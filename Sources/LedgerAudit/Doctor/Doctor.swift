@@ -50,8 +50,12 @@ public struct Doctor {
   }
 
   /// Reports something that is wrong, and what to do about it.
-  mutating func reportFinding(_ topic: String, _ what: String, next: String) {
-    checks.append(DoctorCheck(topic, what, next: next))
+  ///
+  /// - Parameter isNewer: whether it is data of a newer program.
+  mutating func reportFinding(
+    _ topic: String, _ what: String, next: String, isNewer: Bool = false
+  ) {
+    checks.append(DoctorCheck(topic, what, next: next, isNewer: isNewer))
   }
 
   /// Runs a step that may fail. A failure is a finding under that topic.
@@ -63,10 +67,9 @@ public struct Doctor {
     } catch {
       var isNewer = false
       if case .newer = error { isNewer = true }
-      checks.append(
-        DoctorCheck(
-          topic, "cannot be examined: \(error)", next: "see the message, then run this again",
-          isNewer: isNewer))
+      reportFinding(
+        topic, "cannot be examined: \(error)", next: "see the message, then run this again",
+        isNewer: isNewer)
     }
   }
 

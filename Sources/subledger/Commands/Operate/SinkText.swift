@@ -43,7 +43,7 @@ enum SinkText {
         + (sink["reason"]?.string.map { ": \($0)" } ?? ""),
       "  to       \(sink["url"]?.string ?? "") (\(sink["kind"]?.string ?? ""))",
       "  cursor   \(sink["cursor"]?.string ?? ""), "
-        + CountText.of(Int(sink["lag_events"]?.integer ?? 0), "events") + " behind",
+        + CountText.of(sink["lag_events"]?.integer ?? 0, "events") + " behind",
       "  since the start \(sink["delivered"]?.integer ?? 0) delivered, "
         + "\(sink["failed"]?.integer ?? 0) without an answer, "
         + "\(sink["refused"]?.integer ?? 0) refused",
