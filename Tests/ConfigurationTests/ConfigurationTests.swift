@@ -140,6 +140,15 @@ import Testing
     #expect(problem?.contains(name) == true, "\(problem ?? "was accepted")")
   }
 
+  @Test(arguments: [
+    ("", "not JSON at line 1, byte 1"), ("{\"data\": }", "not JSON at line 1, byte 10"),
+    ("{\n  \"data\": \"/d\"\n  \"listen\": \"a\"\n}", "not JSON at line 3, byte 3"),
+    ("{}\n\n{}", "text after the value at line 3, byte 1"),
+  ])
+  func `what is no JSON is named by its line`(_ text: String, _ what: String) {
+    #expect(refusal(text)?.contains(": \(what)") == true)
+  }
+
   @Test func `a token needs a name`() {
     let digest = String(repeating: "0", count: 64)
     #expect(refusal(#"{"readTokens":[{"sha256":"\#(digest)"}]}"#)?.contains("name") == true)

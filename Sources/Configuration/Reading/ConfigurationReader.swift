@@ -94,8 +94,12 @@ struct ConfigurationReader {
     do throws(JSONError) {
       return try JSONDocument(parsing: bytes).root
     } catch {
+      let lines = bytes.prefix(error.offset).split(
+        separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      let column = (lines.last?.count ?? 0) + 1
       throw invalid(
-        "\(error.reason.rawValue) at byte \(error.offset)", "the file must be one JSON object")
+        "\(error.reason.rawValue) at line \(lines.count), byte \(column)",
+        "the file must be one JSON object")
     }
   }
 
