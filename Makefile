@@ -36,7 +36,8 @@ PICTURES = .pictures
 SCREENSHOTS = .build/screenshots
 # Events in the journal that bench-large makes; each needs about 1 KB of disk.
 EVENTS   ?= 10000000
-# Seconds for which bench-sinks delivers what waited, and how many histories of sinks are played.
+# Seconds for which bench-sinks delivers what waited, and how many histories are played of claims and
+# grants, and of sinks.
 SECONDS  ?= 60
 HISTORIES ?= 20000
 # What bench-asking recovers, and how many customers it imports.
@@ -49,11 +50,12 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
-.PHONY: help deps deps-postgres build run changed-rule test laws receipts mixed customers \
-  simulation sinks storm shared-journal kills trial test-console test-contract test-client \
-  test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage torture \
-  hostile fuzz check bench-build bench bench-large bench-asking bench-app bench-shared-journal \
-  bench-sinks siege sanitize mutants install deb tarball first-hour format clean
+.PHONY: help deps deps-postgres build run changed-rule test laws receipts mixed customers simulation \
+  statements sinks storm shared-journal kills trial test-console test-contract test-client \
+  test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage \
+  torture hostile fuzz check bench-build bench bench-large bench-asking bench-app \
+  bench-shared-journal bench-sinks siege sanitize mutants install deb tarball first-hour \
+  format clean
 
 help: ## Lists the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
@@ -109,6 +111,9 @@ customers: deps ## Compares what CUSTOMERS (20,000) may use with plain rows, at 
 simulation: deps ## Simulates 30,000 histories of the whole ledger with injected faults
 	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \
 	  $(TEST) --filter SimulationTests
+
+statements: deps ## Plays 20,000 histories of claims and grants
+	SUBLEDGER_STATEMENTS=$(HISTORIES) $(TEST) --filter '^LedgerEngineTests\.StatementTests'
 
 sinks: deps ## Plays 20,000 histories of a sink with failures, crashes and a stepped clock
 	SUBLEDGER_SINK_HISTORIES=$(HISTORIES) $(TEST) --filter '^DeliveryTests\.SinkHistoryTests'
