@@ -15,6 +15,8 @@ struct DeliveryLane {
   private(set) var head: Int64 = 0
   var deadCount: Int64
   var lastFailure: SinkMachine.Failure?
+  /// As in `DeliveryStatus`.
+  var lastStatus: Int64?
   var counts = DeliveryStatus.Counts()
   /// Until when nothing can be read for it from the ledger's files.
   private var waitsUntil: Int64 = 0

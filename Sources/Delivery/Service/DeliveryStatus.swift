@@ -24,6 +24,9 @@ public struct DeliveryStatus: Sendable {
   public let since: Int64
   /// Why, or what the last attempt failed with; nil if there is nothing to say.
   public let reason: String?
+  /// The HTTP status of the last attempt since the start; nil if that got no answer, before any,
+  /// and of a mirror.
+  public let lastStatus: Int64?
   /// The cursor, as of the feed.
   public let cursor: String
   public let seq: Int64
@@ -42,7 +45,8 @@ public struct DeliveryStatus: Sendable {
     var members: [(String, JSONValue)] = [
       ("object", .string("sink")), ("name", .string(id.name)), ("kind", .string(kind)),
       ("url", .string(url)), ("state", .string(state)), ("since", .integer(since)),
-      ("reason", .optional(reason)), ("cursor", .string(cursor)), ("seq", .integer(seq)),
+      ("reason", .optional(reason)), ("last_status", .optional(lastStatus)),
+      ("cursor", .string(cursor)), ("seq", .integer(seq)),
       ("lag_events", .integer(lagEvents)), ("lag_milliseconds", .integer(lagMilliseconds)),
       ("held", .integer(held)), ("dead", .integer(dead)),
       ("next_attempt_at", .optional(nextAttemptAt)),
@@ -62,9 +66,10 @@ extension DeliveryStatus {
     (counts.delivered, counts.failed) = (mirror.moved, mirror.failed)
     self.init(
       id: SinkRecord.ID(mirror.name), kind: "mirror", url: mirror.address, state: mirror.state,
-      since: mirror.since, reason: mirror.reason, cursor: Self.cursor(mirror.seq, mirror.hash),
-      seq: mirror.seq, lagEvents: max(0, mirror.head - mirror.seq), lagMilliseconds: 0, held: 0,
-      dead: 0, nextAttemptAt: nil, last: nil, counts: counts)
+      since: mirror.since, reason: mirror.reason, lastStatus: nil,
+      cursor: Self.cursor(mirror.seq, mirror.hash), seq: mirror.seq,
+      lagEvents: max(0, mirror.head - mirror.seq), lagMilliseconds: 0, held: 0, dead: 0,
+      nextAttemptAt: nil, last: nil, counts: counts)
   }
 
   static func cursor(_ seq: Int64, _ hash: [UInt8]) -> String {

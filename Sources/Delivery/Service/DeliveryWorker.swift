@@ -323,6 +323,7 @@ final class DeliveryWorker {
       case .message(let lane, let message)?:
         guard var found = lanes.removeValue(forKey: lane) else { continue }
         if case .failure(.address) = result { found.counts.blocked += 1 }
+        found.lastStatus = (try? result.get()).map { Int64($0.status) }
         finish(message, DeliveryRequest.outcome(result, at: now), &found, at: now)
         lanes[lane] = found
       case .test(let completion)?: completion(DeliveryRequest.answer(result))

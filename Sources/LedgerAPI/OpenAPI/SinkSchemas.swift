@@ -44,6 +44,10 @@ extension Schemas {
       ),
       ("since", .time("Since when it is in that state.")),
       ("reason", .optional(.text("Why, or what the last attempt failed with."))),
+      (
+        "last_status",
+        .optional(.integer("The HTTP status of the last attempt; null if that got no answer."))
+      ),
       ("cursor", .text("Its place in the journal, as a cursor.")),
       ("seq", .integer("Everything through this event is delivered, left out, held or dead.")),
       ("lag_events", .integer("The events after it.")),

@@ -37,11 +37,13 @@ import Testing
     try world.post(daemon, 1...20, otid: "7001")
     try world.waitUntil("down") { world.sink(daemon)?["state"]?.string == "down" }
     #expect(world.sink(daemon)?["reason"]?.string == "HTTP 503")
+    #expect(world.sink(daemon)?["last_status"]?.integer == 503)
     world.answer { _ in [.response(200, "")] }
     try world.waitUntil("all") { world.sink(daemon)?["seq"]?.integer == 20 }
     let delivered = world.seqs.suffix(20)
     #expect(Array(delivered) == Array(1...20))
     #expect(world.sink(daemon)?["reason"]?.kind == .null)
+    #expect(world.sink(daemon)?["last_status"]?.integer == 200)
     #expect(daemon.log.contains("sink_down") && daemon.log.contains("sink_up"))
     _ = try daemon.stop()
   }
@@ -92,6 +94,7 @@ import Testing
     try world.post(daemon, 1...1, otid: "7001")
     try world.waitUntil("down") { world.sink(daemon)?["state"]?.string == "down" }
     #expect(world.sink(daemon)?["reason"]?.string?.contains("may not be connected to") == true)
+    #expect(world.sink(daemon)?["last_status"]?.kind == .null)
     #expect(world.receiver.connections == 0)
     #expect(daemon.log.contains("may not be connected to"))
     #expect((world.sink(daemon)?["blocked"]?.integer ?? 0) > 0)
