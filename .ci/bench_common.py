@@ -16,7 +16,7 @@ import uuid
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-CUSTOMERS, PERIODS, CONNECTIONS, WARM = 1500, 4, 16, 300
+CUSTOMERS, PERIODS, CONNECTIONS, WARM = 1500, 4, 16, 1000
 START, MONTH = 1_767_225_600_000, 30 * 86_400_000
 TOKEN = "token-of-the-bench"
 PRODUCT = "pro.monthly"
