@@ -81,19 +81,19 @@ extension Receiver {
   ) throws(Refusal) -> SubmittedTransaction {
     let unknown = root.members.contains { !SubmittedTransaction.members.contains($0.0) }
     guard root.kind == .object, !unknown,
-      let text = root[SubmittedTransaction.transactionMember]?.string
+      let jws = Self.text(root[SubmittedTransaction.transactionMember])
     else { throw .malformed("envelope") }
     let expected = root["environment"].map { $0.string.map(Environment.init(rawValue:)) }
     guard let environment = expected ?? .production, Environment.all.contains(environment) else {
       throw .malformed("environment")
     }
-    let transaction = try receive(transaction: ArraySlice(text.utf8), environment, at: now)
+    let transaction = try receive(transaction: jws, environment, at: now)
     guard let stream = transaction.stream else { throw .notAdmitted("nested_payload") }
     var evidence = [transaction]
     if let member = root["signedRenewalInfo"], member.kind != .null {
-      guard let text = member.string else { throw .malformed("envelope") }
+      guard let jws = Self.text(member) else { throw .malformed("envelope") }
       let renewal = try receive(
-        evidence: ArraySlice(text.utf8), .renewal,
+        evidence: jws, .renewal,
         from: EvidenceOrigin(bundleId: stream.bundleId, environment: environment), at: now)
       guard renewal.stream == stream else { throw .notAdmitted("no_transaction") }
       evidence.append(renewal)
@@ -111,6 +111,11 @@ extension Receiver {
             bundleId: stream.bundleId, token: token, receivedAt: now)))
     }
     return SubmittedTransaction(stream: stream, evidence: evidence)
+  }
+
+  /// The bytes of a string, nearly always without a copy; nil for any other value.
+  private static func text(_ member: JSONElement?) -> ArraySlice<UInt8>? {
+    member?.plainBytes ?? member?.string.map { Array($0.utf8)[...] }
   }
 
   private func receive(

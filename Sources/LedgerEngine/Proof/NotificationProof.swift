@@ -32,6 +32,8 @@ public final class NotificationProof {
     public let document: JSONDocument?
     /// SHA-256 of the whole signedPayload.
     public let bodySHA256: [UInt8]
+    /// SHA-256 of the bytes that the signature covers.
+    let signingInputSHA256: [UInt8]
   }
 
   /// Proves the outer signature of a signedPayload.
@@ -49,7 +51,9 @@ public final class NotificationProof {
     do throws(ProofFailure) {
       var document: JSONDocument?
       let proof = try prove(jws, dateMember: "signedDate", at: now, &document)
-      return ProvenJWS(jws: jws, document: document, bodySHA256: proof.bodySHA256())
+      return ProvenJWS(
+        jws: jws, document: document, bodySHA256: proof.bodySHA256(),
+        signingInputSHA256: proof.signingInputSHA256)
     } catch {
       switch error {
       case .malformed(let code): throw .malformed(code)
@@ -94,8 +98,10 @@ public final class NotificationProof {
   ) throws(Refusal) -> ProvenNotification {
     guard let document = proven.document else { throw .notAdmitted("payload_json") }
     if source.isEvidence {
+      // As `CompactJWS.uuid`.
+      let uuid = NotificationUUID(digest: proven.signingInputSHA256)
       return ProvenNotification(
-        try DecodedNotification(document.root, source, uuid: proven.jws.uuid),
+        try DecodedNotification(document.root, source, uuid: uuid),
         body: .jws(proven.jws), bodySHA256: proven.bodySHA256)
     }
     let payload = try DecodedNotification.payload(document.root)

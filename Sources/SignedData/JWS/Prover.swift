@@ -45,6 +45,8 @@ public final class Prover {
   public struct Proof: ~Copyable {
     /// After the signing input, which is nearly the whole text.
     fileprivate let hash: SHA256
+    /// SHA-256 of the signing input.
+    public let signingInputSHA256: [UInt8]
     /// The rest of the text.
     fileprivate let text: ArraySlice<UInt8>
     /// The seconds since 1970 at which every certificate of the chain is valid.
@@ -102,12 +104,14 @@ public final class Prover {
   ) throws(ProofFailure) -> Proof {
     var hash = header.start.fork()
     hash.update(jws.signingInput[jws.header.endIndex...])
-    var digest = hash.fork()
-    guard header.chain.key.verifies(jws.signature, over: digest.finish()) else {
+    var signed = hash.fork()
+    let digest = signed.finish()
+    guard header.chain.key.verifies(jws.signature, over: digest) else {
       throw .untrusted("signature")
     }
     return Proof(
-      hash: hash, text: jws.text[jws.signingInput.endIndex...], window: header.chain.window)
+      hash: hash, signingInputSHA256: digest, text: jws.text[jws.signingInput.endIndex...],
+      window: header.chain.window)
   }
 
   /// The proven header with this text, moved to the front.
