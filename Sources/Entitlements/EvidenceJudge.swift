@@ -11,7 +11,8 @@ import AppStore
 public struct EvidenceJudge: Sendable {
   /// In ascending order of signedDate.
   private var events: [FoldEvent] = []
-  private var state = StreamState()
+  /// What the added events say together.
+  public private(set) var state = StreamState()
 
   /// For a stream without events.
   public init() {}
@@ -47,6 +48,13 @@ public struct EvidenceJudge: Sendable {
     }
   }
 
+  /// The state of a stream with evidence that says something new as of now; nil if it does not, and
+  /// if the stream has a later event, so that its events have to be judged one by one.
+  public static func state(of state: StreamState, changedBy evidence: FoldEvent) -> StreamState? {
+    if let last = state.lastEvent?.signedDate, last > evidence.signedDate { return nil }
+    return state.changed(by: evidence)
+  }
+
   /// Adds those pieces of held evidence that say something new, the newest first.
   ///
   /// - Returns: their indices in `held`, in the order in which they are to be journaled.
@@ -68,11 +76,14 @@ public struct EvidenceJudge: Sendable {
 extension StreamState {
   /// Whether an event changes what a register holds, in more than when it was signed, or the answer
   /// at any time.
-  fileprivate func isChanged(by event: FoldEvent) -> Bool {
+  fileprivate func isChanged(by event: FoldEvent) -> Bool { changed(by: event) != nil }
+
+  /// The state with such an event; nil for any other.
+  fileprivate func changed(by event: FoldEvent) -> StreamState? {
     var after = self
     after.evolve(event)
-    guard holdsTheSame(as: after, event) else { return true }
-    return hasOtherKeys(than: after, event) && isAnsweredOtherwise(than: after)
+    guard holdsTheSame(as: after, event) else { return after }
+    return hasOtherKeys(than: after, event) && isAnsweredOtherwise(than: after) ? after : nil
   }
 
   private func holdsTheSame(as after: StreamState, _ event: FoldEvent) -> Bool {

@@ -105,6 +105,25 @@ import Testing
     }
   }
 
+  @Test func `what a state shows to be new, the events show too`() {
+    Self.property(1).holds("news by a state") { events, chance in
+      var judge = EvidenceJudge()
+      var newest = Int64.min
+      for event in events.shuffled(using: &chance) {
+        let state = EvidenceJudge.state(of: judge.state, changedBy: event)
+        let isNew = judge.saysNew(event)
+        judge.add(event)
+        if let state {
+          if !isNew || state != judge.state { return "the state shows more" }
+        } else if isNew, event.signedDate >= newest {
+          return "the state shows less"
+        }
+        newest = max(newest, event.signedDate)
+      }
+      return nil
+    }
+  }
+
   @Test func `every order of a small set gives the same row`() {
     Self.property(20).holds("the law of evidence") { events, _ in
       let events = Array(events.prefix(5))

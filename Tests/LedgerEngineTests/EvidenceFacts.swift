@@ -1,4 +1,5 @@
 import AppStore
+import LedgerEngine
 import StrictJSON
 import Support
 
@@ -42,19 +43,28 @@ enum EvidenceFact {
   func tell(_ ledger: TestLedger, expecting environment: Environment = .production) throws
     -> TestLedger.Answer
   {
-    let now = Self.time(day)
+    let (source, signed) = try signed()
+    guard let source else { return try ledger.ingest(signed, at: Self.time(day)) }
+    return ledger.ingest(evidence: signed, source, of: environment, at: Self.time(day))
+  }
+
+  /// Proves it without a ledger.
+  func received(by receiver: Receiver) throws -> Receiver.Received {
+    let (source, signed) = try signed()
+    guard let source else { return try receiver.receive(body: signed, at: Self.time(day)) }
+    let origin = Receiver.EvidenceOrigin(bundleId: TestLedger.bundleId, environment: .production)
+    return try receiver.receive(evidence: signed[...], source, from: origin, at: Self.time(day))
+  }
+
+  /// A JWS and its source, or the body of a notification.
+  private func signed() throws -> (EventSource?, [UInt8]) {
     switch self {
     case .notification(let type, let subtype, _, let status, let period, let renewal):
-      return try ledger.ingest(
-        try SharedAuthority.sign(notification(type, subtype, status, period, renewal)), at: now)
+      (nil, try SharedAuthority.sign(notification(type, subtype, status, period, renewal)))
     case .transaction(let period, _):
-      return ledger.ingest(
-        evidence: try SharedAuthority.sign(payload: payload(period)), "transaction",
-        of: environment, at: now)
+      ("transaction", try SharedAuthority.sign(payload: payload(period)))
     case .renewal(let renewal, _):
-      return ledger.ingest(
-        evidence: try SharedAuthority.sign(payload: payload(renewal)), "renewal", of: environment,
-        at: now)
+      ("renewal", try SharedAuthority.sign(payload: payload(renewal)))
     }
   }
 

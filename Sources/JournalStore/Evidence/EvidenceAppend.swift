@@ -10,21 +10,22 @@ extension Journal {
   func hold(
     _ evidence: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome? {
-    let uuid = evidence.notificationUUID.bytes
-    let isHeld = try connection.statement("SELECT 1 FROM held_evidence WHERE notification_uuid = ?")
-      .bind(1, uuid).first { _ in true }
-    if isHeld != nil { return .alreadyHeld }
-    let judge = try judge(of: evidence, connection)
+    if heldCount > 0 {
+      let isHeld = try connection.statement(
+        "SELECT 1 FROM held_evidence WHERE notification_uuid = ?"
+      ).bind(1, evidence.notificationUUID.bytes).first { _ in true }
+      if isHeld != nil { return .alreadyHeld }
+    }
+    guard let event = evidence.makeFoldEvent?() ?? decodeForFold(evidence.payload) else {
+      throw .sql("evidence that cannot be decoded was submitted")
+    }
+    if try isNews(event, evidence, connection) { return nil }
+    var judge = try judge(of: evidence, connection)
     // Its app follows from the transaction alone: renewal information does not name it.
     if evidence.source == .renewal, !judge.hasTransaction { return .noTransaction }
-    guard
-      let event = decodeForFold(
-        JournaledPayload(
-          seq: 0, source: evidence.source, uuid: evidence.notificationUUID,
-          content: evidence.payloadContent, parts: nil))
-    else { throw .sql("evidence that cannot be decoded was submitted") }
     if judge.saysNew(event) {
-      if let key = evidence.streamKey { judged = JudgedStream(key: key, judge: judge, last: event) }
+      judge.add(event)
+      batch.judged = evidence.streamKey.map { ($0, judge.state) }
       return nil
     }
     let isReceipt = evidence.source == .receipt
@@ -33,6 +34,39 @@ extension Journal {
       evidence, transactionId: isReceipt ? nil : event.transactions.first?.transactionId,
       connection)
     return .held
+  }
+
+  /// Whether a state that is at hand shows that evidence says something new. That it says nothing
+  /// new, only the events of its stream can show: a row is disposable, and a wrong one must not
+  /// keep evidence out of the journal.
+  private func isNews(
+    _ event: FoldEvent, _ evidence: NewEvent, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
+    guard let stream = evidence.streamKey else { return false }
+    let known: StreamState?
+    if let judged = batch.judged, judged.stream == stream {
+      known = judged.state
+    } else if evidence.source == .transaction, try !isInBatch(stream, connection) {
+      known = foldedState(stream, batch.start)
+    } else {
+      known = nil
+    }
+    guard let state = known.flatMap({ EvidenceJudge.state(of: $0, changedBy: event) }) else {
+      return false
+    }
+    batch.judged = (stream, state)
+    return true
+  }
+
+  /// Whether this batch has added an event to a stream.
+  private func isInBatch(
+    _ stream: StreamKey, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
+    guard head.seq > batch.start else { return false }
+    return try connection.statement(
+      "SELECT 1 FROM event WHERE stream_id = \(JournalReader.streamId) AND seq > ? LIMIT 1"
+    ).bind(1, stream.originalTransactionId).bind(2, stream.environment.rawValue)
+      .bind(3, stream.bundleId).bind(4, batch.start).first { _ in true } ?? false
   }
 
   /// Whether a receipt of the same date that says the same of the stream is journaled or held.
@@ -69,7 +103,7 @@ extension Journal {
     var judge = try judge(of: event, connection)
     // What cannot be decoded stays for `verify` to find.
     let readable = held.compactMap { item in decodeForFold(item.payload).map { (item, $0) } }
-    judged = nil
+    batch.judged = nil
     for index in judge.release(readable.map(\.1)) {
       var (item, folded) = readable[index]
       try removeHeld(item.id, connection)
@@ -77,17 +111,8 @@ extension Journal {
         NewEvent(item, folded, of: key, at: event.receivedAt), connection)
       guard case .journaled(let seq, _) = outcome else { continue }
       folded.seq = seq
-      released.append(ReleasedEvidence(stream: key, event: folded))
+      batch.released.append(ReleasedEvidence(stream: key, event: folded))
     }
-  }
-
-  /// What the events of a stream say, as it was judged last within one batch: an app hands over a
-  /// transaction and its renewal information together.
-  struct JudgedStream {
-    let key: StreamKey
-    let judge: EvidenceJudge
-    /// The event that was judged and appended then.
-    let last: FoldEvent
   }
 
   /// Held evidence of another file of this journal, to be judged again; nil if it cannot be read.
@@ -100,11 +125,6 @@ extension Journal {
   private func judge(
     of event: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) -> EvidenceJudge {
-    if let judged, judged.key == event.streamKey {
-      var judge = judged.judge
-      judge.add(judged.last)
-      return judge
-    }
     var judge = EvidenceJudge()
     try connection.statement(
       """
@@ -137,7 +157,7 @@ extension Journal {
       .bind(7, evidence.bodySHA256).bind(8, evidence.arrival.rawValue)
       .bind(9, stored.dictionary).bind(10, stored.bytes).run()
     heldCount += 1
-    try RunningDigest.held.add(connection.lastRowId, connection)
+    try RunningDigest.held.add([connection.lastRowId], connection)
     try thinHeld(stream, before: evidence.receivedAt - Self.heldWhole, connection)
   }
 
@@ -178,10 +198,14 @@ extension Journal {
 }
 
 extension NewEvent {
-  /// What the fold reads of it.
-  fileprivate var payloadContent: JournaledPayload.Content {
-    if let receipt = content.receipt { return .receipt(receipt, of: originalTransactionId ?? "") }
-    return .init(body: body, source: source)
+  /// What the fold reads of it; `seq` is 0.
+  fileprivate var payload: JournaledPayload {
+    let receipt = content.receipt.map {
+      JournaledPayload.Content.receipt($0, of: originalTransactionId ?? "")
+    }
+    return JournaledPayload(
+      seq: 0, source: source, uuid: notificationUUID,
+      content: receipt ?? .init(body: body, source: source), parts: nil)
   }
 
   /// Held evidence that is to be journaled.

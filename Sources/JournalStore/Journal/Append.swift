@@ -17,11 +17,12 @@ extension Journal {
     _ batch: [Submission], shipping ship: Shipper<[AppendOutcome]>? = nil
   ) throws(StoreError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
-    (released, judged) = ([], nil)
     let outcomes = try write(shipping: ship) { (connection) throws(StoreError) in
       var outcomes: [AppendOutcome] = []
       outcomes.reserveCapacity(batch.count)
-      for submission in batch { outcomes.append(try append(submission, connection)) }
+      try appending(connection) { () throws(StoreError) in
+        for submission in batch { outcomes.append(try append(submission, connection)) }
+      }
       // This SQL transaction is synced anyway, so waiting counts cost no sync of their own.
       if Self.isWriting(outcomes) { try waiting.write(connection) }
       return outcomes
@@ -32,7 +33,16 @@ extension Journal {
     return outcomes
   }
 
-  /// Writes one submission. Called within `write`.
+  /// Runs the appends of one batch, within `write`.
+  func appending(
+    _ connection: SQLiteConnection, _ appends: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    batch = Batch(start: head.seq)
+    try appends()
+    try RunningDigest.v1Apps.add(batch.unnamed, connection)
+  }
+
+  /// Writes one submission. Called within `appending`.
   func append(
     _ submission: Submission, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome {
@@ -53,7 +63,7 @@ extension Journal {
     if event.source.isEvidence, !event.preservesReceivedAt {
       if let outcome = try hold(event, connection) { return outcome }
     } else {
-      judged = nil
+      batch.judged = nil
     }
     let outcome = try appendNew(event, connection)
     if heldCount > 0, case .journaled = outcome { try releaseHeld(behind: event, connection) }
@@ -80,7 +90,7 @@ extension Journal {
     try insert(event, next, receivedAt, connection)
     try event.arrival.write(next.seq, connection)
     if event.source == .v1 || event.source == .renewal {
-      try RunningDigest.v1Apps.add(next.seq, connection)
+      batch.unnamed.append(next.seq)
     }
     if event.source.isOwners { try insertStatement(of: event, next.seq, connection) }
     try release(ComparedContent(event), connection)

@@ -1,4 +1,5 @@
-import AppStore
+public import AppStore
+public import Entitlements
 public import Platform
 
 /// The journal's writer: one per folder, on one thread.
@@ -35,11 +36,26 @@ public final class Journal {
   public internal(set) var heldCount: Int64 = 0
   /// How many statements of the owner are journaled.
   public internal(set) var statementCount: Int64 = 0
+  /// The batch that is appended, or was appended last.
+  var batch = Batch(start: 0)
   /// The evidence that the last `append` journaled although it had been held, in order of seq.
-  public internal(set) var released: [ReleasedEvidence] = []
-  /// The stream about which evidence was judged last in this batch; nil if it has changed since.
-  var judged: JudgedStream?
+  public var released: [ReleasedEvidence] { batch.released }
   let decodeForFold: FoldEventDecoder
+  /// What a row says of a stream: the state that is folded through a seq; nil if no row says it.
+  /// Which evidence says something new is seen sooner by it than by all events.
+  public var foldedState: (_ stream: StreamKey, _ seq: Int64) -> StreamState? = { _, _ in nil }
+
+  /// What is known while a batch is appended.
+  struct Batch {
+    /// The head's seq before.
+    let start: Int64
+    var released: [ReleasedEvidence] = []
+    /// The stream about which evidence was journaled last, and what it says; nil if other events
+    /// were appended since.
+    var judged: (stream: StreamKey, state: StreamState)?
+    /// The seqs of the events that do not name their app (`RunningDigest.v1Apps`).
+    var unnamed: [Int64] = []
+  }
   /// How many notifications of each owner are in quarantine.
   var quarantineSizes: [NewQuarantine.Owner: Int] = [:]
   /// Counted but not written yet.

@@ -1,4 +1,5 @@
 public import AppStore
+public import Entitlements
 public import SignedData
 
 /// A proven and admitted notification that is to be journaled.
@@ -22,6 +23,8 @@ public struct NewEvent: Sendable, StreamEvent {
   /// that depends on no other.
   public var run: EventRun?
   public var arrival = EventArrival.posted
+  /// Makes what the fold reads of the event, with seq 0; nil where its body has to be decoded.
+  public var makeFoldEvent: (@Sendable () -> FoldEvent)?
   var content: Body
   /// SHA-256 of `body`.
   public var bodySHA256: [UInt8]

@@ -34,7 +34,7 @@ extension Journal {
       .bind(13, item.originalTransactionId)
     try statement.run()
     let id = connection.lastRowId
-    try RunningDigest.quarantine.add(id, connection)
+    try RunningDigest.quarantine.add([id], connection)
     quarantineSizes[item.owner, default: 0] += 1
     return .quarantined(id: id)
   }

@@ -76,11 +76,14 @@ struct RunningDigest {
     try meta.set(digest, value.digest.bytes)
   }
 
-  /// Adds a row that was inserted.
-  func add(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
-    guard var value = try stored(connection), let row = try row(id, connection) else { return }
-    value.count += 1
-    value.digest.add(element: row)
+  /// Adds rows that were inserted.
+  func add(_ ids: [Int64], _ connection: SQLiteConnection) throws(StoreError) {
+    guard !ids.isEmpty, var value = try stored(connection) else { return }
+    for id in ids {
+      guard let row = try row(id, connection) else { continue }
+      value.count += 1
+      value.digest.add(element: row)
+    }
     try store(value, connection)
   }
 

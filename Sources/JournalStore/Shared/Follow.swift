@@ -63,7 +63,7 @@ extension Journal {
     try insert(event, connection)
     head = Head(seq: event.seq, hash: event.hash, receivedAt: event.receivedAt)
     if event.source == .v1 || event.source == .renewal {
-      try RunningDigest.v1Apps.add(event.seq, connection)
+      try RunningDigest.v1Apps.add([event.seq], connection)
     }
     // The receipt of an event is in a note, which may follow later and has a hash of its own.
     guard event.source != .receipt else { return }
@@ -172,7 +172,7 @@ extension Journal {
       statement.bind(Int32(index + 1), columns[name] ?? .null)
     }
     try statement.bind(Int32(names.count + 1), rowID).run()
-    try table.digest?.add(rowID, connection)
+    try table.digest?.add([rowID], connection)
     if !exists { try count(table, rowID, 1, connection) }
   }
 

@@ -131,14 +131,15 @@ extension Journal {
     _ submissions: [Submission], accounts: [ForgottenAccount] = [], held: [HeldEvidence] = [],
     shipping ship: Shipper<Int>?
   ) throws(StoreError) -> Int {
-    (released, judged) = ([], nil)
-    return try write(shipping: ship) { (connection) throws(StoreError) in
+    try write(shipping: ship) { (connection) throws(StoreError) in
       let first = head.seq
       for account in accounts { try insert(account, connection) }
-      for submission in submissions { _ = try append(submission, connection) }
-      for item in held {
-        guard let event = newEvent(item) else { continue }
-        _ = try append(.event(event), connection)
+      try appending(connection) { () throws(StoreError) in
+        for submission in submissions { _ = try append(submission, connection) }
+        for item in held {
+          guard let event = newEvent(item) else { continue }
+          _ = try append(.event(event), connection)
+        }
       }
       return Int(head.seq - first)
     }
