@@ -29,6 +29,11 @@ package final class KeptRows: Sendable {
       self.bundleId = bundleId
     }
 
+    /// The rows of a stream: one, or none.
+    package init(_ stream: StreamKey) {
+      self.init(nil, stream.originalTransactionId, stream.environment, stream.bundleId)
+    }
+
     func isSame(as other: Query) -> Bool {
       hash == other.hash && ByteSearch.areEqual(id, other.id) && kind == other.kind
         && environment == other.environment && bundleId == other.bundleId

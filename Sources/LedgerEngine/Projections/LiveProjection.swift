@@ -1,3 +1,4 @@
+import Entitlements
 public import JournalStore
 import Observability
 package import Platform
@@ -96,6 +97,18 @@ public final class LiveProjection: Sendable {
     let commit = commits + 1
     changes.record(ids, at: commit)
     commitCount.store(commit, ordering: .releasing)
+  }
+
+  /// Keeps rows of the last commit for questions that name their streams.
+  ///
+  /// - Parameter time: questions about earlier times read the file.
+  func keep(_ rows: [ProjectedRow], since time: Int64) {
+    guard !rows.isEmpty else { return }
+    let version = KeptRows.Version(generation: current.generation, commit: commits)
+    for var row in rows {
+      row.row = row.row.since(time)
+      keptRows.keep([row], KeptRows.Query(row.key), since: time, version)
+    }
   }
 
   /// How many orders of the maintaining thread the writer has served, successfully or not.

@@ -56,13 +56,15 @@ public final class ProjectionFolder {
   /// - Parameters:
   ///   - seq: the last seq of the batch.
   ///   - hash: the journal's hash at `seq`.
+  ///   - observe: called with each row that is written, before it is committed.
   /// - Returns: the number of events that were signed before an event of their stream that was
   ///   already folded.
   /// - Throws: `StoreError.corrupt` when a row is damaged or missing, otherwise what SQLite
   ///   reports.
   @discardableResult
   func fold(
-    _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader
+    _ steps: [Step], through seq: Int64, hash: [UInt8], journal: JournalReader,
+    observing observe: (ProjectedRow) -> Void = { _ in }
   ) throws(StoreError) -> Int64 {
     var late: Int64 = 0
     var changed: [StreamKey: Entry] = [:]
@@ -87,6 +89,7 @@ public final class ProjectionFolder {
         let stream = FoldedStream(key, entry.state, broken: entry.broken)
         let packed = projection.packer.pack(stream)
         entry.reference = try projection.write(packed, over: entry.reference, at: now)
+        observe(stream.projected)
       }
     }
     for (key, entry) in changed { updateCache(entry, key) }
@@ -157,14 +160,27 @@ public final class ProjectionFolder {
 
   private func load(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Entry {
     if let entry = cache.removeValue(forKey: key) { return entry }
-    if let stream = try projection.stream(key) {
-      return Entry(stream.state, broken: stream.broken, stream.reference)
-    }
+    if let entry = try stored(key) { return entry }
     // A stream that has folded events has a row.
     guard try !journal.hasEvents(of: key, through: projection.foldedThrough) else {
       throw .corrupt("the row of a stream is missing")
     }
     return Entry(StreamState())
+  }
+
+  private func stored(_ key: StreamKey) throws(StoreError) -> Entry? {
+    guard let stream = try projection.stream(key) else { return nil }
+    return Entry(stream.state, broken: stream.broken, stream.reference)
+  }
+
+  /// The state of a stream by its row, which is cached for the next fold; nil if it has none.
+  ///
+  /// - Throws: `StoreError.corrupt` when the row is damaged, otherwise what SQLite reports.
+  func state(of key: StreamKey) throws(StoreError) -> StreamState? {
+    if let entry = cache[key] { return entry.state }
+    guard let entry = try stored(key) else { return nil }
+    updateCache(entry, key)
+    return entry.state
   }
 
   /// Why a row is broken: the first event of its stream, by seq, that could not be read.

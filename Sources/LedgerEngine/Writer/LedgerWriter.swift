@@ -62,6 +62,7 @@ package final class LedgerWriter {
     let housekeeping = try Housekeeping(journal, clock: clock)
     let projection = ProjectionWriter(ledger, journal, reader)
     try projection.choose()
+    journal.foldedState = { [weak projection] in projection?.state(of: $0, through: $1) }
     return LedgerWriter(ledger, lock, journal, reader, projection, housekeeping, copy, onFailure)
   }
 

@@ -59,6 +59,8 @@ final class ProjectionWriter {
     let folder = following
     var steps: [ProjectionFolder.Step] = []
     var isChanged = false
+    // Their senders wait for the row.
+    var submitted: Set<StreamKey> = []
     func add(_ stream: StreamKey, _ event: FoldEvent) {
       let step = ProjectionFolder.Step(stream: stream, seq: event.seq, event: event)
       addSuccessors(step)
@@ -67,20 +69,33 @@ final class ProjectionWriter {
     for (item, disposition) in zip(received, dispositions) {
       guard case .accepted(let seq) = disposition else { continue }
       isChanged = true
+      if item.isSubmitted, let stream = item.stream { submitted.insert(stream) }
       if let stream = item.stream, let event = item.foldEvent(seq: seq) { add(stream, event) }
     }
     for evidence in released { add(evidence.stream, evidence.event) }
     if !released.isEmpty { steps.sort { $0.seq < $1.seq } }
     guard isChanged, let folder else { return }
     attempt { () throws(StoreError) in
+      var rows: [ProjectedRow] = []
       let late = try folder.fold(
-        steps, through: journal.head.seq, hash: journal.head.hash, journal: reader)
+        steps, through: journal.head.seq, hash: journal.head.hash, journal: reader
+      ) { if submitted.contains($0.key) { rows.append($0) } }
       live.recordCommit(of: folder.projection.takeWrittenIds())
+      live.keep(rows, since: folder.projection.clock())
       // A row that was written may change its answer earlier than all others.
       nextDue = .min
       if late > 0 { ledger.meter.late.add(late) }
       try folder.projection.checkpointIfNeeded()
     }
+  }
+
+  /// The state of a stream by its row; nil if it has none, and unless all rows are folded through
+  /// `seq`.
+  func state(of stream: StreamKey, through seq: Int64) -> StreamState? {
+    guard let folder = following, folder.projection.foldedThrough == seq else { return nil }
+    var state: StreamState?
+    attempt { () throws(StoreError) in state = try folder.state(of: stream) }
+    return state
   }
 
   /// Folds events that were appended by other ledgers of the shared journal.

@@ -56,7 +56,8 @@ extension LedgerReader {
     _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
     _ bundleId: String?, _ question: Question, _ spans: WantedSpans
   ) -> [ProjectedRow]? {
-    let query = KeptRows.Query(nil, originalTransactionId)
+    let query = KeptRows.Query(
+      nil, originalTransactionId, bundleId == nil ? nil : environment, bundleId)
     func isAskedFor(_ key: StreamKey) -> Bool {
       Self.isAskedFor(key, environment, bundleId, question)
     }
