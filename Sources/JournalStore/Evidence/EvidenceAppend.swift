@@ -36,9 +36,10 @@ extension Journal {
     return .held
   }
 
-  /// Whether a state that is at hand shows that evidence says something new. That it says nothing
-  /// new, only the events of its stream can show: a row is disposable, and a wrong one must not
-  /// keep evidence out of the journal.
+  /// Whether a state that is at hand shows that evidence says something new. Only the events of its
+  /// stream show that it says nothing new, and that renewal information belongs to a proven
+  /// transaction: a row is disposable, and a wrong one must not keep evidence out of the journal,
+  /// nor let any in.
   private func isNews(
     _ event: FoldEvent, _ evidence: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) -> Bool {
@@ -46,7 +47,7 @@ extension Journal {
     let known: StreamState?
     if let judged = batch.judged, judged.stream == stream {
       known = judged.state
-    } else if evidence.source == .transaction, try !isInBatch(stream, connection) {
+    } else if evidence.source != .renewal, try !isInBatch(stream, connection) {
       known = foldedState(stream, batch.start)
     } else {
       known = nil

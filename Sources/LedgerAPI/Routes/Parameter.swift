@@ -96,6 +96,8 @@ struct Parameter: Sendable {
     "environment", .environment, "Only this environment; both if absent.")
   static let bundleId = Parameter(
     "bundle_id", .text, "The app; needed only if two apps have the same id.")
+  static let ownBundleId = Parameter(
+    "bundle_id", .text, "The app; needed only if the token covers several.")
   static let onlyBundleId = Parameter("bundle_id", .text, "Only this app.")
   static let asOf = Parameter(
     "as_of", .time,

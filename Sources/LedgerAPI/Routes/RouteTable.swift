@@ -221,7 +221,7 @@ extension Route {
     Route(
       .release, "DELETE", "/v1/accounts/{account}/transactions/{otid}", .token(.submit, .claim),
       "Says that a user of yours has a purchase no longer.",
-      [.account, .id, .environment, .bundleId],
+      [.account, .id, .environment, .ownBundleId],
       [
         answer("The release is in the journal and synced to disk.", "Submitted"), refused,
         unauthorized, notAllowed, absent, reusedKey, unavailable,
@@ -240,14 +240,14 @@ extension Route {
     Route(
       .grant, "POST", "/v1/customers/{id}/grants", .token(.grant),
       "Grants a customer an entitlement without a purchase.",
-      [.customerId, .customerName, .environment, .bundleId], body: .named("NewGrant"),
+      [.customerId, .customerName, .environment, .ownBundleId], body: .named("NewGrant"),
       [
         answer("The grant is in the journal and synced to disk.", "Granted"), refused,
         unauthorized, notAllowed, reusedKey, unavailable,
       ]),
     Route(
       .revoke, "DELETE", "/v1/customers/{id}/grants/{grant}", .token(.grant), "Ends a grant.",
-      [.customerId, .grantId, .customerName, .environment, .bundleId],
+      [.customerId, .grantId, .customerName, .environment, .ownBundleId],
       [
         answer("The end is in the journal and synced to disk.", "Granted"), refused, unauthorized,
         notAllowed, absent, reusedKey, unavailable,

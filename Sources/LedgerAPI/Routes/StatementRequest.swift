@@ -183,7 +183,7 @@ struct StatementRequest {
     if let named { return named }
     let apps = configuration.apps.keys.filter { token.bundleIds?.contains($0) ?? true }
     guard apps.count == 1, let only = apps.first else {
-      throw fault(ParameterFault(.missing, .bundleId))
+      throw fault(ParameterFault(.missing, .ownBundleId))
     }
     return only
   }
