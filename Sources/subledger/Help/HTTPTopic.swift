@@ -21,10 +21,10 @@ enum HTTPTopic {
         + "already has an event with the uuid."),
     .paragraph(
       "POST /v1/transactions takes what StoreKit 2 gave to the app: {\"signedTransaction\":\"…\", "
-        + "\"signedRenewalInfo\":\"…\", \"environment\":\"Sandbox\", \"account\":\"user-4711\"}, the "
-        + "last three optional: Production where no environment is given, and your own id of the "
-        + "user, who has the purchase from then on. It answers with the customer's entitlement: "
-        + "{\"outcome\":\"accepted\",\"entitlement\":{…}}."),
+        + "\"signedRenewalInfo\":\"…\", \"environment\":\"Sandbox\", "
+        + "\"account\":\"user-4711\"}, the last three optional: Production where no environment is "
+        + "given, and your own id of the user, who has the purchase from then on. It answers "
+        + "with the customer's entitlement: {\"outcome\":\"accepted\",\"entitlement\":{…}}."),
     .paragraph(
       "POST /v1/receipts takes the receipt of an app in base64: {\"receipt\":\"…\", "
         + "\"environment\":\"Sandbox\"}. It answers with the entitlements of the customers it is "
