@@ -24,7 +24,7 @@ extension Session {
     add(runs, bareSeconds: bare.min() ?? .nan)
   }
 
-  /// The targets: at least 150,000 events a second, and at most 300 MB for any number of events.
+  /// The targets: at least 80,000 events a second, and at most 300 MB for any number of events.
   private mutating func add(_ runs: [RebuildRun], bareSeconds: Double) {
     guard let fastest = runs.min(by: { $0.seconds < $1.seconds }),
       let leanest = runs.map(\.processorSeconds).min(), let peak = runs.map(\.peakBytes).max()
