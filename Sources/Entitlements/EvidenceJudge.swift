@@ -48,11 +48,10 @@ public struct EvidenceJudge: Sendable {
     }
   }
 
-  /// The state of a stream with evidence that says something new as of now; nil if it does not, and
-  /// if the stream has a later event, so that its events have to be judged one by one.
+  /// The state of a stream with evidence that says something new as of its last event, as
+  /// `saysNew` also finds; nil where the events have to be judged one by one.
   public static func state(of state: StreamState, changedBy evidence: FoldEvent) -> StreamState? {
-    if let last = state.lastEvent?.signedDate, last > evidence.signedDate { return nil }
-    return state.changed(by: evidence)
+    state.changed(by: evidence)
   }
 
   /// Adds those pieces of held evidence that say something new, the newest first.

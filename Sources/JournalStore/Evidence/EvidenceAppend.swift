@@ -64,10 +64,7 @@ extension Journal {
     _ stream: StreamKey, _ connection: SQLiteConnection
   ) throws(StoreError) -> Bool {
     guard head.seq > batch.start else { return false }
-    return try connection.statement(
-      "SELECT 1 FROM event WHERE stream_id = \(JournalReader.streamId) AND seq > ? LIMIT 1"
-    ).bind(1, stream.originalTransactionId).bind(2, stream.environment.rawValue)
-      .bind(3, stream.bundleId).bind(4, batch.start).first { _ in true } ?? false
+    return try JournalReader.hasEvents(of: stream, after: batch.start, connection)
   }
 
   /// Whether a receipt of the same date that says the same of the stream is journaled or held.

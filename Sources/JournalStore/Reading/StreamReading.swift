@@ -65,8 +65,14 @@ extension JournalReader {
   ///
   /// - Throws: what SQLite reports.
   public func hasEvents(of key: StreamKey, after seq: Int64) throws(StoreError) -> Bool {
+    try Self.hasEvents(of: key, after: seq, connection)
+  }
+
+  static func hasEvents(
+    of key: StreamKey, after seq: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
     try connection.statement(
-      "SELECT 1 FROM event WHERE stream_id = \(Self.streamId) AND seq > ? LIMIT 1"
+      "SELECT 1 FROM event WHERE stream_id = \(streamId) AND seq > ? LIMIT 1"
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, seq).first { _ in true } ?? false
   }

@@ -56,8 +56,12 @@ extension LedgerReader {
     _ projection: ProjectionReader, _ originalTransactionId: String, _ environment: Environment,
     _ bundleId: String?, _ question: Question, _ spans: WantedSpans
   ) -> [ProjectedRow]? {
-    let query = KeptRows.Query(
-      nil, originalTransactionId, bundleId == nil ? nil : environment, bundleId)
+    let query =
+      bundleId.map {
+        KeptRows.Query(
+          StreamKey(
+            environment: environment, bundleId: $0, originalTransactionId: originalTransactionId))
+      } ?? KeptRows.Query(nil, originalTransactionId)
     func isAskedFor(_ key: StreamKey) -> Bool {
       Self.isAskedFor(key, environment, bundleId, question)
     }
