@@ -11,36 +11,48 @@ public struct FoldEvent: Sendable {
   public var subtype: String?
   /// Milliseconds since 1970; the evidence time for V1.
   public var signedDate: Int64
-  /// 1 for V2, 0 for V1.
-  public var version: Int64
+  public var source: EventSource
+  public var environment: Environment
   /// Apple's `data.status`, 1 to 5. The fold ignores other values.
   public var status: Int64?
   /// V2: at most one. V1: all transactions of the stream; their `revocationDate` is V1's
   /// cancellation date.
   public var transactions: [Transaction]
   public var renewal: RenewalInfo?
+  /// When the receipt was created that this event is or contains, milliseconds since 1970; 0 where
+  /// none is proven by Apple's own root.
+  public var receiptDate: Int64
+  /// V1: auto_renew_status_change_date, milliseconds since 1970.
+  public var renewalChangeDate: Int64?
 
   public init(
     seq: Int64, uuid: NotificationUUID, notificationType: String, subtype: String?,
-    signedDate: Int64, version: Int64 = 1, status: Int64? = nil,
-    transactions: [Transaction] = [], renewal: RenewalInfo? = nil
+    signedDate: Int64, source: EventSource = .v2, environment: Environment = .production,
+    status: Int64? = nil, transactions: [Transaction] = [], renewal: RenewalInfo? = nil,
+    receiptDate: Int64 = 0, renewalChangeDate: Int64? = nil
   ) {
     self.seq = seq
     self.uuid = uuid
     self.notificationType = notificationType
     self.subtype = subtype
     self.signedDate = signedDate
-    self.version = version
+    self.source = source
+    self.environment = environment
     self.status = status
     self.transactions = transactions
     self.renewal = renewal
+    self.receiptDate = receiptDate
+    self.renewalChangeDate = renewalChangeDate
   }
+
+  /// Whether Apple signed the objects one by one: V2 and evidence but receipts.
+  public var isSigned: Bool { source != .v1 && source != .receipt }
 }
 
 extension FoldEvent {
   /// The key under which an object of this event competes for a register.
   fileprivate func key(signed: Int64, isRevoked: Bool) -> StreamState.Key {
-    version == 1
+    isSigned
       ? StreamState.Key(
         version: 1, signed: signed, notification: signedDate, isRevoked: isRevoked, uuid: uuid)
       : StreamState.Key(
@@ -116,7 +128,7 @@ extension StreamState.TransactionRegister {
       held = Held(event.transactions[index])
     }
     let signed = event.transactions[index].signedDate
-    if event.version == 1 {
+    if event.isSigned {
       first = min(first ?? .max, signed)
       if event.notificationType == "REFUND_REVERSED" { clear = max(clear ?? .min, signed) }
     } else if let date = event.transactions[index].revocationDate,

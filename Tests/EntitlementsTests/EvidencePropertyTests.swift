@@ -30,11 +30,11 @@ import Testing
   /// A history of which some events are evidence: one object, signed when the event was.
   private static func history(_ chance: inout SplitMix64) -> [FoldEvent] {
     RandomHistory.mixed(&chance).flatMap { event -> [FoldEvent] in
-      if event.version == 0, chance.once(in: 2) {
+      if !event.isSigned, chance.once(in: 2) {
         let receipt = receipt(event)
         return receipt.transactions.isEmpty ? [event] : [receipt] + repeats(of: receipt, &chance)
       }
-      guard event.version == 1, !chance.once(in: 3) else { return [event] }
+      guard event.isSigned, !chance.once(in: 3) else { return [event] }
       var evidence = event
       (evidence.status, evidence.subtype) = (nil, nil)
       if let transaction = event.transactions.first, chance.once(in: 2) {

@@ -64,7 +64,7 @@ struct Property {
       "#\(event.seq) \(TestDate.text(event.signedDate)) \(event.notificationType)",
       "status \(event.status.map(String.init) ?? "-")",
     ]
-    if event.version == 0 { parts.append("V1") }
+    if !event.isSigned { parts.append("V1") }
     for transaction in event.transactions {
       parts.append(
         "tx \(transaction.transactionId) \(transaction.productId ?? "-")"

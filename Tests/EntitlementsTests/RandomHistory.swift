@@ -41,7 +41,7 @@ enum RandomHistory {
     wild(&chance).map { event in
       guard chance.once(in: 3) else { return event }
       var event = event
-      event.version = 0
+      event.source = .v1
       event.status = nil
       event.renewal?.signedDate = 0
       event.renewal?.renewalDate = nil

@@ -53,7 +53,7 @@ extension FuzzTarget {
   private static func foldFault(_ transactions: [Transaction], at date: Int64) -> String? {
     let event = FoldEvent(
       seq: 0, uuid: NotificationUUID(high: 1, low: 1), notificationType: "RECEIPT", subtype: nil,
-      signedDate: date, version: 0, transactions: transactions)
+      signedDate: date, source: .receipt, transactions: transactions)
     var state = StreamState()
     state.evolve(event)
     guard StreamState(decoding: state.encoded()) == state else { return "a state is lost" }

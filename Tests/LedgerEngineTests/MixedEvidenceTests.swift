@@ -147,7 +147,7 @@ import Testing
     let isOlder = known.values.allSatisfy { $0.signedDate >= event.signedDate }
     let isCancelled = event.transactions.contains { $0.revocationDate != nil }
     return isOlder && event.transactions.allSatisfy { ids.contains($0.transactionId) }
-      && !(event.version == 0 && isCancelled)
+      && !(!event.isSigned && isCancelled)
   }
 
   /// Access and end of a row at three times after the newest evidence.

@@ -132,7 +132,7 @@ public struct DecodedNotification: Sendable {
   public func foldEvent(seq: Int64) -> FoldEvent {
     FoldEvent(
       seq: seq, uuid: notificationUUID, notificationType: notificationType, subtype: subtype,
-      signedDate: signedDate, version: source == .v1 || source == .receipt ? 0 : 1, status: status,
+      signedDate: signedDate, source: source, environment: environment, status: status,
       transactions: transactions, renewal: renewal)
   }
 

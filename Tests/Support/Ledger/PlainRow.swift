@@ -43,7 +43,7 @@ package struct PlainRow {
   /// What orders the versions of a register: version, signed date, notification date, revoked. V1
   /// has the evidence time instead, and how many transactions it lists.
   private func rank(_ event: FoldEvent, signed: Int64, isRevoked: Bool) -> [Int64] {
-    event.version == 1
+    event.isSigned
       ? [1, signed, event.signedDate, isRevoked ? 1 : 0]
       : [0, event.signedDate, Int64(event.transactions.count), isRevoked ? 1 : 0]
   }
@@ -79,7 +79,7 @@ package struct PlainRow {
   package var st: Int64? {
     let carriers = events.filter { $0.status.map { $0 >= 1 && $0 <= 5 } ?? false }
     let newest = carriers.max { ($0.signedDate, $0.uuid) < ($1.signedDate, $1.uuid) }
-    guard let newest, let said = renewalEvent, said.version == 1 else { return newest?.status }
+    guard let newest, let said = renewalEvent, said.isSigned else { return newest?.status }
     var (one, other) = (newest.renewal, said.renewal)
     one?.signedDate = 0
     other?.signedDate = 0
@@ -89,16 +89,16 @@ package struct PlainRow {
   }
 
   private func first(_ id: Id) -> Int64? {
-    about(id).filter { $0.version == 1 }.compactMap { carried($0, id)?.signedDate }.min()
+    about(id).filter { $0.isSigned }.compactMap { carried($0, id)?.signedDate }.min()
   }
 
   private func clear(_ id: Id) -> Int64? {
-    about(id).filter { $0.version == 1 && $0.notificationType == "REFUND_REVERSED" }
+    about(id).filter { $0.isSigned && $0.notificationType == "REFUND_REVERSED" }
       .compactMap { carried($0, id)?.signedDate }.max()
   }
 
   private func cancel(_ id: Id) -> Int64? {
-    about(id).filter { $0.version == 0 }.compactMap { carried($0, id) }
+    about(id).filter { !$0.isSigned }.compactMap { carried($0, id) }
       .filter { !$0.isUpgraded }.compactMap(\.revocationDate).min()
   }
 
@@ -129,7 +129,7 @@ package struct PlainRow {
   }
 
   func rev(_ id: Id) -> Int64? {
-    let isV2 = sources[id]?.version == 1
+    let isV2 = sources[id]?.isSigned == true
     guard let date = isV2 ? tx(id).revocationDate : cancel(id) else { return nil }
     if let clear = clear(id), date <= clear { return nil }
     return date
