@@ -193,7 +193,7 @@ extension Transaction {
     productId = record.productId
     purchaseDate = record.purchaseDate
     expiresDate = record.expiresDate
-    type = expiresDate == nil ? nil : "Auto-Renewable Subscription"
+    type = expiresDate == nil ? nil : ProductType.autoRenewable
     self.signedDate = signedDate
     quantity = record.quantity
     revocationDate = record.cancellationDate

@@ -188,7 +188,7 @@ extension Transaction {
     inAppOwnershipType = try entry.scalar("in_app_ownership_type")
     purchaseDate = purchased
     expiresDate = try entry.date("expires_date")
-    type = expiresDate == nil ? nil : "Auto-Renewable Subscription"
+    type = expiresDate == nil ? nil : ProductType.autoRenewable
     quantity = entry.number("quantity")
     revocationDate = try entry.date("cancellation_date")
     revocationReason = entry.number("cancellation_reason")

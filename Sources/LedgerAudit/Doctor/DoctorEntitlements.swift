@@ -1,3 +1,4 @@
+import AppStore
 import Configuration
 import Entitlements
 import JournalStore
@@ -10,7 +11,7 @@ extension Doctor {
     examineMapping(sold)
     let endless = Set(
       sold.filter { product in
-        product.type == "Non-Renewing Subscription"
+        product.type == ProductType.nonRenewing
           && configuration.nonRenewingDurations[product.productId] == nil
       }.map { VisibleText.of($0.productId) })
     if !endless.isEmpty {

@@ -65,6 +65,6 @@ extension RowDocument {
     guard let type = entitlement.purchase?.productType else {
       return entitlement.autoRenew != nil || entitlement.expiresAt != nil
     }
-    return type == "Auto-Renewable Subscription"
+    return type == ProductType.autoRenewable
   }
 }
