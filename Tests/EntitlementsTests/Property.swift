@@ -61,7 +61,8 @@ struct Property {
 
   private static func describe(_ event: FoldEvent) -> String {
     var parts = [
-      "#\(event.seq) \(TestDate.text(event.signedDate)) \(event.notificationType)",
+      "#\(event.seq) \(TestDate.text(event.signedDate)) \(event.notificationType)"
+        + " \(event.subtype ?? "-") change \(event.renewalChangeDate ?? -1)",
       "status \(event.status.map(String.init) ?? "-")",
     ]
     if !event.isSigned { parts.append("V1") }
@@ -70,13 +71,15 @@ struct Property {
         "tx \(transaction.transactionId) \(transaction.productId ?? "-")"
           + " \(transaction.purchaseDate)>\(transaction.expiresDate ?? -1)"
           + " \(transaction.transactionReason ?? "-") signed \(transaction.signedDate)"
-          + " rev \(transaction.revocationDate ?? -1)\(transaction.isUpgraded ? " upgraded" : "")")
+          + " rev \(transaction.revocationDate ?? -1)\(transaction.isUpgraded ? " upgraded" : "")"
+          + " \(transaction.type ?? "-") item \(transaction.webOrderLineItemId ?? "-")")
     }
     if let renewal = event.renewal {
       parts.append(
         "ri \(renewal.autoRenewProductId ?? "-") ars \(renewal.autoRenewStatus ?? -1)"
           + " rd \(renewal.renewalDate ?? -1) gpe \(renewal.gracePeriodExpiresDate ?? -1)"
-          + " signed \(renewal.signedDate)")
+          + " signed \(renewal.signedDate) retry \(renewal.isInBillingRetryPeriod ?? false)"
+          + " intent \(renewal.expirationIntent ?? -1) from \(renewal.productId ?? "-")")
     }
     return parts.joined(separator: ", ")
   }

@@ -47,7 +47,11 @@ import Testing
   @Test func `after the last signed end there is no access`() {
     Property().holds("P4") { events, chance in
       let plain = PlainRow(events: events, t: 0)
-      let dates = [plain.ri?.gracePeriodExpiresDate, plain.ri?.renewalDate].compactMap { $0 }
+      let renewals = events.compactMap(\.renewal)
+      var dates = renewals.compactMap(\.gracePeriodExpiresDate)
+      dates += renewals.compactMap(\.renewalDate)
+      // A grace period without a date lasts three days.
+      dates += plain.ids.compactMap { plain.tx($0).expiresDate }.map { $0 + 3 * TestDate.day }
       guard let last = (plain.ids.map(plain.end) + dates).max(), last != .max,
         plain.ids.allSatisfy({ plain.tx($0).expiresDate != nil })
       else { return nil }
@@ -64,9 +68,11 @@ import Testing
     Property().holds("access has an end") { events, chance in
       for time in RandomHistory.clocks(events, &chance, count: 8) {
         guard let row = Entitlement(folded(events), at: time), row.givesAccess else { continue }
-        let end = row.status == .active ? row.expiresAt : row.gracePeriodExpiresAt
-        if let end, end <= time { return "at \(time) access should have ended at \(end)" }
-        if end == nil, row.status == .gracePeriod { return "grace without an end" }
+        if row.status == .active {
+          if let end = row.expiresAt, end <= time { return "at \(time), after \(end)" }
+        } else if EntitlementRow(folded(events)).transitions(after: time, durations: [:]).isEmpty {
+          return "grace without an end"
+        }
       }
       return nil
     }

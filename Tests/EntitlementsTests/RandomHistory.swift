@@ -23,11 +23,14 @@ enum RandomHistory {
 
   static func wild(_ chance: inout SplitMix64) -> [FoldEvent] {
     let isOneTime = chance.once(in: 5)
+    let environment: Environment = chance.once(in: 8) ? .sandbox : .production
     return (0..<chance.below(7) + 1).map { number in
       var event = FoldEvent(
         seq: number + 1, uuid: NotificationUUID(high: chance.next(), low: UInt64(number)),
-        notificationType: chance.pick(types), subtype: chance.pick([nil, "VOLUNTARY"]),
-        signedDate: time(&chance), status: chance.pick([nil, 1, 1, 1, 2, 3, 4, 4, 5, 9]))
+        notificationType: chance.pick(types),
+        subtype: chance.pick([nil, "VOLUNTARY", "GRACE_PERIOD"]),
+        signedDate: time(&chance), environment: environment,
+        status: chance.pick([nil, 1, 1, 1, 2, 3, 4, 4, 5, 9]))
       if !chance.once(in: 8) {
         event.transaction = transaction(&chance, signed: event.signedDate, isOneTime: isOneTime)
       }
@@ -45,6 +48,8 @@ enum RandomHistory {
       event.status = nil
       event.renewal?.signedDate = 0
       event.renewal?.renewalDate = nil
+      event.receiptDate = chance.once(in: 3) ? time(&chance) : 0
+      event.renewalChangeDate = chance.once(in: 3) ? time(&chance) : nil
       let ids = ["1000", "1001", "1002", "1003"].prefix(Int(chance.below(5)))
       event.transactions = ids.map { id in
         var transaction = transaction(&chance, signed: event.signedDate, isOneTime: false)
@@ -78,6 +83,8 @@ enum RandomHistory {
     if chance.once(in: 4) { transaction.revocationDate = time(&chance) }
     setKinds(&transaction, &chance)
     if chance.once(in: 6) { transaction.billingPlanType = "MONTHLY" }
+    if chance.once(in: 4) { transaction.webOrderLineItemId = chance.pick(["0", "7", "8"]) }
+    if chance.once(in: 20) { transaction.type = "Lease" }
     return transaction
   }
 

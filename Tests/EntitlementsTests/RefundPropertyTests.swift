@@ -15,6 +15,10 @@ import Testing
         RandomHistory.start + Int64(index) * 6 * TestDate.day + chance.below(TestDate.day)
       events[index].signedDate = signed
       events[index].renewal?.signedDate = signed
+      // The status of a grace period, which other events of the same time also have.
+      if events[index].subtype == "GRACE_PERIOD", events[index].status != nil {
+        events[index].status = 4
+      }
       guard var transaction = events[index].transaction else { continue }
       transaction.signedDate = signed
       transaction.purchaseDate =
@@ -37,7 +41,8 @@ import Testing
       var refund = FoldEvent(
         seq: 100, uuid: NotificationUUID(high: chance.next(), low: 100),
         notificationType: "REFUND", subtype: nil, signedDate: last + chance.below(9) * TestDate.day,
-        status: status == nil ? nil : 5, transactions: [transaction])
+        environment: events[0].environment, status: status == nil ? nil : 5,
+        transactions: [transaction])
       let signed = refund.signedDate
       refund.transaction?.signedDate = signed
       refund.transaction?.revocationDate = signed - chance.below(2) * TestDate.day

@@ -71,14 +71,14 @@ import Testing
   }
 
   private enum Kind: CaseIterable {
-    case renewed, early, bought, withoutReason, overlapping, flips, late
+    case renewed, early, bought, withoutReason, flips, late
   }
 
   private static func events(_ count: Int64, _ kind: Kind) -> [FoldEvent] {
     (0..<count).map { index in
       // Late: every second event arrives after the one that follows it.
       let number = kind == .late ? min(count - 1, index ^ 1) : index
-      let step: Int64 = kind == .overlapping || kind == .withoutReason ? 60_000 : 30 * TestDate.day
+      let step = 30 * TestDate.day
       var transaction = Transaction()
       transaction.transactionId = kind == .flips ? "1000" : "\(1000 + number)"
       transaction.productId = "basic"

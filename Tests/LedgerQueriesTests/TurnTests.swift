@@ -78,7 +78,7 @@ import Testing
     var ledger = try CustomerLedger([:])
     try ledger.send(
       "SUBSCRIBED", "25-01-01", "1000 pro.m 25-01-01→25-02-01 bought",
-      renewal: "renews pro.m 25-02-01")
+      renewal: "renews pro.m 25-02-01", received: "25-01-01T10:01")
     // Nothing was known of the customer when the purchase began.
     #expect(try told(try ledger.scenario.ledger.reader(), "1000", "25-01-01") == nil)
     #expect(try told(try ledger.scenario.ledger.reader(), "1000", "25-01-15") == nil)

@@ -51,6 +51,7 @@ CREATE TABLE duration (
 -- checksum: over the columns that follow it. answer_*: status and product from answer_from_ms until
 -- answer_until_ms (null: for ever); they are derived from the spans and not in the checksum.
 -- app_account_token, app_transaction_id: of the last span; others store their own if they differ.
+-- renewed_product_id: of the period that the renewal information is about, if it is not the newest.
 -- lasting_*: what a configured duration applies to. anomaly: 1 if a transaction has values that no
 -- purchase has. broken: why a fold failed (promise 9). spans:
 -- when each span begins, and its checksum. state: the fold's registers, compressed.
@@ -82,6 +83,7 @@ CREATE TABLE entitlement (
   previous_original_transaction_id TEXT,
   broken TEXT,
   anomaly INTEGER NOT NULL,
+  renewed_product_id TEXT,
   spans BLOB NOT NULL,
   state BLOB NOT NULL
 ) STRICT;
@@ -149,8 +151,8 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id,
   iif(s.transaction_id IS NULL, NULL, coalesce(s.starts_at_ms, s.from_ms)) AS starts_at_ms,
   coalesce(e.lasting_from_ms + d.milliseconds, s.paid_through_ms) AS expires_at_ms,
   e.grace_period_expires_at_ms, e.revoked_at_ms, e.auto_renew,
-  CASE WHEN e.auto_renew AND e.renewal_product_id IS NOT p.product_id THEN e.renewal_product_id END
-    AS pending_product_id,
+  CASE WHEN e.auto_renew AND e.renewal_product_id IS NOT coalesce(e.renewed_product_id, p.product_id)
+    THEN e.renewal_product_id END AS pending_product_id,
   s.gap,
   CASE typeof(s.app_account_token) WHEN 'null' THEN iif(s.transaction_id IS NULL, NULL,
     e.app_account_token) WHEN 'text' THEN s.app_account_token END AS app_account_token,

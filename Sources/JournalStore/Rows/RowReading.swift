@@ -39,11 +39,12 @@ struct RowReading {
     e.previous_original_transaction_id, e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type,
     e.last_subtype, e.last_signed_date_ms, e.auto_renew, e.renewal_product_id,
     e.grace_period_expires_at_ms, e.price_increase, e.commitment_auto_renew, e.revoked_at_ms,
-    e.app_account_token, e.app_transaction_id, e.anomaly, e.spans
+    e.app_account_token, e.app_transaction_id, e.anomaly, e.renewed_product_id,
+    e.spans
     """
 
   /// Those of `columns` that `EntitlementRow.visitColumns` adds.
-  private static let content: Range<Int32> = 11..<28
+  private static let content: Range<Int32> = 11..<29
 
   /// The row that a statement stands at.
   ///
@@ -57,7 +58,7 @@ struct RowReading {
     var found = Self.columns(row)
     var columns = Checksum()
     for column in Self.content { row.add(column, to: &columns) }
-    let sums = RowSums(columns, try RowSums.spans(decoding: row.bytes(28)))
+    let sums = RowSums(columns, try RowSums.spans(decoding: row.bytes(29)))
     let broken = row.optionalText(5)
     let checksum = row.withBytes(6) {
       sums.checksum(key, row.optionalInt(4), broken: broken, state: $0)
@@ -93,6 +94,7 @@ struct RowReading {
     found.commitmentAutoRenew = row.optionalInt(23).map { $0 == 1 }
     found.revokedAt = row.optionalInt(24)
     found.hasAnomaly = row.int(27) == 1
+    found.renewedProductId = row.optionalText(28)
     return found
   }
 

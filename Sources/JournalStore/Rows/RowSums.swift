@@ -183,6 +183,7 @@ extension EntitlementRow {
     sink.add(ids.token)
     sink.add(ids.appTransaction)
     sink.add(hasAnomaly ? 1 : 0)
+    sink.add(renewedProductId)
   }
 
   /// The column `expiry`: what says when a span expires.

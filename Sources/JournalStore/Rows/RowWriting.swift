@@ -58,9 +58,9 @@ extension Projection {
         .bind(4, answer?.status).bind(5, answer?.product).bind(6, projected.broken)
       var binder = ColumnBinder(statement: statement, index: 7)
       projected.row.visitColumns(projected.row.lastIds, &binder)
-      try statement.bind(24, answer?.from).bind(25, answer?.until).bind(26, packed.checksum)
-        .bind(27, projected.row.lastEvent?.seq).bind(28, packed.state)
-        .bind(29, packed.sums.encodedSpans).run()
+      try statement.bind(25, answer?.from).bind(26, answer?.until).bind(27, packed.checksum)
+        .bind(28, projected.row.lastEvent?.seq).bind(29, packed.state)
+        .bind(30, packed.sums.encodedSpans).run()
       return connection.changes == 1
     }
     guard let reference else {
@@ -78,7 +78,7 @@ extension Projection {
     previous_original_transaction_id, lasting_from_ms, event_count, last_uuid, last_type,
     last_subtype, last_signed_date_ms, auto_renew, renewal_product_id, grace_period_expires_at_ms,
     price_increase, commitment_auto_renew, revoked_at_ms, app_account_token, app_transaction_id,
-    anomaly, answer_from_ms, answer_until_ms, checksum, last_seq, state, spans
+    anomaly, renewed_product_id, answer_from_ms, answer_until_ms, checksum, last_seq, state, spans
     """.split { $0 == "," || $0.isWhitespace }
 
   private static let insert = """

@@ -44,6 +44,8 @@ struct ExplanationBuilder {
     entitlement.purchase.flatMap { state.transactions[$0.transactionId] }
   }
 
+  private var inForce: StreamState.RenewalRegister? { RenewalInForce(state).register }
+
   private var head: Register? {
     state.newestTransactionId.flatMap { state.transactions[$0] }
   }
@@ -83,6 +85,11 @@ struct ExplanationBuilder {
     case .revoked(let since): "the purchase was revoked as of \(date(since))"
     case .grace(let end):
       "the renewal could not be charged, and the grace period runs until \(date(end))"
+    case .shortestGrace(let end):
+      "the renewal could not be charged, and Apple says that there is a grace period, but not "
+        + "until when: the shortest that Apple offers runs until \(date(end))"
+    case .earlierGrace(let end):
+      "the renewal could not be charged then, and the grace period ran until \(date(end))"
     case .retry(let end):
       "the renewal could not be charged; Apple retries until \(date(end)), without access"
     case .over(let since):
@@ -112,10 +119,10 @@ struct ExplanationBuilder {
     let event: NotificationUUID? =
       switch rule {
       case .noTransaction, .retry, .paidWithoutTransaction, .paidWithoutTransactionOver:
-        state.renewal?.key.uuid
-      case .grace: state.status?.uuid ?? state.renewal?.key.uuid
+        inForce?.key.uuid
+      case .grace, .shortestGrace: state.status?.uuid ?? inForce?.key.uuid
       case .covered: shown?.key.uuid
-      case .oneTime, .revoked, .over: head?.key.uuid
+      case .oneTime, .revoked, .over, .earlierGrace: head?.key.uuid
       }
     return Explanation.Field(
       name: "status", value: .string(entitlement.status.rawValue), event: source(event),
@@ -128,7 +135,9 @@ struct ExplanationBuilder {
       switch rule {
       case .covered: shown?.transaction.purchaseDate
       case .revoked(let since), .paidWithoutTransactionOver(let since), .over(let since): since
-      case .noTransaction, .paidWithoutTransaction, .oneTime, .grace, .retry: nil
+      case .noTransaction, .paidWithoutTransaction, .oneTime, .grace, .shortestGrace, .earlierGrace,
+        .retry:
+        nil
       }
     return since.flatMap { $0 <= time ? $0 : nil }
   }
@@ -144,7 +153,7 @@ struct ExplanationBuilder {
     return Explanation.Field(
       name: "transaction_id", value: .string(shown.transaction.transactionId),
       event: source(shown.key.uuid),
-      why: chosen + " " + newest("this transaction", version: shown.key.version)
+      why: chosen + " " + newest("this transaction", isSigned: shown.key.isSigned)
         + " Product, price, offer, start and account token come from it.")
   }
 
@@ -158,8 +167,8 @@ struct ExplanationBuilder {
       : "Of the paid periods that include this time, this one began last."
   }
 
-  private func newest(_ what: String, version: Int64) -> String {
-    version == 1
+  private func newest(_ what: String, isSigned: Bool) -> String {
+    isSigned
       ? "Of all notifications about \(what), Apple signed this one last."
       : "Only V1 notifications name \(what); the evidence in this one is the newest."
   }
@@ -171,7 +180,7 @@ struct ExplanationBuilder {
         name: "expires_at", value: .integer(end), event: source(event), why: why)
     }
     if entitlement.hasGap {
-      return field(state.renewal?.key.uuid, "The renewal date Apple gave last, as there is a gap.")
+      return field(inForce?.key.uuid, "The renewal date Apple gave last, as there is a gap.")
     }
     if configuredEnd != nil {
       return field(head?.key.uuid, "The purchase date plus the configured duration.")
@@ -192,7 +201,7 @@ struct ExplanationBuilder {
   private var revocation: Explanation.Field? {
     if let revoked = entitlement.revokedAt {
       let revoking = state.transactions.values.first {
-        ($0.key.version == 1 ? $0.transaction.revocationDate : $0.cancel) == revoked
+        $0.transaction.revocationDate == revoked || $0.cancel == revoked
       }
       let words = revoking?.transaction.revocationType.flatMap {
         ValueDescriptions.revocationType[$0]
@@ -211,7 +220,7 @@ struct ExplanationBuilder {
   // MARK: The renewal
 
   private var renewal: Explanation.Field? {
-    guard let register = state.renewal else { return nil }
+    guard let register = inForce else { return nil }
     let info = register.renewal
     var parts: [String] = []
     if let status = info.autoRenewStatus {
@@ -222,14 +231,14 @@ struct ExplanationBuilder {
     if info.isInBillingRetryPeriod == true { parts.append("in billing retry") }
     return Explanation.Field(
       name: "auto_renew", value: .optional(entitlement.autoRenew), event: source(register.key.uuid),
-      why: newest("the renewal", version: register.key.version)
+      why: newest("the renewal", isSigned: register.key.isSigned)
         + (parts.isEmpty ? "" : " It says: \(parts.joined(separator: ", "))."))
   }
 
   private var gap: Explanation.Field? {
     guard entitlement.hasGap else { return nil }
     return Explanation.Field(
-      name: "gap", value: .boolean(true), event: source(state.renewal?.key.uuid),
+      name: "gap", value: .boolean(true), event: source(inForce?.key.uuid),
       why: "Apple's newest status is active, and its renewal date is after every period that was "
         + "delivered: at least one paid period was never delivered.")
   }

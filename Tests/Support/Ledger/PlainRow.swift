@@ -11,10 +11,12 @@ package struct PlainRow {
   package let ids: [Id]
   /// By id, the event with the newest version of the transaction.
   private var sources: [Id: FoldEvent] = [:]
+  private var cuts: [Id: Int64] = [:]
   private var ends: [Id: Int64] = [:]
 
   private static let never = Int64.max
   private static let hours24 = 24 * 60 * 60 * 1000 as Int64
+  private static let minute = 60 * 1000 as Int64
 
   /// A transaction id, which stands for the transaction.
   package typealias Id = String
@@ -27,6 +29,7 @@ package struct PlainRow {
     for id in ids {
       sources[id] = about(id).max { isBehind($0, $1, { carried($0, id) }) }
     }
+    for id in ids { cuts[id] = computedCut(id) }
     for id in ids { ends[id] = computedEnd(id) }
   }
 
@@ -40,12 +43,16 @@ package struct PlainRow {
     event.transactions.first { $0.transactionId == id }
   }
 
-  /// What orders the versions of a register: version, signed date, notification date, revoked. V1
-  /// has the evidence time instead, and how many transactions it lists.
+  /// What orders the versions of a register: signed by Apple or not, signed date, notification
+  /// date, revoked. V1 has the evidence time instead, its receipt's date, the date at which renewal
+  /// was changed, and how many transactions it lists.
   private func rank(_ event: FoldEvent, signed: Int64, isRevoked: Bool) -> [Int64] {
     event.isSigned
       ? [1, signed, event.signedDate, isRevoked ? 1 : 0]
-      : [0, event.signedDate, Int64(event.transactions.count), isRevoked ? 1 : 0]
+      : [
+        0, event.signedDate, event.receiptDate, event.renewalChangeDate ?? 0,
+        Int64(event.transactions.count), isRevoked ? 1 : 0,
+      ]
   }
 
   private func isBehind(
@@ -63,10 +70,11 @@ package struct PlainRow {
     sources[id].flatMap { carried($0, id) } ?? Transaction()
   }
 
-  package var ri: RenewalInfo? { renewalEvent?.renewal }
+  private func isSigned(_ id: Id) -> Bool { sources[id]?.isSigned == true }
 
-  private var renewalEvent: FoldEvent? {
-    let carriers = events.filter { $0.renewal != nil }
+  /// The newest event with renewal information, of those that Apple signed or of the others.
+  private func renewalEvent(isSigned: Bool) -> FoldEvent? {
+    let carriers = events.filter { $0.renewal != nil && $0.isSigned == isSigned }
     return carriers.max { a, b in
       let one = rank(a, signed: a.renewal?.signedDate ?? 0, isRevoked: false)
       let other = rank(b, signed: b.renewal?.signedDate ?? 0, isRevoked: false)
@@ -74,12 +82,91 @@ package struct PlainRow {
     }
   }
 
+  private func first(_ id: Id) -> Int64? {
+    about(id).filter(\.isSigned).compactMap { carried($0, id)?.signedDate }.min()
+  }
+
+  private func clear(_ id: Id) -> Int64? {
+    about(id).filter { $0.isSigned && $0.notificationType == "REFUND_REVERSED" }
+      .compactMap { carried($0, id)?.signedDate }.max()
+  }
+
+  private func isUpgradedByV1(_ id: Id) -> Bool {
+    about(id).contains { !$0.isSigned && carried($0, id)?.isUpgraded == true }
+  }
+
+  private func isUpgraded(_ id: Id) -> Bool { tx(id).isUpgraded || isUpgradedByV1(id) }
+
+  // MARK: The renewal
+
+  /// The end of the period that V1's renewal information is about.
+  private func periodEnd(_ event: FoldEvent) -> Int64? {
+    guard !event.isSigned else { return event.renewal?.renewalDate }
+    let all = event.transactions.filter { $0.expiresDate != nil }
+    let own = all.filter { $0.productId == event.renewal?.productId }
+    return (own.isEmpty ? all : own)
+      .max { ($0.purchaseDate, $0.expiresDate ?? 0) < ($1.purchaseDate, $1.expiresDate ?? 0) }?
+      .expiresDate
+  }
+
+  /// Times that surely lie before each V1 body.
+  private var certain: Int64 {
+    var dates: [Int64] = []
+    for event in events where event.source == .v1 {
+      dates.append(event.renewalChangeDate ?? 0)
+      for one in event.transactions {
+        let renews = event.transactions.contains { $0.expiresDate == one.purchaseDate }
+        dates.append(one.purchaseDate - (renews ? Self.hours24 : 0))
+        one.revocationDate.map { dates.append($0) }
+        if event.renewal?.isInBillingRetryPeriod != nil, let product = event.renewal?.productId,
+          one.productId == product, let expires = one.expiresDate
+        {
+          dates.append(expires - Self.hours24)
+        }
+      }
+    }
+    return dates.max() ?? .min
+  }
+
+  private func isNewer(_ v1: FoldEvent, than v2: FoldEvent) -> Bool {
+    let (signed, info) = (v2.renewal?.signedDate ?? 0, v2.renewal)
+    if certain > signed { return true }
+    if v1.signedDate <= signed { return false }
+    let (end, other) = (periodEnd(v1) ?? 0, info?.renewalDate ?? Self.never)
+    let failed = v1.renewal?.isInBillingRetryPeriod == true && info?.isInBillingRetryPeriod != true
+    return end > other || end == other && failed && info?.autoRenewStatus == 1 && signed < other
+  }
+
+  private var isHeadBought: Bool {
+    guard let head, expiry(head) != nil else { return false }
+    return isBought(head)
+  }
+
+  /// The event whose renewal information counts.
+  private var said: FoldEvent? {
+    let (v1, v2) = (renewalEvent(isSigned: false), renewalEvent(isSigned: true))
+    var chosen = v2 ?? v1
+    if let v1, let v2, isNewer(v1, than: v2) { chosen = v1 }
+    guard let chosen else { return nil }
+    let date = chosen.isSigned ? chosen.renewal?.signedDate ?? 0 : chosen.signedDate
+    if isHeadBought, let head, date + Self.minute < tx(head).purchaseDate { return nil }
+    return chosen
+  }
+
+  package var ri: RenewalInfo? { said?.renewal }
+
+  private var newestStatus: FoldEvent? {
+    events.filter { $0.status.map { $0 >= 1 && $0 <= 5 } ?? false }
+      .max { ($0.signedDate, $0.uuid) < ($1.signedDate, $1.uuid) }
+  }
+
   /// The newest status, unless newer renewal information says something else than that which came
   /// with the status, or is newer than a status that came without any.
   package var st: Int64? {
-    let carriers = events.filter { $0.status.map { $0 >= 1 && $0 <= 5 } ?? false }
-    let newest = carriers.max { ($0.signedDate, $0.uuid) < ($1.signedDate, $1.uuid) }
-    guard let newest, let said = renewalEvent, said.isSigned else { return newest?.status }
+    guard let newest = newestStatus, let said else { return newestStatus?.status }
+    guard said.isSigned else {
+      return newest.signedDate >= max(certain, said.signedDate) ? newest.status : nil
+    }
     var (one, other) = (newest.renewal, said.renewal)
     one?.signedDate = 0
     other?.signedDate = 0
@@ -88,29 +175,17 @@ package struct PlainRow {
     return counts ? newest.status : nil
   }
 
-  private func first(_ id: Id) -> Int64? {
-    about(id).filter { $0.isSigned }.compactMap { carried($0, id)?.signedDate }.min()
-  }
-
-  private func clear(_ id: Id) -> Int64? {
-    about(id).filter { $0.isSigned && $0.notificationType == "REFUND_REVERSED" }
-      .compactMap { carried($0, id)?.signedDate }.max()
-  }
-
-  private func cancel(_ id: Id) -> Int64? {
-    about(id).filter { !$0.isSigned }.compactMap { carried($0, id) }
-      .filter { !$0.isUpgraded }.compactMap(\.revocationDate).min()
-  }
-
-  // MARK: Derived
+  // MARK: Transactions
 
   /// The start of the year 2501.
   private static let year2501: Int64 = 16_756_761_600_000
+  private static let kinds = ["Consumable", "Non-Consumable", "Non-Renewing Subscription"]
 
-  /// A subscription never lasts for ever: without a sensible expiry it ends when it begins.
+  /// What is not known to be for ever ends when it begins.
   private func isEndless(_ id: Id) -> Bool {
-    tx(id).type == "Auto-Renewable Subscription"
-      && (tx(id).expiresDate == nil || tx(id).expiresDate ?? 0 >= Self.year2501)
+    guard let type = tx(id).type else { return false }
+    if type == "Auto-Renewable Subscription" { return tx(id).expiresDate ?? .max >= Self.year2501 }
+    return !Self.kinds.contains(type) && tx(id).expiresDate == nil
   }
 
   private func expiry(_ id: Id) -> Int64? {
@@ -128,35 +203,81 @@ package struct PlainRow {
     }
   }
 
+  /// Those of the same webOrderLineItemId, itself among them.
+  private func twins(_ id: Id) -> [Id] {
+    guard let item = tx(id).webOrderLineItemId, !["", "0"].contains(item) else { return [id] }
+    return ids.filter { tx($0).webOrderLineItemId == item }
+  }
+
   func rev(_ id: Id) -> Int64? {
-    let isV2 = sources[id]?.isSigned == true
-    guard let date = isV2 ? tx(id).revocationDate : cancel(id) else { return nil }
-    if let clear = clear(id), date <= clear { return nil }
-    return date
+    let clear = twins(id).compactMap(clear).max() ?? .min
+    return twins(id).compactMap { ownRev($0, clear) }.min()
+  }
+
+  private func ownRev(_ id: Id, _ clear: Int64) -> Int64? {
+    var date = tx(id).revocationDate
+    if !isSigned(id), isUpgraded(id) { date = nil }
+    if let found = date, found > clear {
+      return isSigned(id) ? earliest(id, found, after: clear) : found
+    }
+    guard isSigned(id), !isUpgradedByV1(id) else { return nil }
+    let cancels = about(id).filter { !$0.isSigned }.compactMap { carried($0, id) }
+      .filter { !$0.isUpgraded }.compactMap(\.revocationDate)
+    return cancels.max().flatMap { $0 > tx(id).signedDate && $0 > clear ? $0 : nil }
+  }
+
+  /// Of the dates told since it was last told without one.
+  private func earliest(_ id: Id, _ told: Int64, after clear: Int64) -> Int64 {
+    let all = about(id).filter(\.isSigned).compactMap { carried($0, id) }
+    let clean = all.filter { $0.revocationDate == nil }.map(\.signedDate).max() ?? .min
+    let dates = all.filter { $0.signedDate > clean }.compactMap(\.revocationDate)
+    return min(dates.filter { $0 > clear }.min() ?? told, told)
   }
 
   func isVoid(_ id: Id) -> Bool { rev(id).map { $0 <= tx(id).purchaseDate } ?? false }
 
+  private func isBought(_ id: Id) -> Bool {
+    tx(id).transactionReason.map { $0 != "RENEWAL" } ?? false
+  }
+
+  /// Whether `one`, which begins no earlier than `other`, was charged before that was bought.
+  private func isCharged(_ one: Id, before other: Id) -> Bool {
+    let (start, bought) = (tx(one).purchaseDate, tx(other).purchaseDate)
+    if isBought(other), first(one) ?? Self.never < bought { return true }
+    if isBought(one) || start > bought + Self.hours24 || expiry(other) == start { return false }
+    if isUpgraded(one) { return true }
+    let runsOn = expiry(other) ?? Self.never > start.advanced(orBoundBy: Self.hours24)
+    if tx(one).transactionReason == "RENEWAL", runsOn { return true }
+    return ids.contains {
+      $0 != one && $0 != other && expiry($0) == start && tx($0).purchaseDate < bought
+    }
+  }
+
+  private func isReplacedBeforeStart(_ id: Id) -> Bool {
+    ids.contains { other in
+      other != id && tx(other).transactionReason != "RENEWAL" && !isVoid(other)
+        && tx(other).purchaseDate < tx(id).purchaseDate && isCharged(id, before: other)
+    }
+  }
+
+  private func computedCut(_ id: Id) -> Int64 {
+    let start = tx(id).purchaseDate
+    let limit = (expiry(id) ?? Self.never).advanced(orBoundBy: -Self.hours24)
+    let others = ids.filter { $0 != id && !isVoid($0) && !isReplacedBeforeStart($0) }
+    return others.filter { other in
+      let bought = tx(other).purchaseDate
+      if isBought(other) { return bought > start || isCharged(id, before: other) }
+      if start < bought && bought < limit { return true }
+      return tx(other).transactionReason == nil && bought < start && isCharged(id, before: other)
+    }.map { tx($0).purchaseDate }.min() ?? Self.never
+  }
+
   package func end(_ id: Id) -> Int64 { ends[id] ?? .min }
 
   private func computedEnd(_ id: Id) -> Int64 {
-    let one = tx(id)
-    if one.isUpgraded { return .min }
-    var ends = [expiry(id) ?? Self.never]
-    if let rev = rev(id) { ends.append(rev) }
-    for other in ids where other != id && !isVoid(other) {
-      let bought = tx(other).purchaseDate
-      switch tx(other).transactionReason {
-      case "RENEWAL": continue
-      case nil:
-        let limit = expiry(id).map { $0 - Self.hours24 } ?? Self.never
-        if one.purchaseDate < bought && bought < limit { ends.append(bought) }
-      default:
-        let charged = first(id) ?? Self.never
-        if bought > one.purchaseDate || charged < bought { ends.append(bought) }
-      }
-    }
-    return ends.min() ?? Self.never
+    let cut = cuts[id] ?? Self.never
+    if isUpgraded(id), cut == Self.never { return .min }
+    return [expiry(id) ?? Self.never, rev(id) ?? Self.never, cut].min() ?? .min
   }
 
   var live: [Id] { ids.filter { end($0) > tx($0).purchaseDate } }
@@ -165,6 +286,7 @@ package struct PlainRow {
   private func older(_ a: Id, _ b: Id) -> Bool {
     if tx(a).purchaseDate != tx(b).purchaseDate { return tx(a).purchaseDate < tx(b).purchaseDate }
     guard let one = sources[a], let other = sources[b] else { return a < b }
+    if one.isSigned != other.isSigned { return other.isSigned }
     let ranks = [(one, tx(a)), (other, tx(b))].map { event, transaction in
       rank(
         event, signed: transaction.signedDate, isRevoked: transaction.revocationDate != nil)
@@ -173,14 +295,34 @@ package struct PlainRow {
     return one.uuid == other.uuid ? a < b : one.uuid < other.uuid
   }
 
-  var head: Id? { ids.filter { !isVoid($0) }.max(by: older) ?? ids.max(by: older) }
+  private func counts(_ id: Id) -> Bool { !isVoid(id) && cuts[id] ?? .min > tx(id).purchaseDate }
+
+  var head: Id? {
+    ids.filter(counts).max(by: older) ?? ids.filter { !isVoid($0) }.max(by: older)
+      ?? ids.filter { cuts[$0] ?? .min > tx($0).purchaseDate }.max(by: older)
+      ?? ids.max(by: older)
+  }
+
+  /// The newest that had begun; the newest of all, where none had that counts.
+  private var newest: Id? {
+    guard let head, tx(head).purchaseDate > t else { return head }
+    return ids.filter { counts($0) && tx($0).purchaseDate <= t }.max(by: older) ?? head
+  }
 
   var covering: Id? {
     let running = live.filter { t < end($0) }
-    if ids.contains(where: { tx($0).purchaseDate <= t }) {
-      return running.filter { tx($0).purchaseDate <= t }.max(by: older)
-    }
-    return running.filter { tx($0).purchaseDate <= t + Self.hours24 }.min(by: older)
+    let begun = running.filter { tx($0).purchaseDate <= t }
+    return begun.max(by: older) ?? running.filter(isEarly).min(by: older)
+  }
+
+  /// Whether it begins within a day, and the time before belongs to it.
+  private func isEarly(_ id: Id) -> Bool {
+    let start = tx(id).purchaseDate
+    guard start > t, start <= t + Self.hours24, !isBought(id) else { return false }
+    guard let first = first(id) else { return ids.allSatisfy { tx($0).purchaseDate > t } }
+    let ends = ids.filter { tx($0).purchaseDate < start }
+      .compactMap { id in expiry(id).map { min($0, cuts[id] ?? $0) } }
+    return first < start && t >= ends.map { min($0, start) }.max() ?? .min
   }
 
   func paidThrough(_ id: Id) -> Int64 {
@@ -193,18 +335,29 @@ package struct PlainRow {
     return chain.map(end).max() ?? 0
   }
 
-  var gap: Bool {
-    guard let head, let expires = expiry(head), st == 1, let date = ri?.renewalDate
-    else { return false }
-    return date > (covering.map(paidThrough) ?? expires)
+  /// Apple's renewal date after everything that is known; nil without a gap.
+  private var undelivered: Int64? {
+    guard let head, let expires = expiry(head), let status = newestStatus, status.status == 1,
+      said?.isSigned != false
+    else { return nil }
+    if isHeadBought, status.signedDate + Self.minute < tx(head).purchaseDate { return nil }
+    let date = status.renewal?.renewalDate ?? (st == 1 ? ri?.renewalDate : nil)
+    guard let date, date > expires, ri?.renewalDate ?? Self.never >= date,
+      !ids.contains(where: { expiry($0) == date })
+    else { return nil }
+    guard let covering else { return tx(head).purchaseDate <= t ? date : nil }
+    let through = paidThrough(covering)
+    return through >= tx(head).purchaseDate && through < date ? date : nil
   }
+
+  var gap: Bool { undelivered != nil }
 
   // MARK: The row
 
-  package var shown: Id? { covering ?? head }
+  package var shown: Id? { covering ?? newest }
 
   package var product: String? {
-    if gap && covering == nil { return ri?.productId ?? ri?.autoRenewProductId }
+    if gap && covering == nil, let next = ri?.productId ?? ri?.autoRenewProductId { return next }
     return shown.map { tx($0).productId } ?? ri?.productId
   }
 
@@ -218,8 +371,8 @@ package struct PlainRow {
 
   package var expiresAt: Int64? {
     if let lasting { return lasting }
-    if gap { return ri?.renewalDate }
-    guard let covering else { return head.flatMap { expiry($0) } }
+    if let undelivered { return undelivered }
+    guard let covering else { return newest.flatMap { expiry($0) } }
     return paidThrough(covering) == Self.never ? nil : paidThrough(covering)
   }
 
@@ -230,36 +383,64 @@ package struct PlainRow {
 
   package var autoRenew: Bool? { ri?.autoRenewStatus.map { $0 == 1 } }
 
-  var pending: String? {
-    guard autoRenew == true, ri?.autoRenewProductId != product else { return nil }
-    return ri?.autoRenewProductId
+  package var pending: String? {
+    guard autoRenew == true, let next = ri?.autoRenewProductId else { return nil }
+    guard let said, let end = periodEnd(said), let expires = head.flatMap(expiry), end != expires
+    else { return next == product ? nil : next }
+    if end < expires { return nil }
+    return next == ri?.productId ?? product ? nil : next
   }
 
   package var status: String {
-    guard let head else { return "expired" }
-    guard let expires = expiry(head) else {
+    guard let newest else { return "expired" }
+    guard expiry(newest) != nil else {
       if ids.contains(where: { rev($0).map { $0 <= t } ?? false }) { return "revoked" }
       return lasting.map { t < $0 } ?? true ? "active" : "expired"
     }
     if covering != nil { return "active" }
-    if gap { return (ri?.renewalDate ?? 0) > t ? "active" : "expired" }
-    if let rev = rev(head), rev <= t { return "revoked" }
-    let hint = ri?.isInBillingRetryPeriod == true || ri?.expirationIntent == 2
-    if let grace = ri?.gracePeriodExpiresDate, t < grace, ri?.autoRenewStatus != 0,
-      st == 4 || (st == nil && hint)
-    {
-      return "grace_period"
+    if let undelivered, t < undelivered { return "active" }
+    if !gap, let rev = rev(newest), rev <= t { return "revoked" }
+    return failed ?? (isPast && wasInGrace ? "grace_period" : "expired")
+  }
+
+  private var isPast: Bool { head.map { t < tx($0).purchaseDate } ?? false }
+
+  /// After a charge that failed.
+  private var failed: String? {
+    guard let said, let ri, let head, let expires = expiry(head) else { return nil }
+    if isPast, periodEnd(said) ?? Self.never > t { return nil }
+    let isMonthly = tx(head).billingPlanType == "MONTHLY"
+    var shortest: Int64?
+    if ri.autoRenewStatus != 0 {
+      let hint = ri.isInBillingRetryPeriod == true || ri.expirationIntent == 2
+      let isSign =
+        newestStatus?.notificationType == "DID_FAIL_TO_RENEW"
+        && newestStatus?.subtype == "GRACE_PERIOD" && st != nil
+      if let grace = ri.gracePeriodExpiresDate {
+        if t < grace, st == 4 || isSign || (st == nil && hint) { return "grace_period" }
+      } else if st == 4 || isSign, !isMonthly, events.first?.environment != .sandbox {
+        shortest = expires + 3 * Self.hours24
+      }
     }
-    let days: Int64 = tx(head).billingPlanType == "MONTHLY" ? 90 : 60
-    if ri?.isInBillingRetryPeriod == true, t < expires + days * Self.hours24 {
-      return "billing_retry"
+    if let shortest, t < shortest { return "grace_period" }
+    let days: Int64 = isMonthly ? 90 : 60
+    let isRetried = ri.isInBillingRetryPeriod == true || shortest != nil
+    return isRetried && t < expires + days * Self.hours24 ? "billing_retry" : nil
+  }
+
+  /// Whether the grace period of an earlier period ran.
+  private var wasInGrace: Bool {
+    events.contains { event in
+      let told = periodEnd(event) ?? event.transactions.first?.expiresDate
+      guard let until = event.renewal?.gracePeriodExpiresDate, t < until, let told, told <= t
+      else { return false }
+      return ids.contains { end($0) == told && expiry($0) == told }
     }
-    return "expired"
   }
 
   /// The row as one line, to compare and to print.
   package var summary: String? {
-    guard !ids.isEmpty || ri != nil else { return nil }
+    guard !ids.isEmpty || events.contains(where: { $0.renewal != nil }) else { return nil }
     return PlainRow.summary([
       status, shown, product, expiresAt, ri?.gracePeriodExpiresDate, revokedAt, autoRenew, pending,
       gap, givesAccess, isAnomalous,

@@ -49,6 +49,8 @@ extension StateCoder {
       if index == values.count { values.append(values.last ?? blank()) }
       try visit(&values[Int(index)], &self)
     }
+    // Of the element before, of which a reader fills a copy.
+    values.removeSubrange(Int(count)...)
   }
 
   /// An optional member, preceded by a flag. `blank` makes the value that a reader fills.

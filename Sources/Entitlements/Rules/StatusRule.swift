@@ -12,6 +12,10 @@ public enum StatusRule: Sendable, Equatable {
   case oneTime
   case revoked(since: Int64)
   case grace(until: Int64)
+  /// Apple says that there is a grace period, and not until when: the shortest that it offers.
+  case shortestGrace(until: Int64)
+  /// The grace period of a period before the newest, which had not begun.
+  case earlierGrace(until: Int64)
   case retry(until: Int64)
   /// The newest period ended, and neither grace period nor billing retry extends it.
   case over(since: Int64)
@@ -22,7 +26,7 @@ public enum StatusRule: Sendable, Equatable {
     case .covered, .paidWithoutTransaction, .oneTime: .active
     case .noTransaction, .paidWithoutTransactionOver, .over: .expired
     case .revoked: .revoked
-    case .grace: .gracePeriod
+    case .grace, .shortestGrace, .earlierGrace: .gracePeriod
     case .retry: .billingRetry
     }
   }
@@ -32,8 +36,8 @@ extension StatusRule {
   /// The rule that decides a stream's status at a time. The configured duration of non-renewing
   /// products is not considered.
   public init(_ state: StreamState, at time: Int64) {
-    var evaluator = StatusEvaluator(
-      Periods(state), state.renewal?.renewal, code: state.statusInForce)
+    let periods = Periods(state)
+    var evaluator = StatusEvaluator(state, periods, RenewalInForce(state, periods))
     evaluator.move(to: time)
     self = evaluator.rule
   }

@@ -64,11 +64,21 @@ extension StreamState {
       try last.visit(&coder)
     }
     let last = lastEvent?.signedDate ?? 0
-    try coder.part(&renewal, RenewalRegister(key: Key(), renewal: RenewalInfo())) {
-      (register, coder) throws(StateDamage) in
-      try register.renewal.visit(&coder)
-      try register.key.visit(&coder, from: register.renewal.signedDate)
+    try coder.flag(&isSandbox)
+    let blankRenewal = RenewalRegister(key: Key(), renewal: RenewalInfo())
+    try coder.part(&renewal, blankRenewal) { (register, coder) throws(StateDamage) in
+      try register.visit(&coder)
     }
+    try coder.part(&renewalV1, blankRenewal) { (register, coder) throws(StateDamage) in
+      try register.visit(&coder)
+      try coder.optional(&register.periodEnd, from: register.key.signed)
+    }
+    try coder.optional(&certainV1, from: last)
+    try coder.list(&graces, Grace(periodEnd: 0, until: 0)) { (grace, coder) throws(StateDamage) in
+      try coder.integer(&grace.periodEnd, from: last)
+      try coder.integer(&grace.until, from: grace.periodEnd)
+    }
+    try Self.requireAscending(graces.map(\.periodEnd)) { $0 < $1 }
     let info = renewal?.renewal
     try coder.part(&status, StatusRegister()) { (status, coder) throws(StateDamage) in
       try status.visit(&coder, from: last, info)
@@ -76,25 +86,36 @@ extension StreamState {
     try coder.list(&previousOriginalTransactionIds, "") { (id, coder) throws(StateDamage) in
       try coder.text(&id)
     }
-    try Self.requireAscending(previousOriginalTransactionIds)
+    try Self.requireAscending(previousOriginalTransactionIds) {
+      $0.utf8.lexicographicallyPrecedes($1.utf8)
+    }
     let blank = TransactionRegister(key: Key(), held: .init(Transaction()))
     try coder.list(&registers, blank) { (register, coder) throws(StateDamage) in
       try register.visit(&coder)
     }
   }
 
-  /// Ids are sorted by bytes, and none is there twice.
-  private static func requireAscending(_ ids: [String]) throws(StateDamage) {
-    for (one, next) in zip(ids, ids.dropFirst()) {
-      guard one.utf8.lexicographicallyPrecedes(next.utf8) else { throw StateDamage() }
+  /// Each element comes before the next, and none is there twice.
+  fileprivate static func requireAscending<Element>(
+    _ elements: [Element], _ isBefore: (Element, Element) -> Bool
+  ) throws(StateDamage) {
+    for (one, next) in zip(elements, elements.dropFirst()) {
+      guard isBefore(one, next) else { throw StateDamage() }
     }
+  }
+}
+
+extension StreamState.RenewalRegister {
+  fileprivate mutating func visit(_ coder: inout some StateCoder) throws(StateDamage) {
+    try renewal.visit(&coder)
+    try key.visit(&coder, from: renewal.signedDate)
   }
 }
 
 extension StreamState.Key {
   fileprivate init() {
     self.init(
-      version: 0, signed: 0, notification: 0, isRevoked: false,
+      isSigned: false, signed: 0, notification: 0, isRevoked: false,
       uuid: NotificationUUID(high: 0, low: 0))
   }
 
@@ -102,9 +123,11 @@ extension StreamState.Key {
   fileprivate mutating func visit(
     _ coder: inout some StateCoder, from base: Int64
   ) throws(StateDamage) {
-    try coder.integer(&version)
+    try coder.flag(&isSigned)
     try coder.integer(&signed, from: base)
     try coder.integer(&notification, from: signed)
+    try coder.integer(&renewalChange)
+    try coder.integer(&transactions)
     try coder.flag(&isRevoked)
     try coder.uuid(&uuid)
   }
@@ -126,7 +149,8 @@ extension StreamState.LastEvent {
 
 extension StreamState.StatusRegister {
   fileprivate init() {
-    self.init(signed: 0, uuid: NotificationUUID(high: 0, low: 0), status: 0)
+    self.init(
+      signed: 0, uuid: NotificationUUID(high: 0, low: 0), status: 0, isGracePeriod: false)
   }
 
   /// - Parameter info: the renewal information in force, which is mostly that of the same event.
@@ -136,6 +160,7 @@ extension StreamState.StatusRegister {
     try coder.integer(&signed, from: base)
     try coder.uuid(&uuid)
     try coder.integer(&status)
+    try coder.flag(&isGracePeriod)
     var isInForce = false
     if let info, let renewal {
       isInForce = renewal.signedDate == info.signedDate && renewal.saysTheSame(as: info)
@@ -161,7 +186,50 @@ extension StreamState.TransactionRegister {
     try key.visit(&coder, from: transaction.signedDate)
     try coder.optional(&first, from: key.signed)
     try coder.optional(&clear, from: key.signed)
+    try coder.optional(&restored, from: key.signed)
+    let signed = key.signed
+    try coder.list(&revocations, Revocation(date: 0, signed: 0)) {
+      (revocation, coder) throws(StateDamage) in
+      try coder.integer(&revocation.date, from: signed)
+      try coder.integer(&revocation.signed, from: signed)
+    }
+    try StreamState.requireAscending(revocations.map(\.date)) { $0 < $1 }
     try coder.optional(&cancel, from: key.signed)
+    try coder.flag(&isUpgradedByV1)
+    try coder.part(&older, Older()) { (older, coder) throws(StateDamage) in
+      try older.visit(&coder, from: signed)
+    }
+  }
+}
+
+extension StreamState.TransactionRegister.Older {
+  fileprivate mutating func visit(
+    _ coder: inout some StateCoder, from base: Int64
+  ) throws(StateDamage) {
+    try Self.visit(&ownership, "", &coder, from: base) { (text, coder) throws(StateDamage) in
+      try coder.text(&text)
+    }
+    try Self.visit(&subscriptionGroup, "", &coder, from: base) {
+      (text, coder) throws(StateDamage) in
+      try coder.text(&text)
+    }
+    let free = Purchase.Price(milliunits: 0, currency: nil)
+    try Self.visit(&price, free, &coder, from: base) { (price, coder) throws(StateDamage) in
+      try coder.integer(&price.milliunits)
+      try coder.string(&price.currency)
+    }
+  }
+
+  private static func visit<Value, Coder: StateCoder>(
+    _ told: inout StreamState.TransactionRegister.Told<Value>?, _ blank: Value,
+    _ coder: inout Coder, from base: Int64,
+    _ value: (inout Value, inout Coder) throws(StateDamage) -> Void
+  ) throws(StateDamage) {
+    let first = StreamState.TransactionRegister.Told(key: StreamState.Key(), value: blank)
+    try coder.part(&told, first) { (told, coder) throws(StateDamage) in
+      try told.key.visit(&coder, from: base)
+      try value(&told.value, &coder)
+    }
   }
 }
 

@@ -92,24 +92,22 @@ extension StreamState {
       else { return false }
       return one.saysTheSame(as: other)
     }
-    guard isSame, previousOriginalTransactionIds == after.previousOriginalTransactionIds else {
-      return false
-    }
-    guard let one = renewal?.renewal, let other = after.renewal?.renewal else {
-      return renewal == nil && after.renewal == nil
-    }
-    return one.saysTheSame(as: other)
+    return isSame && previousOriginalTransactionIds == after.previousOriginalTransactionIds
+      && Self.isSame(renewal, after.renewal) && Self.isSame(renewalV1, after.renewalV1)
   }
 
-  /// Whether the event raised the key of a register, or lowered its first or its cancellation date.
-  /// Without that nothing that decides an answer has changed.
+  private static func isSame(_ one: RenewalRegister?, _ other: RenewalRegister?) -> Bool {
+    guard let one, let other else { return one == nil && other == nil }
+    return one.renewal.saysTheSame(as: other.renewal)
+  }
+
+  /// Whether the event changed anything that decides an answer: the key of a register, or a date
+  /// beside it.
   private func hasOtherKeys(than after: StreamState, _ event: FoldEvent) -> Bool {
-    renewal?.key != after.renewal?.key
-      || event.transactions.contains { transaction in
-        let (one, other) = (
-          transactions[transaction.transactionId], after.transactions[transaction.transactionId]
-        )
-        return one?.key != other?.key || one?.first != other?.first || one?.cancel != other?.cancel
+    renewal?.key != after.renewal?.key || renewalV1 != after.renewalV1
+      || certainV1 != after.certainV1 || graces != after.graces
+      || event.transactions.contains {
+        transactions[$0.transactionId] != after.transactions[$0.transactionId]
       }
   }
 

@@ -10,29 +10,41 @@ import Encoding
 public struct StreamState: Sendable, Equatable {
   /// Decides between two objects for one register: the one with the greater key stays.
   public struct Key: Sendable, Equatable, Comparable {
-    /// 1 for V2, 0 for V1: V2 always wins over V1, whatever the dates.
-    public var version: Int64
-    /// V2: the object's own signedDate, ms. V1: evidence time, ms.
+    /// Whether Apple signed the object by itself. Such an object wins over one of V1 or of a
+    /// receipt, whatever the dates.
+    public var isSigned: Bool
+    /// The object's own signedDate, ms. V1: evidence time; receipt: its creation date, ms.
     public var signed: Int64
-    /// V2: the notification's signedDate, ms. V1: the number of the stream's transactions in it.
+    /// The notification's signedDate, ms. V1 and receipts: `FoldEvent.receiptDate`.
     public var notification: Int64
+    /// V1: when the customer last turned renewal on or off, ms; 0 for all others.
+    public var renewalChange: Int64
+    /// V1 and receipts: the number of the stream's transactions in it; 0 for all others.
+    public var transactions: Int64
     public var isRevoked: Bool
     public var uuid: NotificationUUID
 
     public init(
-      version: Int64, signed: Int64, notification: Int64, isRevoked: Bool, uuid: NotificationUUID
+      isSigned: Bool, signed: Int64, notification: Int64, renewalChange: Int64 = 0,
+      transactions: Int64 = 0, isRevoked: Bool, uuid: NotificationUUID
     ) {
-      self.version = version
+      self.isSigned = isSigned
       self.signed = signed
       self.notification = notification
+      self.renewalChange = renewalChange
+      self.transactions = transactions
       self.isRevoked = isRevoked
       self.uuid = uuid
     }
 
     public static func < (one: Self, other: Self) -> Bool {
-      if one.version != other.version { return one.version < other.version }
+      if one.isSigned != other.isSigned { return other.isSigned }
       if one.signed != other.signed { return one.signed < other.signed }
       if one.notification != other.notification { return one.notification < other.notification }
+      if one.renewalChange != other.renewalChange {
+        return one.renewalChange < other.renewalChange
+      }
+      if one.transactions != other.transactions { return one.transactions < other.transactions }
       if one.isRevoked != other.isRevoked { return other.isRevoked }
       return one.uuid < other.uuid
     }
@@ -43,12 +55,20 @@ public struct StreamState: Sendable, Equatable {
     public var key: Key
     /// What `transaction` returns without a copy.
     var held: Held
-    /// The earliest signedDate seen for it in V2, ms; nil before any.
+    /// The earliest signedDate seen for it, ms; nil before Apple signed it by itself.
     public var first: Int64?
     /// The latest signedDate of a REFUND_REVERSED for it, ms: revocations up to then are void.
     public var clear: Int64?
-    /// V1: the earliest cancellation date seen for it, ms.
+    /// The latest signedDate with which it was told without a revocation, ms.
+    public var restored: Int64?
+    /// Every revocation date told since `restored`, sorted by date.
+    public var revocations: [Revocation] = []
+    /// The latest cancellation date that V1 or a receipt told, unless with is_upgraded, ms.
     public var cancel: Int64?
+    /// V1 said is_upgraded.
+    public var isUpgradedByV1 = false
+    /// What older snapshots say and the newest leaves out; nil if it leaves nothing out.
+    var older: Older?
 
     init(key: Key, held: Held) {
       self.key = key
@@ -56,6 +76,24 @@ public struct StreamState: Sendable, Equatable {
     }
 
     public var transaction: Transaction { held.transaction }
+
+    /// A revocation date, and the latest signedDate with which it was told, ms.
+    public struct Revocation: Sendable, Equatable {
+      public var date: Int64
+      public var signed: Int64
+    }
+
+    /// Texts that not every source can say, each of the newest snapshot that says it.
+    struct Older: Sendable, Equatable {
+      var ownership: Told<String>?
+      var subscriptionGroup: Told<String>?
+      var price: Told<Purchase.Price>?
+    }
+
+    struct Told<Value: Sendable & Equatable>: Sendable, Equatable {
+      var key: Key
+      var value: Value
+    }
 
     /// A class, so that copying a register copies a reference: registers are copied, sorted and
     /// moved far more often than one changes, and a transaction has sixteen strings.
@@ -70,10 +108,13 @@ public struct StreamState: Sendable, Equatable {
     }
   }
 
-  /// The stream's renewal information.
+  /// Renewal information of the stream.
   public struct RenewalRegister: Sendable, Equatable {
     public var key: Key
     public var renewal: RenewalInfo
+    /// The end of the period that V1's is about, ms; nil if it lists none. Apple's own says it as
+    /// renewalDate.
+    var periodEnd: Int64?
   }
 
   /// The newest `data.status`, by (signedDate, uuid).
@@ -83,8 +124,17 @@ public struct StreamState: Sendable, Equatable {
     public var uuid: NotificationUUID
     /// Apple's data.status, 1 to 5.
     public var status: Int64
+    /// It came with DID_FAIL_TO_RENEW / GRACE_PERIOD.
+    public var isGracePeriod: Bool
     /// The renewal information of the same event, which says what the status was about.
     public var renewal: RenewalInfo?
+  }
+
+  /// The latest gracePeriodExpiresDate told of the period that ended at a time.
+  public struct Grace: Sendable, Equatable {
+    /// Milliseconds since 1970, both.
+    public var periodEnd: Int64
+    public var until: Int64
   }
 
   /// The event with the greatest (signedDate, uuid).
@@ -111,8 +161,17 @@ public struct StreamState: Sendable, Equatable {
 
   /// By transactionId.
   public internal(set) var transactions: [String: TransactionRegister] = [:]
+  /// What Apple signed.
   public internal(set) var renewal: RenewalRegister?
+  /// What V1 said.
+  public internal(set) var renewalV1: RenewalRegister?
   public internal(set) var status: StatusRegister?
+  /// A time that lies surely before a V1 notification was made, ms: the latest one.
+  public internal(set) var certainV1: Int64?
+  /// Sorted by the period's end.
+  public internal(set) var graces: [Grace] = []
+  /// Whether the stream is in the sandbox, where a grace period lasts minutes.
+  public internal(set) var isSandbox = false
   /// How many events of the stream were folded.
   public internal(set) var eventCount: Int64 = 0
   public internal(set) var lastEvent: LastEvent?
@@ -123,7 +182,7 @@ public struct StreamState: Sendable, Equatable {
   public init() {}
 
   /// Whether no event carried a transaction or a renewal. Such a stream has no row.
-  public var isEmpty: Bool { transactions.isEmpty && renewal == nil }
+  public var isEmpty: Bool { transactions.isEmpty && renewal == nil && renewalV1 == nil }
 
   /// Every app account token in the stream's registers, sorted by bytes.
   public var accountTokens: [String] {
@@ -133,19 +192,6 @@ public struct StreamState: Sendable, Equatable {
   /// Every app transaction id in the stream's registers, sorted by bytes.
   public var appTransactionIds: [String] {
     distinct(and: renewal?.renewal.appTransactionId) { $0.transaction.appTransactionId }
-  }
-
-  /// Apple's newest data.status, while the renewal information in force says what that of the same
-  /// event said. Newer information that says something else speaks for itself: the status is then
-  /// as if it had never been sent. A status that came without any counts while it is not older than
-  /// the event of the information in force. V1 has no status that could be out of date.
-  var statusInForce: Int64? {
-    guard let status else { return nil }
-    guard let renewal, renewal.key.version == 1 else { return status.status }
-    let isInForce =
-      status.renewal.map { $0.saysTheSame(as: renewal.renewal) }
-      ?? (status.signed >= renewal.key.notification)
-    return isInForce ? status.status : nil
   }
 
   /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction

@@ -1,6 +1,6 @@
 public import AppStore
 
-/// What a row shows of a held.transaction.
+/// What a row shows of a transaction.
 public struct Purchase: Sendable, Equatable {
   /// The offer that the transaction was bought with, in Apple's words.
   public struct Offer: Sendable, Hashable {
@@ -53,12 +53,13 @@ public struct Purchase: Sendable, Equatable {
     self.startsAt = startsAt
   }
 
-  /// - Parameter held: not a `Transaction`, which would be copied.
-  init(_ held: StreamState.TransactionRegister.Held) {
+  init(_ register: StreamState.TransactionRegister) {
+    let held = register.held
     self.init(
       transactionId: held.transaction.transactionId, productType: held.transaction.type,
-      ownership: held.transaction.inAppOwnershipType,
-      subscriptionGroupId: held.transaction.subscriptionGroupIdentifier,
+      ownership: held.transaction.inAppOwnershipType ?? register.older?.ownership?.value,
+      subscriptionGroupId: held.transaction.subscriptionGroupIdentifier
+        ?? register.older?.subscriptionGroup?.value,
       startsAt: held.transaction.purchaseDate)
     appAccountToken = held.transaction.appAccountToken
     appTransactionId = held.transaction.appTransactionId
@@ -67,9 +68,15 @@ public struct Purchase: Sendable, Equatable {
         type: $0, identifier: held.transaction.offerIdentifier,
         discountType: held.transaction.offerDiscountType, period: held.transaction.offerPeriod)
     }
-    price = held.transaction.price.map {
-      Price(milliunits: $0, currency: held.transaction.currency)
-    }
+    price = Price(held.transaction) ?? register.older?.price?.value
     commitment = held.transaction.commitment
+  }
+}
+
+extension Purchase.Price {
+  /// Nil if the transaction does not say what was paid.
+  init?(_ transaction: Transaction) {
+    guard let milliunits = transaction.price else { return nil }
+    self.init(milliunits: milliunits, currency: transaction.currency)
   }
 }

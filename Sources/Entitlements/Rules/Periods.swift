@@ -43,12 +43,16 @@ struct Periods {
     let expires: Int64?
     /// From when it is revoked; nil if it is not.
     let revocation: Int64?
+    /// When another transaction replaced it; `Int64.max`: none did.
+    let cut: Int64
     /// When its paid time ends, exclusive. `Int64.min`: superseded before it began; `Int64.max`:
     /// never.
     let end: Int64
 
     /// Whether it has any paid time.
     var isLive: Bool { end > start }
+    /// Whether it was neither revoked from its start nor replaced before it began.
+    var counts: Bool { !isVoid && cut > start }
     /// Whether it was revoked from its start, as if it had never been bought.
     var isVoid: Bool { revocation.map { $0 <= start } ?? false }
   }
@@ -59,6 +63,8 @@ struct Periods {
   let all: [Period]
   /// Index of the newest transaction that counts; if none counts, of the newest of all.
   let head: Int?
+  /// The time before each start that counts as paid with it. In the same order.
+  let early: [Range<Int64>]
   /// At index n: until when the paid time of the first n periods, and of those that continue it,
   /// runs without a gap.
   private let paidThroughAfter: [Int64]
@@ -71,17 +77,11 @@ struct Periods {
 
   init(_ state: StreamState) {
     let registers = state.transactions.values.sorted(by: Register.beginsEarlier)
-    let revocations = registers.map(Self.revocation)
-    let purchases = Purchases(registers, revocations)
-    let all = registers.indices.map { index in
-      Period(
-        start: registers[index].held.transaction.purchaseDate,
-        expires: registers[index].expires, revocation: revocations[index],
-        end: Self.end(of: registers[index], at: index, revocations[index], among: purchases))
-    }
+    let all = Self.periods(registers)
     self.registers = registers
     self.all = all
-    head = all.lastIndex { !$0.isVoid } ?? all.indices.last
+    head = Self.head(all)
+    early = Self.early(registers, all)
     starts = all.map(\.start)
     ends = all.map { $0.isLive ? $0.end : .min }
     latestEnds = ends.reduce(into: [.min]) { latest, end in
@@ -91,25 +91,31 @@ struct Periods {
   }
 
   var headPeriod: Period? { head.map { all[$0] } }
+  var headTransaction: Transaction? { head.map { registers[$0].held.transaction } }
 
   /// From when the row is revoked: the revocation of the newest transaction; for one-time products
   /// the earliest revocation of any of them.
   var revokedAt: Int64? {
     guard let head = headPeriod else { return nil }
-    guard head.expires == nil else { return head.revocation }
-    return all.compactMap(\.revocation).min()
+    return head.expires == nil ? earliestRevocation : head.revocation
   }
 
-  /// Index of the period that covers `time`: of those that are running, the one that began last.
-  /// Before the first period of the row begins, a period that begins within a day covers the time,
-  /// because Apple charges a renewal up to 24 hours early.
+  var earliestRevocation: Int64? { all.compactMap(\.revocation).min() }
+
+  /// Index of the period that covers `time`: of those that are running, the one that began last;
+  /// if none is, the first to begin whose early time it is.
   func coveringPeriod(at time: Int64) -> Int? {
     let begun = Self.begun(starts, by: time)
-    if begun > 0 {
-      return time < latestEnds[begun] ? ends[..<begun].lastIndex { time < $0 } : nil
-    }
-    let early = Self.begun(starts, by: time.advanced(orBoundBy: Self.day))
-    return ends[..<early].firstIndex { time < $0 }
+    if time < latestEnds[begun] { return ends[..<begun].lastIndex { time < $0 } }
+    let soon = Self.begun(starts, by: time.advanced(orBoundBy: Self.day))
+    return (begun..<soon).first { early[$0].contains(time) && time < ends[$0] }
+  }
+
+  /// Index of the newest transaction that counts and had begun by `time`; before the first of them,
+  /// that of the newest of all.
+  func newest(at time: Int64) -> Int? {
+    guard let head, time < all[head].start else { return head }
+    return all[..<Self.begun(starts, by: time)].lastIndex { $0.counts } ?? head
   }
 
   /// Until when paid periods follow each other without a gap, starting with the one at an index.
@@ -117,8 +123,52 @@ struct Periods {
     max(all[index].end, paidThroughAfter[Self.begun(starts, by: all[index].end)])
   }
 
+  // MARK: Derivation
+
+  private static func periods(_ registers: [Register]) -> [Period] {
+    let revocations = Revocations.of(registers)
+    let cuts = Replacements.cuts(
+      registers.indices.map { Replacements.Item(registers[$0], revocations[$0]) })
+    return registers.indices.map { index in
+      let (expires, revocation) = (registers[index].expires, revocations[index])
+      let end = min(expires ?? .max, revocation ?? .max, cuts[index])
+      // One that was upgraded, where what replaced it is not known, covers nothing.
+      let isLost = registers[index].isUpgraded && cuts[index] == .max
+      return Period(
+        start: registers[index].held.transaction.purchaseDate, expires: expires,
+        revocation: revocation, cut: cuts[index], end: isLost ? .min : end)
+    }
+  }
+
+  /// The newest of those that were not revoked from their start, and of these of those that were
+  /// not replaced before they began.
+  private static func head(_ all: [Period]) -> Int? {
+    all.lastIndex { $0.counts } ?? all.lastIndex { !$0.isVoid }
+      ?? all.lastIndex { $0.cut > $0.start } ?? all.indices.last
+  }
+
+  /// Apple charges a renewal up to 24 hours before the end of a period that runs. So one that was
+  /// signed before it began was charged while it ran: there is no lapse between them, even if the
+  /// period before it was never told. What was refunded of that is not given back. Where it is not
+  /// known when a transaction was signed (V1), this holds for the time before the first period.
+  private static func early(_ registers: [Register], _ all: [Period]) -> [Range<Int64>] {
+    var latestEnd = Int64.min
+    var (begun, endOfBegun) = (Int64.min, Int64.min)
+    return all.indices.map { index in
+      let start = all[index].start
+      if start > begun { (begun, endOfBegun) = (start, latestEnd) }
+      latestEnd = max(latestEnd, min(all[index].expires ?? .min, all[index].cut))
+      let dayBefore = start.advanced(orBoundBy: -day)
+      guard !registers[index].isPurchase else { return start..<start }
+      guard let first = registers[index].first else {
+        return dayBefore..<max(dayBefore, all[0].start)
+      }
+      return first < start ? max(dayBefore, min(endOfBegun, start))..<start : start..<start
+    }
+  }
+
   /// How many of these ascending times are not after `time`.
-  fileprivate static func begun(_ starts: [Int64], by time: Int64) -> Int {
+  private static func begun(_ starts: [Int64], by time: Int64) -> Int {
     starts.partitionPoint { $0 <= time }
   }
 
@@ -132,65 +182,21 @@ struct Periods {
     }
     return paidThrough
   }
-
-  /// From when a transaction is revoked; nil if it is not. A reversal voids every revocation dated
-  /// before it; a later refund counts again.
-  static func revocation(of register: Register) -> Int64? {
-    let date =
-      register.key.version == 1 ? register.held.transaction.revocationDate : register.cancel
-    guard let date, date > register.clear ?? .min else { return nil }
-    return date
-  }
-
-  private static func end(
-    of register: Register, at index: Int, _ revocation: Int64?, among purchases: Purchases
-  ) -> Int64 {
-    guard !register.held.transaction.isUpgraded else { return .min }
-    let end = min(register.expires ?? .max, revocation ?? .max)
-    return min(end, purchases.firstToSupersede(register, at: index) ?? .max)
-  }
 }
 
-/// The transactions that count and are not renewals, by purchase date: each may end others.
-private struct Purchases {
-  /// Of those with a transactionReason: when each begins, and its index among the registers.
-  private var starts: [Int64] = []
-  private var indices: [Int] = []
-  /// Of those without one (V1, and V2 before June 2023): when each begins.
-  private var startsWithoutReason: [Int64] = []
-
-  /// - Parameter registers: sorted by purchase date.
-  init(_ registers: [Periods.Register], _ revocations: [Int64?]) {
-    for (index, register) in registers.enumerated() {
-      let start = register.held.transaction.purchaseDate
-      let isVoid = revocations[index].map { $0 <= start } ?? false
-      guard !isVoid, register.held.transaction.transactionReason != "RENEWAL" else { continue }
-      if register.held.transaction.transactionReason == nil {
-        startsWithoutReason.append(start)
-      } else {
-        starts.append(start)
-        indices.append(index)
+extension Replacements.Item {
+  init(_ register: StreamState.TransactionRegister, _ revocation: Int64?) {
+    start = register.held.transaction.purchaseDate
+    expires = register.expires ?? .max
+    first = register.first ?? .max
+    reason =
+      switch register.held.transaction.transactionReason {
+      case nil: .unknown
+      case "RENEWAL": .renewal
+      default: .purchase
       }
-    }
-  }
-
-  /// When the first purchase begins that ends a period; nil if none does.
-  ///
-  /// A purchase ends every period that began before it, and every period that was charged before it
-  /// even if it was to begin later. A transaction without a transactionReason counts as a purchase
-  /// if it begins more than a day before its predecessor's end.
-  func firstToSupersede(_ register: Periods.Register, at index: Int) -> Int64? {
-    let begins = register.held.transaction.purchaseDate
-    var next = Periods.begun(starts, by: min(begins, register.first ?? .max))
-    // A purchase that was charged before it began is found here itself: it does not end itself.
-    if next < indices.count, indices[next] == index { next += 1 }
-    let other = next < starts.count ? starts[next] : nil
-    let early = Periods.begun(startsWithoutReason, by: begins)
-    let limit = register.expires?.advanced(orBoundBy: -Periods.day) ?? .max
-    guard early < startsWithoutReason.count, startsWithoutReason[early] < limit else {
-      return other
-    }
-    return min(startsWithoutReason[early], other ?? .max)
+    isUpgraded = register.isUpgraded
+    isVoid = revocation.map { $0 <= register.held.transaction.purchaseDate } ?? false
   }
 }
 
@@ -199,24 +205,35 @@ extension StreamState.TransactionRegister {
   private static let neverExpires: Int64 = 16_756_761_600_000
 
   /// When the transaction expires; nil for a product that does not. An auto-renewable subscription
-  /// without an expiry, or with an absurd one, covers nothing by itself: it expires when it was
-  /// bought (promise 8).
+  /// without an expiry, or with an absurd one, and a product of a kind that Apple does not document
+  /// without an expiry cover nothing by themselves: they expire when they were bought (promise 8).
   var expires: Int64? {
-    isEndlessSubscription ? held.transaction.purchaseDate : held.transaction.expiresDate
+    isEndless ? held.transaction.purchaseDate : held.transaction.expiresDate
   }
 
-  private var isEndlessSubscription: Bool {
-    held.transaction.type == "Auto-Renewable Subscription"
-      && held.transaction.expiresDate ?? Self.neverExpires >= Self.neverExpires
+  private var isEndless: Bool {
+    switch held.transaction.type {
+    case nil, ProductType.consumable, ProductType.nonConsumable, ProductType.nonRenewing: false
+    case ProductType.autoRenewable:
+      held.transaction.expiresDate ?? Self.neverExpires >= Self.neverExpires
+    default: held.transaction.expiresDate == nil
+    }
+  }
+
+  var isUpgraded: Bool { held.transaction.isUpgraded || isUpgradedByV1 }
+
+  /// Apple says that it is no renewal.
+  var isPurchase: Bool {
+    held.transaction.transactionReason.map { $0 != "RENEWAL" } ?? false
   }
 
   /// Whether it has a date, a price or a quantity that no purchase has.
   var isAnomalous: Bool {
-    isEndlessSubscription
+    isEndless
       || held.transaction.expiresDate.map { $0 < held.transaction.purchaseDate } ?? false
       || held.transaction.price ?? 0 < 0 || held.transaction.quantity ?? 1 < 1
       || held.transaction.originalTransactionId == nil
-        && held.transaction.type == "Auto-Renewable Subscription"
+        && held.transaction.type == ProductType.autoRenewable
   }
 
   /// The order of a row's periods: purchase date, register key, transaction id.
@@ -234,7 +251,6 @@ extension StreamState.TransactionRegister {
 extension StreamState {
   /// The newest transaction that counts; if none counts, the newest of all.
   package var newestTransactionId: String? {
-    let periods = Periods(self)
-    return periods.head.map { periods.registers[$0].transaction.transactionId }
+    Periods(self).headTransaction?.transactionId
   }
 }

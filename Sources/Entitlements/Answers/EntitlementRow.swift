@@ -62,6 +62,9 @@ public struct EntitlementRow: Sendable, Equatable {
   public var autoRenew: Bool?
   /// The product of the next renewal, by the renewal information.
   public var renewalProductId: String?
+  /// The product that the renewal is from, where that is not the one of the span: the renewal
+  /// information is about another period than the newest. Nothing is pending if it is the same.
+  public var renewedProductId: String?
   public var gracePeriodExpiresAt: Int64?
   public var priceIncrease: PriceIncrease?
   public var commitmentAutoRenew: Bool?
@@ -93,28 +96,30 @@ public struct EntitlementRow: Sendable, Equatable {
   ///   - periods: those of `state`.
   ///   - times: makes the row valid at these times alone, at less cost; nil for all times.
   init(_ state: StreamState, _ periods: Periods, at times: ClosedRange<Int64>? = nil) {
-    let renewal = state.renewal?.renewal
+    let inForce = RenewalInForce(state, periods)
+    let renewal = inForce.info
     eventCount = state.eventCount
     lastEvent = state.lastEvent
     autoRenew = renewal?.autoRenewStatus.map { $0 == 1 }
     renewalProductId = renewal?.autoRenewProductId
+    renewedProductId = inForce.renewedProductId(periods)
     gracePeriodExpiresAt = renewal?.gracePeriodExpiresDate
     priceIncrease = renewal?.priceIncreaseStatus.flatMap(PriceIncrease.init)
     commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
     previousOriginalTransactionId = state.previousOriginalTransactionId
     revokedAt = periods.revokedAt
     hasAnomaly = periods.registers.contains(where: \.isAnomalous)
-    lasting = periods.head.flatMap { Lasting(periods.registers[$0].held) }
+    lasting = periods.headTransaction.flatMap { Lasting($0) }
     guard !state.isEmpty else { return }
-    var evaluator = StatusEvaluator(periods, renewal, code: state.statusInForce)
+    var evaluator = StatusEvaluator(state, periods, inForce)
     var known = [Int?](repeating: nil, count: periods.registers.count)
-    for time in StatusEvaluator.breakpoints(periods, renewal, in: times) {
+    for time in evaluator.breakpoints(in: times) {
       evaluator.move(to: time)
       var span = evaluator.span
       if let index = span.purchase {
         if known[index] == nil {
           known[index] = purchases.count
-          purchases.append(Purchase(periods.registers[index].held))
+          purchases.append(Purchase(periods.registers[index]))
         }
         span.purchase = known[index]
       }
@@ -237,7 +242,8 @@ public struct EntitlementRow: Sendable, Equatable {
   /// The product of the next renewal, if it is another one. Compares bytes.
   private func pendingProductId(in span: Span) -> String? {
     guard autoRenew == true, let next = renewalProductId else { return nil }
-    let isSame = span.productId.map { $0.utf8.elementsEqual(next.utf8) } ?? false
+    let renewed = renewedProductId ?? span.productId
+    let isSame = renewed.map { $0.utf8.elementsEqual(next.utf8) } ?? false
     return isSame ? nil : next
   }
 
@@ -254,11 +260,21 @@ public struct EntitlementRow: Sendable, Equatable {
 extension EntitlementRow.Lasting {
   /// Nil if a configured duration does not apply. V1 does not give the product type; there a
   /// configured duration implies it.
-  fileprivate init?(_ held: StreamState.TransactionRegister.Held) {
-    guard held.transaction.expiresDate == nil, let product = held.transaction.productId,
-      held.transaction.type ?? "Non-Renewing Subscription" == "Non-Renewing Subscription"
+  fileprivate init?(_ transaction: Transaction) {
+    guard transaction.expiresDate == nil, let product = transaction.productId,
+      transaction.type ?? ProductType.nonRenewing == ProductType.nonRenewing
     else { return nil }
-    self.init(productId: product, from: held.transaction.purchaseDate)
+    self.init(productId: product, from: transaction.purchaseDate)
+  }
+}
+
+extension RenewalInForce {
+  /// What `EntitlementRow.renewedProductId` says: if it is about a period before the newest, what
+  /// was pending then has come; if about a later one, that one's product is renewed.
+  fileprivate func renewedProductId(_ periods: Periods) -> String? {
+    guard let periodEnd, let expires = periods.headPeriod?.expires else { return nil }
+    if periodEnd < expires { return info?.autoRenewProductId }
+    return periodEnd > expires ? info?.productId : nil
   }
 }
 

@@ -1,0 +1,127 @@
+/// When another transaction ended each transaction of a stream.
+///
+/// A purchase made while a period runs is an upgrade: it ends that period at once, and every period
+/// that was charged ahead and had not begun. A renewal never begins inside a period that runs: if
+/// one does, an upgrade between them was missed, and the period ends where the renewal begins.
+struct Replacements {
+  /// What the rules compare of one transaction. Times are milliseconds since 1970.
+  struct Item {
+    let start: Int64
+    /// `Int64.max`: never.
+    let expires: Int64
+    /// When Apple first signed it; `Int64.max` where it never did.
+    let first: Int64
+    let reason: Reason
+    let isUpgraded: Bool
+    /// Revoked from its start, as if it had never been bought.
+    let isVoid: Bool
+  }
+
+  enum Reason {
+    case purchase, renewal
+    /// V1, receipts, and Apple before June 2023.
+    case unknown
+  }
+
+  private let items: [Item]
+  /// When the first period began that ended at a time: an older one, which a period that begins
+  /// then may renew.
+  private let starts: [Int64: Int64]
+
+  /// For each transaction, when the first other one began that ended it; `Int64.max`: none did.
+  ///
+  /// - Parameter items: in ascending order of their starts.
+  static func cuts(_ items: [Item]) -> [Int64] {
+    let mayReplace = items.contains { !$0.isVoid && $0.reason != .renewal }
+    guard items.count > 1 else { return items.map { _ in .max } }
+    return Replacements(items, hasPurchases: mayReplace).cuts
+  }
+
+  private init(_ items: [Item], hasPurchases: Bool) {
+    self.items = items
+    let endings = hasPurchases ? items.map { ($0.expires, $0.start) } : []
+    starts = Dictionary(endings, uniquingKeysWith: min)
+  }
+
+  private var cuts: [Int64] {
+    let isVoid = items.map(\.isVoid)
+    let (purchases, unknown) = (
+      Group(items, .purchase, without: isVoid), Group(items, .unknown, without: isVoid)
+    )
+    // What was charged ahead and replaced before it began ends nothing.
+    let isOut = items.indices.map { index in
+      isVoid[index] || items[index].isBegun(after: before(index, purchases))
+        || items[index].isBegun(after: before(index, unknown))
+    }
+    let alive = (
+      purchases: Group(items, .purchase, without: isOut),
+      renewals: Group(items, .renewal, without: isOut),
+      unknown: Group(items, .unknown, without: isOut)
+    )
+    return items.indices.map { index in
+      let limit = items[index].expires.advanced(orBoundBy: -Periods.day)
+      let later = [alive.renewals, alive.unknown].map { $0.start(after: items[index].start) }
+      let unknown = before(index, alive.unknown)
+      return min(
+        alive.purchases.start(after: items[index].start), before(index, alive.purchases),
+        later.min().flatMap { $0 < limit ? $0 : nil } ?? .max,
+        items[index].isBegun(after: unknown) ? unknown : .max)
+    }
+  }
+
+  /// When the first of a group began that was bought after the transaction at `index` had been
+  /// charged, and no later than that began; `Int64.max`: none did.
+  private func before(_ index: Int, _ group: Group) -> Int64 {
+    let item = items[index]
+    guard let last = group.starts.first, last <= item.start else { return .max }
+    var found = Int64.max
+    if group.reason == .purchase { found = group.start(after: item.first, but: index) }
+    if item.reason != .purchase { found = min(found, undated(item, group)) }
+    return found <= item.start ? found : .max
+  }
+
+  /// The same where it is not known when it was charged: at most a day before its start. One that
+  /// begins where a purchase ends renews it. Others show that they do not: by being upgraded; by
+  /// a purchase that runs for more than a day on; by beginning where a still older period ends.
+  private func undated(_ item: Item, _ group: Group) -> Int64 {
+    let renewed = starts[item.start] ?? .max
+    var earliest = item.start.advanced(orBoundBy: -Periods.day)
+    if item.reason == .unknown, !item.isUpgraded {
+      earliest = max(earliest, renewed.advanced(orBoundBy: 1))
+    }
+    let nextDay = item.start.advanced(orBoundBy: Periods.day)
+    for place in group.starts.partitionPoint({ $0 < earliest })..<group.starts.count {
+      let (start, expires) = (group.starts[place], items[group.indices[place]].expires)
+      guard start <= item.start else { break }
+      guard expires != item.start else { continue }
+      if item.isUpgraded || item.reason == .renewal && expires > nextDay || renewed < start {
+        return start
+      }
+    }
+    return .max
+  }
+}
+
+extension Replacements.Item {
+  fileprivate func isBegun(after time: Int64) -> Bool { time < start }
+}
+
+/// The transactions of one reason that may end others, in ascending order of their starts.
+private struct Group {
+  let reason: Replacements.Reason
+  let indices: [Int]
+  let starts: [Int64]
+
+  init(_ items: [Replacements.Item], _ reason: Replacements.Reason, without isOut: [Bool]) {
+    self.reason = reason
+    indices = items.indices.filter { items[$0].reason == reason && !isOut[$0] }
+    starts = indices.map { items[$0].start }
+  }
+
+  /// The first start after a time, but that of one transaction; `Int64.max` if there is none.
+  func start(after time: Int64, but index: Int? = nil) -> Int64 {
+    var place = starts.partitionPoint { $0 <= time }
+    if place < indices.count, indices[place] == index { place += 1 }
+    return place < starts.count ? starts[place] : .max
+  }
+}

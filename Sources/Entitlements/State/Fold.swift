@@ -1,0 +1,242 @@
+public import AppStore
+
+/// An event as the fold reads it: what was proven, and its position in the journal.
+///
+/// The journal holds each uuid once (promise 4), so the fold does not store which uuids it has
+/// seen.
+public struct FoldEvent: Sendable {
+  public var seq: Int64
+  public var uuid: NotificationUUID
+  public var notificationType: String
+  public var subtype: String?
+  /// Milliseconds since 1970; the evidence time for V1.
+  public var signedDate: Int64
+  public var source: EventSource
+  public var environment: Environment
+  /// Apple's `data.status`, 1 to 5. The fold ignores other values.
+  public var status: Int64?
+  /// V2: at most one. V1: all transactions of the stream; their `revocationDate` is V1's
+  /// cancellation date.
+  public var transactions: [Transaction]
+  public var renewal: RenewalInfo?
+  /// When the receipt was created that this event is or contains, milliseconds since 1970; 0 where
+  /// none is proven by Apple's own root.
+  public var receiptDate: Int64
+  /// V1: auto_renew_status_change_date, milliseconds since 1970.
+  public var renewalChangeDate: Int64?
+
+  public init(
+    seq: Int64, uuid: NotificationUUID, notificationType: String, subtype: String?,
+    signedDate: Int64, source: EventSource = .v2, environment: Environment = .production,
+    status: Int64? = nil, transactions: [Transaction] = [], renewal: RenewalInfo? = nil,
+    receiptDate: Int64 = 0, renewalChangeDate: Int64? = nil
+  ) {
+    self.seq = seq
+    self.uuid = uuid
+    self.notificationType = notificationType
+    self.subtype = subtype
+    self.signedDate = signedDate
+    self.source = source
+    self.environment = environment
+    self.status = status
+    self.transactions = transactions
+    self.renewal = renewal
+    self.receiptDate = receiptDate
+    self.renewalChangeDate = renewalChangeDate
+  }
+
+  /// Whether Apple signed the objects one by one: V2 and evidence but receipts.
+  public var isSigned: Bool { source != .v1 && source != .receipt }
+}
+
+extension FoldEvent {
+  /// The key under which an object of this event competes for a register.
+  fileprivate func key(signed: Int64, isRevoked: Bool) -> StreamState.Key {
+    isSigned
+      ? StreamState.Key(
+        isSigned: true, signed: signed, notification: signedDate, isRevoked: isRevoked, uuid: uuid)
+      : StreamState.Key(
+        isSigned: false, signed: signedDate, notification: receiptDate,
+        renewalChange: renewalChangeDate ?? 0, transactions: Int64(transactions.count),
+        isRevoked: isRevoked, uuid: uuid)
+  }
+
+  /// V1: the end of the period that the renewal information is about: that of the newest
+  /// transaction of its product, else of the newest of all.
+  fileprivate var renewalPeriodEnd: Int64? {
+    func newest(_ isMeant: (Transaction) -> Bool) -> Int64? {
+      transactions.filter { $0.expiresDate != nil && isMeant($0) }
+        .max { ($0.purchaseDate, $0.expiresDate ?? 0) < ($1.purchaseDate, $1.expiresDate ?? 0) }?
+        .expiresDate
+    }
+    let product = renewal?.productId
+    return newest { $0.productId == product } ?? newest { _ in true }
+  }
+
+  /// V1: a time that lies surely before the body was made. A renewal is charged up to a day before
+  /// it begins, and a failed charge is told up to a day before the period ends.
+  fileprivate var certainDate: Int64 {
+    var dates = [renewalChangeDate ?? 0] + transactions.compactMap(\.revocationDate)
+    for transaction in transactions {
+      let start = transaction.purchaseDate
+      let isRenewal = transactions.contains { $0.expiresDate == start }
+      dates.append(isRenewal ? start.advanced(orBoundBy: -Periods.day) : start)
+    }
+    if renewal?.isInBillingRetryPeriod != nil, let product = renewal?.productId {
+      for transaction in transactions where transaction.productId == product {
+        transaction.expiresDate.map { dates.append($0.advanced(orBoundBy: -Periods.day)) }
+      }
+    }
+    return dates.max() ?? 0
+  }
+}
+
+/// Identifies the rules that made a projection.
+public enum Fold {
+  /// A change of any rule is a new version.
+  public static let version: Int64 = 3
+}
+
+extension StreamState {
+  /// One step of the fold: the event's objects replace those of registers with a smaller key.
+  public mutating func evolve(_ event: FoldEvent) {
+    eventCount += 1
+    isSandbox = event.environment == .sandbox
+    foldLastEvent(event)
+    for index in event.transactions.indices { fold(transaction: index, of: event) }
+    if event.source == .v1 { certainV1 = max(certainV1 ?? .min, event.certainDate) }
+    if let renewal = event.renewal { fold(renewal, of: event) }
+    if let code = event.status, (1...5).contains(code) { fold(status: code, of: event) }
+  }
+
+  private mutating func foldLastEvent(_ event: FoldEvent) {
+    if let signed = lastEvent?.signedDate, let uuid = lastEvent?.uuid,
+      (signed, uuid) >= (event.signedDate, event.uuid)
+    {
+      return
+    }
+    lastEvent = LastEvent(
+      seq: event.seq, uuid: event.uuid, notificationType: event.notificationType,
+      subtype: event.subtype, signedDate: event.signedDate)
+  }
+
+  /// - Parameter index: of one of the event's transactions, which are not copied: each has sixteen
+  ///   strings.
+  private mutating func fold(transaction index: Int, of event: FoldEvent) {
+    let key = event.key(
+      signed: event.transactions[index].signedDate,
+      isRevoked: event.transactions[index].revocationDate != nil)
+    let id = event.transactions[index].transactionId
+    let previous = event.transactions[index].previousOriginalTransactionId
+    transactions[
+      id, default: TransactionRegister(key: key, held: .init(event.transactions[index]))
+    ].fold(transaction: index, key, of: event)
+    if let previous { Self.insert(previous, into: &previousOriginalTransactionIds) }
+  }
+
+  private mutating func fold(_ info: RenewalInfo, of event: FoldEvent) {
+    let key = event.key(signed: info.signedDate, isRevoked: false)
+    let periodEnd = event.isSigned ? nil : event.renewalPeriodEnd
+    if let until = info.gracePeriodExpiresDate,
+      let end = periodEnd ?? info.renewalDate ?? event.transactions.first?.expiresDate
+    {
+      fold(Grace(periodEnd: end, until: until))
+    }
+    let known = event.isSigned ? renewal?.key : renewalV1?.key
+    if let known, known >= key { return }
+    let register = RenewalRegister(key: key, renewal: info, periodEnd: periodEnd)
+    if event.isSigned { renewal = register } else { renewalV1 = register }
+  }
+
+  private mutating func fold(_ grace: Grace) {
+    let index = graces.partitionPoint { $0.periodEnd < grace.periodEnd }
+    if index < graces.count, graces[index].periodEnd == grace.periodEnd {
+      graces[index].until = max(graces[index].until, grace.until)
+    } else {
+      graces.insert(grace, at: index)
+    }
+  }
+
+  private mutating func fold(status code: Int64, of event: FoldEvent) {
+    if let signed = status?.signed, let uuid = status?.uuid,
+      (signed, uuid) >= (event.signedDate, event.uuid)
+    {
+      return
+    }
+    let isGracePeriod =
+      event.notificationType == "DID_FAIL_TO_RENEW" && event.subtype == "GRACE_PERIOD"
+    status = StatusRegister(
+      signed: event.signedDate, uuid: event.uuid, status: code, isGracePeriod: isGracePeriod,
+      renewal: event.renewal)
+  }
+}
+
+extension StreamState.TransactionRegister {
+  fileprivate mutating func fold(
+    transaction index: Int, _ key: StreamState.Key, of event: FoldEvent
+  ) {
+    if key > self.key {
+      let before = (key: self.key, held: held)
+      self.key = key
+      held = Held(event.transactions[index])
+      keepOlder(before.held.transaction, before.key)
+    } else if key < self.key {
+      keepOlder(event.transactions[index], key)
+    }
+    let (revoked, signed) = (
+      event.transactions[index].revocationDate, event.transactions[index].signedDate
+    )
+    if event.isSigned {
+      first = min(first ?? .max, signed)
+      if event.notificationType == "REFUND_REVERSED" { clear = max(clear ?? .min, signed) }
+      fold(revocation: revoked, signed: signed)
+    } else if event.transactions[index].isUpgraded {
+      // The cancellation date beside it is that of the upgrade, not of a refund.
+      isUpgradedByV1 = true
+    } else if let revoked {
+      cancel = max(cancel ?? .min, revoked)
+    }
+  }
+
+  /// Apple has moved the date of a refund. Dates told before the last snapshot without one are
+  /// void.
+  private mutating func fold(revocation date: Int64?, signed: Int64) {
+    guard let date else {
+      let last = max(restored ?? .min, signed)
+      restored = last
+      revocations.removeAll { $0.signed <= last }
+      return
+    }
+    guard signed > restored ?? .min else { return }
+    let index = revocations.partitionPoint { $0.date < date }
+    if index < revocations.count, revocations[index].date == date {
+      revocations[index].signed = max(revocations[index].signed, signed)
+    } else {
+      revocations.insert(Revocation(date: date, signed: signed), at: index)
+    }
+  }
+
+  /// Keeps what a snapshot that is not the newest says, where the newest says nothing. What a
+  /// source cannot say it does not erase: receipts have no ownership, group or price, V1 no price.
+  private mutating func keepOlder(_ snapshot: Transaction, _ key: StreamState.Key) {
+    let hasOwnership = held.transaction.inAppOwnershipType != nil
+    let hasGroup = held.transaction.subscriptionGroupIdentifier != nil
+    let hasPrice = held.transaction.price != nil
+    if hasOwnership, hasGroup, hasPrice { return older = nil }
+    var kept = older ?? Older()
+    kept.ownership.keep(snapshot.inAppOwnershipType, key, unless: hasOwnership)
+    kept.subscriptionGroup.keep(snapshot.subscriptionGroupIdentifier, key, unless: hasGroup)
+    kept.price.keep(Purchase.Price(snapshot), key, unless: hasPrice)
+    older = kept == Older() ? nil : kept
+  }
+}
+
+extension Optional {
+  fileprivate mutating func keep<Value>(
+    _ value: Value?, _ key: StreamState.Key, unless isSaid: Bool
+  ) where Wrapped == StreamState.TransactionRegister.Told<Value> {
+    guard !isSaid else { return self = nil }
+    guard let value, self.map({ $0.key < key }) ?? true else { return }
+    self = Wrapped(key: key, value: value)
+  }
+}
