@@ -29,6 +29,20 @@ public enum JournaledNotification {
     }
   }
 
+  /// Whether an event carries a transaction without which it was folded, because it names no
+  /// transaction id or no date of purchase.
+  ///
+  /// - Parameter event: what the fold reads of it.
+  public static func hasUnreadTransaction(
+    _ journaled: JournaledPayload, _ event: FoldEvent
+  ) -> Bool {
+    guard journaled.source == .v2, event.transactions.isEmpty,
+      let payload = journaled.exactPayload, let root = try? root(payload),
+      let notification = try? DecodedNotification.payload(root)
+    else { return false }
+    return notification.signedTransactionInfo != nil
+  }
+
   /// Decodes a signedPayload, or the JWS of evidence, without proving it.
   ///
   /// - Throws: `Refusal.malformed` or `Refusal.notAdmitted`, as `NotificationProof.notification`

@@ -57,6 +57,9 @@ struct HistoryEvolution {
       transaction: step?.transactions.max {
         ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
       },
+      hasUnreadTransaction: step.map {
+        JournaledNotification.hasUnreadTransaction(payload, $0)
+      } ?? false,
       changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
       redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil,
       receipt: receipt(in: payload, receivedAt: event.receivedAt))
