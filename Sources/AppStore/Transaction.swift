@@ -168,3 +168,31 @@ extension Transaction {
     ]
   }
 }
+
+/// The kinds of products in Apple's words, as `Transaction.type` has them.
+///
+/// Source: developer.apple.com/documentation/appstoreserverapi/type. What is named and is none of
+/// these four covers nothing without an expiry date: nobody knows for how long it was sold.
+public enum ProductType {
+  public static let autoRenewable = "Auto-Renewable Subscription"
+  public static let nonRenewing = "Non-Renewing Subscription"
+  public static let consumable = "Consumable"
+  public static let nonConsumable = "Non-Consumable"
+
+  /// Apple's four.
+  public static let all: Set = [autoRenewable, nonRenewing, consumable, nonConsumable]
+}
+
+extension JSONElement {
+  /// A date of version 2, milliseconds since 1970: a number, whose fraction is dropped, or a text
+  /// of digits, which some senders of notifications make of it. Nil for anything else.
+  public var date: Int64? {
+    if kind == .number { return truncatedInteger }
+    guard let text = string, text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
+    else { return nil }
+    return Int64(text)
+  }
+
+  /// A text that is not empty; nil for anything else.
+  var filledText: String? { string.flatMap { $0.isEmpty ? nil : $0 } }
+}

@@ -86,9 +86,9 @@ struct HistoryEvolution {
   }
 
   private func receipt(in payload: JournaledPayload, receivedAt: Int64) -> V1Receipt? {
-    guard let receipts, case .json(let body) = payload.content,
+    guard let receipts, case .json(let body, let id) = payload.content,
       let root = try? JSONDocument(parsing: body).root,
-      let notification = try? V1Notification(root)
+      let notification = try? V1Notification(root, of: id)
     else { return nil }
     return V1Receipt(in: root, notification, receipts, at: receivedAt)
   }
