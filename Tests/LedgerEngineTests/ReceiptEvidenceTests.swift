@@ -235,6 +235,17 @@ import Testing
       receipt?.findings == ["the receipt in it is not proven: receipt_of_another_app"])
   }
 
+  @Test func `doctor names a product of a kind that is none of Apple's`() throws {
+    var record = ReceiptContent.Record(
+      transactionId: "1", originalTransactionId: "1", productId: "news", purchaseDate: 0)
+    (record.kind, record.quantity) = (4, 0)
+    let ledger = try TestLedger()
+    let receipt = ReceiptContent(creationDate: Fact.time(1), records: [record])
+    #expect(try ledger.ingest(receipt: SharedAuthority.receipt(receipt), at: 1) == .accepted(1))
+    let found = Doctor.examine(ledger.configuration, file: nil, at: Fact.time(2)).map(\.what)
+    #expect(found.contains { $0.hasSuffix("where they have no end: news (Free Subscription)") })
+  }
+
   /// The simulator's root in place of Apple's.
   private static let dates = ReceiptDates(
     TrustRoots(pinned: [], receiptPins: [SHA256.hash(SharedAuthority.root)]))
