@@ -137,19 +137,25 @@ public struct AppReceipt: Sendable {
     public let purchaseDate: Int64
     /// Attribute 1706.
     public let originalPurchaseDate: Int64?
+    /// Attribute 1707: the kind of product, a number that becomes `Transaction.type`.
+    public let kind: Int64?
     /// Attribute 1708; nil for a product that is no auto-renewable subscription.
     public let expiresDate: Int64?
     /// Attribute 1711; nil for a product that is no auto-renewable subscription.
     public let webOrderLineItemId: Int64?
     /// Attribute 1712: when Apple cancelled the transaction.
     public let cancellationDate: Int64?
+    /// Attribute 1713: a free trial.
+    public let isTrial: Bool?
     /// Attribute 1719: bought at an introductory price.
     public let isInIntroOffer: Bool?
-    /// All other attributes: 1713 (a trial) and those that no document names.
+    /// Attribute 1721: the id of a promotional offer.
+    public let promotionalOfferId: String?
+    /// All other attributes, which no document names.
     public let otherAttributes: [ReceiptAttribute]
 
     private static let known: Set<Int64> = [
-      1701, 1702, 1703, 1704, 1705, 1706, 1708, 1711, 1712, 1719,
+      1701, 1702, 1703, 1704, 1705, 1706, 1707, 1708, 1711, 1712, 1713, 1719, 1721,
     ]
     /// Bytes of an identifier: longer ones fit no route.
     private static let maximumIdentifier = 128
@@ -175,14 +181,17 @@ public struct AppReceipt: Sendable {
       webOrderLineItemId = item == 0 ? nil : item
       cancellationDate = try attributes.date(1712)
       isInIntroOffer = try attributes.number(1719).map { $0 != 0 }
+      // No document of Apple's names these: one of another form says nothing, and spoils nothing.
+      kind = (try? attributes.number(1707)) ?? nil
+      isTrial = ((try? attributes.number(1713)) ?? nil).map { $0 != 0 }
+      promotionalOfferId = (try? attributes.text(1721)) ?? nil
       otherAttributes = attributes.all(except: Self.known)
     }
   }
 }
 
 extension Transaction {
-  /// An in-app record. It names no product type; one with an expiry date is an auto-renewable
-  /// subscription, because non-renewing ones have none, as in V1.
+  /// An in-app record.
   ///
   /// - Parameter signedDate: the receipt's creation date, milliseconds since 1970.
   init(_ record: AppReceipt.Record, signedDate: Int64) {
@@ -193,11 +202,36 @@ extension Transaction {
     productId = record.productId
     purchaseDate = record.purchaseDate
     expiresDate = record.expiresDate
-    type = expiresDate == nil ? nil : ProductType.autoRenewable
+    type = Self.type(ofKind: record.kind, expiresDate: expiresDate)
     self.signedDate = signedDate
     quantity = record.quantity
     revocationDate = record.cancellationDate
-    if record.isInIntroOffer == true { offerType = 1 }
+    if let promotion = record.promotionalOfferId {
+      (offerType, offerIdentifier) = (2, promotion)
+    } else if record.isTrial == true {
+      (offerType, offerDiscountType) = (1, "FREE_TRIAL")
+    } else if record.isInIntroOffer == true {
+      offerType = 1
+    }
+  }
+
+  /// The type of product that attribute 1707 says. Apple's documents do not name the attribute; its
+  /// numbers are those of the receipts that Apple signs, and of libraries that read them.
+  ///
+  /// Where it says none, an expiry makes an auto-renewable subscription, because non-renewing ones
+  /// have none, as in V1. Without one, a number that is not known must not count as bought for
+  /// ever (promise 8), so that it gets a name.
+  private static func type(ofKind kind: Int64?, expiresDate: Int64?) -> String? {
+    switch kind {
+    case 0: ProductType.nonConsumable
+    case 1: ProductType.consumable
+    case 2: ProductType.nonRenewing
+    case 3: ProductType.autoRenewable
+    // In Newsstand, before 2015.
+    case 4: "Free Subscription"
+    case let kind:
+      if expiresDate == nil { kind.map { "Product Kind \($0)" } } else { ProductType.autoRenewable }
+    }
   }
 }
 

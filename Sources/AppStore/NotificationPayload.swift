@@ -38,13 +38,13 @@ public struct NotificationPayload: Sendable {
       throw PayloadFault("notification_type")
     }
     notificationType = type
-    subtype = members.subtype?.string.flatMap { $0.isEmpty ? nil : $0 }
+    subtype = members.subtype?.filledText
     version = members.version?.string
     guard let identifier = try members.notificationUUID?.identifier(),
       let uuid = NotificationUUID(identifier)
     else { throw PayloadFault("notification_uuid") }
     notificationUUID = uuid
-    guard let date = members.signedDate?.integer else { throw PayloadFault("signed_date") }
+    guard let date = members.signedDate?.date else { throw PayloadFault("signed_date") }
     signedDate = date
     guard let (name, object) = members.content, object.kind == .object, members.contents == 1 else {
       throw PayloadFault("payload_content")

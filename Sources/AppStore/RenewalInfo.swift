@@ -37,7 +37,7 @@ public struct RenewalInfo: Sendable, Equatable {
     object.forEachMember(in: Field.names) { index, value in
       switch fields[index] {
       case .originalTransactionId: original = value
-      case .signedDate: signed = value.truncatedInteger
+      case .signedDate: signed = value.date
       case let field: read(field, value)
       }
     }
@@ -61,14 +61,14 @@ public struct RenewalInfo: Sendable, Equatable {
     case .productId: productId = value.string
     case .autoRenewProductId: autoRenewProductId = value.string
     case .autoRenewStatus: autoRenewStatus = value.integer
-    case .renewalDate: renewalDate = value.truncatedInteger
+    case .renewalDate: renewalDate = value.date
     case .expirationIntent: expirationIntent = value.integer
     case .isInBillingRetryPeriod: isInBillingRetryPeriod = value.boolean
-    case .gracePeriodExpiresDate: gracePeriodExpiresDate = value.truncatedInteger
+    case .gracePeriodExpiresDate: gracePeriodExpiresDate = value.date
     case .priceIncreaseStatus: priceIncreaseStatus = value.integer
     case .commitmentInfo:
       commitmentAutoRenewStatus = value["commitmentAutoRenewStatus"]?.integer
-    case .appAccountToken: appAccountToken = value.string
+    case .appAccountToken: appAccountToken = value.filledText
     case .appTransactionId: appTransactionId = value.string
     }
   }

@@ -67,8 +67,8 @@ public struct Transaction: Sendable, Equatable {
       switch fields[index] {
       case .transactionId: identifier = value
       case .originalTransactionId: original = value
-      case .purchaseDate: purchased = value.truncatedInteger
-      case .signedDate: signed = value.truncatedInteger
+      case .purchaseDate: purchased = value.date
+      case .signedDate: signed = value.date
       case let field: read(field, value)
       }
     }
@@ -98,14 +98,14 @@ public struct Transaction: Sendable, Equatable {
     case .previousOriginalTransactionId: previousOriginalTransactionId = value.string
     case .webOrderLineItemId: webOrderLineItemId = value.string
     case .appTransactionId: appTransactionId = value.string
-    case .appAccountToken: appAccountToken = value.string
+    case .appAccountToken: appAccountToken = value.filledText
     case .productId: productId = value.string
     case .subscriptionGroupIdentifier: subscriptionGroupIdentifier = value.string
     case .type: type = value.string
     case .inAppOwnershipType: inAppOwnershipType = value.string
     case .transactionReason: transactionReason = value.string
     // A value that is not a date must not count as "never expires" (promise 8).
-    case .expiresDate: expiresDate = value.kind == .null ? nil : value.truncatedInteger ?? .min
+    case .expiresDate: expiresDate = value.kind == .null ? nil : value.date ?? .min
     case .isUpgraded: isUpgraded = value.boolean ?? false
     case .billingPlanType: billingPlanType = value.string
     case .commitmentInfo: commitment = Self.commitment(value)
@@ -123,7 +123,7 @@ public struct Transaction: Sendable, Equatable {
     case .offerIdentifier: offerIdentifier = value.string
     case .offerDiscountType: offerDiscountType = value.string
     case .offerPeriod: offerPeriod = value.string
-    case .revocationDate: revocationDate = value.truncatedInteger
+    case .revocationDate: revocationDate = value.date
     case .revocationReason: revocationReason = value.integer
     case .revocationType: revocationType = value.string
     case .revocationPercentage: revocationPercentage = value.integer
@@ -137,7 +137,7 @@ public struct Transaction: Sendable, Equatable {
     else { return nil }
     return Commitment(
       billingPeriodNumber: period, totalBillingPeriods: periods,
-      commitmentExpiresDate: object["commitmentExpiresDate"]?.truncatedInteger)
+      commitmentExpiresDate: object["commitmentExpiresDate"]?.date)
   }
 }
 
@@ -181,4 +181,18 @@ public enum ProductType {
 
   /// Apple's four.
   public static let all: Set = [autoRenewable, nonRenewing, consumable, nonConsumable]
+}
+
+extension JSONElement {
+  /// A date of version 2, milliseconds since 1970: a number, whose fraction is dropped, or a text
+  /// of digits, which some senders of notifications make of it. Nil for anything else.
+  public var date: Int64? {
+    if kind == .number { return truncatedInteger }
+    guard let text = string, text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
+    else { return nil }
+    return Int64(text)
+  }
+
+  /// A text that is not empty; nil for anything else.
+  var filledText: String? { string.flatMap { $0.isEmpty ? nil : $0 } }
 }

@@ -12,20 +12,38 @@ public struct V1Notification: Sendable {
   public let environment: Environment
   /// Nil if the body names none.
   public let bundleId: String?
-  /// The stream: named at the top, else by the newest transaction; nil if neither names one.
+  /// The stream that the body is about, or that it was filed under; nil if it names none.
   public let originalTransactionId: String?
+  /// The stream that builds before fold 3 filed the body under: named at the top, else by the
+  /// newest transaction.
+  public let formerOriginalTransactionId: String?
   /// The newest date in the body that something happened, in milliseconds since 1970, because V1
   /// notifications carry no date of their own. 0 if there is none.
   public let evidenceDate: Int64
   /// The transactions of its own stream; the body also lists those of others.
   public let transactions: [Transaction]
   public let renewal: RenewalInfo
+  /// When automatic renewal was switched on or off last: auto_renew_status_change_date.
+  public let renewalChangeDate: Int64?
 
-  /// Reads an authentic body.
+  /// Reads an authentic body as one of the stream that it is about (`V1Stream`).
   ///
   /// - Throws: `PayloadFault` if the type or the environment is missing, if two environments
   ///   contradict each other, if a date cannot be read, or for NUL in an identifier.
   public init(_ root: JSONElement) throws(PayloadFault) {
+    try self.init(root) { (entries) throws(PayloadFault) in try V1Stream.of(root, entries) }
+  }
+
+  /// Reads a journaled body as one of the stream that it was filed under, by whichever rule.
+  ///
+  /// - Throws: as `init(_:)`.
+  public init(_ root: JSONElement, of originalTransactionId: String?) throws(PayloadFault) {
+    try self.init(root) { _ in originalTransactionId }
+  }
+
+  private init(
+    _ root: JSONElement, stream choose: ([Transaction]) throws(PayloadFault) -> String?
+  ) throws(PayloadFault) {
     guard root.kind == .object, let type = try root.scalar("notification_type") else {
       throw PayloadFault("notification_type")
     }
@@ -33,14 +51,17 @@ public struct V1Notification: Sendable {
     environment = try Self.environment(root)
     bundleId = try root.scalar("bid")
     let entries = try Self.entries(root)
-    let named = try root.scalar("original_transaction_id")
-    let stream = named ?? entries.max(by: Self.isOlder)?.originalTransactionId
+    let stream = try choose(entries)
     originalTransactionId = stream
+    formerOriginalTransactionId =
+      try root.scalar("original_transaction_id")
+      ?? entries.max(by: Self.isOlder)?.originalTransactionId
     var own = entries.filter { $0.originalTransactionId == stream }
     try Self.applyTopLevelCancellation(root, to: &own)
     let pending = Self.pending(root, stream, newest: own.max(by: Self.isOlder))
     renewal = try Self.renewal(root, pending)
-    evidenceDate = try Self.evidence(root, own, renewal)
+    renewalChangeDate = try root.date("auto_renew_status_change_date")
+    evidenceDate = Self.evidence(own, renewal, renewalChangeDate)
     for index in own.indices { own[index].signedDate = evidenceDate }
     transactions = own
   }
@@ -65,7 +86,7 @@ public struct V1Notification: Sendable {
     return environment
   }
 
-  private static func isOlder(_ one: Transaction, _ other: Transaction) -> Bool {
+  static func isOlder(_ one: Transaction, _ other: Transaction) -> Bool {
     if one.purchaseDate != other.purchaseDate { return one.purchaseDate < other.purchaseDate }
     return one.transactionId.utf8.lexicographicallyPrecedes(other.transactionId.utf8)
   }
@@ -155,14 +176,95 @@ public struct V1Notification: Sendable {
   /// The newest date in the body at which something happened. A failed charge is dated by the end
   /// of the period that it was to renew.
   private static func evidence(
-    _ root: JSONElement, _ transactions: [Transaction], _ renewal: RenewalInfo
-  ) throws(PayloadFault) -> Int64 {
+    _ transactions: [Transaction], _ renewal: RenewalInfo, _ renewalChangeDate: Int64?
+  ) -> Int64 {
     var dates = transactions.map(\.purchaseDate) + transactions.compactMap(\.revocationDate)
-    if let changed = try root.date("auto_renew_status_change_date") { dates.append(changed) }
+    if let renewalChangeDate { dates.append(renewalChangeDate) }
     if renewal.isInBillingRetryPeriod == true {
       dates += transactions.filter { $0.productId == renewal.productId }.compactMap(\.expiresDate)
     }
     return max(0, dates.max() ?? 0)
+  }
+}
+
+/// The stream that a V1 body is about.
+///
+/// Bodies from 2019 to at least 2021 need not name it at the top, and list the transactions of all
+/// subscriptions of the customer, of which the newest may be another one. Source: bodies that apps
+/// received in those years; Apple's page of responseBodyV1 only has the member at the top.
+enum V1Stream {
+  /// - Parameter entries: the transactions that the body lists.
+  /// - Returns: nil if nothing in it names a stream.
+  /// - Throws: `PayloadFault` if the date of cancellation cannot be read, or for NUL in an id.
+  static func of(
+    _ root: JSONElement, _ entries: [Transaction]
+  ) throws(PayloadFault) -> String? {
+    if let named = try root.scalar("original_transaction_id") { return named }
+    if let stream = try object(root) { return stream }
+    if let item = try root.scalar("web_order_line_item_id"), item != "0",
+      let stream = stream(of: entries, where: { $0.webOrderLineItemId == item })
+    {
+      return stream
+    }
+    if let stream = try pending(root, entries) { return stream }
+    if let date = try root.date("cancellation_date"),
+      let stream = stream(of: entries, where: { $0.revocationDate == date })
+    {
+      return stream
+    }
+    return entries.max(by: V1Notification.isOlder)?.originalTransactionId
+  }
+
+  /// The stream of the one transaction that is there at the top: an object, or its text.
+  private static func object(_ root: JSONElement) throws(PayloadFault) -> String? {
+    let name = "original_transaction_id"
+    for member in ["latest_receipt_info", "latest_expired_receipt_info"] {
+      guard let object = root[member] else { continue }
+      guard let text = object.string else {
+        if let stream = try object.scalar(name) { return stream }
+        continue
+      }
+      let parsed = try? JSONDocument(parsing: Array(text.utf8), within: .unproven).root
+      if let stream = try parsed?.scalar(name) { return stream }
+      if let stream = propertyList(text) { return stream }
+    }
+    return nil
+  }
+
+  /// The id in a property list of the form before XML: `{ "original-transaction-id" = "1000"; }`.
+  private static func propertyList(_ text: String) -> String? {
+    let around: Set<Character> = [" ", "\t", "\n", "\r", "\r\n", "\"", "{", "}"]
+    for line in text.split(separator: ";") {
+      let sides = line.split(separator: "=").map { $0.filter { !around.contains($0) } }
+      guard sides.count == 2, sides[0].replacing("-", with: "_") == "original_transaction_id",
+        !sides[1].isEmpty, sides[1].allSatisfy({ ("0"..."9").contains($0) })
+      else { continue }
+      return sides[1]
+    }
+    return nil
+  }
+
+  /// The stream of the newest of some transactions.
+  private static func stream(
+    of entries: [Transaction], where isMeant: (Transaction) -> Bool
+  ) -> String? {
+    entries.filter(isMeant).max(by: V1Notification.isOlder)?.originalTransactionId
+  }
+
+  /// The stream that renews as the product at the top; of several, that of the newest transaction.
+  private static func pending(
+    _ root: JSONElement, _ entries: [Transaction]
+  ) throws(PayloadFault) -> String? {
+    guard let product = try root.scalar("auto_renew_product_id") else { return nil }
+    var streams: [String] = []
+    for entry in root["unified_receipt"]?["pending_renewal_info"]?.elements ?? [] {
+      guard try entry.scalar("auto_renew_product_id") == product,
+        let stream = try entry.scalar("original_transaction_id")
+      else { continue }
+      streams.append(stream)
+    }
+    return stream(of: entries) { streams.contains($0.originalTransactionId ?? "") }
+      ?? streams.first
   }
 }
 

@@ -68,7 +68,9 @@ public struct ReceiptComparison: Sendable {
       ("expires_date_ms", record.expiresDate.map { String($0) }),
       ("cancellation_date_ms", record.cancellationDate.map { String($0) }),
       ("web_order_line_item_id", record.webOrderLineItemId.map { String($0) }),
+      ("is_trial_period", record.isTrial.map { $0 ? "true" : "false" }),
       ("is_in_intro_offer_period", record.isInIntroOffer.map { $0 ? "true" : "false" }),
+      ("promotional_offer_id", record.promotionalOfferId),
     ]
   }
 
@@ -81,8 +83,8 @@ public struct ReceiptComparison: Sendable {
     }
     for (name, value) in fields {
       let apples = Self.value(other, name)
-      // Apple leaves the flag out where a product has no such offers.
-      if name == "is_in_intro_offer_period", apples == nil, value == "false" { continue }
+      // Apple leaves the flags out where a product has no such offers.
+      if name.hasPrefix("is_"), apples == nil, value == "false" { continue }
       if value != apples {
         differences.append(
           Difference(transactionId: id, field: name, ours: value, apples: apples))

@@ -42,6 +42,7 @@ import Testing
     record.cancellationDate = Self.createdAt + 1000
     record.webOrderLineItemId = 9_000_000_001
     record.isInIntroOffer = true
+    (record.kind, record.isTrial, record.promotionalOfferId) = (3, true, "spring")
     var content = ReceiptContent(
       receiptType: "ProductionSandbox", creationDate: Self.createdAt, records: [record])
     content.others = [(21, DERWriter.ia5("2027-01-01T00:00:00Z")), (9999, [1, 2, 3])]
@@ -65,6 +66,68 @@ import Testing
     #expect(read.cancellationDate == Self.createdAt + 1000)
     #expect(read.webOrderLineItemId == 9_000_000_001)
     #expect(read.isInIntroOffer == true)
+    #expect(read.kind == 3 && read.isTrial == true && read.promotionalOfferId == "spring")
+    #expect(read.otherAttributes.isEmpty)
+  }
+
+  /// The transaction that a record becomes.
+  private static func transaction(
+    _ change: (inout ReceiptContent.Record) -> Void
+  ) throws -> Transaction {
+    var changed = record("1")
+    change(&changed)
+    let receipt = try AppReceipt(
+      ReceiptContent(creationDate: createdAt, records: [changed]).encoded[...])
+    return try #require(receipt.transactions(of: "1000").first)
+  }
+
+  @Test(
+    arguments: [
+      (0, "Non-Consumable"), (1, "Consumable"), (2, "Non-Renewing Subscription"),
+      (3, "Auto-Renewable Subscription"), (4, "Free Subscription"), (7, "Product Kind 7"),
+      (nil, nil),
+    ] as [(Int64?, String?)])
+  func `a record says the kind of its product`(_ kind: Int64?, _ type: String?) throws {
+    let read = try Self.transaction {
+      $0.kind = kind
+      $0.expiresDate = nil
+    }
+    #expect(read.type == type)
+  }
+
+  @Test func `a kind that is not known is that of a subscription where there is an end`() throws {
+    for kind in [nil, 7, -1] as [Int64?] {
+      #expect(try Self.transaction { $0.kind = kind }.type == ProductType.autoRenewable)
+    }
+    #expect(try Self.transaction { $0.kind = 2 }.type == ProductType.nonRenewing)
+    #expect(try Self.transaction { $0.kind = 4 }.type == "Free Subscription")
+  }
+
+  @Test func `of a record's offers a promotion counts first, then a trial`() throws {
+    func offer(_ promotion: String?, _ isTrial: Bool, _ isInIntroOffer: Bool?) throws -> [String?] {
+      let read = try Self.transaction {
+        ($0.promotionalOfferId, $0.isTrial) = (promotion, isTrial)
+        $0.isInIntroOffer = isInIntroOffer
+      }
+      return [read.offerType.map { String($0) }, read.offerDiscountType, read.offerIdentifier]
+    }
+    #expect(try offer("spring", true, true) == ["2", nil, "spring"])
+    #expect(try offer(nil, true, true) == ["1", "FREE_TRIAL", nil])
+    #expect(try offer(nil, true, nil) == ["1", "FREE_TRIAL", nil])
+    #expect(try offer(nil, false, true) == ["1", nil, nil])
+    #expect(try offer(nil, false, false) == [nil, nil, nil])
+    #expect(try offer("", false, nil) == [nil, nil, nil])
+  }
+
+  @Test func `an attribute that no document names may have any form`() throws {
+    let record = DERWriter.set(
+      [
+        (1703, DERWriter.text("1")), (1705, DERWriter.text("1")),
+        (1704, DERWriter.ia5("2026-01-01T00:00:00Z")), (1707, DERWriter.text("three")),
+        (1713, [9]), (1721, DERWriter.integer([1])),
+      ].flatMap { Self.attribute($0, $1) })
+    let read = try AppReceipt(Self.set(Self.usual + [(17, record)])[...]).records[0]
+    #expect(read.kind == nil && read.isTrial == nil && read.promotionalOfferId == nil)
   }
 
   @Test func `records become transactions of their streams, as V1 lists them`() throws {

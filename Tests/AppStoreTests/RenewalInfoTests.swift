@@ -37,7 +37,7 @@ import Testing
     #expect(try decode([:]) == expected)
     let members: Members = [
       "new": .array([]), "productId": .integer(1), "autoRenewStatus": .string("1"),
-      "renewalDate": .string("2000"), "isInBillingRetryPeriod": .integer(1),
+      "renewalDate": .string("soon"), "isInBillingRetryPeriod": .integer(1),
       "commitmentInfo": .integer(1), "signedDate": .null,
     ]
     #expect(try decode(members) == expected)
@@ -46,6 +46,16 @@ import Testing
   @Test func `a date with a fraction is truncated`() throws {
     let members = Self.members.with("renewalDate", .number("1767225600123.75"))
     #expect(try decode(members).renewalDate == 1_767_225_600_123)
+  }
+
+  @Test func `dates that are texts of digits are numbers, and an empty token is none`() throws {
+    var (numbers, texts) = (Self.members.with("appAccountToken", nil), Self.members)
+    texts["appAccountToken"] = .string("")
+    for name in ["renewalDate", "gracePeriodExpiresDate", "signedDate"] {
+      numbers[name] = .integer(1_767_225_600_123)
+      texts[name] = .string("1767225600123")
+    }
+    #expect(try decode(texts) == decode(numbers))
   }
 
   @Test func `NUL in the original transaction id is refused`() {

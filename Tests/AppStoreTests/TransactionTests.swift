@@ -76,9 +76,32 @@ import Testing
     #expect(try decode(members)?.purchaseDate == 1_767_225_600_123)
   }
 
+  @Test func `dates that are texts of digits are numbers`() throws {
+    let commitment = [("billingPeriodNumber", 2), ("totalBillingPeriods", 12)].map {
+      ($0.0, JSONValue.integer($0.1))
+    }
+    var (numbers, texts) = (Self.members, Self.members)
+    for name in ["purchaseDate", "expiresDate", "signedDate", "revocationDate"] {
+      numbers[name] = .integer(1_767_225_600_123)
+      texts[name] = .string("1767225600123")
+    }
+    numbers["commitmentInfo"] = .object(commitment + [("commitmentExpiresDate", .integer(3_000))])
+    texts["commitmentInfo"] = .object(commitment + [("commitmentExpiresDate", .string("3000"))])
+    #expect(try decode(texts) == decode(numbers))
+  }
+
+  @Test func `an empty account token is none`() throws {
+    let token = Self.members.with("appAccountToken", .string(""))
+    #expect(try decode(token) == decode(Self.members))
+  }
+
   /// Promise 8: such a transaction must not count as one that never expires.
   @Test func `an expiresDate that is not a date counts as past`() throws {
-    #expect(try decode(Self.members.with("expiresDate", .string("2000")))?.expiresDate == .min)
+    for text in [
+      "", "never", "-2000", "+2000", " 2000", "2e3", "2026-01-01", "9223372036854775808",
+    ] {
+      #expect(try decode(Self.members.with("expiresDate", .string(text)))?.expiresDate == .min)
+    }
     #expect(try decode(Self.members.with("expiresDate", .number("1e300")))?.expiresDate == .min)
     for value in [nil, .null] as [JSONValue?] {
       let transaction = try #require(try decode(Self.members.with("expiresDate", value)))

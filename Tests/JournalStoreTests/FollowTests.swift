@@ -100,6 +100,45 @@ import Testing
         == .shared(.broken(state: "the body of seq 2")))
   }
 
+  /// A version 1 event that names no stream at the top, of the purchases 1 and then 2.
+  private static func v1(_ number: Int, under id: String) -> NewEvent {
+    let text = """
+      {"environment":"PROD","latest_receipt_info":{"original_transaction_id":"1",\
+      "purchase_date_ms":"1","transaction_id":"1"},"notification_type":"CANCEL",\
+      "unified_receipt":{"latest_receipt_info":[{"original_transaction_id":"2",\
+      "purchase_date_ms":"2","transaction_id":"2"}]}}
+      """
+    var event = Sample.event(number, body: Array(text.utf8), source: .v1, id: id)
+    event.notificationType = "CANCEL"
+    return event
+  }
+
+  private func filedFrom(_ copy: Copy) throws -> Int64 {
+    try JournalReader.open(copy.scratch.folder).v1FiledFrom()
+  }
+
+  @Test func `what a former build files at the same shared journal is accepted`() throws {
+    let (first, second) = (try Copy(), try Copy())
+    #expect(try filedFrom(second) == 1)
+    for (number, id, from) in [(1, "1", 1), (2, "2", 3), (3, "1", 3), (4, "3", 3)]
+      as [(Int, String, Int64)]
+    {
+      _ = try first.append([.event(Self.v1(number, under: id))])
+      try second.journal.follow(first.tail)
+      #expect(try filedFrom(second) == from)
+    }
+    // It is not this copy that appended as a former build.
+    #expect(try filedFrom(first) == 1)
+    let count = try JournalReader.open(second.scratch.folder).formerlyFiledCount()
+    #expect(count == 1)
+  }
+
+  @Test func `an event that is put back keeps its stream, and that is accepted`() throws {
+    let copy = try Copy()
+    _ = try copy.journal.putBack([.event(Self.v1(1, under: "2"))]) { (_, _) throws(StoreError) in }
+    #expect(try filedFrom(copy) == 2)
+  }
+
   @Test func `a copy takes no note that was changed`() throws {
     let first = try Copy()
     _ = try first.append([.quarantine(Sample.quarantine(3))])

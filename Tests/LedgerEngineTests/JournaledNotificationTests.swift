@@ -164,7 +164,8 @@ import Testing
         seq: 1, source: .v2, uuid: nil, content: .init(jws, &plain), parts: jws)
       let body = try #require(jws.reassembled())
       let exact = JournaledPayload(
-        seq: 1, source: .v2, uuid: nil, content: .init(body: body, source: .v2),
+        seq: 1, source: .v2, uuid: nil,
+        content: .init(body: body, source: .v2, originalTransactionId: nil),
         parts: nil)
       let found = text(exact)
       #expect(text(payload) == found, "seed \(seed), round \(round)")

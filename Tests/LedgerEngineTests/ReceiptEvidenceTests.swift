@@ -197,18 +197,85 @@ import Testing
     #expect(empty.receipt?.transactions.map(\.word) == [.absent])
   }
 
-  @Test func `a receipt of another root or app in a version 1 notification is a finding`() throws {
+  @Test func `a receipt of another root in a version 1 notification is a finding`() throws {
     let foreign = try SimulatedAuthority.make().makeReceiptSigner()
       .sign(Fact.content([0..<30], nil, 1).encoded)
     #expect(
       try told(Self.body(foreign)).findings == ["the receipt in it is not proven: chain_path"])
-    var content = Fact.content([0..<30], nil, 1)
-    content.bundleId = "com.example.other"
-    let other = try told(Self.body(try SharedAuthority.receipt(content)))
-    #expect(other.findings == ["the receipt in it is not proven: receipt_of_another_app"])
-    #expect(other.receipt?.reason == "receipt_of_another_app")
     // Receipts of before iOS 7, and what tests write in their place, are no PKCS#7.
     #expect(try told(Self.body([1, 2, 3])).receipt == nil)
+  }
+
+  @Test func `a version 1 notification with a receipt of another app is quarantined`() throws {
+    var (app, environment) = (Fact.content([0..<30], nil, 1), Fact.content([0..<30], nil, 1))
+    app.bundleId = "com.example.other"
+    environment.receiptType = "ProductionSandbox"
+    let ledger = try TestLedger(secrets: [Self.secret])
+    for content in [app, environment] {
+      let receipt = try SharedAuthority.receipt(content)
+      let body = Self.body(receipt, product: content.bundleId + content.receiptType)
+      let words = TestLedger.Answer.quarantined("receipt_of_another_app")
+      #expect(try ledger.ingest(body, at: Fact.time(2)) == words)
+      // The secret says for which app a body is that names none.
+      let bid = "\"bid\":\"\(TestLedger.bundleId)\","
+      let unnamed = String(decoding: body, as: UTF8.self).replacing(bid, with: "")
+      #expect(try ledger.ingest(unnamed, at: Fact.time(2)) == words)
+    }
+    #expect(try ledger.events().isEmpty)
+    let kept = try ledger.quarantine()
+    #expect(kept.map(\.reason) == Array(repeating: "receipt_of_another_app", count: 4))
+    // The configuration cannot make it one of this app.
+    #expect(ledger.admit(kept[0].id, at: Fact.time(3)) == .quarantined("receipt_of_another_app"))
+    #expect(try ledger.verify().findings.isEmpty)
+    // What a former build journaled is a finding.
+    let root = try JSONDocument(parsing: Self.body(try SharedAuthority.receipt(app))).root
+    let receipt = V1Receipt(
+      in: root, try V1Notification(root), try ReceiptProof(ledger.configuration.trustRoots), at: 0)
+    #expect(
+      receipt?.findings == ["the receipt in it is not proven: receipt_of_another_app"])
+  }
+
+  @Test func `doctor names a product of a kind that is none of Apple's`() throws {
+    var record = ReceiptContent.Record(
+      transactionId: "1", originalTransactionId: "1", productId: "news", purchaseDate: 0)
+    (record.kind, record.quantity) = (4, 0)
+    let ledger = try TestLedger()
+    let receipt = ReceiptContent(creationDate: Fact.time(1), records: [record])
+    #expect(try ledger.ingest(receipt: SharedAuthority.receipt(receipt), at: 1) == .accepted(1))
+    let found = Doctor.examine(ledger.configuration, file: nil, at: Fact.time(2)).map(\.what)
+    #expect(found.contains { $0.hasSuffix("where they have no end: news (Free Subscription)") })
+  }
+
+  /// The simulator's root in place of Apple's.
+  private static let dates = ReceiptDates(
+    TrustRoots(pinned: [], receiptPins: [SHA256.hash(SharedAuthority.root)]))
+
+  @Test func `the creation date of a proven receipt is a key of the fold`() throws {
+    let created = Fact.content([0..<30], nil, 1).creationDate
+    let receipt = try SharedAuthority.receipt(Fact.content([0..<30], nil, 1))
+    let ledger = try TestLedger(secrets: [Self.secret])
+    #expect(try ledger.ingest(Self.body(receipt), at: Fact.time(2)) == .accepted(1))
+    #expect(ledger.ingest(receipt: receipt, at: Fact.time(2)) == .accepted(2))
+    let events = try ledger.events().map { JournaledPayload($0) }
+    let proven = try events.map { try JournaledNotification.foldEvent($0, Self.dates) }
+    #expect(proven.map(\.receiptDate) == [created, created])
+    // A configured root proves no date of a V1 body: another daemon need not have it.
+    let folded = try events.map { try JournaledNotification.foldEvent($0) }
+    #expect(folded.map(\.receiptDate) == [0, created])
+    var changed = receipt
+    changed[receipt.count - 1] ^= 1
+    let foreign = try SimulatedAuthority.make().makeReceiptSigner()
+      .sign(Fact.content([0..<30], nil, 1).encoded)
+    for (der, date) in [(receipt, created), (changed, 0), (foreign, 0), ([], 0), ([1, 2], 0)] {
+      let root = try JSONDocument(parsing: Self.body(der)).root
+      #expect(Self.dates.date(in: root) == date)
+    }
+    let text = String(decoding: Base64.encode(receipt), as: UTF8.self)
+    let top = JSONValue.object([
+      ("latest_receipt", .string(text)),
+      ("unified_receipt", .object([("latest_receipt", .string(""))])),
+    ])
+    #expect(Self.dates.date(in: try JSONDocument(parsing: top.bytes).root) == created)
   }
 
   @Test func `other wrappings of one receipt are not held`() throws {

@@ -25,7 +25,8 @@ import Testing
   }
 
   private func event(
-    _ seq: Int64, _ type: String, signed: Int64, transaction: Int64 = 0, renews: Bool = true
+    _ seq: Int64, _ type: String, signed: Int64, transaction: Int64 = 0, renews: Bool = true,
+    purchaseDate: JSONValue? = nil
   ) -> StoredEvent {
     let begins = Self.start + transaction * Self.month
     let uuid = NotificationUUID(high: 0x4000, low: 0x8000_0000_0000_0000 | UInt64(seq))
@@ -33,7 +34,8 @@ import Testing
       ("transactionId", .string("100\(transaction)")), ("originalTransactionId", .string("1000")),
       ("bundleId", .string("com.example.app")), ("environment", .string("Production")),
       ("productId", .string("basic")), ("type", .string("Auto-Renewable Subscription")),
-      ("purchaseDate", .integer(begins)), ("expiresDate", .integer(begins + Self.month)),
+      ("purchaseDate", purchaseDate ?? .integer(begins)),
+      ("expiresDate", .integer(begins + Self.month)),
       ("transactionReason", .string(transaction == 0 ? "PURCHASE" : "RENEWAL")),
       ("signedDate", .integer(signed)),
     ])
@@ -60,6 +62,24 @@ import Testing
       bundleId: "com.example.app", notificationType: type, subtype: nil,
       originalTransactionId: "1000", signedDate: signed, receivedAt: signed + 5, body: jws(payload),
       bodySHA256: [], hash: [])
+  }
+
+  @Test func `a transaction that cannot be read is told, and one whose dates are texts is not`() {
+    let renewal = Self.start + Self.month
+    let events = [
+      event(1, "SUBSCRIBED", signed: Self.start),
+      event(2, "DID_RENEW", signed: renewal, transaction: 1, purchaseDate: .string("today")),
+      event(
+        3, "DID_RENEW", signed: renewal + 1, transaction: 1,
+        purchaseDate: .string(String(renewal))),
+    ]
+    let entries = History(key, events, durations: [:]).entries
+    let words = "; its transaction cannot be read and was not folded"
+    #expect(entries.map { $0.description.hasSuffix(words) } == [false, true, false])
+    #expect(entries.map(\.transactionId) == ["1000", nil, "1001"])
+    let members = entries.map { $0.json["unread_transaction"] }
+    #expect(members.map { $0 == .boolean(true) } == [false, true, false])
+    #expect(members[0] == nil && members[2] == nil)
   }
 
   private func changes(_ entry: History.Entry) -> [String: String] {

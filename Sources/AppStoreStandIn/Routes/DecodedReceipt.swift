@@ -25,7 +25,8 @@ struct DecodedReceipt {
     1704: ("purchase_date", .date), 1705: ("original_transaction_id", .text),
     1706: ("original_purchase_date", .date), 1708: ("expires_date", .date),
     1711: ("web_order_line_item_id", .number), 1712: ("cancellation_date", .date),
-    1719: ("is_in_intro_offer_period", .flag),
+    1713: ("is_trial_period", .flag), 1719: ("is_in_intro_offer_period", .flag),
+    1721: ("promotional_offer_id", .text),
   ]
   private static let record: Int64 = 17
 

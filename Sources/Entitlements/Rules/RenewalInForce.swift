@@ -13,8 +13,8 @@ package struct RenewalInForce {
   let status: Int64?
   /// Apple's renewal date of a paid time that no transaction was told of; nil if there is none.
   let undelivered: Int64?
-  /// Whether Apple says that there is a grace period: by the status in force, or by its event, which
-  /// has another status where the charge failed before the period ended.
+  /// Whether Apple says that there is a grace period: by the status in force, or by its event,
+  /// which has another status where the charge failed before the period ended.
   let isGracePeriod: Bool
 
   var info: RenewalInfo? { register?.renewal }

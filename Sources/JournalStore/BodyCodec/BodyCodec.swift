@@ -160,10 +160,12 @@ package final class BodyCodec {
   /// Decodes what the fold needs of a body, without reassembling a JWS. The content is `unreadable`
   /// if the body cannot be recovered.
   ///
-  /// - Parameter source: the event's source, which says how to read the body.
+  /// - Parameters:
+  ///   - source: the event's source, which says how to read the body.
+  ///   - originalTransactionId: that of the event's stream.
   /// - Throws: what SQLite reports when a dictionary is read.
   func payload(
-    _ stored: [UInt8], dictionary: Int64?, source: EventSource
+    _ stored: [UInt8], dictionary: Int64?, source: EventSource, of originalTransactionId: String?
   ) throws(StoreError) -> (content: JournaledPayload.Content, parts: JWSParts?) {
     if source == .receipt {
       guard stored.first == Form.receipt, let (found, reference) = try receipt(stored),
@@ -174,7 +176,8 @@ package final class BodyCodec {
     guard source != .v1, stored.first == Form.jws else {
       let body = try decode(stored, dictionary: dictionary)
       let content = body.map {
-        JournaledPayload.Content(body: $0, source: source)
+        JournaledPayload.Content(
+          body: $0, source: source, originalTransactionId: originalTransactionId)
       }
       return (content ?? .unreadable, nil)
     }

@@ -14,8 +14,8 @@ public struct JournaledPayload: Sendable {
     /// The outer payload of a JWS. Each nested JWS that the journal stores decoded is replaced by
     /// its number, one digit counting from 0; any other nested JWS is unchanged.
     case jws(payload: [UInt8], nested: [Nested])
-    /// The body of a V1 event.
-    case json([UInt8])
+    /// The body of a V1 event, and the original transaction id that it was filed under.
+    case json([UInt8], of: String?)
     /// A receipt, and which of its original transaction ids the event is about.
     case receipt(ReceiptBody, of: String)
     /// The body cannot be recovered, or is not a compact JWS.
@@ -74,10 +74,11 @@ public struct JournaledPayload: Sendable {
 extension JournaledPayload.Content {
   /// Makes the content from an exact body.
   ///
-  /// - Parameter originalTransactionId: of the event, which a receipt alone does not say.
-  init(body: [UInt8], source: EventSource, originalTransactionId: String? = nil) {
+  /// - Parameter originalTransactionId: of the event, which a receipt alone does not say, and a V1
+  ///   body need not.
+  init(body: [UInt8], source: EventSource, originalTransactionId: String?) {
     if source == .v1 {
-      self = .json(body)
+      self = .json(body, of: originalTransactionId)
     } else if source == .receipt {
       let receipt = ReceiptBody(stored: body)
       self = receipt.map { .receipt($0, of: originalTransactionId ?? "") } ?? .unreadable

@@ -131,7 +131,8 @@ extension Journal {
       """
     ).bind(1, event.originalTransactionId).bind(2, event.environment.rawValue)
       .bind(3, event.bundleId).forEach { (row) throws(StoreError) in
-        if let event = decodeForFold(try codec.payload(row)) { judge.add(event) }
+        let payload = try codec.payload(row, of: event.originalTransactionId)
+        if let event = decodeForFold(payload) { judge.add(event) }
         return true
       }
     return judge
@@ -203,7 +204,9 @@ extension NewEvent {
     }
     return JournaledPayload(
       seq: 0, source: source, uuid: notificationUUID,
-      content: receipt ?? .init(body: body, source: source), parts: nil)
+      content: receipt
+        ?? .init(body: body, source: source, originalTransactionId: originalTransactionId),
+      parts: nil)
   }
 
   /// Held evidence that is to be journaled.

@@ -68,7 +68,7 @@ extension JournalReader {
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, seq).forEach { (row) throws(StoreError) in
-        hasFound = isFound(try codec.payload(row))
+        hasFound = isFound(try codec.payload(row, of: key.originalTransactionId))
         return !hasFound
       }
     return hasFound

@@ -43,8 +43,9 @@ public struct HeldEvidence: Sendable {
   }
 
   private var content: JournaledPayload.Content {
-    if let receipt { return .receipt(receipt, of: stream?.originalTransactionId ?? "") }
-    return .init(body: body, source: source)
+    let id = stream?.originalTransactionId
+    if let receipt { return .receipt(receipt, of: id ?? "") }
+    return .init(body: body, source: source, originalTransactionId: id)
   }
 
   /// What the fold reads of it; `seq` is 0.

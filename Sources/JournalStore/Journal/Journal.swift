@@ -126,6 +126,7 @@ public final class Journal {
     try live.atomically { () throws(StoreError) in
       try Meta(connection: live).set(.open, 1)
       try RunningDigest.start(live, head: head.seq)
+      try V1Filing.start(live, head: head.seq)
       try writeGeneration(live)
     }
     try live.checkpointPassive()
@@ -142,6 +143,7 @@ public final class Journal {
       throw .corrupt("the generation of the journal is impossible")
     }
     try meta.set(.generation, generation + 1)
+    try meta.set(.v1FiledGeneration, generation + 1)
   }
 
   /// Publishes the trained dictionary. Only called after it was committed.

@@ -40,7 +40,7 @@ extension JournalReader {
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, first).bind(5, seq).bind(6, signedThrough).bind(7, receivedThrough).forEach {
         (row) throws(StoreError) in
-        try body(try codec.payload(row))
+        try body(try codec.payload(row, of: key.originalTransactionId))
         return true
       }
   }
@@ -73,8 +73,9 @@ extension JournalReader {
         """
       ).bind(1, next).bind(2, last).forEach { (row) throws(StoreError) in
         var key: StreamKey?
-        let payload = try codec.payload(row)
-        if let id = row.optionalText(7), !payload.source.isOwners {
+        let id = row.optionalText(7)
+        let payload = try codec.payload(row, of: id)
+        if let id, !payload.source.isOwners {
           key = try self.key(row.int(6), id, &apps)
         }
         next = try RowOrder.successor(of: payload.seq, atLeast: next)
@@ -128,7 +129,9 @@ extension JournalReader {
       (row) throws(StoreError) in
       let stream = row.int(5)
       if last?.stream != stream { last = (stream, try key(row.int(6), row.text(7), &apps)) }
-      if let last { body(last.key, try codec.payload(row)) }
+      if let last {
+        body(last.key, try codec.payload(row, of: last.key.originalTransactionId))
+      }
       return true
     }
   }

@@ -40,7 +40,8 @@ extension JournalReader {
       .bind(4, signedThrough).bind(5, receivedThrough).forEach { (row) throws(StoreError) in
         let event = EventRow.event(row, body: [])
         let (content, parts) = try codec.payload(
-          row.bytes(12), dictionary: row.optionalInt(13), source: event.source)
+          row.bytes(12), dictionary: row.optionalInt(13), source: event.source,
+          of: event.originalTransactionId)
         try body(
           event,
           JournaledPayload(

@@ -16,6 +16,8 @@ struct Meta {
     case v1From = "v1_from"
     case v1Count = "v1_count"
     case v1Digest = "v1_digest"
+    case v1FiledFrom = "v1_filed_from"
+    case v1FiledGeneration = "v1_filed_generation"
     case foldVersion = "fold_version"
     case fingerprint
     case foldedThrough = "folded_through"

@@ -71,6 +71,9 @@ extension Journal {
       followedBodies.hash(body) == event.bodySHA256
     else { throw .shared(.broken(state: "the body of seq \(event.seq)")) }
     if event.source.isOwners { try followStatement(event, body, connection) }
+    if event.source == .v1 {
+      try V1Filing.accept(event.seq, body, under: event.originalTransactionId, connection)
+    }
   }
 
   private func followStatement(

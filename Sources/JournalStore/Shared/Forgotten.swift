@@ -135,7 +135,12 @@ extension Journal {
       let first = head.seq
       for account in accounts { try insert(account, connection) }
       try appending(connection) { () throws(StoreError) in
-        for submission in submissions { _ = try append(submission, connection) }
+        for submission in submissions {
+          guard case .journaled(let seq, _) = try append(submission, connection),
+            case .event(let event) = submission, event.source == .v1
+          else { continue }
+          try V1Filing.accept(seq, event.body, under: event.originalTransactionId, connection)
+        }
         for item in held {
           guard let event = newEvent(item) else { continue }
           _ = try append(.event(event), connection)

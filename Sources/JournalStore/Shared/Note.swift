@@ -17,8 +17,9 @@ import SignedData
 // | account              | append of statements; erase                 | note                     |
 // | redelivery           | append, writeCounts                         | note, the sums           |
 // | meta                 | foreign_overflow, unnamed_through           | note                     |
-// |                      | *_count, *_digest, v1_from                  | derived                  |
-// |                      | journal_id, open, generation, shared, notes*| local                    |
+// |                      | *_count, *_digest, v1_from, v1_filed_from   | derived                  |
+// |                      | journal_id, open, shared, notes*,           | local                    |
+// |                      | generation, v1_filed_generation             | local                    |
 // | migration            | opening                                     | local                    |
 
 /// An entry of the shared journal's side log: a write that is no event, and that other copies must

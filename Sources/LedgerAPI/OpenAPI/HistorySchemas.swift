@@ -42,7 +42,14 @@ extension Schemas {
       ("late_by", .optional(.integer("Milliseconds between the two signed dates."))),
       ("redeliveries", .optional(redeliveries)), ("money", .optional(money)),
       changes,
-    ], optional: [("receipt", receiptInside), ("payload", payload)])
+    ],
+    optional: [
+      (
+        "unread_transaction",
+        .boolean("Present and true where its transaction cannot be read and was not folded.")
+      ),
+      ("receipt", receiptInside), ("payload", payload),
+    ])
 
   private static let changes: (String, Schema) = (
     "changes",

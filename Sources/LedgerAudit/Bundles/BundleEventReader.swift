@@ -94,8 +94,12 @@ struct BundleEventReader {
   private func v1(
     _ link: ChainLink, _ body: [UInt8], _ hash: [UInt8], _ key: StreamKey
   ) -> StoredEvent? {
+    // It may be filed by the rule of a former build, and a bundle does not say which build did.
+    let stream = key.originalTransactionId
     guard let root = try? JSONDocument(parsing: body).root,
-      let notification = try? V1Notification(root)
+      let named = try? V1Notification(root),
+      [named.originalTransactionId, named.formerOriginalTransactionId].contains(stream),
+      let notification = try? V1Notification(root, of: stream)
     else { return nil }
     return StoredEvent(
       seq: link.seq, notificationUUID: V1Body(root).uuid, source: link.source,

@@ -21,6 +21,24 @@ extension Doctor {
           + endless.sorted().joined(separator: ", "),
         next: "add them to \"nonRenewingDurations\"; see subledger help configuration")
     }
+    try examineKinds(sold, projection)
+  }
+
+  /// A kind that is not Apple's is in no way wrong where the product has an end.
+  private mutating func examineKinds(
+    _ sold: [SoldProduct], _ projection: ProjectionReader
+  ) throws(StoreError) {
+    let others = Set(
+      sold.compactMap { product -> String? in
+        guard let type = product.type, !ProductType.all.contains(type) else { return nil }
+        return "\(VisibleText.of(product.productId)) (\(VisibleText.of(type)))"
+      })
+    guard !others.isEmpty, try !projection.anomalous(limit: 1).isEmpty else { return }
+    reportFinding(
+      "entitlements",
+      "products of kinds that are not Apple's give no access where they have no end: "
+        + others.sorted().joined(separator: ", "),
+      next: "the column anomaly of entitlement_v1 finds their customers; look for a newer version")
   }
 
   private mutating func examineMapping(_ sold: [SoldProduct]) {

@@ -27,6 +27,7 @@ extension Doctor {
       doctor.examineChains(events)
       try doctor.examineArrivals(reader)
       try doctor.examineQuarantine(reader)
+      try doctor.examineFiling(reader)
       doctor.examineWAL()
       try doctor.examineProjection(head)
     }
@@ -63,6 +64,17 @@ extension Doctor {
     reportFinding(
       "quarantine", "\(counts.stored) stored: \(reasons.joined(separator: ", "))\(more)",
       next: "subledger quarantine list; correct the configuration and admit them, or drop them")
+  }
+
+  private mutating func examineFiling(_ reader: JournalReader) throws(StoreError) {
+    let count = try reader.formerlyFiledCount()
+    guard count > 0 else { return }
+    reportFinding(
+      "journal",
+      "\(count) version 1 events that name no customer at the top are filed under another purchase "
+        + "than the one that they are about: an older version filed them",
+      next: "to file them anew: subledger export, put the shared secret into their bodies as "
+        + "\"password\", and subledger ingest into a new folder")
   }
 
   /// In bytes. A checkpoint normally begins at about 16 MiB.

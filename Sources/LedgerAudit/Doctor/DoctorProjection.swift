@@ -35,7 +35,7 @@ extension Doctor {
       reportFinding(
         "rows",
         "at least one customer has a transaction with an impossible date, price or quantity, such "
-          + "as a subscription without an end, which gives no access: \(id)",
+          + "as a subscription or an unknown kind without an end, which gives no access: \(id)",
         next: "run subledger explain \(id); the column anomaly of entitlement_v1 finds all")
     }
     if let broken = try projection.broken(limit: 1).first?.broken {

@@ -31,6 +31,8 @@ final class ChainCheck {
   /// Findings of the current batch. They are dropped if it cannot be read to its end, because the
   /// batch is then checked again event by event.
   private var batchFindings: [Finding] = []
+  /// The seq from which on a V1 event must be filed as this build does.
+  private var v1FiledFrom = Int64.max
   /// The owner's statements of the current batch.
   private var statements: [(seq: Int64, mac: [UInt8])] = []
 
@@ -111,6 +113,7 @@ final class ChainCheck {
     var previous = try journal.hash(at: batch.lowerBound - 1)
     var lastReceivedAt = Int64.min
     var renewals: [StoredEvent] = []
+    v1FiledFrom = try journal.v1FiledFrom()
     try journal.forEachRaw(from: batch.lowerBound, through: batch.upperBound) { raw in
       let event = raw.event
       if event.seq != expected {
@@ -195,7 +198,7 @@ final class ChainCheck {
   /// columns and the derived uuid follow from the body, and what the receipt in it proves.
   private func checkV1(_ event: StoredEvent) {
     guard let root = try? JSONDocument(parsing: event.body).root,
-      let notification = try? V1Notification(root)
+      let notification = try? v1(root, event)
     else { return add(5, event.seq, "the body is not a V1 notification") }
     let body = V1Body(root)
     let isSame =
@@ -209,6 +212,17 @@ final class ChainCheck {
     guard proof != nil else { return }
     let receipt = V1Receipt(in: root, notification, receipts, at: event.receivedAt)
     for finding in receipt?.findings ?? [] { add(3, event.seq, finding) }
+  }
+
+  /// A former build filed a body that does not name its stream by another rule, and there it stays.
+  private func v1(
+    _ root: JSONElement, _ event: StoredEvent
+  ) throws(PayloadFault) -> V1Notification {
+    let notification = try V1Notification(root)
+    let (filed, former) = (event.originalTransactionId, notification.formerOriginalTransactionId)
+    guard notification.originalTransactionId != filed, former == filed, event.seq < v1FiledFrom
+    else { return notification }
+    return try V1Notification(root, of: filed)
   }
 
   /// A statement of the owner: what can be checked is that the columns follow from the body, and

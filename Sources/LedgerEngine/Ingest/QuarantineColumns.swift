@@ -11,6 +11,8 @@ public struct QuarantineColumns {
   var bundleId: String?
   var notificationType: String?
   var originalTransactionId: String?
+  /// What a former build read of a V1 body as its original transaction id.
+  private var formerOriginalTransactionId: String?
   var signedDate: Int64?
 
   /// Reads the payload of a V2 notification; nil for one that is not JSON.
@@ -34,6 +36,7 @@ public struct QuarantineColumns {
     bundleId = Self.text(root["bid"])
     notificationType = Self.text(root["notification_type"])
     originalTransactionId = QuarantinedStream.v1(root)
+    formerOriginalTransactionId = QuarantinedStream.v1(root, \.formerOriginalTransactionId)
   }
 
   /// Reads a receipt, which may be about many customers; nil for one that cannot be read.
@@ -100,6 +103,7 @@ public struct QuarantineColumns {
       (
         "original_transaction_id",
         !isNamed || originalTransactionId == read.originalTransactionId
+          || isV1 && originalTransactionId == read.formerOriginalTransactionId
       ),
     ]
     return columns.filter { !$0.1 }.map(\.0)
@@ -126,10 +130,14 @@ enum QuarantinedStream {
     return nil
   }
 
-  /// Reads a V1 body: the id at the top, else that of the newest transaction, else of the first.
-  static func v1(_ root: JSONElement) -> String? {
+  /// Reads a V1 body: the id at the top, else what the body is about, else of the first
+  /// transaction.
+  static func v1(
+    _ root: JSONElement,
+    _ stream: KeyPath<V1Notification, String?> = \.originalTransactionId
+  ) -> String? {
     if let id = identifier(root["original_transaction_id"]) { return id }
-    if let known = try? V1Notification(root).originalTransactionId,
+    if let known = (try? V1Notification(root))?[keyPath: stream],
       (1...maximumIdentifier).contains(known.utf8.count)
     {
       return known

@@ -37,9 +37,12 @@ extension Receiver {
   ) throws(Refusal) -> Received {
     guard let document = try? JSONDocument(parsing: body.bytes) else { throw .malformed("json") }
     do throws(Refusal) {
+      let read = try mapError(Refusal.init, try V1Notification(document.root))
+      let bundleId = try admit(read, owners)
+      try V1Receipt.requireOwn(
+        in: document.root, of: bundleId, in: read.environment, proof.receipts, at: now)
       let notification = DecodedNotification(
-        try mapError(Refusal.init, try V1Notification(document.root)), uuid: body.uuid)
-      let bundleId = try admit(notification, owners)
+        read, uuid: body.uuid, receiptDate: ReceiptDates.apples.date(in: document.root))
       let proven = ProvenNotification(
         notification, body: .canonical(body.bytes), bodySHA256: SHA256.hash(body.bytes))
       return accept(proven, of: bundleId, at: now, preservesReceivedAt)
@@ -52,7 +55,7 @@ extension Receiver {
   /// Checks that the notification is for an app whose secret matched, and returns its bundle id. A
   /// body that names no app is for the one whose secret matched.
   private func admit(
-    _ notification: DecodedNotification, _ owners: Set<String>
+    _ notification: V1Notification, _ owners: Set<String>
   ) throws(Refusal) -> String {
     guard let bundleId = notification.bundleId ?? (owners.count == 1 ? owners.first : nil),
       owners.contains(bundleId), let app = apps[bundleId]

@@ -160,7 +160,9 @@ enum FoldFingerprint {
     ])
     guard let root = element(body), let notification = try? V1Notification(root) else { return nil }
     let uuid = NotificationUUID(high: UInt64(history), low: UInt64(index))
-    return DecodedNotification(notification, uuid: uuid).foldEvent(seq: 0)
+    let receiptDate = random.once(in: 2) ? 0 : random.time()
+    return DecodedNotification(notification, uuid: uuid, receiptDate: receiptDate)
+      .foldEvent(seq: 0)
   }
 
   /// SplitMix64 (Steele, Lea and Flood 2014): the same numbers in every version of the program.

@@ -26,6 +26,9 @@ public struct DecodedNotification: Sendable {
   private let status: Int64?
   private let transactions: [Transaction]
   private let renewal: RenewalInfo?
+  /// As in `FoldEvent`.
+  private let receiptDate: Int64
+  private let renewalChangeDate: Int64?
 
   /// Decodes what is nested in a V2 payload. `requireAgreement` says whether it belongs to it.
   ///
@@ -44,12 +47,15 @@ public struct DecodedNotification: Sendable {
     transactions = try Self.transactions(nested.transaction, payload.signedDate)
     renewal = try Self.renewal(nested.renewal, payload.signedDate)
     originalTransactionId = try Self.stream(nested)
+    (receiptDate, renewalChangeDate) = (0, nil)
   }
 
   /// Takes over a V1 notification.
   ///
-  /// - Parameter uuid: derived from the body (`V1Body.uuid`).
-  init(_ notification: V1Notification, uuid: NotificationUUID) {
+  /// - Parameters:
+  ///   - uuid: derived from the body (`V1Body.uuid`).
+  ///   - receiptDate: when the receipt in it was created (`ReceiptDates`).
+  init(_ notification: V1Notification, uuid: NotificationUUID, receiptDate: Int64) {
     source = .v1
     notificationUUID = uuid
     environment = notification.environment
@@ -62,6 +68,8 @@ public struct DecodedNotification: Sendable {
     status = nil
     transactions = notification.transactions
     renewal = notification.renewal
+    self.receiptDate = receiptDate
+    renewalChangeDate = notification.renewalChangeDate
   }
 
   /// Decodes evidence: the payload of a transaction or of renewal information.
@@ -76,7 +84,7 @@ public struct DecodedNotification: Sendable {
     guard payload.kind == .object, let environment = payload["environment"]?.string else {
       throw .notAdmitted("payload_shape")
     }
-    guard let signedDate = payload["signedDate"]?.truncatedInteger else {
+    guard let signedDate = payload["signedDate"]?.date else {
       throw .notAdmitted("signed_date")
     }
     self.source = source
@@ -84,6 +92,7 @@ public struct DecodedNotification: Sendable {
     self.environment = Environment(rawValue: environment)
     appAppleId = nil
     (subtype, status) = (nil, nil)
+    (receiptDate, renewalChangeDate) = (0, nil)
     self.signedDate = signedDate
     let nested: NestedPayloads
     if source == .transaction {
@@ -120,8 +129,8 @@ public struct DecodedNotification: Sendable {
     bundleId = receipt.content.bundleId
     appAppleId = nil
     notificationType = Self.receiptType
-    (subtype, status, renewal) = (nil, nil, nil)
-    signedDate = receipt.content.creationDate
+    (subtype, status, renewal, renewalChangeDate) = (nil, nil, nil, nil)
+    (signedDate, receiptDate) = (receipt.content.creationDate, receipt.content.creationDate)
     self.originalTransactionId = originalTransactionId
   }
 
@@ -133,7 +142,8 @@ public struct DecodedNotification: Sendable {
     FoldEvent(
       seq: seq, uuid: notificationUUID, notificationType: notificationType, subtype: subtype,
       signedDate: signedDate, source: source, environment: environment, status: status,
-      transactions: transactions, renewal: renewal)
+      transactions: transactions, renewal: renewal, receiptDate: receiptDate,
+      renewalChangeDate: renewalChangeDate)
   }
 
   // MARK: Decoding V2

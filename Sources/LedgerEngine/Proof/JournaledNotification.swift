@@ -14,9 +14,17 @@ public enum JournaledNotification {
   ///
   /// - Throws: `Unreadable`.
   public static func foldEvent(_ journaled: JournaledPayload) throws(Unreadable) -> FoldEvent {
+    try foldEvent(journaled, .apples)
+  }
+
+  /// - Parameter dates: others than Apple's are for tests.
+  /// - Throws: `Unreadable`.
+  package static func foldEvent(
+    _ journaled: JournaledPayload, _ dates: ReceiptDates
+  ) throws(Unreadable) -> FoldEvent {
     switch journaled.content {
     case .unreadable: throw Unreadable()
-    case .json(let body): return try v1(body, journaled)
+    case .json(let body, let id): return try v1(body, of: id, journaled, dates)
     case .receipt(let receipt, let id):
       guard let decoded = try? DecodedNotification(receipt, of: id) else { throw Unreadable() }
       return decoded.foldEvent(seq: journaled.seq)
@@ -27,6 +35,20 @@ public enum JournaledNotification {
       guard !nested.isEmpty, let exact = journaled.exactPayload else { throw Unreadable() }
       return try v2(exact, [], journaled.seq)
     }
+  }
+
+  /// Whether an event carries a transaction without which it was folded, because it names no
+  /// transaction id or no date of purchase.
+  ///
+  /// - Parameter event: what the fold reads of it.
+  public static func hasUnreadTransaction(
+    _ journaled: JournaledPayload, _ event: FoldEvent
+  ) -> Bool {
+    guard journaled.source == .v2, event.transactions.isEmpty,
+      let payload = journaled.exactPayload, let root = try? root(payload),
+      let notification = try? DecodedNotification.payload(root)
+    else { return false }
+    return notification.signedTransactionInfo != nil
   }
 
   /// Decodes a signedPayload, or the JWS of evidence, without proving it.
@@ -60,13 +82,15 @@ public enum JournaledNotification {
     return decoded.foldEvent(seq: journaled.seq)
   }
 
+  /// - Parameter stream: where the event was filed: a rule of another build must not move it.
   private static func v1(
-    _ body: [UInt8], _ journaled: JournaledPayload
+    _ body: [UInt8], of stream: String?, _ journaled: JournaledPayload, _ dates: ReceiptDates
   ) throws(Unreadable) -> FoldEvent {
     guard let root = try? JSONDocument(parsing: body).root,
-      let notification = try? V1Notification(root), let uuid = journaled.uuid
+      let notification = try? V1Notification(root, of: stream), let uuid = journaled.uuid
     else { throw Unreadable() }
-    return DecodedNotification(notification, uuid: uuid).foldEvent(seq: journaled.seq)
+    return DecodedNotification(notification, uuid: uuid, receiptDate: dates.date(in: root))
+      .foldEvent(seq: journaled.seq)
   }
 
   /// Decodes an outer payload in which numbers stand for nested JWS.

@@ -34,9 +34,7 @@ public struct V1Receipt: Sendable {
     guard let der = Self.receipt(in: root) else { return nil }
     do throws(Refusal) {
       let content = try receipts.body(of: try receipts.prove(der, at: now)).content
-      guard content.environment == notification.environment,
-        content.bundleId == notification.bundleId ?? content.bundleId
-      else { throw .notAdmitted("receipt_of_another_app") }
+      try Self.require(content, of: notification.bundleId, in: notification.environment)
       reason = nil
       transactions = notification.transactions.map {
         ($0.transactionId, Self.word(of: content, about: $0))
@@ -48,11 +46,38 @@ public struct V1Receipt: Sendable {
     }
   }
 
-  private static func receipt(in root: JSONElement) -> [UInt8]? {
+  /// Refuses a body with a receipt that is proven, and of another app or environment: it is no
+  /// notification of this app, whoever knew the secret. One that is not proven says nothing.
+  ///
+  /// - Parameters:
+  ///   - bundleId: the app that the body is for.
+  ///   - now: milliseconds since 1970, for a receipt that claims no date.
+  /// - Throws: `Refusal.notAdmitted("receipt_of_another_app")`.
+  static func requireOwn(
+    in root: JSONElement, of bundleId: String, in environment: Environment,
+    _ receipts: ReceiptProof, at now: Int64
+  ) throws(Refusal) {
+    guard let der = receipt(in: root), let message = try? receipts.prove(der, at: now),
+      let body = try? receipts.body(of: message)
+    else { return }
+    try require(body.content, of: bundleId, in: environment)
+  }
+
+  /// - Parameter bundleId: nil if the body names no app.
+  private static func require(
+    _ receipt: AppReceipt, of bundleId: String?, in environment: Environment
+  ) throws(Refusal) {
+    guard receipt.environment == environment, receipt.bundleId == bundleId ?? receipt.bundleId
+    else { throw .notAdmitted("receipt_of_another_app") }
+  }
+
+  /// In DER; nil if the body carries none in base64.
+  static func receipt(in root: JSONElement) -> [UInt8]? {
     let holders = [root["unified_receipt"], root].compactMap { $0 }
     for holder in holders {
       for member in members {
-        if let text = holder[member]?.string { return Base64.decode(ArraySlice(text.utf8)) }
+        guard let text = holder[member]?.string, !text.isEmpty else { continue }
+        return Base64.decode(ArraySlice(text.utf8))
       }
     }
     return nil

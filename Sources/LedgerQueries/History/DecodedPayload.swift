@@ -17,7 +17,7 @@ enum DecodedPayload {
 
   /// The payload of an event; null if its body cannot be recovered.
   static func json(_ journaled: JournaledPayload) -> JSONValue {
-    if case .json(let body) = journaled.content { return v1(body) }
+    if case .json(let body, _) = journaled.content { return v1(body) }
     if case .receipt(let receipt, let id) = journaled.content {
       return ReceiptDocument.json(receipt.content, only: id)
     }

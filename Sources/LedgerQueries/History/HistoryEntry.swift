@@ -12,6 +12,8 @@ public struct HistoryEntry: Sendable {
   public let event: StoredEvent
   /// The transaction that the event is about; of a V1 body, the newest one of its stream.
   let transaction: Transaction?
+  /// Whether it carries a transaction that cannot be read, and so was not folded.
+  let hasUnreadTransaction: Bool
   /// Fields of the row that differ before and after the event. Both rows are evaluated at the
   /// latest signed date so far, so that what changed because time passed is not among them.
   public let changes: [Change]
@@ -32,7 +34,10 @@ public struct HistoryEntry: Sendable {
   public var transactionId: String? { transaction?.transactionId }
 
   /// What happened, in plain English; for an unknown type, type and subtype as Apple wrote them.
-  public var description: String { Self.description(of: event, revocation) }
+  public var description: String {
+    Self.description(of: event, revocation)
+      + (hasUnreadTransaction ? "; its transaction cannot be read and was not folded" : "")
+  }
 
   /// - Parameter revocation: what a REVOKE ended, if Apple says it.
   static func description(of event: StoredEvent, _ revocation: String? = nil) -> String {
@@ -71,8 +76,10 @@ public struct HistoryEntry: Sendable {
       ("late_by", .optional(lateBy)), ("redeliveries", redeliveriesJSON), ("money", money),
       ("changes", changes.json),
     ]
+    let unread: [(String, JSONValue)] =
+      hasUnreadTransaction ? [("unread_transaction", .boolean(true))] : []
     let proof = receipt.map { [("receipt", $0.json)] } ?? []
-    return .object(members + proof + (payload.map { [("payload", $0)] } ?? []))
+    return .object(members + unread + proof + (payload.map { [("payload", $0)] } ?? []))
   }
 
   private var redeliveriesJSON: JSONValue {

@@ -57,6 +57,9 @@ struct HistoryEvolution {
       transaction: step?.transactions.max {
         ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
       },
+      hasUnreadTransaction: step.map {
+        JournaledNotification.hasUnreadTransaction(payload, $0)
+      } ?? false,
       changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
       redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil,
       receipt: receipt(in: payload, receivedAt: event.receivedAt))
@@ -83,9 +86,9 @@ struct HistoryEvolution {
   }
 
   private func receipt(in payload: JournaledPayload, receivedAt: Int64) -> V1Receipt? {
-    guard let receipts, case .json(let body) = payload.content,
+    guard let receipts, case .json(let body, let id) = payload.content,
       let root = try? JSONDocument(parsing: body).root,
-      let notification = try? V1Notification(root)
+      let notification = try? V1Notification(root, of: id)
     else { return nil }
     return V1Receipt(in: root, notification, receipts, at: receivedAt)
   }

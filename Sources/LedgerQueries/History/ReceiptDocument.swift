@@ -4,8 +4,8 @@ import SignedData
 public import StrictJSON
 
 /// A receipt as JSON, with the names that Apple's `verifyReceipt` gives to its fields
-/// (developer.apple.com/documentation/appstorereceipts/responsebody). Times are milliseconds since
-/// 1970 UTC.
+/// (developer.apple.com/documentation/appstorereceipts/responsebody). `product_kind`, attribute
+/// 1707, has no name there. Times are milliseconds since 1970 UTC.
 public enum ReceiptDocument {
   /// - Parameter only: the original transaction id whose records are listed; nil for all.
   public static func json(
@@ -44,7 +44,10 @@ public enum ReceiptDocument {
       ("expires_date_ms", .optional(record.expiresDate)),
       ("cancellation_date_ms", .optional(record.cancellationDate)),
       ("web_order_line_item_id", .optional(record.webOrderLineItemId)),
+      ("product_kind", .optional(record.kind)),
+      ("is_trial_period", record.isTrial.map { .boolean($0) } ?? .null),
       ("is_in_intro_offer_period", record.isInIntroOffer.map { .boolean($0) } ?? .null),
+      ("promotional_offer_id", .optional(record.promotionalOfferId)),
       ("other_attributes", other(record.otherAttributes)),
     ])
   }

@@ -11,10 +11,16 @@ public struct ReceiptContent: Sendable {
     public var quantity: Int64 = 1
     public var purchaseDate: Int64
     public var originalPurchaseDate: Int64
+    /// 0 non-consumable, 1 consumable, 2 non-renewing, 3 auto-renewable, 4 free subscription; nil
+    /// leaves the attribute out.
+    public var kind: Int64?
     public var expiresDate: Int64?
     public var cancellationDate: Int64?
     public var webOrderLineItemId: Int64?
+    public var isTrial = false
+    /// Nil leaves the attribute out.
     public var isInIntroOffer: Bool?
+    public var promotionalOfferId: String?
 
     public init(
       transactionId: String, originalTransactionId: String, productId: String,
@@ -75,9 +81,12 @@ public struct ReceiptContent: Sendable {
       attribute(1708, record.expiresDate.map(date) ?? DERWriter.ia5("")),
       attribute(1711, number(record.webOrderLineItemId ?? 0)),
       attribute(1712, record.cancellationDate.map(date) ?? DERWriter.ia5("")),
+      attribute(1713, number(record.isTrial ? 1 : 0)),
     ]
-    if let flag = record.isInIntroOffer {
-      attributes.append(attribute(1719, DERWriter.integer([flag ? 1 : 0])))
+    if let kind = record.kind { attributes.append(attribute(1707, number(kind))) }
+    if let flag = record.isInIntroOffer { attributes.append(attribute(1719, number(flag ? 1 : 0))) }
+    if let offer = record.promotionalOfferId {
+      attributes.append(attribute(1721, DERWriter.text(offer)))
     }
     return DERWriter.set(attributes.flatMap(\.self))
   }

@@ -84,10 +84,14 @@ extension ReceiptContent.Record {
     quantity = transaction.number("quantity") ?? 1
     cancellationDate = transaction.number("revocationDate")
     webOrderLineItemId = transaction.text("webOrderLineItemId").flatMap { Int64($0) }
-    // A trial is told by another attribute.
-    let isIntroductory = transaction.number("offerType") == 1
-    let isTrial = transaction.text("offerDiscountType") == "FREE_TRIAL"
-    isInIntroOffer = expiresDate.map { _ in isIntroductory && !isTrial }
+    let kinds: [Product.Kind] = [.nonConsumable, .consumable, .nonRenewing, .autoRenewable]
+    let type = transaction.text("type")
+    kind = kinds.firstIndex { $0.rawValue == type }.map { Int64($0) }
+    let offer = transaction.number("offerType")
+    isTrial = offer == 1 && transaction.text("offerDiscountType") == "FREE_TRIAL"
+    // Of an auto-renewable subscription alone.
+    isInIntroOffer = expiresDate.map { _ in offer == 1 && !isTrial }
+    promotionalOfferId = offer == 2 ? transaction.text("offerIdentifier") : nil
   }
 }
 
