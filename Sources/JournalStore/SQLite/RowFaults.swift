@@ -77,7 +77,7 @@ extension JournalReader {
           row.type == "blob" && row.length == 32
         case .open, .shared: row.value == 0 || row.value == 1
         case .generation, .foreignOverflow, .unnamedThrough, .quarantineCount, .heldCount, .v1Count,
-          .v1From, .notes:
+          .v1From, .notes, .judgedBy, .judgedThrough, .judgedGeneration:
           row.value.map { $0 >= 0 } ?? false
         default: nil
         }

@@ -18,6 +18,7 @@ import SignedData
 // | redelivery           | append, writeCounts                         | note, the sums           |
 // | meta                 | foreign_overflow, unnamed_through           | note                     |
 // |                      | *_count, *_digest, v1_from                  | derived                  |
+// |                      | evidence_judged_*                           | local                    |
 // |                      | journal_id, open, generation, shared, notes*| local                    |
 // | migration            | opening                                     | local                    |
 

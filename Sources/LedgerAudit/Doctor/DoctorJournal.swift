@@ -27,6 +27,7 @@ extension Doctor {
       doctor.examineChains(events)
       try doctor.examineArrivals(reader)
       try doctor.examineQuarantine(reader)
+      try doctor.examineHeld(reader)
       doctor.examineWAL()
       try doctor.examineProjection(head)
     }
@@ -63,6 +64,17 @@ extension Doctor {
     reportFinding(
       "quarantine", "\(counts.stored) stored: \(reasons.joined(separator: ", "))\(more)",
       next: "subledger quarantine list; correct the configuration and admit them, or drop them")
+  }
+
+  /// A journal of another fold: no rows of this one become live before what it holds is judged.
+  private mutating func examineHeld(_ reader: JournalReader) throws(StoreError) {
+    guard try !reader.isJudged() else { return }
+    reportFinding(
+      "evidence",
+      "\(try reader.unjudgedCount()) pieces are held by the rules of another fold, and not judged "
+        + "by this one yet",
+      next: "start the daemon with this program, which judges them and then makes its rows live; "
+        + "if it runs, wait: its log says held_judging_ended")
   }
 
   /// In bytes. A checkpoint normally begins at about 16 MiB.
