@@ -8,11 +8,13 @@ import Entitlements
 /// grows the generation alone: after either of them all is judged again.
 extension Journal {
   /// What judging the held evidence of some streams found.
-  public struct Judged: Sendable, Equatable {
+  public struct Judged: Sendable {
     /// How many streams were judged.
     public fileprivate(set) var streams = 0
-    /// The ids of those about which something new is held.
-    fileprivate(set) var news: [Int64] = []
+    /// What is held and new about some of them.
+    fileprivate var news: [News] = []
+    /// What was judged.
+    fileprivate let position: JournalPosition
     /// The id of the last stream; `.max` if there is none behind it.
     fileprivate(set) var through: Int64
     /// Whether something new is held about the next stream, which is none of them.
@@ -22,6 +24,12 @@ extension Journal {
     public var hasNews: Bool { !news.isEmpty }
     /// Whether they were the last.
     var isLast: Bool { through == .max }
+  }
+
+  fileprivate struct News {
+    let stream: Int64
+    let key: StreamKey
+    let pieces: [(held: HeldEvidence, event: FoldEvent)]
   }
 
   /// Whether all that is held is judged by this program's fold: then the journal alone gives the
@@ -38,7 +46,7 @@ extension Journal {
     untilNews isHalting: Bool = false, while isGoingOn: () -> Bool
   ) throws(StoreError) -> Judged {
     let connection = try connection()
-    var judged = Judged(through: judgedThrough)
+    var judged = Judged(position: position, through: judgedThrough)
     repeat {
       let next = try connection.statement(
         "SELECT stream_id FROM held_evidence WHERE stream_id > ? ORDER BY stream_id LIMIT 1"
@@ -47,10 +55,10 @@ extension Journal {
         judged.through = .max
         break
       }
-      if try !news(inHeldOf: next, connection).news.isEmpty {
+      if let news = try news(inHeldOf: next, connection) {
         judged.endsAtNews = isHalting
         if isHalting { break }
-        judged.news.append(next)
+        judged.news.append(news)
       }
       judged.through = next
       judged.streams += 1
@@ -73,8 +81,8 @@ extension Journal {
     judgedThrough = judged.through
   }
 
-  /// Journals what is held about streams and is new, and goes on behind them. It is judged again,
-  /// because a copy may have followed others meanwhile; `released` has what was journaled.
+  /// Journals what is held about streams and is new, and goes on behind them. It is judged again if
+  /// a copy has followed others meanwhile; `released` has what was journaled.
   ///
   /// - Parameters:
   ///   - now: when it is received as events, milliseconds since 1970 UTC.
@@ -86,9 +94,10 @@ extension Journal {
   ) throws(StoreError) -> Int {
     let count = try write(shipping: ship) { (connection) throws(StoreError) in
       try appending(connection) { () throws(StoreError) in
-        for id in judged.news {
-          let (key, news) = try news(inHeldOf: id, connection)
-          if let key { try release(news, of: key, at: now, connection) }
+        let isCurrent = position == judged.position
+        for known in judged.news {
+          let news = isCurrent ? known : try news(inHeldOf: known.stream, connection)
+          if let news { try release(news.pieces, of: news.key, at: now, connection) }
         }
       }
       try Meta(connection: connection).set(.judgedThrough, judged.through)
@@ -98,12 +107,14 @@ extension Journal {
     return count
   }
 
+  /// Nil if there is none.
   private func news(
     inHeldOf stream: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) -> (key: StreamKey?, news: [(held: HeldEvidence, event: FoldEvent)]) {
+  ) throws(StoreError) -> News? {
     // Without its row, which `verify` finds missing, nobody knows what it is about.
-    guard let key = try JournalReader.streamKey(stream, connection) else { return (nil, []) }
-    return (key, try news(inHeldOf: stream, key, connection))
+    guard let key = try JournalReader.streamKey(stream, connection) else { return nil }
+    let pieces = try news(inHeldOf: stream, key, connection)
+    return pieces.isEmpty ? nil : News(stream: stream, key: key, pieces: pieces)
   }
 
   /// Decides at the start, within `markOpen`, from which stream on what is held is to be judged.

@@ -69,11 +69,12 @@ extension Doctor {
   /// A journal of another fold: no rows of this one become live before what it holds is judged.
   private mutating func examineHeld(_ reader: JournalReader) throws(StoreError) {
     guard try !reader.isJudged() else { return }
+    let count = try reader.unjudgedCount()
     reportFinding(
       "evidence",
-      "\(try reader.unjudgedCount()) pieces are held by the rules of another fold, and not judged "
-        + "by this one yet",
-      next: "start the daemon with this program, which judges them and then makes its rows live; "
+      "evidence is held by the rules of another fold, and \(count) piece\(count == 1 ? "" : "s") "
+        + "of it not judged by this one yet",
+      next: "start the daemon with this program, which judges it and then makes its rows live; "
         + "if it runs, wait: its log says held_judging_ended")
   }
 
