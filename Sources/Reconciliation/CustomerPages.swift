@@ -7,20 +7,38 @@ public import LedgerQueries
 public struct CustomerPages {
   private let environment: Environment
   private let bundleId: String
-  /// Only those that are due: nil for all.
-  private let endedBefore: Int64?
-  /// The statuses that are still to be listed; nil in it: all at once.
-  private var statuses: [Entitlement.Status?]
+  /// Rows that are still to be listed.
+  private var parts: [Part]
   private var after: StreamKey?
   private static let pageLength = 1_000
 
-  /// - Parameter endedBefore: only customers that are due: those whose paid period ended before
-  ///   this time, milliseconds since 1970, who renew, and of whom Apple has said nothing since.
-  ///   Nil: every customer with a row.
+  /// Rows of one status, nil: of any, and which of them are wanted.
+  private struct Part {
+    let status: Entitlement.Status?
+    let isWanted: (RowDocument, _ now: Int64) -> Bool
+  }
+
+  /// - Parameter endedBefore: only customers that are due (`DueCustomer`), where a silence counts
+  ///   from this end on, milliseconds since 1970. Nil: every customer with a row.
   public init(_ environment: Environment, bundleId: String, endedBefore: Int64? = nil) {
-    (self.environment, self.bundleId, self.endedBefore) = (environment, bundleId, endedBefore)
-    // No other status can have a paid period that ended in silence.
-    statuses = endedBefore == nil ? [nil] : [.expired, .billingRetry, .gracePeriod]
+    (self.environment, self.bundleId) = (environment, bundleId)
+    guard let endedBefore else {
+      parts = [Part(status: nil) { _, _ in true }]
+      return
+    }
+    // Those whose rows are likely to be wrong now do not wait for the many that ended before.
+    let urgent: [Entitlement.Status] = [.gracePeriod, .billingRetry, .expired, .active]
+    let ended: [Entitlement.Status] = [.expired, .billingRetry, .gracePeriod, .revoked]
+    parts =
+      urgent.map { status in
+        Part(status: status) { row, _ in DueCustomer(row).isUrgent(endedBefore: endedBefore) }
+      }
+      + ended.map { status in
+        Part(status: status) { row, now in
+          let customer = DueCustomer(row)
+          return customer.endedSomeTimeAgo(at: now) && !customer.isUrgent(endedBefore: endedBefore)
+        }
+      }
   }
 
   /// The customers of the next page, which may be none.
@@ -31,22 +49,14 @@ public struct CustomerPages {
   public mutating func next(
     _ reader: LedgerReader, at now: Int64
   ) throws(LedgerReader.Failure) -> [StreamKey]? {
-    guard let status = statuses.first else { return nil }
+    guard let part = parts.first else { return nil }
     var filter = LedgerReader.Filter()
     (filter.environment, filter.bundleId) = (environment, bundleId)
-    filter.statuses = status.map { [$0] } ?? []
+    filter.statuses = part.status.map { [$0] } ?? []
     let page = try reader.list(
       filter, after: after, limit: Self.pageLength, LedgerReader.Question(now: now))
     after = page.next
-    if page.next == nil { statuses.removeFirst() }
-    return page.rows.filter(isDue).map(\.key)
-  }
-
-  private func isDue(_ row: RowDocument) -> Bool {
-    guard let endedBefore else { return true }
-    guard let end = row.entitlement.expiresAt, end < endedBefore,
-      row.entitlement.autoRenew == true
-    else { return false }
-    return max(row.lastEvent?.signedDate ?? 0, row.confirmedAt ?? 0) <= end
+    if page.next == nil { parts.removeFirst() }
+    return page.rows.filter { part.isWanted($0, now) }.map(\.key)
   }
 }

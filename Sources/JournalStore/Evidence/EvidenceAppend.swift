@@ -20,7 +20,7 @@ extension Journal {
       throw .sql("evidence that cannot be decoded was submitted")
     }
     if try isNews(event, evidence, connection) { return nil }
-    var judge = try judge(of: evidence, connection)
+    var judge = try judge(of: evidence.streamKey, connection)
     // Its app follows from the transaction alone: renewal information does not name it.
     if evidence.source == .renewal, !judge.hasTransaction { return .noTransaction }
     if judge.saysNew(event) {
@@ -93,21 +93,39 @@ extension Journal {
     behind event: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) {
     guard let key = event.streamKey else { return }
-    let stream = try streamId(of: event, connection)
+    let news = try news(inHeldOf: try streamId(of: event, connection), key, connection)
+    try release(news, of: key, at: event.receivedAt, connection)
+  }
+
+  /// The held evidence of a stream that says something new, in the order in which it is to be
+  /// journaled.
+  func news(
+    inHeldOf stream: Int64, _ key: StreamKey, _ connection: SQLiteConnection
+  ) throws(StoreError) -> [(held: HeldEvidence, event: FoldEvent)] {
     let held = try connection.statement(
       "SELECT \(HeldEvidence.columns) FROM held_evidence h WHERE h.stream_id = ?"
     ).bind(1, stream).all { (row) throws(StoreError) in try HeldEvidence(row, of: key, codec) }
-    guard !held.isEmpty else { return }
-    var judge = try judge(of: event, connection)
+    guard !held.isEmpty else { return [] }
+    var judge = try judge(of: key, connection)
     // What cannot be decoded stays for `verify` to find.
     let readable = held.compactMap { item in decodeForFold(item.payload).map { (item, $0) } }
+    return judge.release(readable.map(\.1)).map { readable[$0] }
+  }
+
+  /// Journals held evidence of a stream.
+  ///
+  /// - Parameter time: when it is received as an event, milliseconds since 1970 UTC.
+  func release(
+    _ news: [(held: HeldEvidence, event: FoldEvent)], of key: StreamKey, at time: Int64,
+    _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    guard !news.isEmpty else { return }
     batch.judged = nil
-    for index in judge.release(readable.map(\.1)) {
-      var (item, folded) = readable[index]
+    for (item, event) in news {
       try removeHeld(item.id, connection)
-      let outcome = try appendNew(
-        NewEvent(item, folded, of: key, at: event.receivedAt), connection)
+      let outcome = try appendNew(NewEvent(item, event, of: key, at: time), connection)
       guard case .journaled(let seq, _) = outcome else { continue }
+      var folded = event
       folded.seq = seq
       batch.released.append(ReleasedEvidence(stream: key, event: folded))
     }
@@ -121,7 +139,7 @@ extension Journal {
 
   /// What the events of a stream say. One whose body cannot be read is left out, as in its row.
   private func judge(
-    of event: NewEvent, _ connection: SQLiteConnection
+    of key: StreamKey?, _ connection: SQLiteConnection
   ) throws(StoreError) -> EvidenceJudge {
     var judge = EvidenceJudge()
     try connection.statement(
@@ -129,9 +147,9 @@ extension Journal {
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
       WHERE e.stream_id = \(JournalReader.streamId) ORDER BY e.seq
       """
-    ).bind(1, event.originalTransactionId).bind(2, event.environment.rawValue)
-      .bind(3, event.bundleId).forEach { (row) throws(StoreError) in
-        let payload = try codec.payload(row, of: event.originalTransactionId)
+    ).bind(1, key?.originalTransactionId).bind(2, key?.environment.rawValue)
+      .bind(3, key?.bundleId).forEach { (row) throws(StoreError) in
+        let payload = try codec.payload(row, of: key?.originalTransactionId)
         if let event = decodeForFold(payload) { judge.add(event) }
         return true
       }
@@ -140,7 +158,7 @@ extension Journal {
 
   // MARK: The table
 
-  private func insertHeld(
+  func insertHeld(
     _ evidence: NewEvent, transactionId: String?, _ connection: SQLiteConnection
   ) throws(StoreError) {
     let stored = try codec.encode(evidence, isJournaled: false, trainsDictionary: false)

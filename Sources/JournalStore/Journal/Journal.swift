@@ -34,6 +34,9 @@ public final class Journal {
 
   /// How many pieces of evidence are held.
   public internal(set) var heldCount: Int64 = 0
+  /// The stream through which held evidence is judged by this fold, in the order of ids; `.max`
+  /// once all is.
+  var judgedThrough: Int64 = 0
   /// How many statements of the owner are journaled.
   public internal(set) var statementCount: Int64 = 0
   /// The batch that is appended, or was appended last.
@@ -127,6 +130,7 @@ public final class Journal {
       try Meta(connection: live).set(.open, 1)
       try RunningDigest.start(live, head: head.seq)
       try V1Filing.start(live, head: head.seq)
+      judgedThrough = try beginJudging(live)
       try writeGeneration(live)
     }
     try live.checkpointPassive()
@@ -144,6 +148,8 @@ public final class Journal {
     }
     try meta.set(.generation, generation + 1)
     try meta.set(.v1FiledGeneration, generation + 1)
+    // A program that does not know it writes the generation alone.
+    try meta.set(.judgedGeneration, generation + 1)
   }
 
   /// Publishes the trained dictionary. Only called after it was committed.

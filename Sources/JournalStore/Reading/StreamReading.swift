@@ -128,6 +128,12 @@ extension JournalReader {
   ///
   /// - Throws: what SQLite reports.
   public func streamKey(_ id: Int64) throws(StoreError) -> StreamKey? {
+    try Self.streamKey(id, connection)
+  }
+
+  static func streamKey(
+    _ id: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) -> StreamKey? {
     try connection.statement(
       """
       SELECT environment, bundle_id, original_transaction_id

@@ -77,7 +77,8 @@ extension JournalReader {
           row.type == "blob" && row.length == 32
         case .open, .shared: row.value == 0 || row.value == 1
         case .generation, .foreignOverflow, .unnamedThrough, .quarantineCount, .heldCount, .v1Count,
-          .v1From, .v1FiledFrom, .v1FiledGeneration, .notes:
+          .v1From, .v1FiledFrom, .v1FiledGeneration, .notes, .judgedBy, .judgedThrough,
+          .judgedGeneration:
           row.value.map { $0 >= 0 } ?? false
         default: nil
         }

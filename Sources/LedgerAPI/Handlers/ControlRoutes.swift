@@ -84,6 +84,7 @@ extension LedgerHandler {
     switch outcome {
     case .done: .json([("outcome", .string("done"))])
     case .nothing: Problem.nothingThere
+    case .notJudged: Problem.response(.unavailable("not_judged"))
     case .otherFold(let found): response(toReturn: found)
     case .failed: Problem.response(.unavailable("rows"))
     }

@@ -169,6 +169,17 @@ extension Metrics {
     page.single(
       "subledger_shared_purchases", .gauge, "Purchases that more than one account has claimed.",
       readings.sharedPurchases)
+    page.single(
+      "subledger_held_judged", .gauge,
+      "1 once this program's fold has judged all held evidence; its rows become live after that.",
+      ledger.judging.isComplete ? 1 : 0)
+    page.single(
+      "subledger_held_judged_streams_total", .counter,
+      "Customers whose held evidence was judged by this program's fold, once after an upgrade.",
+      ledger.judging.streams.value)
+    page.single(
+      "subledger_held_judged_events_total", .counter, "Events that were journaled by that.",
+      ledger.judging.journaled.value)
     if let copy = ledger.copy { write(copy, &page) }
     guard let disk = readings.disk else { return }
     page.single(

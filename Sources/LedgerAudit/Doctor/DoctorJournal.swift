@@ -28,6 +28,7 @@ extension Doctor {
       try doctor.examineArrivals(reader)
       try doctor.examineQuarantine(reader)
       try doctor.examineFiling(reader)
+      try doctor.examineHeld(reader)
       doctor.examineWAL()
       try doctor.examineProjection(head)
     }
@@ -75,6 +76,18 @@ extension Doctor {
         + "than the one that they are about: an older version filed them",
       next: "to file them anew: subledger export, put the shared secret into their bodies as "
         + "\"password\", and subledger ingest into a new folder")
+  }
+
+  /// A journal of another fold: no rows of this one become live before what it holds is judged.
+  private mutating func examineHeld(_ reader: JournalReader) throws(StoreError) {
+    guard try !reader.isJudged() else { return }
+    let count = try reader.unjudgedCount()
+    reportFinding(
+      "evidence",
+      "evidence is held by the rules of another fold, and \(count) piece\(count == 1 ? "" : "s") "
+        + "of it not judged by this one yet",
+      next: "start the daemon with this program, which judges it and then makes its rows live; "
+        + "if it runs, wait: its log says held_judging_ended")
   }
 
   /// In bytes. A checkpoint normally begins at about 16 MiB.

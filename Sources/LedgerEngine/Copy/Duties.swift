@@ -12,6 +12,8 @@ public enum Duty: String, Sendable, CaseIterable {
   case sinks
   /// Making anchors.
   case anchors
+  /// Journaling what is held and is new to this program's fold.
+  case evidence
 }
 
 /// The duties of this daemon. One without a shared journal has all of them, always.
@@ -97,22 +99,28 @@ public final class Duties: Sendable {
   /// - Parameters:
   ///   - holder: names this daemon among all.
   ///   - isReady: whether this copy has what the shared journal has. A duty is taken only then.
+  ///   - isDone: whether there is nothing more to do for a duty, which is let go then.
   ///   - open: makes the table's connection, on the thread.
   /// - Throws: `PlatformError` if the thread cannot be started.
   func start(
     as holder: String, isReady: @escaping @Sendable () -> Bool,
+    isDone: @escaping @Sendable (Duty) -> Bool = { _ in false },
     _ open: @escaping @Sendable () -> any DutyTable
   ) throws(PlatformError) {
-    let started = try Thread.start("duties") { self.run(as: holder, isReady, open()) }
+    let started = try Thread.start("duties") { self.run(as: holder, isReady, isDone, open()) }
     state.withLock { $0.thread = started }
   }
 
-  private func run(as holder: String, _ isReady: () -> Bool, _ table: any DutyTable) {
+  private func run(
+    as holder: String, _ isReady: () -> Bool, _ isDone: (Duty) -> Bool, _ table: any DutyTable
+  ) {
     var next: [Duty: Int64] = [:]
     while !state.withLock({ $0.isStopped }) {
       for duty in Duty.allCases {
         let now = Clock.monotonicNanoseconds()
-        if now >= next[duty] ?? .min, holds(duty) || isReady() {
+        if isDone(duty) {
+          release(duty, table)
+        } else if now >= next[duty] ?? .min, holds(duty) || isReady() {
           next[duty] = now + (take(duty, holder, table) ? Self.renewal : Self.attempt)
         }
       }
@@ -120,10 +128,13 @@ public final class Duties: Sendable {
       wakeup.wait(milliseconds: Self.interval)
     }
     savePositions(table)
-    for (duty, held) in state.withLock({ $0.held }) {
-      try? table.release(duty.rawValue, held.lease, by: Deadline(milliseconds: Self.limit))
-    }
-    state.withLock { $0.held = [:] }
+    for duty in Duty.allCases { release(duty, table) }
+  }
+
+  /// Lets a duty go, if it is held.
+  private func release(_ duty: Duty, _ table: any DutyTable) {
+    guard let held = state.withLock({ $0.held.removeValue(forKey: duty) }) else { return }
+    try? table.release(duty.rawValue, held.lease, by: Deadline(milliseconds: Self.limit))
   }
 
   /// Takes or renews a duty; returns whether it is held.

@@ -16,6 +16,8 @@ package final class ProjectionMaintenance {
   /// The order that was given to the writer: how many it had served, and in which state.
   private var ordered: (served: Int, state: ProjectionState, generation: Int)?
   private var check: ProjectionCheckUp?
+  /// Whether a build has come to its end and waits until held evidence is judged.
+  private var isBuilt = false
   /// `LiveProjection.commits` when some rows were checked last.
   private var checkedAtCommit = 0
   /// When the next check begins, nanoseconds of `clock`.
@@ -81,6 +83,8 @@ package final class ProjectionMaintenance {
   private func build(_ live: LiveProjection.Snapshot) -> Int32 {
     // Lists can be answered from another fold's rows: then nobody waits for the build.
     if live.state == .otherFold { ledger.markProjectionReady() }
+    // The end of judging signals `LiveProjection.changed`; what it journaled is folded then.
+    guard !isBuilt || ledger.judging.isComplete else { return -1 }
     let wait = nextBuild - clock()
     guard wait <= 0 else { return Self.milliseconds(wait) }
     ledger.liveProjection.apply(.buildBegan)
@@ -92,7 +96,8 @@ package final class ProjectionMaintenance {
         // Another fold's file that was found damaged is put aside first; the build continues then.
         !ledger.jobs.isClosed && ledger.liveProjection.state != .damaged
       }
-      guard report != nil else { return 0 }
+      isBuilt = report != nil
+      guard isBuilt, ledger.judging.isComplete else { return 0 }
       let served = ledger.liveProjection.recordOrder
       return order(.makeLive(retaining: Rebuild.retainedByDefault) { _ in served() })
     } catch {

@@ -114,7 +114,8 @@ public enum Rebuild {
   /// Makes the built projection live, and retains `count` of those that were live before.
   ///
   /// - Throws: `StoreError.locked` if a daemon holds the folder (ask the daemon instead) or another
-  ///   process builds, `StoreError.foreign` if what was built cannot be used.
+  ///   process builds, `StoreError.foreign` if what was built cannot be used, or not before held
+  ///   evidence is judged.
   public static func makeLive(
     _ folder: DataFolder, retaining count: Int = retainedByDefault
   ) throws(StoreError) {
@@ -125,6 +126,11 @@ public enum Rebuild {
       withExtendedLifetime(building) {}
     }
     let journal = try JournalReader.open(folder)
+    guard try journal.isJudged() else {
+      throw .foreign(
+        "evidence is held by the rules of another fold; start the daemon, which judges it and "
+          + "makes the built projection live")
+    }
     guard case .usable = try ProjectionExaminer.condition(buildingPath(folder), journal) else {
       throw .foreign("the built projection has changed; run `subledger rebuild --apply` again")
     }

@@ -18,6 +18,8 @@ public final class Ledger: Sendable {
   public let dictionary = SharedDictionary()
   /// Measurements of the writer.
   public let meter = WriterMeter()
+  /// How far held evidence is judged by this program's fold.
+  public let judging = JudgingStatus()
   /// How the folder stands to its shared journal; nil if it is a journal of its own.
   public let copy: CopyStatus?
   /// What this daemon does for all daemons of the shared journal.
@@ -85,8 +87,10 @@ public final class Ledger: Sendable {
     try opened.dequeue()?.get()
     if let open = shared?.openDuties {
       // Without the thread this daemon has no duties; the others do.
-      let copy = ledger.copy
-      try? ledger.duties.start(as: Self.holderName(), isReady: { copy?.isReady ?? true }, open)
+      let (copy, judging) = (ledger.copy, ledger.judging)
+      try? ledger.duties.start(
+        as: Self.holderName(), isReady: { copy?.isReady ?? true },
+        isDone: { $0 == .evidence && judging.isComplete }, open)
     }
     ledger.startProjection()
     return ledger
@@ -186,6 +190,8 @@ public final class Ledger: Sendable {
     case done
     /// There is no projection to which the command applies.
     case nothing
+    /// Held evidence is still to be judged by this fold.
+    case notJudged
     /// The projection to return to is of another fold.
     case otherFold(Rebuild.Return)
     /// The log says why. The live projection is still live.

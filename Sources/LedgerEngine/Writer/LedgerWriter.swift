@@ -14,6 +14,7 @@ package final class LedgerWriter {
   private let reader: JournalReader
   private let projection: ProjectionWriter
   private var housekeeping: Housekeeping
+  private var judging: HeldJudging
   /// Set if the folder is a copy of a shared journal.
   private let copy: CopyWriter?
   private let onFailure: @Sendable (StoreError) -> Void
@@ -60,10 +61,12 @@ package final class LedgerWriter {
     let (journal, copy) = try openJournal(ledger, lock, now: now, pause)
     let reader = try JournalReader.open(ledger.folder)
     let housekeeping = try Housekeeping(journal, clock: clock)
+    let judging = HeldJudging(ledger, journal, clock: clock)
     let projection = ProjectionWriter(ledger, journal, reader)
     try projection.choose()
     journal.foldedState = { [weak projection] in projection?.state(of: $0, through: $1) }
-    return LedgerWriter(ledger, lock, journal, reader, projection, housekeeping, copy, onFailure)
+    return LedgerWriter(
+      ledger, lock, journal, reader, projection, housekeeping, judging, copy, onFailure)
   }
 
   private static func openJournal(
@@ -80,8 +83,8 @@ package final class LedgerWriter {
 
   private init(
     _ ledger: Ledger, _ lock: consuming FolderLock, _ journal: Journal, _ reader: JournalReader,
-    _ projection: ProjectionWriter, _ housekeeping: Housekeeping, _ copy: CopyWriter?,
-    _ onFailure: @escaping @Sendable (StoreError) -> Void
+    _ projection: ProjectionWriter, _ housekeeping: Housekeeping, _ judging: HeldJudging,
+    _ copy: CopyWriter?, _ onFailure: @escaping @Sendable (StoreError) -> Void
   ) {
     self.ledger = ledger
     self.lock = lock
@@ -89,6 +92,7 @@ package final class LedgerWriter {
     self.reader = reader
     self.projection = projection
     self.housekeeping = housekeeping
+    self.judging = judging
     self.copy = copy
     self.onFailure = onFailure
     ledger.setFoldedHead(journal.head)
@@ -107,7 +111,7 @@ package final class LedgerWriter {
     if ledger.failure != nil { return -1 }
     return [
       housekeeping.millisecondsUntilDue, projection.millisecondsUntilDue,
-      copy?.millisecondsUntilPoll ?? -1,
+      judging.millisecondsUntilDue, copy?.millisecondsUntilPoll ?? -1,
     ].filter { $0 >= 0 }.min() ?? -1
   }
 
@@ -131,6 +135,7 @@ package final class LedgerWriter {
     guard ledger.failure == nil else { return }
     follow()
     _ = attempt { () throws(StoreError) in try housekeeping.perform(journal, reader, copy) }
+    _ = attempt { () throws(StoreError) in try judging.perform(journalNews: journalNews) }
     projection.evaluateDue()
   }
 
@@ -163,8 +168,10 @@ package final class LedgerWriter {
       let waiting = ledger.takeRefreshes()
       let isWhole = follow(isDue: true)
       for completion in waiting { completion(isWhole) }
-    case .makeLive(let count, let completion): completion(projection.makeLive(retaining: count))
-    case .rollBack(let completion): completion(projection.rollBack())
+    case .makeLive(let count, let completion):
+      completion(journal.isJudged ? projection.makeLive(retaining: count) : .notJudged)
+    case .rollBack(let completion):
+      completion(journal.isJudged ? projection.rollBack() : .notJudged)
     case .prune(let count, let completion): completion(projection.prune(retaining: count))
     case .refold(let id, let completion): completion(projection.refold(only: id))
     case .takeOverProjection:
@@ -240,6 +247,28 @@ package final class LedgerWriter {
     ledger.setFoldedHead(journal.head)
     for (item, disposition) in zip(batch, dispositions) { item.completion(disposition) }
     _ = attempt { () throws(StoreError) in try journal.checkpointIfNeeded() }
+  }
+
+  /// Journals and folds what is held and says something new.
+  ///
+  /// - Returns: how many pieces that was.
+  private func journalNews(_ judged: Journal.Judged) throws(StoreError) -> Int {
+    var written = CopyWriter.Written(result: 0, followedThrough: 0, isFollowed: false)
+    let now = Clock.now()
+    if let copy {
+      written = try copy.write(by: copy.countDeadline) { (ship) throws(StoreError) in
+        try self.journal.journalNews(judged, at: now, shipping: ship)
+      }
+      foldFollowed(through: written.isFollowed ? journal.head.seq : written.followedThrough)
+    } else {
+      written = CopyWriter.Written(
+        result: try journal.journalNews(judged, at: now), followedThrough: 0, isFollowed: false)
+    }
+    recordJournal()
+    if !written.isFollowed { projection.fold([], [], journal.released) }
+    ledger.setFoldedHead(journal.head)
+    try journal.checkpointIfNeeded()
+    return written.result
   }
 
   /// The code of an answer of 503.

@@ -52,13 +52,14 @@ final class ProjectionWriter {
 
   /// Folds what a batch added to the journal.
   ///
-  /// - Parameter released: evidence that was journaled behind events of the batch.
+  /// - Parameter released: evidence that had been held and was journaled, if any, behind the events
+  ///   of the batch.
   func fold(
     _ received: [Receiver.Received], _ dispositions: [Disposition], _ released: [ReleasedEvidence]
   ) {
     let folder = following
     var steps: [ProjectionFolder.Step] = []
-    var isChanged = false
+    var isChanged = !released.isEmpty
     // Their senders wait for the row.
     var submitted: Set<StreamKey> = []
     func add(_ stream: StreamKey, _ event: FoldEvent) {

@@ -10,7 +10,20 @@ extension LedgerReader {
   /// An event that cannot be folded is left out of a row as of now, as in a projection, where such
   /// a row is marked (promise 9). An answer about the past must not lack an event: it fails.
   func journaledRow(of key: StreamKey, _ question: Question) throws(Failure) -> EntitlementRow {
-    EntitlementRow(try journaledState(of: key, question))
+    let state = try journaledState(of: key, question)
+    var whole = state
+    try store { () throws(StoreError) in
+      // Another fold decided what is held. Journaling all of it would give the same row.
+      guard question.through == nil, try !journal.isJudged() else { return }
+      let held = try journal.heldPayloads(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+      for payload in held {
+        if let event = try? JournaledNotification.foldEvent(payload) { whole.evolve(event) }
+      }
+    }
+    var row = EntitlementRow(whole)
+    (row.eventCount, row.lastEvent) = (state.eventCount, state.lastEvent)
+    return row
   }
 
   /// The state of such a row.

@@ -145,11 +145,16 @@ public final class TestLedger {
 
   /// What the fold reads of a line; empty if it is refused. Nothing is journaled.
   public func foldEvents(line: [UInt8], at now: Int64) -> [(StreamKey, FoldEvent)] {
-    let parts = try? BatchReceive.receive(
-      line: line[...], receiver, at: now, limit: Self.lineLimit, verifying: nil)
-    return (parts ?? []).compactMap { received in
+    receive(line: line, at: now).compactMap { received in
       received.stream.flatMap { stream in received.foldEvent(seq: 0).map { (stream, $0) } }
     }
+  }
+
+  /// What a line is received as; empty if it is refused. Nothing is journaled.
+  public func receive(line: [UInt8], at now: Int64) -> [Receiver.Received] {
+    let parts = try? BatchReceive.receive(
+      line: line[...], receiver, at: now, limit: Self.lineLimit, verifying: nil)
+    return parts ?? []
   }
 
   private static let lineLimit = 4 << 20

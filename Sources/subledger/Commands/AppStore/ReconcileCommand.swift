@@ -12,7 +12,7 @@ import StrictJSON
 /// `reconcile`: compares customers with what Apple says of them now, and journals what is new.
 enum ReconcileCommand {
   static let flags: [Command.Flag] = [
-    .init("--due", "those whose paid period ended without a word although they renew"),
+    .init("--due", "those whose rows may be wrong, and who ended a week or a month ago"),
     .init("--all", "every customer with a row"),
     .init("--app", "ID", "only of the app with this bundle id"),
     .init("--environment", "E", "only in Production or Sandbox; both by default"), .json,

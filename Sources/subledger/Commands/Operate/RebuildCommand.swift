@@ -87,12 +87,36 @@ enum RebuildCommand {
   private static func build(
     _ folder: DataFolder, _ plan: Rebuild.Plan
   ) throws(CommandError) -> Rebuild.Report {
+    try judgeHeld(folder)
     let observer = RebuildObserver()
     let report = try mapError(
       CommandError.building, try Rebuild.build(folder, plan, progress: observer.shouldContinue))
     guard let report else { throw RebuildObserver.stopped }
     observer.progress.finish(report.events)
     return report
+  }
+
+  /// Judges what another fold held before rows of this one are built. Where only a daemon can, says
+  /// so.
+  static func judgeHeld(_ folder: DataFolder) throws(CommandError) {
+    let observer = RebuildObserver(ProgressReporter("judge held evidence", counting: "pieces"))
+    let journaled: Int?
+    do throws(StoreError) {
+      journaled = try Rebuild.judgeHeld(
+        folder, now: Clock.now(), progress: observer.shouldContinue)
+    } catch {
+      guard error == .locked || error == .copyWithoutSharedJournal else { throw .store(error) }
+      return Terminal.error(
+        "subledger rebuild: evidence is held by the rules of another fold. A daemon of this "
+          + "version judges it by itself, and no rows of this fold become live before; until it "
+          + "has, what is held and new to this fold is missing from what is built")
+    }
+    guard let journaled else { throw RebuildObserver.stopped }
+    guard journaled > 0 else { return }
+    Terminal.error(
+      "subledger rebuild: \(CountText.of(Int64(journaled), "pieces")) of held evidence "
+        + "\(journaled == 1 ? "says" : "say") something new by this fold, and "
+        + "\(journaled == 1 ? "is" : "are") journaled")
   }
 
   private static func show(_ report: Rebuild.Report, _ arguments: Arguments) {
@@ -124,6 +148,11 @@ enum RebuildCommand {
       guard answer.status != 409 else {
         throw .unavailable(
           "the daemon has another fold; restart it with this program, which uses this projection")
+      }
+      guard answer.body["code"]?.string != "not_judged" else {
+        throw .unavailable(
+          "the daemon still judges held evidence by this fold; it makes the built projection live "
+            + "by itself after that")
       }
       try require(answer.status)
     } else {

@@ -22,6 +22,7 @@ enum RebuildDifference {
     plan.isFromScratch = false
     let at = try arguments.time("--at") ?? Clock.now()
     let folder = try arguments.journalFolder()
+    try RebuildCommand.judgeHeld(folder)
     let observer = RebuildObserver()
     var shown: [RowDifference] = []
     let summary = try mapError(

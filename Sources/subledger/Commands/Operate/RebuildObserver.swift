@@ -2,8 +2,10 @@ import Platform
 
 /// Prints the progress of a rebuild, and stops it on ^C.
 struct RebuildObserver {
-  let progress = ProgressReporter("rebuild")
+  let progress: ProgressReporter
   private let interruption = Interruption.started()
+
+  init(_ progress: ProgressReporter = ProgressReporter("rebuild")) { self.progress = progress }
 
   static let stopped = CommandError.interrupted(
     "stopped; the live projection is unchanged, and the next rebuild continues from here")

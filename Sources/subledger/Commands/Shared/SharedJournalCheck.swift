@@ -1,6 +1,7 @@
 import Configuration
 import JournalStore
 import LedgerAudit
+import LedgerEngine
 import Platform
 import PostgresClient
 import PostgresJournal
@@ -108,7 +109,8 @@ enum SharedJournalCheck {
   }
 
   private static func duties(_ report: ServerReport) -> [DoctorCheck] {
-    let free = report.duties.filter { !$0.isHeld }.map(\.name)
+    // Nobody has the duty of judging once all is judged.
+    let free = report.duties.filter { !$0.isHeld && $0.name != Duty.evidence.rawValue }.map(\.name)
     guard !free.isEmpty else { return [] }
     return [
       DoctorCheck(
