@@ -40,7 +40,13 @@ import Testing
             Installation.token("app", ScenarioRun.submitter, [submit]),
           ])
         ),
-        ("entitlements", .object([("pro", products("pro.*")), ("coins", products("coins.*"))])),
+        (
+          "entitlements",
+          .object([
+            ("pro", products("pro.*")), ("coins", products("coins.*")),
+            ("any", products("basic.*", "pro.*", "other.*", "coins.*", "lifetime")),
+          ])
+        ),
       ])
     return installation
   }
@@ -56,6 +62,7 @@ import Testing
     for runs in scenarios {
       for run in runs { ask(run, client) }
       compareRowsOfNow(runs, client)
+      askByName(runs[runs.count - 1], client)
     }
     // The command reads the files, while the daemon runs and after it has stopped.
     for runs in scenarios.prefix(scenarios.count / 2) { try askByCommand(runs[0], installation) }
@@ -154,6 +161,21 @@ import Testing
       }
     }
     for (run, row) in zip(runs, rows) { #expect(row == rows[0], "\(run.name)") }
+  }
+
+  /// A customer with one purchase has what its row gives.
+  private func askByName(_ run: ScenarioRun, _ client: Client) {
+    let ids = Set(run.scenario.answers.map { "\($0["original_transaction_id"]?.text ?? "")" })
+    guard ids.count == 1 else { return }
+    for answer in run.scenario.rows {
+      guard let access = expected(answer, of: run)["gives_access"] else { continue }
+      let question = answer.setting("by", .string("original_transaction_id"))
+      for time in times(answer) {
+        let named = client.get(path(question, time, of: run))?.json?["entitlements"]?["any"]
+        #expect(
+          named?["active"]?.value == access, "\(run.name), as of \(time), by name: any active")
+      }
+    }
   }
 
   /// Each command finds out anew which fold it has, so that one time is asked for.
