@@ -3,126 +3,195 @@ import StrictJSON
 import Support
 import Testing
 
-/// Scenarios of customers and the rows they must give, over HTTP and by the command, in many orders
-/// of arrival and with duplicates (promises 4, 6 and 8).
+/// Scenarios of customers and what they must give, over HTTP and by the command, in many orders of
+/// arrival and with duplicates (promises 4, 6 and 8). Afterwards no file and no log line contains
+/// the shared secret of version 1.
 @Suite struct ScenarioTests {
-  /// One scenario in one order of arrival.
-  private struct Run {
-    let scenario: JSONElement
-    /// Prefix of all ids, different for each run, so that one daemon serves all of them.
-    let prefix: String
-    let order: [Int]
+  /// How many orders of arrival a scenario is tried in at most.
+  private static let orders =
+    ProcessInfo.processInfo.environment["SUBLEDGER_SCENARIO_ORDERS"].flatMap { Int($0) } ?? 24
+  private static let parts = 4
 
-    var events: [JSONElement] { scenario["events"]?.elements ?? [] }
-    var answers: [JSONElement] { scenario["answers"]?.elements ?? [] }
-    var name: String { "\(scenario["id"]?.string ?? "") in order \(order)" }
-
-    func rewrite(_ id: JSONValue?) -> JSONValue? {
-      guard case .string(let text) = id else { return nil }
-      return .string(prefix + text)
-    }
-
-    /// The payload with the ids of this run. The order of ids stays the same, as it breaks ties.
-    func payload(_ index: Int) -> JSONValue {
-      var payload = events[index].value
-      for path in [
-        "originalTransactionId", "transactionId", "previousOriginalTransactionId",
-      ] {
-        for part in ["transaction", "renewalInfo"] {
-          guard let id = rewrite(payload["data"]?[part]?[path]) else { continue }
-          payload = payload.setting("data.\(part).\(path)", id)
-        }
-      }
-      guard case .string(let uuid) = payload["notificationUUID"] else { return payload }
-      let tail = String(repeating: "0", count: 12 - prefix.count) + prefix
-      return payload.setting("notificationUUID", .string(uuid.prefix(24) + tail))
+  private static func runs(part: Int) throws -> [[ScenarioRun]] {
+    try PostedScenario.all().enumerated().filter { $0.offset % parts == part }.map {
+      number, scenario in
+      ScenarioRun.orders(of: scenario.events.count, most: orders, seed: UInt64(number))
+        .enumerated().map { ScenarioRun(scenario: scenario, number: number * 100 + $0, order: $1) }
     }
   }
 
-  /// All orders of up to four events; of more, each rotation and the reverse.
-  private static func arrivals(_ count: Int) -> [[Int]] {
-    if count <= 4 { return permutations(of: count) }
-    let all = Array(0..<count)
-    return [all.reversed()] + all.map { Array(all[$0...] + all[..<$0]) }
-  }
-
-  private func runs() throws -> [Run] {
-    let file = try #require(
-      Bundle.module.url(
-        forResource: "scenarios", withExtension: "json", subdirectory: "Fixtures"))
-    let document = try JSONDocument(parsing: Array(Data(contentsOf: file)))
-    let scenarios = try #require(document.root["scenarios"]).elements
-    #expect(scenarios.count == 34)
-    return scenarios.enumerated().flatMap { number, scenario in
-      Self.arrivals(scenario["events"]?.elements.count ?? 0).enumerated().map { index, order in
-        Run(scenario: scenario, prefix: "9\(10 + number)\(10 + index)", order: order)
-      }
-    }
-  }
-
-  /// In four parts, which run in parallel.
-  @Test(arguments: 0..<4) func `every scenario gives its answers in every order of arrival`(
-    part: Int
-  ) throws {
+  private static func installation() throws -> Installation {
     let installation = try Installation()
+    let secret = installation.folder.appending(path: "v1.secret")
+    try Data((ScenarioRun.secretV1 + "\n").utf8).write(to: secret)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secret.path)
+    let submit = ("may", JSONValue.array([.string("submit")]))
+    func products(_ names: String...) -> JSONValue { .array(names.map(JSONValue.string)) }
+    try installation.configure(
+      apps: [
+        Installation.app().setting("v1SharedSecretFile", .string(secret.path)),
+        Installation.app("com.example.other", id: 222),
+      ],
+      with: [
+        (
+          "readTokens",
+          .array([
+            Installation.token("backend", Installation.token, []),
+            Installation.token("app", ScenarioRun.submitter, [submit]),
+          ])
+        ),
+        (
+          "entitlements",
+          .object([
+            ("pro", products("pro.*")), ("coins", products("coins.*")),
+            ("any", products("basic.*", "pro.*", "other.*", "coins.*", "lifetime")),
+          ])
+        ),
+      ])
+    return installation
+  }
+
+  /// In parts, which run in parallel.
+  @Test(arguments: 0..<parts)
+  func `every scenario gives its answers in every order of arrival`(part: Int) throws {
+    let installation = try Self.installation()
     let daemon = try installation.start()
     let client = daemon.client()
-    let runs = try runs().enumerated().filter { $0.offset % 4 == part }.map(\.element)
-    for run in runs { try deliver(run, installation, client) }
-    for run in runs {
-      for answer in run.answers { try ask(run, answer, client) }
+    let scenarios = try Self.runs(part: part)
+    for run in scenarios.joined() { try deliver(run, installation, client) }
+    for runs in scenarios {
+      for run in runs { ask(run, client) }
+      compareRowsOfNow(runs, client)
+      askByName(runs[runs.count - 1], client)
     }
     // The command reads the files, while the daemon runs and after it has stopped.
-    for run in runs where run.prefix.hasSuffix("10") {
-      try askByCommand(run, try #require(run.answers.last), installation)
-    }
+    for runs in scenarios.prefix(scenarios.count / 2) { try askByCommand(runs[0], installation) }
     #expect(try daemon.stop().code == 0)
-    for run in runs where run.prefix.hasSuffix("11") {
-      try askByCommand(run, try #require(run.answers.first), installation)
+    for runs in scenarios.dropFirst(scenarios.count / 2) {
+      try askByCommand(runs[0], installation)
     }
     #expect(try installation.verify().code == 0)
-  }
-
-  /// Posts every event in the run's order; in some orders each one again right after the next.
-  private func deliver(_ run: Run, _ installation: Installation, _ client: Client) throws {
-    var last: [UInt8]?
-    for index in run.order {
-      let body = try installation.sign(run.payload(index))
-      for delivery in [body, last].compactMap({ $0 }) {
-        let answer = try #require(client.post(delivery), "\(run.name)")
-        #expect(answer.status == 200, "\(run.name): \(answer.text)")
-      }
-      last = ["10", "12", "14"].contains(String(run.prefix.suffix(2))) ? body : nil
+    for (name, bytes) in try installation.files() {
+      let secret = Data(ScenarioRun.secretV1.utf8)
+      #expect(bytes.range(of: secret) == nil, "the secret is in \(name)")
     }
+    #expect(!daemon.log.contains(ScenarioRun.secretV1))
   }
 
-  private func ask(_ run: Run, _ answer: JSONElement, _ client: Client) throws {
-    let id = run.prefix + (answer["original_transaction_id"]?.string ?? "")
-    let environment = answer["environment"]?.string ?? ""
-    let time = answer["as_of"]?.integer ?? 0
-    let got = try #require(
-      client.get("/v1/entitlements/\(id)?environment=\(environment)&as_of=\(time)"))
-    #expect(got.status == 200, "\(run.name) \(time): \(got.text)")
-    try compare(run, answer, with: try #require(got.json))
-  }
-
-  private func askByCommand(
-    _ run: Run, _ answer: JSONElement, _ installation: Installation
+  /// Posts every event in the run's order, and some of those before again.
+  private func deliver(
+    _ run: ScenarioRun, _ installation: Installation, _ client: Client
   ) throws {
-    let id = run.prefix + (answer["original_transaction_id"]?.string ?? "")
-    let finished = try installation.run(
-      "entitlement", id, "--environment", answer["environment"]?.string ?? "", "--as-of",
-      "\(answer["as_of"]?.integer ?? 0)", "--json")
-    #expect(finished.code == 0, "\(run.name): \(finished)")
-    try compare(run, answer, with: try #require(try finished.lines().first))
+    var random = SplitMix64(seed: UInt64(run.number))
+    var posted: [ScenarioRun.Request] = []
+    for index in run.order {
+      posted.append(try run.request(index, installation))
+      try post(posted[posted.count - 1], of: run, client)
+      if random.once(in: 2) { try post(random.pick(posted), of: run, client) }
+    }
   }
 
-  private func compare(_ run: Run, _ answer: JSONElement, with got: JSONElement) throws {
-    for (name, value) in try #require(answer["row"]).members {
-      let expected = name == "transaction_id" ? run.rewrite(value.value) : value.value
-      #expect(
-        got[name]?.value.text == (expected ?? .null).text,
-        "\(run.name), \(name) as of \(answer["as_of"]?.integer ?? 0)")
+  private func post(
+    _ request: ScenarioRun.Request, of run: ScenarioRun, _ client: Client
+  ) throws {
+    let head =
+      "POST \(request.path) HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      + "Authorization: Bearer \(ScenarioRun.submitter)\r\n"
+      + "Content-Length: \(request.body.count)\r\n\r\n"
+    let answer = try #require(client.send(head, request.body), "\(run.name)")
+    #expect(answer.status == 200, "\(run.name): \(answer.text)")
+  }
+
+  // MARK: Answers
+
+  private func ask(_ run: ScenarioRun, _ client: Client) {
+    for answer in run.scenario.answers {
+      for time in times(answer) {
+        let got = client.get(path(answer, time, of: run))
+        let differences = differences(got?.json, from: expected(answer, of: run))
+        #expect(differences.isEmpty, "\(run.name), as of \(time): \(differences)")
+      }
     }
+  }
+
+  private func times(_ answer: JSONValue) -> [String] {
+    let times = answer["as_of"]?.values ?? []
+    return (times + [answer["as_of"] ?? .null]).compactMap(\.string)
+  }
+
+  private func path(_ answer: JSONValue, _ time: String, of run: ScenarioRun) -> String {
+    var query = ["environment=\(answer["environment"]?.string ?? run.scenario.environment)"]
+    if time != "now" { query.append("as_of=\(time)") }
+    if let bundleId = answer["bundle_id"]?.string { query.append("bundle_id=\(bundleId)") }
+    let by = answer["by"]?.string
+    if let by { query.append("by=\(by)") }
+    let id = answer["customer"]?.string ?? answer["original_transaction_id"]?.string ?? "1000"
+    let own = by == "app_account_token" ? run.token(id) : run.prefix + id
+    return "/v1/\(by == nil ? "entitlements" : "customers")/\(own)?\(query.joined(separator: "&"))"
+  }
+
+  /// The members that an answer must have.
+  private func expected(_ answer: JSONValue, of run: ScenarioRun) -> JSONValue {
+    let usual = JSONValue.object([
+      ("grace_period_expires_at", .null), ("pending_product_id", .null), ("revoked_at", .null),
+      ("gap", .boolean(false)),
+    ])
+    let told = answer["row"].map(usual.with) ?? answer["part"] ?? answer["expect"]
+    return run.own(told ?? answer["refused"] ?? .null)
+  }
+
+  private func differences(_ got: JSONElement?, from expected: JSONValue) -> [String] {
+    guard case .object(let members) = expected else {
+      let text = got?.value.text ?? "absent"
+      return text == expected.text ? [] : ["is \(text) and must be \(expected.text)"]
+    }
+    return members.flatMap { name, value in
+      differences(got?[name], from: value).map { "\(name) \($0)" }
+    }
+  }
+
+  /// What is answered now depends on the order of arrival in nothing but what is about arrival.
+  private func compareRowsOfNow(_ runs: [ScenarioRun], _ client: Client) {
+    let aboutArrival = ["as_of", "confirmed_at", "event_count", "last_event"]
+    let rows = runs.map { run in
+      Set(run.scenario.rows.map { path($0, "now", of: run) }).sorted().map { path in
+        let row = client.get(path)?.json?.value ?? .null
+        return aboutArrival.reduce(row) { $0.setting($1, nil) }.text
+          .replacingOccurrences(of: run.prefix, with: "")
+      }
+    }
+    for (run, row) in zip(runs, rows) { #expect(row == rows[0], "\(run.name)") }
+  }
+
+  /// A customer with one purchase has what its row gives.
+  private func askByName(_ run: ScenarioRun, _ client: Client) {
+    let ids = Set(run.scenario.answers.map { "\($0["original_transaction_id"]?.text ?? "")" })
+    guard ids.count == 1 else { return }
+    for answer in run.scenario.rows {
+      guard let access = expected(answer, of: run)["gives_access"] else { continue }
+      let question = answer.setting("by", .string("original_transaction_id"))
+      for time in times(answer) {
+        let named = client.get(path(question, time, of: run))?.json?["entitlements"]?["any"]
+        #expect(
+          named?["active"]?.value == access, "\(run.name), as of \(time), by name: any active")
+      }
+    }
+  }
+
+  /// Each command finds out anew which fold it has, so that one time is asked for.
+  private func askByCommand(_ run: ScenarioRun, _ installation: Installation) throws {
+    guard let answer = run.scenario.rows.last(where: { times($0) != ["now"] }),
+      let time = times(answer).first(where: { $0 != "now" })
+    else { return }
+    let finished = try installation.run(
+      [
+        "entitlement", run.prefix + (answer["original_transaction_id"]?.string ?? "1000"),
+        "--environment", answer["environment"]?.string ?? run.scenario.environment,
+        "--bundle-id", answer["bundle_id"]?.string ?? "com.example.app",
+        "--as-of", time, "--json",
+      ])
+    #expect(finished.code == 0, "\(run.name): \(finished)")
+    let differences = differences(try finished.lines().first, from: expected(answer, of: run))
+    #expect(differences.isEmpty, "\(run.name), as of \(time), command: \(differences)")
   }
 }
