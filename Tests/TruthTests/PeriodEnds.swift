@@ -100,8 +100,8 @@ extension SubscriptionPlayer {
   /// A charge fails: before the period ends, or when it ends.
   private mutating func fail() {
     let isEarly = chance.once(in: 2)
-    now =
-      isEarly ? max(now + 1, end - 1 - chance.below(Catalog.day)) : end + chance.below(Catalog.hour)
+    let late = end + chance.below(Catalog.hour)
+    now = max(now + 1, isEarly ? end - 1 - chance.below(Catalog.day) : late)
     let isWeekly = Catalog.plan(state.purchases[current].product).days == 7
     let days = chance.pick(isWeekly ? [nil, nil, 3, 6] : [nil, nil, 3, 16, 28] as [Int64?])
     let isDated = days == nil || !chance.once(in: 5)
@@ -121,7 +121,7 @@ extension SubscriptionPlayer {
       "DID_FAIL_TO_RENEW", grace == nil ? nil : "GRACE_PERIOD", about: current, status: status,
       v1: ["DID_FAIL_TO_RENEW"])
     switch chance.below(4) {
-    case 0: if let grace { recover(within: now + 1..<grace) } else { recoverLater() }
+    case 0: if let grace { recover(before: grace) } else { recoverLater() }
     case 1: recoverLater()
     case 2: cancelWhileFailing()
     default:
@@ -131,8 +131,10 @@ extension SubscriptionPlayer {
   }
 
   /// In the grace period the billing cycle stays as it is.
-  private mutating func recover(within times: Range<Int64>) {
-    now = times.lowerBound + chance.below(times.upperBound - times.lowerBound)
+  private mutating func recover(before grace: Int64) {
+    // While the period that is charged for runs.
+    let next = Catalog.plan(state.renewal?.next ?? "").days
+    now += 1 + chance.below(min(grace, end + next * Catalog.day) - now - 1)
     let keepsGraceDate = chance.once(in: 4)
     let date = state.renewal?.graceEnd
     current = addRenewal(begins: end, covers: end)
