@@ -23,7 +23,8 @@ HOSTILE ?= 100000
 KILLS ?= 100
 # How many histories are simulated, and how many images of a disk after power loss are checked.
 SIMULATIONS ?= 30000
-# How many random lives are told by any mixture of evidence.
+# How many lives are compared with the truth, and how many are told by any mixture of evidence.
+LIVES ?= 20000
 MIXED ?= 3000
 IMAGES ?= 42000
 DAMAGES ?= 500
@@ -50,8 +51,8 @@ need = PATH=$$PATH:/usr/sbin command -v $(1) >/dev/null || { \
   $$as_root apt-get update -q && $$as_root env RUNLEVEL=1 apt-get install -y -q \
     --no-install-recommends $(2); }
 
-.PHONY: help deps deps-postgres build run changed-rule test laws receipts mixed customers simulation \
-  statements sinks storm shared-journal kills trial test-console test-contract test-client \
+.PHONY: help deps deps-postgres build run changed-rule test laws truth receipts mixed customers \
+  simulation statements sinks storm shared-journal kills trial test-console test-contract test-client \
   test-webhooks differential test-stand-in screenshots tamper metrics test-tls disk damage \
   torture hostile fuzz check bench-build bench bench-large bench-asking bench-app \
   bench-shared-journal bench-sinks siege sanitize mutants install deb tarball first-hour \
@@ -98,6 +99,9 @@ test: changed-rule deps-postgres ## Runs all tests
 
 laws: deps ## Checks the fold's properties on 2,000,000 random histories
 	SUBLEDGER_HISTORIES=2000000 $(TEST) --filter EntitlementsTests
+
+truth: deps ## Asks about LIVES (20,000) told in 14 ways; what could be known must be right
+	SUBLEDGER_TRUTH=$(LIVES) $(TEST) --filter TruthTests
 
 receipts: deps ## Compares our verdicts with OpenSSL's on 500 receipts and 2,000 damaged ones
 	SUBLEDGER_RECEIPTS=500 $(TEST) --filter ReceiptAgreementTests

@@ -174,6 +174,8 @@ let package = Package(
     tests("SignedData", ["Support", "SignedData", "Simulator", "StrictJSON", "Encoding"]),
     tests("AppStore", ["AppStore", "Simulator", "StrictJSON"]),
     tests("Entitlements", ["Support", "Entitlements", "AppStore"]),
+    // The fold against lives that know what is true.
+    tests("Truth", ["Support", "Entitlements", "AppStore", "StrictJSON"]),
     tests(
       "JournalStore",
       [
