@@ -136,7 +136,7 @@ public struct EntitlementRow: Sendable, Equatable {
     let end = lastingEnd(durations)
     let status = status(of: span, at: time, end)
     return Entitlement(
-      asOf: time, status: status, givesAccess: span.givesAccess && status.givesAccess,
+      asOf: time, status: status, givesAccess: span.givesAccess && status == span.status,
       purchase: span.purchase.map { purchases[$0] }, productId: span.productId,
       expiresAt: end ?? span.expiresAt, gracePeriodExpiresAt: gracePeriodExpiresAt,
       revokedAt: revokedAt, autoRenew: autoRenew, pendingProductId: pendingProductId(in: span),
@@ -191,7 +191,7 @@ public struct EntitlementRow: Sendable, Equatable {
       if end <= time { from = max(from, end) } else { until = min(until ?? end, end) }
     }
     let status = status(of: span, at: time, end)
-    return (status, span.givesAccess && status.givesAccess, index, from, until)
+    return (status, span.givesAccess && status == span.status, index, from, until)
   }
 
   /// When the billing period that covers a time ends, where `expiresAt` is the end of all that is
@@ -209,6 +209,7 @@ public struct EntitlementRow: Sendable, Equatable {
     return end ?? span.expiresAt
   }
 
+  /// Another one than the span's where a configured duration is over: that gives no access.
   private func status(of span: Span, at time: Int64, _ end: Int64?) -> Entitlement.Status {
     span.status == .active && end.map { $0 <= time } ?? false ? .expired : span.status
   }

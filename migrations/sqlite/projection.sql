@@ -14,6 +14,7 @@ CREATE TABLE app (
   UNIQUE (bundle_id, environment)
 ) STRICT;
 
+-- Each status with access and without: 0 and 5 are active, 3 is expired without access.
 -- Not named as a column of a view: a query that reads it directly is told by the name.
 CREATE TABLE row_status (
   id INTEGER PRIMARY KEY,
@@ -177,14 +178,14 @@ FROM clock CROSS JOIN entitlement e
   JOIN product p ON p.id = s.product
   LEFT JOIN duration d ON d.product_id = e.lasting_product_id
   JOIN row_status t ON t.id =
-    iif(s.status = 0 AND e.lasting_from_ms + d.milliseconds <= clock.now, 3, s.status)
+    iif(s.status IN (0, 5) AND e.lasting_from_ms + d.milliseconds <= clock.now, 3, s.status)
   LEFT JOIN offer o ON o.id = s.offer;
 
 -- A span that a configured duration ends within is two: before that end, and after it.
 CREATE VIEW entitlement_span_v1 AS
 SELECT a.environment, a.bundle_id, e.original_transaction_id,
   nullif(s.from_ms, -9223372036854775808) AS from_ms,
-  CASE WHEN s.status = 0 AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
+  CASE WHEN s.status IN (0, 5) AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
       d.milliseconds IS NOT NULL)
     THEN e.lasting_from_ms + d.milliseconds ELSE s.to_ms END AS to_ms,
   t.name AS status, t.gives_access, CAST(s.transaction_id AS TEXT) AS transaction_id, p.product_id,
@@ -195,7 +196,8 @@ FROM entitlement e
   JOIN product p ON p.id = s.product
   JOIN row_status t ON t.id = s.status
   LEFT JOIN duration d ON d.product_id = e.lasting_product_id
-WHERE s.status <> 0 OR d.milliseconds IS NULL OR s.from_ms < e.lasting_from_ms + d.milliseconds
+WHERE s.status NOT IN (0, 5) OR d.milliseconds IS NULL
+  OR s.from_ms < e.lasting_from_ms + d.milliseconds
 UNION ALL
 SELECT a.environment, a.bundle_id, e.original_transaction_id,
   nullif(max(s.from_ms, e.lasting_from_ms + d.milliseconds), -9223372036854775808), s.to_ms,
@@ -203,7 +205,7 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id,
   e.lasting_from_ms + d.milliseconds, s.gap
 FROM entitlement e
   JOIN duration d ON d.product_id = e.lasting_product_id
-  JOIN span s ON s.entitlement_id = e.id AND s.status = 0
+  JOIN span s ON s.entitlement_id = e.id AND s.status IN (0, 5)
     AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds, 1)
   JOIN app a ON a.id = e.app_id
   JOIN product p ON p.id = s.product

@@ -5,7 +5,7 @@ import Platform
 public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
-  static let schema = 10
+  static let schema = 11
   /// Finds rows by their present answer, and what time alone changes by its time. A build makes
   /// these at its end, from sorted keys.
   static let answerIndexes = """
