@@ -71,9 +71,6 @@ public struct EntitlementRow: Sendable, Equatable {
   /// A transaction has a date, a price or a quantity that no purchase has. It gives no access by
   /// that.
   public var hasAnomaly = false
-  /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction
-  /// that names one.
-  public var previousOriginalTransactionId: String?
   /// Those that spans refer to, in the order of their first span.
   public var purchases: [Purchase] = []
   /// In ascending order of time; empty if no event carried a transaction or a renewal.
@@ -101,7 +98,6 @@ public struct EntitlementRow: Sendable, Equatable {
     gracePeriodExpiresAt = renewal?.gracePeriodExpiresDate
     priceIncrease = renewal?.priceIncreaseStatus.flatMap(PriceIncrease.init)
     commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
-    previousOriginalTransactionId = state.previousOriginalTransactionId
     revokedAt = periods.revokedAt
     hasAnomaly = periods.registers.contains(where: \.isAnomalous)
     lasting = periods.head.flatMap { Lasting(periods.registers[$0].held) }

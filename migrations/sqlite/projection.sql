@@ -80,7 +80,6 @@ CREATE TABLE entitlement (
   lasting_from_ms INTEGER,
   app_account_token TEXT,
   app_transaction_id TEXT,
-  previous_original_transaction_id TEXT,
   broken TEXT,
   anomaly INTEGER NOT NULL,
   spans BLOB NOT NULL,
@@ -123,13 +122,22 @@ CREATE TABLE token (
   PRIMARY KEY (kind, value, entitlement_id)
 ) STRICT, WITHOUT ROWID;
 
+-- A purchase that another one replaced, its successor: by the purchase date and the id of the
+-- greatest transaction of the successor that names it.
+CREATE TABLE predecessor (
+  original_transaction_id TEXT NOT NULL,
+  app_id INTEGER NOT NULL,
+  successor TEXT NOT NULL,
+  named_at_ms INTEGER NOT NULL,
+  transaction_id TEXT NOT NULL,
+  PRIMARY KEY (original_transaction_id, app_id, successor)
+) STRICT, WITHOUT ROWID;
+
 CREATE UNIQUE INDEX entitlement_key ON entitlement (original_transaction_id, app_id);
 CREATE INDEX entitlement_broken ON entitlement (app_id) WHERE broken IS NOT NULL;
 CREATE INDEX entitlement_anomaly ON entitlement (id) WHERE anomaly;
 CREATE INDEX entitlement_lasting ON entitlement (lasting_product_id, lasting_from_ms)
   WHERE lasting_product_id IS NOT NULL;
-CREATE INDEX entitlement_previous ON entitlement (previous_original_transaction_id)
-  WHERE previous_original_transaction_id IS NOT NULL;
 
 CREATE VIEW span AS
 SELECT s.*, CASE s.expiry WHEN 0 THEN s.expires_at_ms WHEN 2 THEN s.from_ms ELSE (
@@ -140,6 +148,8 @@ SELECT s.*, CASE s.expiry WHEN 0 THEN s.expires_at_ms WHEN 2 THEN s.from_ms ELSE
     WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms) AS to_ms
 FROM entitlement_span s;
 
+-- succeeded_by: the successor that names it last, unless following successors from there leads back
+-- and it is itself the one of that circle that names last.
 CREATE VIEW entitlement_v1 AS
 WITH clock AS MATERIALIZED (
   SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
@@ -162,9 +172,22 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id,
   CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END AS price_increase,
   s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
   iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew) AS commitment_auto_renew,
-  (SELECT n.original_transaction_id FROM entitlement n INDEXED BY entitlement_previous
-    WHERE n.previous_original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
-    ORDER BY n.last_signed_date_ms DESC, n.original_transaction_id DESC LIMIT 1) AS succeeded_by,
+  (WITH RECURSIVE succession (first, id, named_at_ms, transaction_id) AS (
+      SELECT successor, successor, named_at_ms, transaction_id FROM (
+        SELECT * FROM predecessor n
+        WHERE n.original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
+        ORDER BY n.named_at_ms DESC, n.transaction_id DESC, n.successor DESC LIMIT 1)
+      UNION
+      SELECT first, p.successor, p.named_at_ms, p.transaction_id
+      FROM succession JOIN predecessor p ON p.original_transaction_id = id AND p.app_id = e.app_id
+        AND p.successor = (
+          SELECT n.successor FROM predecessor n
+          WHERE n.original_transaction_id = id AND n.app_id = e.app_id
+          ORDER BY n.named_at_ms DESC, n.transaction_id DESC, n.successor DESC LIMIT 1)
+      WHERE id <> e.original_transaction_id
+    )
+    SELECT iif(id = e.original_transaction_id, NULL, first) FROM succession
+    ORDER BY named_at_ms DESC, transaction_id DESC, id DESC LIMIT 1) AS succeeded_by,
   e.event_count, e.last_seq AS last_event_seq,
   lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
     || substr(hex(e.last_uuid), 13, 4) || '-' || substr(hex(e.last_uuid), 17, 4) || '-'

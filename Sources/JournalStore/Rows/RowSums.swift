@@ -167,7 +167,6 @@ extension EntitlementRow {
   /// The columns of the table `entitlement` that do not depend on the order of arrival.
   func visitColumns(_ ids: LastIds, _ sink: inout some ColumnSink) {
     sink.add(lasting?.productId)
-    sink.add(previousOriginalTransactionId)
     sink.add(lasting?.from)
     sink.add(eventCount)
     sink.add(lastEvent?.uuid)

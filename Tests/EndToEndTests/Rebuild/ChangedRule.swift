@@ -105,9 +105,9 @@ enum ChangedRule {
     for stream in streams {
       guard let entitlement = stream.row.entitlement(at: time) else { continue }
       let id = stream.key.originalTransactionId
-      let successor = try reader.rows(withPreviousOriginalTransactionId: id)
-        .filter { $0.row.previousOriginalTransactionId == id }
-        .max { $0.row.lastEvent?.signedDate ?? 0 < $1.row.lastEvent?.signedDate ?? 0 }
+      let successor = try reader.successors(of: stream.key)
+        .filter { $0.predecessors.contains { $0.originalTransactionId == id } }
+        .max { $0.predecessors[0].namedAt < $1.predecessors[0].namedAt }
       rows[id] =
         RowDocument(
           key: stream.key, entitlement: entitlement, eventCount: stream.row.eventCount,
