@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import JournalStore
 import LedgerQueries
 import StrictJSON
@@ -165,5 +166,43 @@ import Testing
         expected, try ledger(namings.shuffled(using: &generator)), "round \(round): \(namings)")
     }
     #expect(circles > 2)
+  }
+}
+
+/// Apple takes back what is left of a purchase that another one replaces.
+@Suite struct ReplacementTests {
+  private func ledger(begins: String) throws -> CustomerLedger {
+    var ledger = try CustomerLedger(["pro": ["*"]])
+    try ledger.send("SUBSCRIBED", "25-01-01", "1000 p 25-01-01→25-02-01 bought")
+    try ledger.send(
+      "REFUND", "25-01-15", "1000 p 25-01-01→25-02-01 bought refunded 25-01-15",
+      more: ["revocationType": .string("REFUND_PRORATED")])
+    try ledger.send(
+      "MIGRATION", "25-01-20", "5000 p \(begins)→25-03-01 bought of 5000",
+      more: ["previousOriginalTransactionId": .string("1000")])
+    return ledger
+  }
+
+  @Test(arguments: [
+    ("25-01-14", true), ("25-01-16", true), ("25-01-13", false), ("25-01-17", false),
+  ])
+  func `a revocation within a day of the successor is told as a replacement`(
+    begins: String, isReplaced: Bool
+  ) throws {
+    let test = try ledger(begins: begins).scenario.ledger
+    let history = try #require(try test.history("1000"))
+    let words = history.entries.map(\.description)
+    #expect(words.contains(isReplaced ? "replaced by 5000" : "refunded"), "\(words)")
+    #expect(!words.contains(isReplaced ? "refunded" : "replaced by 5000"), "\(words)")
+    let explanation = try #require(
+      try test.reader().explain(
+        "1000", environment: .production, bundleId: nil,
+        .init(now: try ScenarioSyntax.date("25-01-25"))))
+    #expect(explanation.row.entitlement.status == .revoked)
+    let verdict = explanation.verdict
+    #expect(verdict.contains("replaced by 5000") == isReplaced, "\(verdict)")
+    let revocation = try #require(explanation.fields.first { $0.name == "revoked_at" })
+    #expect(revocation.why.contains("replaced by 5000") == isReplaced, "\(revocation.why)")
+    #expect(revocation.why.contains("refunded") != isReplaced, "\(revocation.why)")
   }
 }

@@ -33,6 +33,15 @@ extension LedgerReader {
     return greatest.stream == key ? nil : first.id
   }
 
+  /// The streams that name this one, the newest first.
+  func replacements(
+    of key: StreamKey, _ question: Question
+  ) throws(Failure) -> [Replacement] {
+    try namings(of: key, question, readable()).sorted(by: >).map {
+      Replacement(originalTransactionId: $0.id, at: $0.named.namedAt)
+    }
+  }
+
   /// That a stream names another one as its predecessor.
   private struct Naming: Comparable {
     let stream: StreamKey
