@@ -44,7 +44,7 @@ public struct NotificationPayload: Sendable {
       let uuid = NotificationUUID(identifier)
     else { throw PayloadFault("notification_uuid") }
     notificationUUID = uuid
-    guard let date = members.signedDate?.date else { throw PayloadFault("signed_date") }
+    guard let date = members.signedDate?.integer else { throw PayloadFault("signed_date") }
     signedDate = date
     guard let (name, object) = members.content, object.kind == .object, members.contents == 1 else {
       throw PayloadFault("payload_content")

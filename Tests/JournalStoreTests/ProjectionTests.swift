@@ -51,7 +51,7 @@ import Testing
     #expect(try rows.allSatisfy { try reader.isIndexed($0.key) } && !reader.isIndexed(key(300)))
     #expect(try reader.rows(withOriginalTransactionId: "1000").count == 2)
     #expect(try reader.streams(withOriginalTransactionId: "1007") == [rows[7]])
-    #expect(try reader.rows(withPreviousOriginalTransactionId: "999").map { $0.key } == [key(4)])
+    #expect(try reader.successors(of: key(999 - 1_000)).map { $0.key } == [key(4)])
     #expect(try reader.rows(.appAccountToken, "t1", after: nil, 99).count == 17)
     #expect(
       try reader.rows(.appAccountToken, "t1", after: key(1), 1).map { $0.key } == [key(4)])
@@ -93,7 +93,7 @@ import Testing
       #expect(Set(rows) == Set(same), "\(token)")
     }
     var found: Set<String> = []
-    try reader.forEachToken { _, value, _ in found.insert(value) }
+    try reader.forEachIndexEntry { _, value, _ in found.insert(value) }
     #expect(found == Set(ids))
     _ = lock.path
   }

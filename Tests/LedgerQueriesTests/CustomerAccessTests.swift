@@ -134,7 +134,7 @@ import Testing
     #expect(try ledger.text("pro", now: "25-01-20").hasPrefix("paid pro.m 1000 until 25-03-01"))
     try ledger.send(
       "ONE_TIME_CHARGE", "25-01-01", "9000 lifetime 25-01-01 bought of 9000 non-consumable")
-    #expect(try ledger.text("pro", now: "25-01-20") == "one_time lifetime 9000 for ever")
+    #expect(try ledger.text("pro", now: "25-01-20") == "one_time lifetime 9000 for ever, renews")
   }
 
   @Test func `time alone ends an entitlement only when its last purchase ends`() throws {
@@ -230,8 +230,90 @@ import Testing
     try ledger.send(
       "REFUND", "25-01-21", "5000 pro.y 25-01-15→25-02-01 bought of 5000 refunded 25-01-21",
       renewal: "ends pro.y 25-02-01", more: previous)
+    // A stream that gives access is never dropped.
     #expect(
-      try ledger.text("pro", now: "25-01-22") == "no", "what was refunded was replaced before")
+      try ledger.text("pro", now: "25-01-22")
+        == "paid pro.m 1000 until 25-02-01; no from 25-02-01")
+  }
+
+  @Test func `a replaced subscription has no leeway where its successor says what is left`()
+    throws
+  {
+    for (product, isGiven) in [("pro.y", false), ("generic", true)] {
+      var ledger = try CustomerLedger(Self.pro, leeway: 6)
+      try ledger.send(
+        "SUBSCRIBED", "25-01-01", "1000 pro.m 25-01-01→25-02-01 bought",
+        renewal: "renews pro.m 25-02-01")
+      try ledger.send(
+        "MIGRATION", "25-01-15", "5000 \(product) 25-01-15→25-01-20 bought of 5000",
+        renewal: "ends \(product) 25-01-20",
+        more: ["previousOriginalTransactionId": .string("1000")])
+      let before = try ledger.text("pro", now: "25-01-25")
+      let during = try ledger.text("pro", now: "25-02-01T12:00")
+      #expect(
+        before == "paid pro.m 1000 until 25-02-01"
+          + (isGiven ? ", renews; no from 25-02-01T16:00" : "; no from 25-02-01"), "\(product)")
+      #expect(during.hasPrefix("leeway") == isGiven, "\(product): \(during)")
+    }
+  }
+
+  @Test func `of streams that name each other the one that gives access answers`() throws {
+    var ledger = try CustomerLedger(Self.pro)
+    try ledger.send("SUBSCRIBED", "25-01-01", "1000 pro.m 25-01-01→25-02-01 bought")
+    try ledger.send(
+      "MIGRATION", "25-01-15", "5000 pro.y 25-01-15→25-03-01 bought of 5000",
+      more: ["previousOriginalTransactionId": .string("1000")])
+    try ledger.send(
+      "MIGRATION", "25-01-20", "1009 pro.m 25-01-20→25-02-20 bought of 1000",
+      more: ["previousOriginalTransactionId": .string("5000")])
+    try ledger.send(
+      "REFUND", "25-01-21", "1009 pro.m 25-01-20→25-02-20 bought of 1000 refunded 25-01-21",
+      more: ["previousOriginalTransactionId": .string("5000")])
+    #expect(try ledger.text("pro", now: "25-01-25").hasPrefix("paid pro.y 5000 until 25-03-01"))
+  }
+
+  @Test func `it will renew where any purchase that gives it will be charged again`() throws {
+    var ledger = try CustomerLedger(["pro": ["pro.*"]])
+    try ledger.send(
+      "ONE_TIME_CHARGE", "25-01-01", "2000 pro.x 25-01-01 bought of 2000 non-consumable")
+    #expect(try ledger.text("pro", now: "25-01-22") == "one_time pro.x 2000 for ever")
+    try ledger.send(
+      "SUBSCRIBED", "25-01-02", "1000 pro.m 25-01-02→25-02-02 bought",
+      renewal: "renews pro.m 25-02-02")
+    #expect(try ledger.text("pro", now: "25-01-22") == "one_time pro.x 2000 for ever, renews")
+    #expect(try ledger.text("pro", now: "25-03-22") == "one_time pro.x 2000 for ever")
+    try ledger.send(
+      "DID_CHANGE_RENEWAL_STATUS", "25-01-05", "1000 pro.m 25-01-02→25-02-02 bought",
+      renewal: "ends pro.m 25-02-02")
+    #expect(try ledger.text("pro", now: "25-01-22") == "one_time pro.x 2000 for ever")
+  }
+
+  /// Apple leaves auto-renew on while payments of the commitment are left.
+  @Test func `it will not renew in the last period of a commitment that is not renewed`() throws {
+    for (period, renews) in [(11, true), (12, false)] {
+      for isRenewed in [true, false] {
+        let key = StreamKey(
+          environment: .production, bundleId: "app", originalTransactionId: "1")
+        var purchase = Purchase(
+          transactionId: "1", productType: "Auto-Renewable Subscription", ownership: nil,
+          subscriptionGroupId: nil, startsAt: 0)
+        purchase.commitment = .init(
+          billingPeriodNumber: Int64(period), totalBillingPeriods: 12, commitmentExpiresDate: nil)
+        var row = EntitlementRow()
+        (row.autoRenew, row.commitmentAutoRenew) = (true, isRenewed)
+        row.purchases = [purchase]
+        row.spans = [
+          EntitlementRow.Span(
+            from: 0, status: .active, givesAccess: true, purchase: 0, productId: "pro.y",
+            expiresAt: 9, hasGap: false)
+        ]
+        var catalog = EntitlementCatalog()
+        catalog.add("pro", NamedEntitlement(products: ["pro.*"], accessLeeway: 0), for: nil)
+        let stream = CustomerStream(key: key, row: row, succeededBy: nil, confirmedAt: nil)
+        let answer = catalog.answer("pro", [stream], at: 1, durations: [:])
+        #expect(answer.access?.willRenew == (renews || isRenewed), "\(period) \(isRenewed)")
+      }
+    }
   }
 
   @Test func `a subscription whose successor gives nothing of the name keeps its own`() throws {

@@ -72,7 +72,7 @@ import Testing
       json["entitlements"] == """
         {"ads":{"active":true,"expires_at":null,"will_renew":false,"basis":"one_time",\
         "product_id":"lifetime","original_transaction_id":"4000","next":null},\
-        "pro":{"active":true,"expires_at":1767693600000,"will_renew":false,"basis":"paid",\
+        "pro":{"active":true,"expires_at":1767693600000,"will_renew":true,"basis":"paid",\
         "product_id":"pro.y","original_transaction_id":"7000",\
         "next":{"at":1767693600000,"active":false}}}
         """)

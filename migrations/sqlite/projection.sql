@@ -14,6 +14,7 @@ CREATE TABLE app (
   UNIQUE (bundle_id, environment)
 ) STRICT;
 
+-- Each status with access and without: 0 and 5 are active, 3 is expired without access.
 -- Not named as a column of a view: a query that reads it directly is told by the name.
 CREATE TABLE row_status (
   id INTEGER PRIMARY KEY,
@@ -80,7 +81,6 @@ CREATE TABLE entitlement (
   lasting_from_ms INTEGER,
   app_account_token TEXT,
   app_transaction_id TEXT,
-  previous_original_transaction_id TEXT,
   broken TEXT,
   anomaly INTEGER NOT NULL,
   renewed_product_id TEXT,
@@ -124,13 +124,22 @@ CREATE TABLE token (
   PRIMARY KEY (kind, value, entitlement_id)
 ) STRICT, WITHOUT ROWID;
 
+-- A purchase that another one replaced, its successor: by the purchase date and the id of the
+-- greatest transaction of the successor that names it.
+CREATE TABLE predecessor (
+  original_transaction_id TEXT NOT NULL,
+  app_id INTEGER NOT NULL,
+  successor TEXT NOT NULL,
+  named_at_ms INTEGER NOT NULL,
+  transaction_id TEXT NOT NULL,
+  PRIMARY KEY (original_transaction_id, app_id, successor)
+) STRICT, WITHOUT ROWID;
+
 CREATE UNIQUE INDEX entitlement_key ON entitlement (original_transaction_id, app_id);
 CREATE INDEX entitlement_broken ON entitlement (app_id) WHERE broken IS NOT NULL;
 CREATE INDEX entitlement_anomaly ON entitlement (id) WHERE anomaly;
 CREATE INDEX entitlement_lasting ON entitlement (lasting_product_id, lasting_from_ms)
   WHERE lasting_product_id IS NOT NULL;
-CREATE INDEX entitlement_previous ON entitlement (previous_original_transaction_id)
-  WHERE previous_original_transaction_id IS NOT NULL;
 
 CREATE VIEW span AS
 SELECT s.*, CASE s.expiry WHEN 0 THEN s.expires_at_ms WHEN 2 THEN s.from_ms ELSE (
@@ -141,6 +150,8 @@ SELECT s.*, CASE s.expiry WHEN 0 THEN s.expires_at_ms WHEN 2 THEN s.from_ms ELSE
     WHERE n.entitlement_id = s.entitlement_id AND n.from_ms > s.from_ms) AS to_ms
 FROM entitlement_span s;
 
+-- succeeded_by: the successor that names it last, unless following successors from there leads back
+-- and it is itself the one of that circle that names last.
 CREATE VIEW entitlement_v1 AS
 WITH clock AS MATERIALIZED (
   SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now
@@ -163,9 +174,22 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id,
   CASE e.price_increase WHEN 0 THEN 'pending' WHEN 1 THEN 'accepted' END AS price_increase,
   s.commitment_period, s.commitment_periods, s.commitment_ends_at_ms,
   iif(s.commitment_period IS NULL, NULL, e.commitment_auto_renew) AS commitment_auto_renew,
-  (SELECT n.original_transaction_id FROM entitlement n INDEXED BY entitlement_previous
-    WHERE n.previous_original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
-    ORDER BY n.last_signed_date_ms DESC, n.original_transaction_id DESC LIMIT 1) AS succeeded_by,
+  (WITH RECURSIVE succession (first, id, named_at_ms, transaction_id) AS (
+      SELECT successor, successor, named_at_ms, transaction_id FROM (
+        SELECT * FROM predecessor n
+        WHERE n.original_transaction_id = e.original_transaction_id AND n.app_id = e.app_id
+        ORDER BY n.named_at_ms DESC, n.transaction_id DESC, n.successor DESC LIMIT 1)
+      UNION
+      SELECT first, p.successor, p.named_at_ms, p.transaction_id
+      FROM succession JOIN predecessor p ON p.original_transaction_id = id AND p.app_id = e.app_id
+        AND p.successor = (
+          SELECT n.successor FROM predecessor n
+          WHERE n.original_transaction_id = id AND n.app_id = e.app_id
+          ORDER BY n.named_at_ms DESC, n.transaction_id DESC, n.successor DESC LIMIT 1)
+      WHERE id <> e.original_transaction_id
+    )
+    SELECT iif(id = e.original_transaction_id, NULL, first) FROM succession
+    ORDER BY named_at_ms DESC, transaction_id DESC, id DESC LIMIT 1) AS succeeded_by,
   e.event_count, e.last_seq AS last_event_seq,
   lower(substr(hex(e.last_uuid), 1, 8) || '-' || substr(hex(e.last_uuid), 9, 4) || '-'
     || substr(hex(e.last_uuid), 13, 4) || '-' || substr(hex(e.last_uuid), 17, 4) || '-'
@@ -179,14 +203,14 @@ FROM clock CROSS JOIN entitlement e
   JOIN product p ON p.id = s.product
   LEFT JOIN duration d ON d.product_id = e.lasting_product_id
   JOIN row_status t ON t.id =
-    iif(s.status = 0 AND e.lasting_from_ms + d.milliseconds <= clock.now, 3, s.status)
+    iif(s.status IN (0, 5) AND e.lasting_from_ms + d.milliseconds <= clock.now, 3, s.status)
   LEFT JOIN offer o ON o.id = s.offer;
 
 -- A span that a configured duration ends within is two: before that end, and after it.
 CREATE VIEW entitlement_span_v1 AS
 SELECT a.environment, a.bundle_id, e.original_transaction_id,
   nullif(s.from_ms, -9223372036854775808) AS from_ms,
-  CASE WHEN s.status = 0 AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
+  CASE WHEN s.status IN (0, 5) AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds,
       d.milliseconds IS NOT NULL)
     THEN e.lasting_from_ms + d.milliseconds ELSE s.to_ms END AS to_ms,
   t.name AS status, t.gives_access, CAST(s.transaction_id AS TEXT) AS transaction_id, p.product_id,
@@ -197,7 +221,8 @@ FROM entitlement e
   JOIN product p ON p.id = s.product
   JOIN row_status t ON t.id = s.status
   LEFT JOIN duration d ON d.product_id = e.lasting_product_id
-WHERE s.status <> 0 OR d.milliseconds IS NULL OR s.from_ms < e.lasting_from_ms + d.milliseconds
+WHERE s.status NOT IN (0, 5) OR d.milliseconds IS NULL
+  OR s.from_ms < e.lasting_from_ms + d.milliseconds
 UNION ALL
 SELECT a.environment, a.bundle_id, e.original_transaction_id,
   nullif(max(s.from_ms, e.lasting_from_ms + d.milliseconds), -9223372036854775808), s.to_ms,
@@ -205,7 +230,7 @@ SELECT a.environment, a.bundle_id, e.original_transaction_id,
   e.lasting_from_ms + d.milliseconds, s.gap
 FROM entitlement e
   JOIN duration d ON d.product_id = e.lasting_product_id
-  JOIN span s ON s.entitlement_id = e.id AND s.status = 0
+  JOIN span s ON s.entitlement_id = e.id AND s.status IN (0, 5)
     AND coalesce(s.to_ms > e.lasting_from_ms + d.milliseconds, 1)
   JOIN app a ON a.id = e.app_id
   JOIN product p ON p.id = s.product

@@ -74,9 +74,6 @@ public struct EntitlementRow: Sendable, Equatable {
   /// A transaction has a date, a price or a quantity that no purchase has. It gives no access by
   /// that.
   public var hasAnomaly = false
-  /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction
-  /// that names one.
-  public var previousOriginalTransactionId: String?
   /// Those that spans refer to, in the order of their first span.
   public var purchases: [Purchase] = []
   /// In ascending order of time; empty if no event carried a transaction or a renewal.
@@ -106,7 +103,6 @@ public struct EntitlementRow: Sendable, Equatable {
     gracePeriodExpiresAt = renewal?.gracePeriodExpiresDate
     priceIncrease = renewal?.priceIncreaseStatus.flatMap(PriceIncrease.init)
     commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
-    previousOriginalTransactionId = state.previousOriginalTransactionId
     revokedAt = periods.revokedAt
     hasAnomaly = periods.registers.contains(where: \.isAnomalous)
     lasting = periods.headTransaction.flatMap { Lasting($0) }
@@ -141,7 +137,7 @@ public struct EntitlementRow: Sendable, Equatable {
     let end = lastingEnd(durations)
     let status = status(of: span, at: time, end)
     return Entitlement(
-      asOf: time, status: status, givesAccess: span.givesAccess && status.givesAccess,
+      asOf: time, status: status, givesAccess: span.givesAccess && status == span.status,
       purchase: span.purchase.map { purchases[$0] }, productId: span.productId,
       expiresAt: end ?? span.expiresAt, gracePeriodExpiresAt: gracePeriodExpiresAt,
       revokedAt: revokedAt, autoRenew: autoRenew, pendingProductId: pendingProductId(in: span),
@@ -196,7 +192,7 @@ public struct EntitlementRow: Sendable, Equatable {
       if end <= time { from = max(from, end) } else { until = min(until ?? end, end) }
     }
     let status = status(of: span, at: time, end)
-    return (status, span.givesAccess && status.givesAccess, index, from, until)
+    return (status, span.givesAccess && status == span.status, index, from, until)
   }
 
   /// When the billing period that covers a time ends, where `expiresAt` is the end of all that is
@@ -214,6 +210,7 @@ public struct EntitlementRow: Sendable, Equatable {
     return end ?? span.expiresAt
   }
 
+  /// Another one than the span's where a configured duration is over: that gives no access.
   private func status(of span: Span, at time: Int64, _ end: Int64?) -> Entitlement.Status {
     span.status == .active && end.map { $0 <= time } ?? false ? .expired : span.status
   }

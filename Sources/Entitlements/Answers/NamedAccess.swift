@@ -63,11 +63,12 @@ public struct NamedAnswer: Sendable, Equatable {
     public let basis: Basis
     /// When it ends, as far as is known now, milliseconds since 1970; nil: it does not.
     public let expiresAt: Int64?
-    /// Whether Apple will renew it to a product that gives the same entitlement.
-    public let willRenew: Bool
+    /// Whether Apple will charge again for this or another purchase that gives the entitlement.
+    public fileprivate(set) var willRenew: Bool
     public let productId: String?
     /// Nil for what was granted.
     public let key: StreamKey?
+    fileprivate let isReplaced: Bool
   }
 
   /// What the passing of time will change.
@@ -87,9 +88,10 @@ extension EntitlementCatalog {
   /// Whether a customer has an entitlement at a time.
   ///
   /// Of several purchases that give it, the answer is about the one that lasts longest; of those
-  /// about one that will renew; of those about the first by original transaction id, environment
-  /// and bundle id. Leeway counts only where nothing else gives access. A stream that was replaced
-  /// does not count if its successor is about the same entitlement: that one says what is left.
+  /// about one that will renew; of those about one that was not replaced; of those about the first
+  /// by original transaction id, environment and bundle id. Leeway counts only where nothing else
+  /// gives access. Where a successor is about the same entitlement, it alone says what will be
+  /// charged and has leeway; access that the stream before it gives is left.
   ///
   /// - Parameters:
   ///   - time: milliseconds since 1970.
@@ -104,21 +106,25 @@ extension EntitlementCatalog {
       sources.append(AccessSource(stream: stream, entitlement: entitlement, durations: durations))
     }
     // Nearly no stream was replaced.
-    if sources.contains(where: { $0.stream.succeededBy != nil }) {
-      let successors = Set(sources.filter { $0.isAbout(time) }.map(\.stream.key))
-      sources.removeAll { $0.successor.map(successors.contains) ?? false }
+    for index in sources.indices where sources[index].stream.succeededBy != nil {
+      let successor = sources[index].successorKey
+      sources[index].successor = streams.first { $0.key == successor }?.row
     }
     let grants = granted.filter { $0.name == name }
     var access: NamedAnswer.Access?
+    var willRenew = false
     func add(_ found: NamedAnswer.Access) {
+      willRenew = willRenew || found.willRenew && found.basis != .leeway
       if access.map({ NamedAnswer.Access.isWorse($0, found) }) ?? true { access = found }
     }
     for source in sources { source.access(at: time).map(add) }
     for grant in grants where grant.isActive(at: time) {
       add(
         NamedAnswer.Access(
-          basis: .granted, expiresAt: grant.until, willRenew: false, productId: nil, key: nil))
+          basis: .granted, expiresAt: grant.until, willRenew: false, productId: nil, key: nil,
+          isReplaced: false))
     }
+    if access?.basis != .leeway { access?.willRenew = willRenew }
     return NamedAnswer(
       access: access, next: Self.next(sources, grants, isActive: access != nil, after: time))
   }
@@ -150,6 +156,7 @@ extension NamedAnswer.Access {
     let (end, otherEnd) = (one.expiresAt ?? .max, other.expiresAt ?? .max)
     if end != otherEnd { return end < otherEnd }
     if one.willRenew != other.willRenew { return other.willRenew }
+    if one.isReplaced != other.isReplaced { return one.isReplaced }
     guard let key = one.key, let otherKey = other.key else { return one.key == nil }
     return otherKey < key
   }
@@ -160,21 +167,18 @@ private struct AccessSource {
   let stream: CustomerStream
   let entitlement: NamedEntitlement
   let durations: [String: Int64]
+  /// The row of the stream that replaced this one.
+  var successor: EntitlementRow?
 
   private var row: EntitlementRow { stream.row }
 
-  /// The stream that replaced this one.
-  var successor: StreamKey? {
+  /// The key of the stream that replaced this one.
+  var successorKey: StreamKey? {
     stream.succeededBy.map {
       StreamKey(
         environment: stream.key.environment, bundleId: stream.key.bundleId,
         originalTransactionId: $0)
     }
-  }
-
-  /// Whether the stream's product at a time gives the entitlement, with access or without.
-  func isAbout(_ time: Int64) -> Bool {
-    row.current(at: time, durations: durations).map { isGiven(in: $0.span) } ?? false
   }
 
   func isActive(at time: Int64) -> Bool { isStrict(at: time) || leewayEnd(at: time) != nil }
@@ -189,9 +193,10 @@ private struct AccessSource {
     } else if end == nil {
       return nil
     }
+    let isReplaced = hasSuccessor(at: time)
     return NamedAnswer.Access(
-      basis: basis, expiresAt: end, willRenew: willRenew, productId: span.productId,
-      key: stream.key)
+      basis: basis, expiresAt: end, willRenew: willRenew(in: span) && !isReplaced,
+      productId: span.productId, key: stream.key, isReplaced: isReplaced)
   }
 
   /// Calls `body` with the times at which the stream's answer may change, in no order.
@@ -210,6 +215,14 @@ private struct AccessSource {
   private func isStrict(at time: Int64) -> Bool {
     row.current(at: time, durations: durations).map { $0.givesAccess && isGiven(in: $0.span) }
       ?? false
+  }
+
+  /// Whether a successor's product at a time gives the entitlement, with access or without.
+  private func hasSuccessor(at time: Int64) -> Bool {
+    guard let successor, let current = successor.current(at: time, durations: durations) else {
+      return false
+    }
+    return successor.spans[current.span].productId.map(entitlement.isGiven) ?? false
   }
 
   private func isGiven(in span: Int) -> Bool {
@@ -233,17 +246,23 @@ private struct AccessSource {
   /// It runs from the end of what is paid for, if that was to renew to a product of the same
   /// entitlement, and until Apple says anything about the stream.
   private func leewayEnd(at time: Int64) -> Int64? {
-    guard entitlement.accessLeeway > 0, willRenew,
+    guard entitlement.accessLeeway > 0,
       let current = row.current(at: time, durations: durations), current.status == .expired,
-      let end = row.spans[current.span].expiresAt, end <= time, stream.heardAt ?? .max < end,
-      isStrict(at: end.advanced(orBoundBy: -1))
+      willRenew(in: row.spans[current.span]), let end = row.spans[current.span].expiresAt,
+      end <= time, stream.heardAt ?? .max < end,
+      isStrict(at: end.advanced(orBoundBy: -1)), !hasSuccessor(at: time)
     else { return nil }
     let last = end.advanced(orBoundBy: entitlement.accessLeeway)
     return time < last ? last : nil
   }
 
-  private var willRenew: Bool {
-    row.autoRenew == true && row.renewalProductId.map(entitlement.isGiven) ?? true
+  /// Whether Apple will charge again for the entitlement. Within a commitment auto-renew stays on:
+  /// whether it goes on after the last period is told apart.
+  private func willRenew(in span: EntitlementRow.Span) -> Bool {
+    let commitment = span.purchase.flatMap { row.purchases[$0].commitment }
+    let isLast = commitment.map { $0.billingPeriodNumber >= $0.totalBillingPeriods } ?? false
+    return row.autoRenew == true && row.renewalProductId.map(entitlement.isGiven) ?? true
+      && !(isLast && row.commitmentAutoRenew == false)
   }
 
   private func basis(

@@ -194,16 +194,6 @@ public struct StreamState: Sendable, Equatable {
     distinct(and: renewal?.renewal.appTransactionId) { $0.transaction.appTransactionId }
   }
 
-  /// The original transaction id that this stream replaced (MIGRATION), by the newest transaction
-  /// that names one.
-  public var previousOriginalTransactionId: String? {
-    guard !previousOriginalTransactionIds.isEmpty else { return nil }
-    return transactions.values
-      .filter { $0.held.transaction.previousOriginalTransactionId != nil }
-      .max { $0.key < $1.key }?
-      .held.transaction.previousOriginalTransactionId
-  }
-
   /// The same state with seq 0: nothing else in it depends on the order of arrival.
   public var withoutSeq: StreamState {
     var state = self

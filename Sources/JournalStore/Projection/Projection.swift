@@ -142,7 +142,7 @@ public final class Projection {
     return StoredStream(
       state: state, broken: found.projected.broken,
       reference: RowReference(
-        id: found.id, ids: FoldedStream.ids(state),
+        id: found.id, ids: FoldedStream.ids(state), predecessors: state.predecessors,
         share: SetDigest(key: key, content: found.sums.content, state: bytes),
         spans: found.sums.spans))
   }
@@ -162,6 +162,7 @@ public final class Projection {
   public struct RowReference: Sendable {
     let id: Int64
     let ids: [[String]]
+    let predecessors: [Predecessor]
     /// The row's share of the digest: equal for the same row and state.
     public let share: SetDigest
     let spans: [RowSums.Span]

@@ -37,11 +37,12 @@ public final class ProjectionReader {
     reading = RowReading(connection)
   }
 
-  /// Calls `body` with every entry of the table `token`: its kind counted from 0, the id, and the
-  /// key of its row, or nil if the row is missing.
+  /// Calls `body` with every entry of the tables `token` and `predecessor`: its kind, the index of
+  /// its list in `FoldedStream.indexed`; what it says; and the key of its row, or nil if the row is
+  /// missing.
   ///
   /// - Throws: what SQLite reports.
-  public func forEachToken(
+  public func forEachIndexEntry(
     _ body: (_ kind: Int, _ value: String, _ key: StreamKey?) -> Void
   ) throws(StoreError) {
     try connection.statement(
@@ -49,6 +50,11 @@ public final class ProjectionReader {
       SELECT t.kind, t.value, a.environment, a.bundle_id, e.original_transaction_id
       FROM token t LEFT JOIN entitlement e ON e.id = t.entitlement_id
         LEFT JOIN app a ON a.id = e.app_id
+      UNION ALL
+      SELECT 4, p.original_transaction_id || ' ' || p.named_at_ms || ' ' || p.transaction_id,
+        a.environment, a.bundle_id, e.original_transaction_id
+      FROM predecessor p JOIN app a ON a.id = p.app_id
+        LEFT JOIN entitlement e ON e.original_transaction_id = p.successor AND e.app_id = p.app_id
       """
     ).forEach { (row) throws(StoreError) in
       let key = row.optionalText(2).map {
@@ -170,15 +176,22 @@ public final class ProjectionReader {
       .all(row(spans)).sorted { $0.key < $1.key }
   }
 
-  /// Up to 100 rows that have named this id as their predecessor, in key order.
+  /// Up to 100 rows of an app that have named this id as their predecessor, with their states.
   ///
+  /// - Parameter key: of the predecessor.
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
-  public func rows(
-    withPreviousOriginalTransactionId id: String
-  ) throws(StoreError) -> [ProjectedRow] {
+  public func successors(of key: StreamKey) throws(StoreError) -> [FoldedStream] {
     // Nearly no row has a successor: so the index is checked first.
-    guard try isPredecessor(id) else { return [] }
-    return try rows(.previousOriginalTransactionId, id, after: nil, Self.maximumSuccessors)
+    guard try isPredecessor(key.originalTransactionId),
+      let app = try reading.values.id(of: AppKey(key), adding: false)
+    else { return [] }
+    return try connection.statement(
+      Self.select + """
+        WHERE e.app_id = ?1
+        AND e.id IN (SELECT entitlement_id FROM token WHERE kind = 3 AND value = ?2) LIMIT ?3
+        """
+    ).bind(1, app).bind(2, id: key.originalTransactionId).bind(3, Self.maximumSuccessors)
+      .all(stream)
   }
 
   /// Whether a row has named this id as its predecessor.
@@ -191,7 +204,6 @@ public final class ProjectionReader {
   public enum IdKind: Int64, Sendable {
     case appAccountToken = 1
     case appTransactionId
-    case previousOriginalTransactionId
   }
 
   /// Up to `limit` rows that have an id, after a key, in key order.
@@ -308,7 +320,7 @@ public final class ProjectionReader {
   }
 
   /// Far more than Apple makes: it moves a subscription to another id once or twice.
-  private static let maximumSuccessors = 100
+  private static let maximumSuccessors: Int64 = 100
 
   static let select = "SELECT \(RowReading.columns) FROM entitlement e\n"
   // Not put together for each row, so that a statement is found by the address of its text.

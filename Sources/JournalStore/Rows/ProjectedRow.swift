@@ -36,6 +36,8 @@ public struct FoldedStream: Sendable, Equatable {
   /// account tokens, in lower case, because an app may write a UUID in either; app transaction ids;
   /// original transaction ids of predecessors.
   public let ids: [[String]]
+  /// The streams that it replaced.
+  public let predecessors: [Predecessor]
   /// Why the fold failed, or nil if it did not (promise 9).
   public let broken: String?
 
@@ -43,6 +45,7 @@ public struct FoldedStream: Sendable, Equatable {
     self.key = key
     (row, self.state) = state.rowAndEncoding()
     ids = Self.ids(state)
+    predecessors = state.predecessors
     self.broken = broken
   }
 
@@ -55,7 +58,13 @@ public struct FoldedStream: Sendable, Equatable {
     row = stored.row
     self.state = state
     ids = Self.ids(decoded)
+    predecessors = decoded.predecessors
     broken = stored.broken
+  }
+
+  /// All entries of the stream in the indexes that rows are looked up by.
+  public var indexed: [[String]] {
+    ids + [predecessors.map { "\($0.originalTransactionId) \($0.namedAt) \($0.transactionId)" }]
   }
 
   static func ids(_ state: StreamState) -> [[String]] {
@@ -71,6 +80,7 @@ public struct PackedStream: Sendable {
   let projected: ProjectedRow
   /// `FoldedStream.ids`.
   let ids: [[String]]
+  let predecessors: [Predecessor]
   /// The state, compressed.
   let state: [UInt8]
   let sums: RowSums

@@ -235,7 +235,7 @@ extension ProjectionReader {
   /// The same from the spans.
   private static let evaluated = """
     SELECT e.app_id,
-      iif(s.status = 0 AND e.lasting_from_ms + d.milliseconds <= ?1, 3, s.status) AS status,
+      iif(s.status IN (0, 5) AND e.lasting_from_ms + d.milliseconds <= ?1, 3, s.status) AS status,
       count(*)
     FROM entitlement e JOIN entitlement_span s ON s.entitlement_id = e.id AND s.from_ms = (
         SELECT max(n.from_ms) FROM entitlement_span n

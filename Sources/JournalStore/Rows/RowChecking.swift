@@ -31,6 +31,7 @@ extension ProjectionReader {
         guard isFound == true else { throw .corrupt("an id of a row is missing") }
       }
     }
+    try check(stream.predecessors, of: stored)
     return true
   }
 
@@ -44,6 +45,23 @@ extension ProjectionReader {
       StoredStatus.id(of: current.status, givesAccess: current.givesAccess) == answer.status,
       current.until == answer.until
     else { throw .corrupt("the present answer of a row") }
+  }
+
+  /// What the view says of the streams that it replaced.
+  private func check(
+    _ predecessors: [Predecessor], of stored: RowReading.Stored
+  ) throws(StoreError) {
+    for predecessor in predecessors {
+      let isFound = try connection.statement(
+        """
+        SELECT 1 FROM predecessor WHERE original_transaction_id = ? AND app_id = ?
+        AND successor = ? AND named_at_ms = ? AND transaction_id = ?
+        """
+      ).bind(1, predecessor.originalTransactionId).bind(2, stored.app)
+        .bind(3, stored.projected.key.originalTransactionId).bind(4, predecessor.namedAt)
+        .bind(5, predecessor.transactionId).first { _ in true }
+      guard isFound == true else { throw .corrupt("a predecessor of a row is missing") }
+    }
   }
 
   /// The index by which it is found what time alone changes.

@@ -36,15 +36,14 @@ struct RowReading {
   static let columns = """
     e.id, e.app_id, e.original_transaction_id, e.checksum, e.last_seq, e.broken, e.state,
     e.answer_status, e.answer_product, e.answer_from_ms, e.answer_until_ms, e.lasting_product_id,
-    e.previous_original_transaction_id, e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type,
-    e.last_subtype, e.last_signed_date_ms, e.auto_renew, e.renewal_product_id,
-    e.grace_period_expires_at_ms, e.price_increase, e.commitment_auto_renew, e.revoked_at_ms,
-    e.app_account_token, e.app_transaction_id, e.anomaly, e.renewed_product_id,
-    e.spans
+    e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type, e.last_subtype,
+    e.last_signed_date_ms, e.auto_renew, e.renewal_product_id, e.grace_period_expires_at_ms,
+    e.price_increase, e.commitment_auto_renew, e.revoked_at_ms, e.app_account_token,
+    e.app_transaction_id, e.anomaly, e.renewed_product_id, e.spans
     """
 
   /// Those of `columns` that `EntitlementRow.visitColumns` adds.
-  private static let content: Range<Int32> = 11..<29
+  private static let content: Range<Int32> = 11..<28
 
   /// The row that a statement stands at.
   ///
@@ -58,14 +57,14 @@ struct RowReading {
     var found = Self.columns(row)
     var columns = Checksum()
     for column in Self.content { row.add(column, to: &columns) }
-    let sums = RowSums(columns, try RowSums.spans(decoding: row.bytes(29)))
+    let sums = RowSums(columns, try RowSums.spans(decoding: row.bytes(28)))
     let broken = row.optionalText(5)
     let checksum = row.withBytes(6) {
       sums.checksum(key, row.optionalInt(4), broken: broken, state: $0)
     }
     guard checksum == row.int(3) else { throw .corrupt("the checksum of a row") }
     let ids = EntitlementRow.LastIds(
-      token: row.optionalText(25), appTransaction: row.optionalText(26))
+      token: row.optionalText(24), appTransaction: row.optionalText(25))
     try readSpans(of: id, spans, sums.spans, ids, into: &found)
     let answer = row.optionalInt(7).map {
       Answer(status: $0, product: row.int(8), from: row.int(9), until: row.optionalInt(10))
@@ -78,23 +77,22 @@ struct RowReading {
   private static func columns(_ row: Statement) -> EntitlementRow {
     var found = EntitlementRow()
     if let product = row.optionalText(11) {
-      found.lasting = EntitlementRow.Lasting(productId: product, from: row.int(13))
+      found.lasting = EntitlementRow.Lasting(productId: product, from: row.int(12))
     }
-    found.previousOriginalTransactionId = row.optionalText(12)
-    found.eventCount = row.int(14)
-    if let uuid = NotificationUUID(bytes: row.bytes(15)) {
+    found.eventCount = row.int(13)
+    if let uuid = NotificationUUID(bytes: row.bytes(14)) {
       found.lastEvent = StreamState.LastEvent(
-        seq: row.int(4), uuid: uuid, notificationType: row.text(16), subtype: row.optionalText(17),
-        signedDate: row.int(18))
+        seq: row.int(4), uuid: uuid, notificationType: row.text(15), subtype: row.optionalText(16),
+        signedDate: row.int(17))
     }
-    found.autoRenew = row.optionalInt(19).map { $0 == 1 }
-    found.renewalProductId = row.optionalText(20)
-    found.gracePeriodExpiresAt = row.optionalInt(21)
-    found.priceIncrease = row.optionalInt(22).flatMap(EntitlementRow.PriceIncrease.init)
-    found.commitmentAutoRenew = row.optionalInt(23).map { $0 == 1 }
-    found.revokedAt = row.optionalInt(24)
-    found.hasAnomaly = row.int(27) == 1
-    found.renewedProductId = row.optionalText(28)
+    found.autoRenew = row.optionalInt(18).map { $0 == 1 }
+    found.renewalProductId = row.optionalText(19)
+    found.gracePeriodExpiresAt = row.optionalInt(20)
+    found.priceIncrease = row.optionalInt(21).flatMap(EntitlementRow.PriceIncrease.init)
+    found.commitmentAutoRenew = row.optionalInt(22).map { $0 == 1 }
+    found.revokedAt = row.optionalInt(23)
+    found.hasAnomaly = row.int(26) == 1
+    found.renewedProductId = row.optionalText(27)
     return found
   }
 

@@ -167,7 +167,6 @@ extension EntitlementRow {
   /// The columns of the table `entitlement` that do not depend on the order of arrival.
   func visitColumns(_ ids: LastIds, _ sink: inout some ColumnSink) {
     sink.add(lasting?.productId)
-    sink.add(previousOriginalTransactionId)
     sink.add(lasting?.from)
     sink.add(eventCount)
     sink.add(lastEvent?.uuid)
@@ -300,28 +299,26 @@ struct StoredStatus {
   let status: Entitlement.Status
   let givesAccess: Bool
 
-  /// A status that gives access has a second id, for products that never give any.
+  /// Whether a status gives access is the rule of the fold that wrote it.
   static let all: [StoredStatus] = Entitlement.Status.allCases.flatMap { status in
-    let id = id(of: status)
-    let plain = StoredStatus(id: id, status: status, givesAccess: status.givesAccess)
-    guard status.givesAccess else { return [plain] }
-    return [plain, StoredStatus(id: id + withoutAccess, status: status, givesAccess: false)]
-  }
-
-  private static let withoutAccess: Int64 = 5
-
-  private static func id(of status: Entitlement.Status) -> Int64 {
-    switch status {
-    case .active: 0
-    case .gracePeriod: 1
-    case .billingRetry: 2
-    case .expired: 3
-    case .revoked: 4
+    [true, false].map {
+      StoredStatus(id: id(of: status, givesAccess: $0), status: status, givesAccess: $0)
     }
   }
 
   static func id(of status: Entitlement.Status, givesAccess: Bool) -> Int64 {
-    id(of: status) + (status.givesAccess && !givesAccess ? withoutAccess : 0)
+    switch (status, givesAccess) {
+    case (.active, true): 0
+    case (.gracePeriod, true): 1
+    case (.billingRetry, false): 2
+    case (.expired, false): 3
+    case (.revoked, false): 4
+    case (.active, false): 5
+    case (.gracePeriod, false): 6
+    case (.billingRetry, true): 7
+    case (.expired, true): 8
+    case (.revoked, true): 9
+    }
   }
 
   static func with(id: Int64) -> StoredStatus? { all.first { $0.id == id } }

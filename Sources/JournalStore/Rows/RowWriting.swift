@@ -27,6 +27,9 @@ extension Projection {
     if !SameBytes.are(reference?.ids ?? [[], [], []], packed.ids) {
       try writeIds(packed.ids, replacing: reference?.ids, of: id, connection)
     }
+    try write(
+      packed.predecessors, replacing: reference?.predecessors ?? [], of: projected.key, app,
+      connection)
     if writtenIds != nil {
       writtenIds?.append(projected.key.originalTransactionId)
       for ids in packed.ids + (reference?.ids ?? []) { writtenIds?.append(contentsOf: ids) }
@@ -34,7 +37,8 @@ extension Projection {
     if let reference { digest.remove(reference.share) }
     digest.add(packed.share)
     return RowReference(
-      id: id, ids: packed.ids, share: packed.share, spans: packed.sums.spans)
+      id: id, ids: packed.ids, predecessors: packed.predecessors, share: packed.share,
+      spans: packed.sums.spans)
   }
 
   /// What a row answers at a time, as columns; nil if it has no span.
@@ -58,9 +62,9 @@ extension Projection {
         .bind(4, answer?.status).bind(5, answer?.product).bind(6, projected.broken)
       var binder = ColumnBinder(statement: statement, index: 7)
       projected.row.visitColumns(projected.row.lastIds, &binder)
-      try statement.bind(25, answer?.from).bind(26, answer?.until).bind(27, packed.checksum)
-        .bind(28, projected.row.lastEvent?.seq).bind(29, packed.state)
-        .bind(30, packed.sums.encodedSpans).run()
+      try statement.bind(24, answer?.from).bind(25, answer?.until).bind(26, packed.checksum)
+        .bind(27, projected.row.lastEvent?.seq).bind(28, packed.state)
+        .bind(29, packed.sums.encodedSpans).run()
       return connection.changes == 1
     }
     guard let reference else {
@@ -75,10 +79,10 @@ extension Projection {
 
   private static let names = """
     id, app_id, original_transaction_id, answer_status, answer_product, broken, lasting_product_id,
-    previous_original_transaction_id, lasting_from_ms, event_count, last_uuid, last_type,
-    last_subtype, last_signed_date_ms, auto_renew, renewal_product_id, grace_period_expires_at_ms,
-    price_increase, commitment_auto_renew, revoked_at_ms, app_account_token, app_transaction_id,
-    anomaly, renewed_product_id, answer_from_ms, answer_until_ms, checksum, last_seq, state, spans
+    lasting_from_ms, event_count, last_uuid, last_type, last_subtype, last_signed_date_ms,
+    auto_renew, renewal_product_id, grace_period_expires_at_ms, price_increase,
+    commitment_auto_renew, revoked_at_ms, app_account_token, app_transaction_id, anomaly,
+    renewed_product_id, answer_from_ms, answer_until_ms, checksum, last_seq, state, spans
     """.split { $0 == "," || $0.isWhitespace }
 
   private static let insert = """
@@ -95,8 +99,8 @@ extension Projection {
   /// Changes no row unless its columns that most indexes are of stay as they are, as they mostly
   /// do. SQLite rewrites the index of every column that is set, even to the same value.
   private static let updateSame = """
-    UPDATE entitlement SET \(sets(8...)) WHERE id = ?1 AND app_id = ?2
-    AND original_transaction_id = ?3 AND \(names[3..<8].enumerated()
+    UPDATE entitlement SET \(sets(7...)) WHERE id = ?1 AND app_id = ?2
+    AND original_transaction_id = ?3 AND \(names[3..<7].enumerated()
       .map { "\($1) IS ?\($0 + 4)" }.joined(separator: " AND "))
     """
 
@@ -188,6 +192,23 @@ extension Projection {
           "INSERT OR IGNORE INTO token (kind, value, entitlement_id) VALUES (?, ?, ?)"
         ).bind(1, Int64(index + 1)).bind(2, id: value).bind(3, id).run()
       }
+    }
+  }
+
+  private func write(
+    _ new: [Predecessor], replacing old: [Predecessor], of key: StreamKey, _ app: Int64,
+    _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    for predecessor in old {
+      try connection.statement(
+        "DELETE FROM predecessor WHERE original_transaction_id = ? AND app_id = ? AND successor = ?"
+      ).bind(1, predecessor.originalTransactionId).bind(2, app).bind(3, key.originalTransactionId)
+        .run()
+    }
+    for predecessor in new {
+      try connection.statement("REPLACE INTO predecessor VALUES (?, ?, ?, ?, ?)")
+        .bind(1, predecessor.originalTransactionId).bind(2, app).bind(3, key.originalTransactionId)
+        .bind(4, predecessor.namedAt).bind(5, predecessor.transactionId).run()
     }
   }
 }

@@ -13,7 +13,8 @@ public final class StatePacker {
     let state = pack(stream.state)
     let sums = RowSums(stream.row)
     return PackedStream(
-      projected: stream.projected, ids: stream.ids, state: state, sums: sums,
+      projected: stream.projected, ids: stream.ids, predecessors: stream.predecessors,
+      state: state, sums: sums,
       checksum: state.withUnsafeBytes {
         sums.checksum(stream.key, stream.row.lastEvent?.seq, broken: stream.broken, state: $0)
       },

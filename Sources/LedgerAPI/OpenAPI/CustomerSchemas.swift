@@ -35,7 +35,7 @@ extension Schemas {
       .optional(
         .time("When this access ends, as far as is known; null if it does not, or is not active."))
     ),
-    ("will_renew", .boolean("Whether Apple will renew it to a product that gives the same.")),
+    ("will_renew", .boolean("Whether Apple will charge again for any purchase that gives it.")),
     (
       "basis",
       .optional(

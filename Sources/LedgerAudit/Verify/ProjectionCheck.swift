@@ -114,8 +114,8 @@ enum ProjectionCheck {
       rows: try projection.count(), digest: try digest(projection, findings), isCompared: false)
   }
 
-  /// Computes the digest from the rows, and compares it with the stored one. The index that rows
-  /// are looked up by is compared with the rows in the same pass.
+  /// Computes the digest from the rows, and compares it with the stored one. The indexes that
+  /// rows are looked up by are compared with the rows in the same pass.
   private static func digest(
     _ projection: ProjectionReader, _ findings: FindingCollector
   ) throws(StoreError) -> String {
@@ -124,7 +124,7 @@ enum ProjectionCheck {
     var (digest, expected, found) = (SetDigest(), SetDigest(), SetDigest())
     try projection.forEach { row in
       digest.add(row)
-      for (kind, values) in row.ids.enumerated() {
+      for (kind, values) in row.indexed.enumerated() {
         // By bytes: `String` calls two spellings of a letter equal, the index does not.
         for entry in Set(values.map { indexEntry(kind, $0, row.key) }) {
           expected.add(element: entry)
@@ -132,7 +132,7 @@ enum ProjectionCheck {
       }
       return true
     }
-    try projection.forEachToken { found.add(element: indexEntry($0, $1, $2)) }
+    try projection.forEachIndexEntry { found.add(element: indexEntry($0, $1, $2)) }
     if found != expected {
       findings.add(7, nil, "the index that rows are looked up by does not match the rows")
     }
@@ -145,7 +145,7 @@ enum ProjectionCheck {
   /// An entry of the index as bytes: the kind, then the value and the parts of the row's key, each
   /// after its length.
   ///
-  /// - Parameter kind: the index of the value's list in `FoldedStream.ids`.
+  /// - Parameter kind: the index of the value's list in `FoldedStream.indexed`.
   private static func indexEntry(_ kind: Int, _ value: String, _ key: StreamKey?) -> [UInt8] {
     let parts = [
       value, key?.environment.rawValue ?? "", key?.bundleId ?? "", key?.originalTransactionId ?? "",

@@ -84,7 +84,7 @@ public struct DecodedNotification: Sendable {
     guard payload.kind == .object, let environment = payload["environment"]?.string else {
       throw .notAdmitted("payload_shape")
     }
-    guard let signedDate = payload["signedDate"]?.date else {
+    guard let signedDate = payload["signedDate"]?.truncatedInteger else {
       throw .notAdmitted("signed_date")
     }
     self.source = source

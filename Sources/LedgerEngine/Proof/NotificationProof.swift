@@ -76,11 +76,11 @@ public final class NotificationProof {
   ) throws(ProofFailure) -> Prover.Proof {
     document = try? JSONDocument(parsing: jws.payload, within: .unproven)
     if let document {
-      return try prover.prove(jws, at: document.root[dateMember]?.date ?? now)
+      return try prover.prove(jws, at: document.root[dateMember]?.integer ?? now)
     }
     let proof = try prover.prove(jws, at: nil)
     document = try? JSONDocument(parsing: jws.payload)
-    try proof.requireValid(at: document?.root[dateMember]?.date ?? now)
+    try proof.requireValid(at: document?.root[dateMember]?.integer ?? now)
     return proof
   }
 

@@ -154,7 +154,9 @@ public struct ProjectionDiff {
       return nil
     }
     let (old, new) = (before?.row, after?.row)
-    if let before, let after, old == new, before.ids == after.ids, before.broken == after.broken {
+    if let before, let after, old == new, before.indexed == after.indexed,
+      before.broken == after.broken
+    {
       summary.update(key) { summary in
         summary.equal += 1
         summary.equalButRegisters += 1

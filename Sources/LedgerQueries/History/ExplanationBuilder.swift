@@ -10,17 +10,19 @@ struct ExplanationBuilder {
   let state: StreamState
   let row: EntitlementRow
   let durations: [String: Int64]
+  private let replacements: [Replacement]
   /// The stream's events by UUID: the keys of registers name them.
   private let sources: [NotificationUUID: Explanation.Source]
 
   init(
     document: RowDocument, state: StreamState, row: EntitlementRow, events: [StoredEvent],
-    durations: [String: Int64]
+    durations: [String: Int64], replacements: [Replacement]
   ) {
     self.document = document
     self.state = state
     self.row = row
     self.durations = durations
+    self.replacements = replacements
     sources = Dictionary(
       events.map { ($0.notificationUUID, Explanation.Source($0)) }, uniquingKeysWith: { $1 })
   }
@@ -82,7 +84,8 @@ struct ExplanationBuilder {
     case .oneTime where !entitlement.givesAccess:
       "it is a consumable, which is delivered and not kept"
     case .oneTime: "it is a one-time product, and it was not revoked" + configuredEndText
-    case .revoked(let since): "the purchase was revoked as of \(date(since))"
+    case .revoked(let since):
+      "the purchase was \(replacement(since) ?? "revoked") as of \(date(since))"
     case .grace(let end):
       "the renewal could not be charged, and the grace period runs until \(date(end))"
     case .shortestGrace(let end):
@@ -97,6 +100,11 @@ struct ExplanationBuilder {
         ? "the newest period ended at \(date(since))"
         : "the newest period had not begun, and no other paid period includes this time"
     }
+  }
+
+  /// Nil unless another stream replaced this one when it was revoked.
+  private func replacement(_ revoked: Int64) -> String? {
+    Replacement.of(revoked, among: replacements).map { "replaced by \($0.originalTransactionId)" }
   }
 
   private var paidThrough: String {
@@ -200,15 +208,16 @@ struct ExplanationBuilder {
 
   private var revocation: Explanation.Field? {
     if let revoked = entitlement.revokedAt {
-      let revoking = state.transactions.values.first {
+      let revoking = state.transactions.values.filter {
         $0.transaction.revocationDate == revoked || $0.cancel == revoked
-      }
+      }.max(by: Register.beginsEarlier)
       let words = revoking?.transaction.revocationType.flatMap {
         ValueDescriptions.revocationType[$0]
       }
       return Explanation.Field(
         name: "revoked_at", value: .integer(revoked), event: source(revoking?.key.uuid),
-        why: "Apple revoked the purchase\(words.map { " (\($0))" } ?? ""), "
+        why: (replacement(revoked).map { "The purchase was \($0), " }
+          ?? "Apple revoked the purchase\(words.map { " (\($0))" } ?? ""), ")
           + "and nothing signed later restored it.")
     }
     guard let head, let clear = head.clear else { return nil }

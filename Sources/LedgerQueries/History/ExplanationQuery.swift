@@ -29,7 +29,8 @@ extension LedgerReader {
     let row = EntitlementRow(state)
     guard let document = try document(key, row, question, readable()) else { return nil }
     return ExplanationBuilder(
-      document: document, state: state, row: row, events: events, durations: durations
+      document: document, state: state, row: row, events: events, durations: durations,
+      replacements: try replacements(of: key, question)
     ).explanation
   }
 }

@@ -29,17 +29,19 @@ public struct HistoryEntry: Sendable {
   /// What the receipt in a version 1 notification proves; nil if it carries none, or if receipts
   /// were not to be proven.
   public let receipt: V1Receipt?
+  /// The stream that replaced this one when its transaction was revoked.
+  let replacement: Replacement?
 
   public var isLate: Bool { lateBy != nil }
   public var transactionId: String? { transaction?.transactionId }
 
   /// What happened, in plain English; for an unknown type, type and subtype as Apple wrote them.
   public var description: String {
-    Self.description(of: event, revocation)
+    Self.description(of: event, replaced ?? revocation)
       + (hasUnreadTransaction ? "; its transaction cannot be read and was not folded" : "")
   }
 
-  /// - Parameter revocation: what a REVOKE ended, if Apple says it.
+  /// - Parameter revocation: what was revoked, and why, if more is known than the type.
   static func description(of event: StoredEvent, _ revocation: String? = nil) -> String {
     let known = TypeDescriptions.of(
       event.notificationType, event.subtype, isV1: event.source == .v1)
@@ -47,6 +49,12 @@ public struct HistoryEntry: Sendable {
     let words = revocation ?? known.description
     guard !known.isWhole, let subtype = event.subtype else { return words }
     return "\(words) (\(VisibleText.of(subtype)))"
+  }
+
+  /// Nil unless it tells of a revocation by which a purchase was replaced.
+  private var replaced: String? {
+    guard ["REFUND", "REVOKE", "CANCEL"].contains(event.notificationType) else { return nil }
+    return replacement.map { "replaced by \(VisibleText.of($0.originalTransactionId))" }
   }
 
   /// What a REVOKE ended, which its type alone does not say; nil if Apple does not say it.

@@ -23,11 +23,16 @@ struct HistoryEvolution {
 
   /// Proves receipts in version 1 notifications; nil if they are not to be proven.
   private let receipts: ReceiptProof?
+  private let replacements: [Replacement]
 
-  init(_ key: StreamKey, _ durations: [String: Int64], _ receipts: ReceiptProof? = nil) {
+  init(
+    _ key: StreamKey, _ durations: [String: Int64], _ receipts: ReceiptProof? = nil,
+    _ replacements: [Replacement] = []
+  ) {
     self.key = key
     self.durations = durations
     self.receipts = receipts
+    self.replacements = replacements
   }
 
   /// Folds the next event.
@@ -52,17 +57,18 @@ struct HistoryEvolution {
       progress.evolve(step)
       show(progress.entitlement(at: clock, durations: durations))
     }
+    let transaction = step?.transactions.max {
+      ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
+    }
     let entry = HistoryEntry(
-      event: event.withoutBody,
-      transaction: step?.transactions.max {
-        ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
-      },
+      event: event.withoutBody, transaction: transaction,
       hasUnreadTransaction: step.map {
         JournaledNotification.hasUnreadTransaction(payload, $0)
       } ?? false,
       changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
       redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil,
-      receipt: receipt(in: payload, receivedAt: event.receivedAt))
+      receipt: receipt(in: payload, receivedAt: event.receivedAt),
+      replacement: Replacement.of(transaction?.revocationDate, among: replacements))
     items.append(.event(entry))
   }
 
@@ -80,7 +86,8 @@ struct HistoryEvolution {
       items.append(
         .transition(
           HistoryTransition(
-            before: entitlement, after: after, changes: row.changes(since: before))))
+            before: entitlement, after: after, changes: row.changes(since: before),
+            isReplacement: Replacement.of(after.revokedAt, among: replacements) != nil)))
     }
     show(answer)
   }

@@ -32,8 +32,9 @@ extension LedgerReader {
   private func items(
     of key: StreamKey, _ question: Question, isRaw: Bool
   ) throws(Failure) -> [History.Item] {
-    try store { () throws(StoreError) in
-      var evolution = HistoryEvolution(key, durations, receipts)
+    let replacements = try replacements(of: key, question)
+    return try store { () throws(StoreError) in
+      var evolution = HistoryEvolution(key, durations, receipts, replacements)
       let known = question.knownAt ?? .max
       // How many had come by a time between the first and the last is not stored.
       let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }

@@ -8,8 +8,14 @@ public struct HistoryTransition: Sendable {
   /// Fields of the row that differ before and after.
   public let changes: [HistoryEntry.Change]
 
-  init(before: Entitlement, after: Entitlement, changes: [HistoryEntry.Change]) {
+  /// Whether another stream replaced this one when it was revoked.
+  private let isReplacement: Bool
+
+  init(
+    before: Entitlement, after: Entitlement, changes: [HistoryEntry.Change], isReplacement: Bool
+  ) {
     (self.before, self.after, self.changes) = (before, after, changes)
+    self.isReplacement = isReplacement
   }
 
   /// Milliseconds since 1970 UTC.
@@ -23,7 +29,7 @@ public struct HistoryTransition: Sendable {
     case (.active, .active): "next product began"
     case (_, .active): "period began"
     case (_, .gracePeriod): "period ended, grace period began"
-    case (_, .revoked): "revocation took effect"
+    case (_, .revoked): isReplacement ? "replacement took effect" : "revocation took effect"
     case (.active, _): "period ended"
     case (.gracePeriod, _): "grace period ended"
     case (.billingRetry, _): "billing retry ended"

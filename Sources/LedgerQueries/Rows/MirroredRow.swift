@@ -25,28 +25,27 @@ extension LedgerReader {
     }
   }
 
-  /// The rows of some streams, and of those that they replaced (MIGRATION), as of all events. Nil
-  /// while the live projection lacks events or is of another fold.
+  /// The rows of some streams, and of all that replaced each other with them (MIGRATION), as of all
+  /// events: what a stream names may change what replaced another one. Nil while the live
+  /// projection lacks events or is of another fold.
   ///
   /// - Throws: `Failure.store` if a file cannot be read.
   public func mirroredRows(of keys: Set<StreamKey>) throws(Failure) -> [MirroredRow]? {
     try mirrored { (projection) throws(StoreError) in
       var found: [ProjectedRow] = []
-      var predecessors: Set<StreamKey> = []
-      for key in keys.sorted() {
-        let streams = try projection.streams(withOriginalTransactionId: key.originalTransactionId)
-        for stream in streams where stream.key == key {
+      var waiting = keys.sorted()
+      var known = keys
+      while let key = waiting.popLast() {
+        var related = try projection.successors(of: key).map(\.key)
+        for stream in try projection.streams(withOriginalTransactionId: key.originalTransactionId)
+        where stream.key == key {
           found.append(stream.projected)
-          for id in stream.ids[2] {
-            predecessors.insert(
-              StreamKey(
-                environment: key.environment, bundleId: key.bundleId, originalTransactionId: id))
+          related += stream.ids[2].map {
+            StreamKey(
+              environment: key.environment, bundleId: key.bundleId, originalTransactionId: $0)
           }
         }
-      }
-      for key in predecessors.subtracting(keys).sorted() {
-        found += try projection.rows(withOriginalTransactionId: key.originalTransactionId)
-          .filter { $0.key == key }
+        waiting += related.filter { known.insert($0).inserted }
       }
       return found
     }

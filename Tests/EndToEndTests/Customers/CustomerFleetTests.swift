@@ -199,6 +199,8 @@ import Testing
       let found = answer["entitlements"]?[name]
       let isActive = customer.isActive(entitlement, time)
       #expect(found?["active"]?.boolean == isActive, "\(id) \(name) \(time)")
+      let willRenew = customer.willRenew(entitlement, time)
+      #expect(found?["will_renew"]?.boolean == willRenew, "\(id) \(name) \(time)")
       checkNext(found?["next"], isActive, customer, entitlement, time, "\(id) \(name)")
       guard isActive, let chosen = found?["original_transaction_id"]?.string else { continue }
       let basis = customer.basis(chosen, entitlement, time)

@@ -45,12 +45,27 @@ struct PlainCustomer: Sendable {
   func isInLeeway(_ id: String, _ entitlement: Entitlement, _ time: Int64) -> Bool {
     guard entitlement.leeway > 0 else { return false }
     let row = row(id, time)
-    guard row.status == "expired", row.autoRenew == true, let end = row.expiresAt,
-      end <= time, time < end + entitlement.leeway,
-      row.ri?.autoRenewProductId.map(entitlement.products.contains) ?? true,
-      row.events.allSatisfy({ $0.signedDate < end })
+    guard row.status == "expired", isCharged(row, entitlement), let end = row.expiresAt,
+      end <= time, time < end + entitlement.leeway, row.events.allSatisfy({ $0.signedDate < end })
     else { return false }
     return isStrict(id, entitlement, end - 1)
+  }
+
+  /// Whether Apple will charge again for what a row shows.
+  private func isCharged(_ row: PlainRow, _ entitlement: Entitlement) -> Bool {
+    let commitment = row.shown.map(row.tx)?.commitment
+    let payments = commitment.map { $0.totalBillingPeriods - $0.billingPeriodNumber } ?? 1
+    if payments <= 0 && row.ri?.commitmentAutoRenewStatus == 0 { return false }
+    return row.autoRenew == true
+      && row.ri?.autoRenewProductId.map(entitlement.products.contains) ?? true
+  }
+
+  /// Whether any purchase that gives an entitlement at a time will be charged again.
+  func willRenew(_ entitlement: Entitlement, _ time: Int64) -> Bool {
+    streams.keys.contains { id in
+      isCharged(row(id, time), entitlement)
+        && (isStrict(id, entitlement, time) || isInLeeway(id, entitlement, time))
+    }
   }
 
   func isActive(_ entitlement: Entitlement, _ time: Int64) -> Bool {

@@ -6,8 +6,9 @@ import LedgerQueries
 import StrictJSON
 import Support
 
-/// The second build of the program for the release tests, with a changed rule: it reports a grace
-/// period as a billing retry, and a billing retry as a grace period. Made by `.ci/changed-rule`.
+/// The second build of the program for the release tests, with changed rules: it reports a grace
+/// period as a billing retry, and a billing retry as a grace period, and what was revoked gives
+/// access. Made by `.ci/changed-rule`.
 enum ChangedRule {
   private static let variables = ProcessInfo.processInfo.environment
 
@@ -24,6 +25,15 @@ enum ChangedRule {
     case .billingRetry: .gracePeriod
     default: status
     }
+  }
+
+  /// Whether a row gives access by the changed rule.
+  ///
+  /// - Parameters:
+  ///   - status: by the changed rule.
+  ///   - type: of the product, which is told of most.
+  static func givesAccess(_ status: Entitlement.Status, _ type: String?) -> Bool {
+    [.active, .gracePeriod, .revoked].contains(status) && type != "Consumable"
   }
 
   /// The customers whose answer the rule changes, computed from the rows of the old fold only,
@@ -53,7 +63,8 @@ enum ChangedRule {
       let after = spans.map { span in
         var other = span
         other.status = status(span.status)
-        if other.status != span.status { other.givesAccess = other.status.givesAccess }
+        other.givesAccess = givesAccess(
+          other.status, span.purchase.flatMap { stream.row.purchases[$0].productType })
         return other
       }
       guard after != spans else { return true }
@@ -94,9 +105,9 @@ enum ChangedRule {
     for stream in streams {
       guard let entitlement = stream.row.entitlement(at: time) else { continue }
       let id = stream.key.originalTransactionId
-      let successor = try reader.rows(withPreviousOriginalTransactionId: id)
-        .filter { $0.row.previousOriginalTransactionId == id }
-        .max { $0.row.lastEvent?.signedDate ?? 0 < $1.row.lastEvent?.signedDate ?? 0 }
+      let successor = try reader.successors(of: stream.key)
+        .filter { $0.predecessors.contains { $0.originalTransactionId == id } }
+        .max { $0.predecessors[0].namedAt < $1.predecessors[0].namedAt }
       rows[id] =
         RowDocument(
           key: stream.key, entitlement: entitlement, eventCount: stream.row.eventCount,

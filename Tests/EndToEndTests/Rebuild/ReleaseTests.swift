@@ -28,6 +28,7 @@ struct ReleaseTests {
         + " changed, \(forecast.lost.count) lose access, \(forecast.gained.count) gain it")
     #expect(forecast.rows >= ChangedRule.customers)
     #expect(forecast.lost.count * 1000 > forecast.rows && forecast.gained.count > 10)
+    #expect(forecast.gained.values.contains { $0.reason == "revoked → revoked" })
     let before = try ChangedRule.rows(fleet.folder, at: fleet.end)
     #expect(before.count == forecast.rows)
     let projections = try fleet.projections()
@@ -174,8 +175,10 @@ struct ReleaseTests {
   private func changed(_ row: JSONValue) throws -> JSONValue {
     let text = String(try #require(row["status"]?.text).dropFirst().dropLast())
     let status = ChangedRule.status(try #require(Entitlement.Status(rawValue: text)))
-    return row.setting("status", .string(status.rawValue))
-      .setting("gives_access", .boolean(status.givesAccess))
+    let isConsumable = row["product_type"]?.text == "\"Consumable\""
+    return row.setting("status", .string(status.rawValue)).setting(
+      "gives_access",
+      .boolean(ChangedRule.givesAccess(status, isConsumable ? "Consumable" : nil)))
   }
 
   private func sample(_ forecast: Forecast, _ before: [String: JSONValue]) -> [String] {
