@@ -144,7 +144,7 @@ extension HostileTable {
     let odd: [(String, JSONValue?)] = [
       ("data.transaction.expiresDate", .integer(Sample.start - 1)),
       ("data.transaction.expiresDate", .integer(.min)),
-      ("data.transaction.expiresDate", .string("9999999999999")),
+      ("data.transaction.expiresDate", .string("later")),
       ("data.transaction.purchaseDate", .string("x")),
     ]
     for (index, change) in odd.enumerated() {

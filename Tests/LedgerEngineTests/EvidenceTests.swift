@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test func `a later body without the cancellation does not undo it`() throws {
+  @Test func `the newest body says whether a purchase is cancelled, and when`() throws {
     let cancelled = V1Fixtures.entry(
       "1000", "basic.m", "20-01-01", "20-02-01", ["cancellation_date_ms": Self.ms("20-01-10")])
     let later = V1Fixtures.entry(
@@ -109,11 +109,16 @@ import Testing
       V1Fixtures.body("CANCEL", [later], []),
       V1Fixtures.body("DID_CHANGE_RENEWAL_STATUS", [Self.january], [], top: off),
     ]
-    for shift in bodies.indices {
-      let ledger = try V1Fixtures.ledger()
-      for body in bodies[shift...] + bodies[..<shift] { try ledger.ingest(body, at: 1) }
-      let row = try ledger.row("1000", now: V1Fixtures.ms("20-01-25"))
-      #expect(Row(row, also: "revoked_at").description == "revoked basic.m 20-02-01 null 20-01-10")
+    for (told, answer) in [
+      (Array(bodies.dropLast()), "revoked basic.m 20-02-01 null 20-01-12"),
+      (bodies, "active basic.m 20-02-01 null null"),
+    ] {
+      for shift in told.indices {
+        let ledger = try V1Fixtures.ledger()
+        for body in told[shift...] + told[..<shift] { try ledger.ingest(body, at: 1) }
+        let row = try ledger.row("1000", now: V1Fixtures.ms("20-01-25"))
+        #expect(Row(row, also: "revoked_at").description == answer)
+      }
     }
   }
 

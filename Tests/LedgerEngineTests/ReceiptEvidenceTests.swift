@@ -126,12 +126,15 @@ import Testing
       "active basic 40", on: 31)
   }
 
-  @Test func `a cancellation stays, whatever a newer receipt leaves out`() throws {
+  @Test func `the newest receipt says whether a purchase is cancelled`() throws {
+    try expect(
+      [.receipt([0..<30], on: 1), .receipt([0..<30], cancelledOn: 8, on: 9)],
+      "revoked basic 30", on: 21)
     try expect(
       [
         .receipt([0..<30], on: 1), .receipt([0..<30], cancelledOn: 8, on: 9),
         .receipt([0..<30], on: 20),
-      ], "revoked basic 30", on: 21)
+      ], "active basic 30", on: 21)
   }
 
   @Test func `a held receipt is journaled when an older one contradicts it`() throws {

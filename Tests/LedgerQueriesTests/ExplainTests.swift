@@ -1,3 +1,4 @@
+import Entitlements
 import LedgerQueries
 import StrictJSON
 import Support
@@ -47,6 +48,37 @@ import Testing
     let field = try #require(explanation?.fields.first { $0.name == "revoked_at" })
     #expect(
       field.why == "Apple revoked the purchase\(words), and nothing signed later restored it.")
+  }
+
+  @Test func `what rules made of a transaction is told by explain and by history`() throws {
+    var customer = try ScenarioLedger()
+    try customer.send(
+      "SUBSCRIBED", signed: "25-01-01", received: "25-01-01",
+      "1000 basic.m 25-01-01→25-02-01 bought", renewal: "renews basic.m 25-02-01")
+    try customer.send(
+      "DID_RENEW", signed: "25-01-31T12:00", received: "25-01-31T12:00",
+      "1001 basic.m 25-02-01→25-03-01 renewed", renewal: "renews basic.m 25-03-01")
+    try customer.send(
+      "DID_CHANGE_RENEWAL_PREF", signed: "25-01-31T20:00", received: "25-01-31T20:00",
+      "1002 pro.m 25-01-31T20:00→25-02-28T20:00 bought", renewal: "renews pro.m 25-02-28T20:00")
+    let question = LedgerReader.Question(now: try ScenarioSyntax.date("25-02-05"))
+    let reader = try customer.ledger.reader()
+    let explanation = try #require(
+      try reader.explain("1000", environment: "Production", bundleId: nil, question))
+    #expect(explanation.row.entitlement.productId == "pro.m")
+    let told = explanation.fields.filter { $0.name == "transaction" }.map(\.why)
+    #expect(
+      told == [
+        "Ended by the upgrade of 2025-01-31T20:00:00Z (transaction 1002).",
+        "Replaced by the upgrade of 2025-01-31T20:00:00Z (transaction 1002) before it began.",
+      ])
+    let history = try #require(
+      try reader.history("1000", environment: "Production", bundleId: nil, question))
+    let words = history.entries.map(\.description)
+    #expect(
+      words[0].hasSuffix("; ended by the upgrade of 2025-01-31T20:00:00Z (transaction 1002)"))
+    #expect(words[1].hasSuffix("(transaction 1002) before it began"))
+    #expect(!words[2].contains(";"))
   }
 
   @Test func `each field names the event that set it`() throws {

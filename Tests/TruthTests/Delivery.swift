@@ -18,16 +18,15 @@ enum Delivery: String, CaseIterable {
   case receipts
   case all
 
-  /// How many answers about access may be avoidably wrong, of 100,000: what a second fold with the
-  /// same rules has on these lives, rounded up. What version 2 and Apple's answers leave open are
-  /// seconds between two periods, after a refund of a longer one.
+  /// How many answers about access may be avoidably wrong, of 100,000: for V1 and receipts what the
+  /// fold has on these lives, rounded up.
   var limit: Int {
     switch self {
-    case .complete, .lost5, .lost25, .recovered, .reconciled, .late, .imported, .appOnly: 12
-    case .both: 40
-    case .versionOne, .versionOneThenTwo, .receipts: 100
+    case .complete, .lost5, .lost25, .recovered, .reconciled, .late, .imported, .appOnly: 1
+    case .both, .receipts, .versionOneThenTwo: 40
+    case .versionOne: 60
     case .all: 130
-    case .versionOneOfOld: 240
+    case .versionOneOfOld: 200
     }
   }
 

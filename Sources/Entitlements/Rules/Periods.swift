@@ -152,18 +152,17 @@ struct Periods {
   /// period before it was never told. What was refunded of that is not given back. Where it is not
   /// known when a transaction was signed (V1), this holds for the time before the first period.
   private static func early(_ registers: [Register], _ all: [Period]) -> [Range<Int64>] {
-    var latestEnd = Int64.min
-    var (begun, endOfBegun) = (Int64.min, Int64.min)
+    let ends = all.filter { !$0.isVoid }.map { min($0.expires ?? .min, $0.cut) }.sorted()
     return all.indices.map { index in
       let start = all[index].start
-      if start > begun { (begun, endOfBegun) = (start, latestEnd) }
-      latestEnd = max(latestEnd, min(all[index].expires ?? .min, all[index].cut))
+      let ended = Self.begun(ends, by: start)
+      let lastEnd = ended > 0 ? ends[ended - 1] : .min
       let dayBefore = start.advanced(orBoundBy: -day)
       guard !registers[index].isPurchase else { return start..<start }
       guard let first = registers[index].first else {
         return dayBefore..<max(dayBefore, all[0].start)
       }
-      return first < start ? max(dayBefore, min(endOfBegun, start))..<start : start..<start
+      return first < start ? max(dayBefore, lastEnd)..<start : start..<start
     }
   }
 

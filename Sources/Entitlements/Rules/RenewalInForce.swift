@@ -76,14 +76,16 @@ extension StreamState {
   }
 
   /// The renewal date that came with a status of 1, unless newer renewal information names an
-  /// earlier one, or the purchase in force is newer; nil if a transaction ends by then or at it.
+  /// earlier one, or the purchase in force is newer; nil if a transaction ends by then or at it. A
+  /// status of 1 after a refund is of a purchase that was not told.
   fileprivate func undelivered(
     _ info: RenewalInfo?, isInForce: Bool, _ periods: Periods, _ bought: Int64?
   ) -> Int64? {
     guard let status, status.status == 1, !RenewalInForce.isBefore(status.signed, bought),
-      let expires = periods.headPeriod?.expires,
+      let head = periods.headPeriod, let expires = head.expires,
       let date = status.renewal?.renewalDate ?? (isInForce ? info?.renewalDate : nil),
-      date > expires, info?.renewalDate ?? .max >= date
+      date > (head.counts && head.revocation ?? .max <= status.signed ? head.end : expires),
+      info?.renewalDate ?? .max >= date
     else { return nil }
     return periods.all.contains { $0.expires == date } ? nil : date
   }

@@ -26,7 +26,9 @@ struct Replacements {
   private let items: [Item]
   /// When the first period began that ended at a time: an older one, which a period that begins
   /// then may renew.
-  private let starts: [Int64: Int64]
+  private let starts: [(end: Int64, start: Int64)]
+  /// Apple leaves seconds between periods: milliseconds.
+  private static let hole: Int64 = 60_000
 
   /// For each transaction, when the first other one began that ended it; `Int64.max`: none did.
   ///
@@ -39,8 +41,8 @@ struct Replacements {
 
   private init(_ items: [Item], hasPurchases: Bool) {
     self.items = items
-    let endings = hasPurchases ? items.map { ($0.expires, $0.start) } : []
-    starts = Dictionary(endings, uniquingKeysWith: min)
+    let endings = hasPurchases ? items.map { (end: $0.expires, start: $0.start) } : []
+    starts = endings.sorted { $0 < $1 }
   }
 
   private var cuts: [Int64] {
@@ -84,7 +86,7 @@ struct Replacements {
   /// begins where a purchase ends renews it. Others show that they do not: by being upgraded; by
   /// a purchase that runs for more than a day on; by beginning where a still older period ends.
   private func undated(_ item: Item, _ group: Group) -> Int64 {
-    let renewed = starts[item.start] ?? .max
+    let renewed = renewedStart(item.start)
     var earliest = item.start.advanced(orBoundBy: -Periods.day)
     if item.reason == .unknown, !item.isUpgraded {
       earliest = max(earliest, renewed.advanced(orBoundBy: 1))
@@ -93,12 +95,22 @@ struct Replacements {
     for place in group.starts.partitionPoint({ $0 < earliest })..<group.starts.count {
       let (start, expires) = (group.starts[place], items[group.indices[place]].expires)
       guard start <= item.start else { break }
-      guard expires != item.start else { continue }
+      guard !(expires...expires.advanced(orBoundBy: Self.hole)).contains(item.start) else {
+        continue
+      }
       if item.isUpgraded || item.reason == .renewal && expires > nextDay || renewed < start {
         return start
       }
     }
     return .max
+  }
+}
+
+extension Replacements {
+  /// When the first period began that ended where another begins, or seconds before.
+  private func renewedStart(_ start: Int64) -> Int64 {
+    let from = starts.partitionPoint { $0.end < start.advanced(orBoundBy: -Self.hole) }
+    return starts[from...].prefix { $0.end <= start }.map(\.start).min() ?? .max
   }
 }
 

@@ -143,7 +143,7 @@ struct StatusEvaluator {
     guard renewal.isGracePeriod, let info = renewal.info, info.gracePeriodExpiresDate == nil,
       info.autoRenewStatus != 0, !isSandbox, !isPaidMonthly
     else { return nil }
-    return periods.headPeriod?.expires?.advanced(orBoundBy: Self.shortestGrace)
+    return failedEnd?.advanced(orBoundBy: Self.shortestGrace)
   }
 
   /// Whether the newest period of all had not begun.
@@ -159,6 +159,11 @@ struct StatusEvaluator {
 
   /// When Apple stops retrying a charge: after 60 days, or after 90 of monthly payments.
   private var retryEnd: Int64? {
-    periods.headPeriod?.expires?.advanced(orBoundBy: (isPaidMonthly ? 90 : 60) * Periods.day)
+    failedEnd?.advanced(orBoundBy: (isPaidMonthly ? 90 : 60) * Periods.day)
+  }
+
+  /// When the period ended that was to be renewed: Apple may have extended it by renewalDate alone.
+  private var failedEnd: Int64? {
+    periods.headPeriod?.expires.map { max($0, renewal.periodEnd ?? $0) }
   }
 }

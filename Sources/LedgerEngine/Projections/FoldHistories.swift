@@ -171,7 +171,11 @@ struct FoldHistories {
       ("autoRenewProductId", .string(random.pick(["basic", "pro"]))),
     ]
     if !random.once(in: 4) { members.append(("autoRenewStatus", .integer(random.below(2)))) }
-    if random.once(in: 2) { members.append(("renewalDate", .integer(ends ?? random.time()))) }
+    if random.once(in: 2) {
+      // Sometimes of a period that was not told.
+      let later = random.once(in: 3) ? 30 * Generator.day : 0
+      members.append(("renewalDate", .integer(ends.map { $0 + later } ?? random.time())))
+    }
     if random.once(in: 2) { members.append(("gracePeriodExpiresDate", .integer(random.time()))) }
     if random.once(in: 2) {
       members.append(("isInBillingRetryPeriod", .boolean(random.once(in: 2))))

@@ -34,7 +34,8 @@ struct ExplanationBuilder {
   var explanation: Explanation {
     Explanation(
       row: document, verdict: verdict,
-      fields: [status, transaction] + [expiry, revocation, renewal, gap].compactMap { $0 },
+      fields: [status, transaction] + [expiry, revocation, renewal, gap].compactMap { $0 }
+        + rules,
       next: next)
   }
 
@@ -74,7 +75,7 @@ struct ExplanationBuilder {
     case .noTransaction: "no notification contains a transaction"
     case .covered:
       shown.map { $0.transaction.purchaseDate > time } ?? false
-        ? "the first period begins within a day, and Apple has charged for it"
+        ? "the next period begins within a day, and Apple has charged for it"
         : "a paid period includes this time" + paidThrough
     case .paidWithoutTransaction(let end):
       "Apple says that the subscription is active and renews at \(date(end)), but the transaction "
@@ -171,7 +172,7 @@ struct ExplanationBuilder {
     }
     let start = shown?.transaction.purchaseDate ?? 0
     return start > time
-      ? "No period has begun yet; this one is the first to begin within a day."
+      ? "No period that has begun includes this time; this one begins within a day."
       : "Of the paid periods that include this time, this one began last."
   }
 
@@ -179,6 +180,19 @@ struct ExplanationBuilder {
     isSigned
       ? "Of all notifications about \(what), Apple signed this one last."
       : "Only V1 notifications name \(what); the evidence in this one is the newest."
+  }
+
+  /// At most this many transactions are explained, the newest.
+  private static let maximumRules = 10
+
+  /// What rules made of single transactions.
+  private var rules: [Explanation.Field] {
+    state.appliedRules.suffix(Self.maximumRules).map { rule in
+      Explanation.Field(
+        name: "transaction", value: .string(rule.transactionId),
+        event: source(state.transactions[rule.transactionId]?.key.uuid),
+        why: rule.words.capitalizedFirst + ".")
+    }
   }
 
   private var expiry: Explanation.Field? {
@@ -229,7 +243,13 @@ struct ExplanationBuilder {
   // MARK: The renewal
 
   private var renewal: Explanation.Field? {
-    guard let register = inForce else { return nil }
+    guard let register = inForce else {
+      guard let old = state.renewal ?? state.renewalV1 else { return nil }
+      return Explanation.Field(
+        name: "auto_renew", value: .null, event: source(old.key.uuid),
+        why: "The renewal information that is known is of before the newest purchase, and says "
+          + "nothing about it.")
+    }
     let info = register.renewal
     var parts: [String] = []
     if let status = info.autoRenewStatus {
@@ -240,8 +260,19 @@ struct ExplanationBuilder {
     if info.isInBillingRetryPeriod == true { parts.append("in billing retry") }
     return Explanation.Field(
       name: "auto_renew", value: .optional(entitlement.autoRenew), event: source(register.key.uuid),
-      why: newest("the renewal", isSigned: register.key.isSigned)
+      why: chosenRenewal(register)
         + (parts.isEmpty ? "" : " It says: \(parts.joined(separator: ", "))."))
+  }
+
+  private func chosenRenewal(_ register: StreamState.RenewalRegister) -> String {
+    let isNewerV1 = !register.key.isSigned && state.renewal != nil
+    let chosen =
+      isNewerV1
+      ? "A V1 notification is provably newer than what Apple signed."
+      : newest("the renewal", isSigned: register.key.isSigned)
+    guard let renewed = row.renewedProductId, entitlement.autoRenew == true else { return chosen }
+    return renewed == row.renewalProductId
+      ? chosen + " What was pending has come." : chosen + " It is about a later period."
   }
 
   private var gap: Explanation.Field? {

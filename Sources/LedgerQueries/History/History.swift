@@ -97,6 +97,7 @@ public struct History: Sendable {
     var evolution = HistoryEvolution(key, durations)
     for event in events { evolution.add(event, JournaledPayload(event)) }
     if let time { evolution.advance(to: time) }
+    evolution.tellRules()
     self.init(key, evolution.items)
   }
 }

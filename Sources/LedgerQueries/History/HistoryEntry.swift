@@ -31,6 +31,8 @@ public struct HistoryEntry: Sendable {
   public let receipt: V1Receipt?
   /// The stream that replaced this one when its transaction was revoked.
   let replacement: Replacement?
+  /// What rules made of its transaction; told once, by the first event about it.
+  var rules: [String] = []
 
   public var isLate: Bool { lateBy != nil }
   public var transactionId: String? { transaction?.transactionId }
@@ -39,6 +41,7 @@ public struct HistoryEntry: Sendable {
   public var description: String {
     Self.description(of: event, replaced ?? revocation)
       + (hasUnreadTransaction ? "; its transaction cannot be read and was not folded" : "")
+      + rules.map { "; " + $0 }.joined()
   }
 
   /// - Parameter revocation: what was revoked, and why, if more is known than the type.

@@ -92,6 +92,20 @@ struct HistoryEvolution {
     show(answer)
   }
 
+  /// Tells what the rules made of each transaction, now that all events are known, at the first
+  /// event that is about it.
+  mutating func tellRules() {
+    var rules = Dictionary(grouping: progress.state.appliedRules, by: \.transactionId)
+    guard !rules.isEmpty else { return }
+    for index in items.indices {
+      guard case .event(var entry) = items[index], let id = entry.transactionId,
+        let found = rules.removeValue(forKey: id)
+      else { continue }
+      entry.rules = found.map(\.words)
+      items[index] = .event(entry)
+    }
+  }
+
   private func receipt(in payload: JournaledPayload, receivedAt: Int64) -> V1Receipt? {
     guard let receipts, case .json(let body, let id) = payload.content,
       let root = try? JSONDocument(parsing: body).root,

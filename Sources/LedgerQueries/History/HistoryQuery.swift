@@ -46,6 +46,7 @@ extension LedgerReader {
           event, payload, arrivals[event.seq] ?? .posted, redeliveries[event.seq], isRaw: isRaw)
       }
       evolution.advance(to: question.time)
+      evolution.tellRules()
       return evolution.items
     }
   }

@@ -244,13 +244,20 @@ package struct PlainRow {
   private func isCharged(_ one: Id, before other: Id) -> Bool {
     let (start, bought) = (tx(one).purchaseDate, tx(other).purchaseDate)
     if isBought(other), first(one) ?? Self.never < bought { return true }
-    if isBought(one) || start > bought + Self.hours24 || expiry(other) == start { return false }
+    if isBought(one) || start > bought + Self.hours24 || isWhere(other, ends: start) {
+      return false
+    }
     if isUpgraded(one) { return true }
     let runsOn = expiry(other) ?? Self.never > start.advanced(orBoundBy: Self.hours24)
     if tx(one).transactionReason == "RENEWAL", runsOn { return true }
     return ids.contains {
-      $0 != one && $0 != other && expiry($0) == start && tx($0).purchaseDate < bought
+      $0 != one && $0 != other && isWhere($0, ends: start) && tx($0).purchaseDate < bought
     }
+  }
+
+  /// Whether a transaction ends at a time, or less than a minute before.
+  private func isWhere(_ id: Id, ends time: Int64) -> Bool {
+    expiry(id).map { $0 <= time && $0 >= time - Self.minute } ?? false
   }
 
   private func isReplacedBeforeStart(_ id: Id) -> Bool {
@@ -320,9 +327,9 @@ package struct PlainRow {
     let start = tx(id).purchaseDate
     guard start > t, start <= t + Self.hours24, !isBought(id) else { return false }
     guard let first = first(id) else { return ids.allSatisfy { tx($0).purchaseDate > t } }
-    let ends = ids.filter { tx($0).purchaseDate < start }
+    let ends = ids.filter { !isVoid($0) }
       .compactMap { id in expiry(id).map { min($0, cuts[id] ?? $0) } }
-    return first < start && t >= ends.map { min($0, start) }.max() ?? .min
+    return first < start && t >= ends.filter { $0 <= start }.max() ?? .min
   }
 
   func paidThrough(_ id: Id) -> Int64 {
@@ -342,7 +349,9 @@ package struct PlainRow {
     else { return nil }
     if isHeadBought, status.signedDate + Self.minute < tx(head).purchaseDate { return nil }
     let date = status.renewal?.renewalDate ?? (st == 1 ? ri?.renewalDate : nil)
-    guard let date, date > expires, ri?.renewalDate ?? Self.never >= date,
+    let isTakenBack = counts(head) && rev(head).map { $0 <= status.signedDate } ?? false
+    guard let date, date > (isTakenBack ? end(head) : expires),
+      ri?.renewalDate ?? Self.never >= date,
       !ids.contains(where: { expiry($0) == date })
     else { return nil }
     guard let covering else { return tx(head).purchaseDate <= t ? date : nil }
@@ -407,7 +416,8 @@ package struct PlainRow {
 
   /// After a charge that failed.
   private var failed: String? {
-    guard let said, let ri, let head, let expires = expiry(head) else { return nil }
+    guard let said, let ri, let head, let ends = expiry(head) else { return nil }
+    let expires = max(ends, periodEnd(said) ?? ends)
     if isPast, periodEnd(said) ?? Self.never > t { return nil }
     let isMonthly = tx(head).billingPlanType == "MONTHLY"
     var shortest: Int64?

@@ -1,0 +1,90 @@
+import AppStore
+import Encoding
+
+/// What a rule made of a transaction, beside the dates that Apple gives it.
+public struct AppliedRule: Sendable, Equatable {
+  public let transactionId: String
+  /// Plain English: the end of a sentence about the transaction.
+  public let words: String
+}
+
+extension StreamState {
+  /// What the rules made of the transactions, in ascending order of their starts. Most have none.
+  public var appliedRules: [AppliedRule] {
+    let periods = Periods(self)
+    return periods.all.indices.flatMap { index in
+      let words = [
+        periods.replacement(of: index), periods.twins(of: index), periods.cancellation(of: index),
+        periods.chargeAhead(of: index), periods.unknownKind(of: index),
+      ]
+      return words.compactMap { $0 }.map {
+        AppliedRule(
+          transactionId: periods.registers[index].transaction.transactionId, words: $0)
+      }
+    }
+  }
+}
+
+extension Periods {
+  /// That another transaction ended it.
+  fileprivate func replacement(of index: Int) -> String? {
+    let period = all[index]
+    guard period.cut < .max else {
+      return registers[index].isUpgraded
+        ? "upgraded, but what replaced it was never told: it covers nothing" : nil
+    }
+    guard period.cut == period.end else { return nil }
+    let other = all.indices.last { $0 != index && all[$0].start == period.cut && all[$0].counts }
+    let name = other.map { " (transaction \(registers[$0].transaction.transactionId))" } ?? ""
+    let isRenewal =
+      other.map { registers[$0].transaction.transactionReason == "RENEWAL" } ?? false
+    let date = Timestamp.text(period.cut)
+    if isRenewal {
+      return "ended at \(date), as a renewal\(name) began inside it: the upgrade was never told"
+    }
+    return period.cut > period.start
+      ? "ended by the upgrade of \(date)\(name)"
+      : "replaced by the upgrade of \(date)\(name) before it began"
+  }
+
+  /// That other ids name the same purchase.
+  fileprivate func twins(of index: Int) -> String? {
+    guard let item = registers[index].itemName else { return nil }
+    let others = registers.indices
+      .filter { $0 != index && registers[$0].itemName == item }
+      .map { registers[$0].transaction.transactionId }
+    guard !others.isEmpty else { return nil }
+    return "the same purchase as \(others.joined(separator: " and ")) under another number"
+  }
+
+  /// That its revocation is not the date of its newest snapshot.
+  fileprivate func cancellation(of index: Int) -> String? {
+    guard let date = all[index].revocation,
+      date != registers[index].transaction.revocationDate, registers[index].key.isSigned
+    else { return nil }
+    let text = Timestamp.text(date)
+    if registers[index].cancel == date {
+      return "cancelled at \(text) by version 1 or a receipt, later than what Apple signed"
+    }
+    return registers[index].transaction.revocationDate == nil
+      ? "revoked at \(text), with another number of the same purchase"
+      : "revoked at \(text), the earliest of the dates that Apple told"
+  }
+
+  /// That the time before it counts as paid.
+  fileprivate func chargeAhead(of index: Int) -> String? {
+    guard !early[index].isEmpty, registers[index].first != nil, all[index].isLive else {
+      return nil
+    }
+    let from = Timestamp.text(early[index].lowerBound)
+    return "charged before it began: the time from \(from) counts as paid, as no lapse was told"
+  }
+
+  fileprivate func unknownKind(of index: Int) -> String? {
+    let transaction = registers[index].transaction
+    guard let type = transaction.type, transaction.expiresDate == nil,
+      !ProductType.all.contains(type)
+    else { return nil }
+    return "of a kind that Apple does not document, without an end: it covers nothing"
+  }
+}
