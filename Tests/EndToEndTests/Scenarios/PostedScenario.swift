@@ -159,7 +159,7 @@ struct PostedScenario: Sendable {
     ]
     if let renewal = event["renewal"].map({ self.renewal($0, transactions.first, of: event) }) {
       receipt.append(("pending_renewal_info", .array([Self.membersV1(renewal)])))
-      let isOn = renewal["autoRenewStatus"] != .integer(0)
+      let isOn = renewal["autoRenewStatus"]?.text != "0"
       members.append(("auto_renew_status", .string("\(isOn)")))
       if let changed = renewal["autoRenewStatusChangeDate"] {
         members.append(("auto_renew_status_change_date_ms", changed))

@@ -121,7 +121,7 @@ struct ScenarioRun {
       attribute(1706, date(isOriginalDateTold ? "originalPurchaseDate" : "purchaseDate")),
       attribute(1708, date("expiresDate")), attribute(1712, date("revocationDate")),
     ]
-    if case .integer(let kind) = value["productType"] {
+    if let kind = value["productType"].flatMap({ Int64($0.text) }) {
       attributes.append(attribute(1707, number(kind)))
     }
     return DERWriter.set(attributes.flatMap(\.self))
