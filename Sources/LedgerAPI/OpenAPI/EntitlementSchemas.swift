@@ -21,7 +21,8 @@ extension Schemas {
       ("expires_at", .optional(.time("The end of what is paid for, which it excludes."))),
       (
         "grace_period_expires_at",
-        .optional(.time("The end of the last grace period that Apple reported."))
+        .optional(
+          .time("The end of the last grace period that Apple reported; null where it gave none."))
       ),
       (
         "revoked_at",
