@@ -104,7 +104,7 @@ public struct EntitlementRow: Sendable, Equatable {
     priceIncrease = renewal?.priceIncreaseStatus.flatMap(PriceIncrease.init)
     commitmentAutoRenew = renewal?.commitmentAutoRenewStatus.map { $0 == 1 }
     revokedAt = periods.revokedAt
-    hasAnomaly = periods.registers.contains(where: \.isAnomalous)
+    hasAnomaly = periods.registers.contains { $0.held.isAnomalous }
     lasting = periods.headTransaction.flatMap { Lasting($0) }
     guard !state.isEmpty else { return }
     var evaluator = StatusEvaluator(state, periods, inForce)

@@ -76,7 +76,7 @@ struct Periods {
   private let latestEnds: [Int64]
 
   init(_ state: StreamState) {
-    let registers = state.transactions.values.sorted(by: Register.beginsEarlier)
+    let registers = Self.sorted(state)
     let all = Self.periods(registers)
     self.registers = registers
     self.all = all
@@ -125,12 +125,23 @@ struct Periods {
 
   // MARK: Derivation
 
+  /// Sorts places, because to move a register costs more than to compare two.
+  private static func sorted(_ state: StreamState) -> [Register] {
+    let registers = Array(state.transactions.values)
+    let starts = registers.map { $0.held.transaction.purchaseDate }
+    let places = registers.indices.sorted { one, other in
+      starts[one] != starts[other]
+        ? starts[one] < starts[other] : Register.beginsEarlier(registers[one], registers[other])
+    }
+    return places.map { registers[$0] }
+  }
+
   private static func periods(_ registers: [Register]) -> [Period] {
     let revocations = Revocations.of(registers)
     let cuts = Replacements.cuts(
       registers.indices.map { Replacements.Item(registers[$0], revocations[$0]) })
     return registers.indices.map { index in
-      let (expires, revocation) = (registers[index].expires, revocations[index])
+      let (expires, revocation) = (registers[index].held.expires, revocations[index])
       let end = min(expires ?? .max, revocation ?? .max, cuts[index])
       // One that was upgraded, where what replaced it is not known, covers nothing.
       let isLost = registers[index].isUpgraded && cuts[index] == .max
@@ -152,13 +163,13 @@ struct Periods {
   /// period before it was never told. What was refunded of that is not given back. Where it is not
   /// known when a transaction was signed (V1), this holds for the time before the first period.
   private static func early(_ registers: [Register], _ all: [Period]) -> [Range<Int64>] {
-    let ends = all.filter { !$0.isVoid }.map { min($0.expires ?? .min, $0.cut) }.sorted()
+    let ends = all.compactMap { $0.isVoid ? nil : min($0.expires ?? .min, $0.cut) }.sorted()
     return all.indices.map { index in
       let start = all[index].start
       let ended = Self.begun(ends, by: start)
       let lastEnd = ended > 0 ? ends[ended - 1] : .min
       let dayBefore = start.advanced(orBoundBy: -day)
-      guard !registers[index].isPurchase else { return start..<start }
+      guard registers[index].held.reason != .purchase else { return start..<start }
       guard let first = registers[index].first else {
         return dayBefore..<max(dayBefore, all[0].start)
       }
@@ -185,55 +196,54 @@ struct Periods {
 
 extension Replacements.Item {
   init(_ register: StreamState.TransactionRegister, _ revocation: Int64?) {
-    start = register.held.transaction.purchaseDate
-    expires = register.expires ?? .max
+    let held = register.held
+    start = held.transaction.purchaseDate
+    expires = held.expires ?? .max
     first = register.first ?? .max
-    reason =
-      switch register.held.transaction.transactionReason {
+    reason = held.reason
+    isUpgraded = register.isUpgraded
+    isVoid = revocation.map { $0 <= held.transaction.purchaseDate } ?? false
+  }
+}
+
+extension Replacements.Reason {
+  /// - Parameter reason: Apple's transactionReason.
+  init(_ reason: String?) {
+    self =
+      switch reason {
       case nil: .unknown
       case "RENEWAL": .renewal
       default: .purchase
       }
-    isUpgraded = register.isUpgraded
-    isVoid = revocation.map { $0 <= register.held.transaction.purchaseDate } ?? false
+  }
+}
+
+extension Transaction {
+  /// The first time that no subscription expires at: the year 2501.
+  private static let neverExpires: Int64 = 16_756_761_600_000
+
+  /// Whether it covers nothing by itself (promise 8): an auto-renewable subscription without an
+  /// expiry, or with an absurd one, and a product of a kind that Apple does not document without
+  /// one. Such a one expires when it was bought.
+  var isEndless: Bool {
+    switch type {
+    case nil, ProductType.consumable, ProductType.nonConsumable, ProductType.nonRenewing: false
+    case ProductType.autoRenewable: expiresDate ?? Self.neverExpires >= Self.neverExpires
+    default: expiresDate == nil
+    }
+  }
+
+  var hasImpossibleValue: Bool {
+    expiresDate.map { $0 < purchaseDate } ?? false || price ?? 0 < 0 || quantity ?? 1 < 1
+      || originalTransactionId == nil && type == ProductType.autoRenewable
   }
 }
 
 extension StreamState.TransactionRegister {
-  /// The first time that no subscription expires at: the year 2501.
-  private static let neverExpires: Int64 = 16_756_761_600_000
-
-  /// When the transaction expires; nil for a product that does not. An auto-renewable subscription
-  /// without an expiry, or with an absurd one, and a product of a kind that Apple does not document
-  /// without an expiry cover nothing by themselves: they expire when they were bought (promise 8).
-  var expires: Int64? {
-    isEndless ? held.transaction.purchaseDate : held.transaction.expiresDate
-  }
-
-  private var isEndless: Bool {
-    switch held.transaction.type {
-    case nil, ProductType.consumable, ProductType.nonConsumable, ProductType.nonRenewing: false
-    case ProductType.autoRenewable:
-      held.transaction.expiresDate ?? Self.neverExpires >= Self.neverExpires
-    default: held.transaction.expiresDate == nil
-    }
-  }
+  /// When the transaction expires; nil for a product that does not.
+  var expires: Int64? { held.expires }
 
   var isUpgraded: Bool { held.transaction.isUpgraded || isUpgradedByV1 }
-
-  /// Apple says that it is no renewal.
-  var isPurchase: Bool {
-    held.transaction.transactionReason.map { $0 != "RENEWAL" } ?? false
-  }
-
-  /// Whether it has a date, a price or a quantity that no purchase has.
-  var isAnomalous: Bool {
-    isEndless
-      || held.transaction.expiresDate.map { $0 < held.transaction.purchaseDate } ?? false
-      || held.transaction.price ?? 0 < 0 || held.transaction.quantity ?? 1 < 1
-      || held.transaction.originalTransactionId == nil
-        && held.transaction.type == ProductType.autoRenewable
-  }
 
   /// The order of a row's periods: purchase date, register key, transaction id.
   package static func beginsEarlier(_ one: Self, _ other: Self) -> Bool {

@@ -95,6 +95,6 @@ extension StreamState.TransactionRegister {
   /// When it was bought, milliseconds since 1970; nil for a renewal, for V1, and for a product that
   /// does not expire.
   fileprivate var boughtAt: Int64? {
-    isPurchase && expires != nil ? held.transaction.purchaseDate : nil
+    held.reason == .purchase && held.expires != nil ? held.transaction.purchaseDate : nil
   }
 }

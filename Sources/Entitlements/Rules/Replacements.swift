@@ -33,16 +33,15 @@ struct Replacements {
   /// For each transaction, when the first other one began that ended it; `Int64.max`: none did.
   ///
   /// - Parameter items: in ascending order of their starts.
-  static func cuts(_ items: [Item]) -> [Int64] {
-    let mayReplace = items.contains { !$0.isVoid && $0.reason != .renewal }
-    guard items.count > 1 else { return items.map { _ in .max } }
-    return Replacements(items, hasPurchases: mayReplace).cuts
-  }
+  static func cuts(_ items: [Item]) -> [Int64] { Replacements(items).cuts }
 
-  private init(_ items: [Item], hasPurchases: Bool) {
+  private init(_ items: [Item]) {
     self.items = items
-    let endings = hasPurchases ? items.map { (end: $0.expires, start: $0.start) } : []
-    starts = endings.sorted { $0 < $1 }
+    // Asked only about what begins within a day after another.
+    let isDense = zip(items, items.dropFirst()).contains {
+      $1.start <= $0.start.advanced(orBoundBy: Periods.day)
+    }
+    starts = isDense ? items.map { (end: $0.expires, start: $0.start) }.sorted { $0 < $1 } : []
   }
 
   private var cuts: [Int64] {
@@ -62,11 +61,12 @@ struct Replacements {
     )
     return items.indices.map { index in
       let limit = items[index].expires.advanced(orBoundBy: -Periods.day)
-      let later = [alive.renewals, alive.unknown].map { $0.start(after: items[index].start) }
+      let start = items[index].start
+      let later = min(alive.renewals.start(after: start), alive.unknown.start(after: start))
       let unknown = before(index, alive.unknown)
       return min(
-        alive.purchases.start(after: items[index].start), before(index, alive.purchases),
-        later.min().flatMap { $0 < limit ? $0 : nil } ?? .max,
+        alive.purchases.start(after: start), before(index, alive.purchases),
+        later < limit ? later : .max,
         items[index].isBegun(after: unknown) ? unknown : .max)
     }
   }
@@ -75,7 +75,7 @@ struct Replacements {
   /// charged, and no later than that began; `Int64.max`: none did.
   private func before(_ index: Int, _ group: Group) -> Int64 {
     let item = items[index]
-    guard let last = group.starts.first, last <= item.start else { return .max }
+    guard let first = group.starts.first, first <= item.start else { return .max }
     var found = Int64.max
     if group.reason == .purchase { found = group.start(after: item.first, but: index) }
     if item.reason != .purchase { found = min(found, undated(item, group)) }
@@ -86,8 +86,9 @@ struct Replacements {
   /// begins where a purchase ends renews it. Others show that they do not: by being upgraded; by
   /// a purchase that runs for more than a day on; by beginning where a still older period ends.
   private func undated(_ item: Item, _ group: Group) -> Int64 {
-    let renewed = renewedStart(item.start)
     var earliest = item.start.advanced(orBoundBy: -Periods.day)
+    guard group.start(after: earliest.advanced(orBoundBy: -1)) <= item.start else { return .max }
+    let renewed = renewedStart(item.start)
     if item.reason == .unknown, !item.isUpgraded {
       earliest = max(earliest, renewed.advanced(orBoundBy: 1))
     }

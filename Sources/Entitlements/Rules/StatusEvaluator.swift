@@ -23,6 +23,10 @@ struct StatusEvaluator {
     self.periods = periods
     self.renewal = renewal
     isSandbox = state.isSandbox
+    guard !state.graces.isEmpty else {
+      graces = []
+      return
+    }
     let ended = Set(periods.all.filter { $0.end == $0.expires }.map(\.end))
     graces = state.graces.filter { ended.contains($0.periodEnd) }
   }

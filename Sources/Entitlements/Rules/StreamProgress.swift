@@ -64,7 +64,7 @@ public struct StreamProgress {
       guard let register = state.transactions[id] else { continue }
       let item = Item(id, register)
       order.insert(item, at: order.partitionPoint { $0.start < item.start })
-      if register.isAnomalous { anomalous.insert(id) } else { anomalous.remove(id) }
+      if register.held.isAnomalous { anomalous.insert(id) } else { anomalous.remove(id) }
       isWhole = isWhole || register.expires == nil || item.expires < item.start
       if let name = register.itemName, items.updateValue(id, forKey: name) ?? id != id {
         isWhole = true

@@ -68,7 +68,11 @@ public struct StreamState: Sendable, Equatable {
     /// V1 said is_upgraded.
     public var isUpgradedByV1 = false
     /// What older snapshots say and the newest leaves out; nil if it leaves nothing out.
-    var older: Older?
+    var older: Older? {
+      get { olderBox?.value }
+      set { olderBox = newValue.map(OlderBox.init) }
+    }
+    private var olderBox: OlderBox?
 
     init(key: Key, held: Held) {
       self.key = key
@@ -90,6 +94,15 @@ public struct StreamState: Sendable, Equatable {
       var price: Told<Purchase.Price>?
     }
 
+    /// Nearly no register has one, and registers are moved often.
+    private final class OlderBox: Sendable, Equatable {
+      let value: Older
+
+      init(_ value: Older) { self.value = value }
+
+      static func == (one: OlderBox, other: OlderBox) -> Bool { one.value == other.value }
+    }
+
     struct Told<Value: Sendable & Equatable>: Sendable, Equatable {
       var key: Key
       var value: Value
@@ -99,8 +112,29 @@ public struct StreamState: Sendable, Equatable {
     /// moved far more often than one changes, and a transaction has sixteen strings.
     final class Held: Sendable, Equatable {
       let transaction: Transaction
+      /// A hash of the webOrderLineItemId; 0 if it names none.
+      let itemHash: UInt64
 
-      init(_ transaction: Transaction) { self.transaction = transaction }
+      /// When it expires, milliseconds since 1970; nil for a product that does not.
+      let expires: Int64?
+      let reason: Replacements.Reason
+      /// Whether it has a date, a price or a quantity that no purchase has.
+      let isAnomalous: Bool
+
+      init(_ transaction: Transaction) {
+        self.transaction = transaction
+        itemHash = Self.hash(of: transaction.webOrderLineItemId)
+        let isEndless = transaction.isEndless
+        expires = isEndless ? transaction.purchaseDate : transaction.expiresDate
+        reason = Replacements.Reason(transaction.transactionReason)
+        isAnomalous = isEndless || transaction.hasImpossibleValue
+      }
+
+      /// FNV-1a. Products that are no subscription have 0 or none.
+      private static func hash(of item: String?) -> UInt64 {
+        guard let item, item != "0", !item.isEmpty else { return 0 }
+        return item.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } | 1
+      }
 
       static func == (one: Held, other: Held) -> Bool {
         one === other || one.transaction == other.transaction
