@@ -48,10 +48,11 @@ import Testing
     Property().holds("P4") { events, chance in
       let plain = PlainRow(events: events, t: 0)
       let renewals = events.compactMap(\.renewal)
-      var dates = renewals.compactMap(\.gracePeriodExpiresDate)
-      dates += renewals.compactMap(\.renewalDate)
+      let ends =
+        renewals.compactMap(\.renewalDate) + plain.ids.compactMap { plain.tx($0).expiresDate }
       // A grace period without a date lasts three days.
-      dates += plain.ids.compactMap { plain.tx($0).expiresDate }.map { $0 + 3 * TestDate.day }
+      let dates =
+        renewals.compactMap(\.gracePeriodExpiresDate) + ends.map { $0 + 3 * TestDate.day }
       guard let last = (plain.ids.map(plain.end) + dates).max(), last != .max,
         plain.ids.allSatisfy({ plain.tx($0).expiresDate != nil })
       else { return nil }

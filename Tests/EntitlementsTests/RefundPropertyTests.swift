@@ -35,6 +35,14 @@ import Testing
       let registers = state.transactions.values.sorted { $0.key < $1.key }
       guard !registers.isEmpty else { return nil }
       let transaction = chance.pick(registers).transaction
+      // What gives back one of two ids of a purchase gives back the other too.
+      let item = transaction.webOrderLineItemId
+      let hasRevokedTwin =
+        item != nil && item != "0"
+        && registers.contains {
+          $0.transaction.webOrderLineItemId == item && $0.transaction.revocationDate != nil
+        }
+      guard !hasRevokedTwin else { return nil }
       let last = events.map(\.signedDate).max() ?? 0
       // Apple's status, while it counts: the refund and its reversal come without renewal info.
       let status = PlainRow(events: events, t: 0).st

@@ -74,11 +74,10 @@ import Testing
       ])
     let history = try #require(
       try reader.history("1000", environment: "Production", bundleId: nil, question))
-    let words = history.entries.map(\.description)
-    #expect(
-      words[0].hasSuffix("; ended by the upgrade of 2025-01-31T20:00:00Z (transaction 1002)"))
-    #expect(words[1].hasSuffix("(transaction 1002) before it began"))
-    #expect(!words[2].contains(";"))
+    let rules = history.entries.map(\.rules)
+    #expect(rules[0] == ["ended by the upgrade of 2025-01-31T20:00:00Z (transaction 1002)"])
+    #expect(rules[1].first?.hasSuffix("(transaction 1002) before it began") == true)
+    #expect(rules[2].isEmpty)
   }
 
   @Test func `each field names the event that set it`() throws {

@@ -11,6 +11,8 @@ package struct RenewalInForce {
   /// the same event said. Newer information that says something else speaks for itself: the status
   /// is then as if it had never been sent.
   let status: Int64?
+  /// When that status was signed, milliseconds since 1970; nil if none is in force.
+  let statusDate: Int64?
   /// Apple's renewal date of a paid time that no transaction was told of; nil if there is none.
   let undelivered: Int64?
   /// Whether Apple says that there is a grace period: by the status in force, or by its event,
@@ -37,6 +39,7 @@ package struct RenewalInForce {
     self.register = register
     periodEnd = register.flatMap { $0.periodEnd ?? $0.renewal.renewalDate }
     self.status = status
+    statusDate = status.flatMap { _ in state.status?.signed }
     isGracePeriod = status == 4 || status != nil && state.status?.isGracePeriod == true
     undelivered =
       register?.key.isSigned == false

@@ -141,13 +141,15 @@ struct StatusEvaluator {
   private static let shortestGrace: Int64 = 3 * Periods.day
 
   /// When a grace period without a date ends: nobody knows it, so the shortest that Apple offers
-  /// counts. Nil if there is none. Seen in production, at the first renewal after a trial. In the
-  /// sandbox and with monthly payments, grace periods are shorter.
+  /// counts. Nil if there is none, or if the failure is not that of the newest period: Apple tells
+  /// it at most a day before the end. Seen in production, at the first renewal after a trial. In
+  /// the sandbox and with monthly payments, grace periods are shorter.
   private var shortestGraceEnd: Int64? {
     guard renewal.isGracePeriod, let info = renewal.info, info.gracePeriodExpiresDate == nil,
-      info.autoRenewStatus != 0, !isSandbox, !isPaidMonthly
+      info.autoRenewStatus != 0, !isSandbox, !isPaidMonthly, let end = failedEnd,
+      let told = renewal.statusDate, told.advanced(orBoundBy: Periods.day) >= end
     else { return nil }
-    return failedEnd?.advanced(orBoundBy: Self.shortestGrace)
+    return end.advanced(orBoundBy: Self.shortestGrace)
   }
 
   /// Whether the newest period of all had not begun.

@@ -48,6 +48,10 @@ extension Schemas {
         "unread_transaction",
         .boolean("Present and true where its transaction cannot be read and was not folded.")
       ),
+      (
+        "rules",
+        .array(.text("What the rules made of its transaction, in plain words; told once for each."))
+      ),
       ("receipt", receiptInside), ("payload", payload),
     ])
 

@@ -225,11 +225,14 @@ struct ExplanationBuilder {
       let revoking = state.transactions.values.filter {
         $0.transaction.revocationDate == revoked || $0.cancel == revoked
       }.max(by: Register.beginsEarlier)
+      // A cancellation that V1 or a receipt told has no register of its own that names its event.
+      let isNamed = revoking?.transaction.revocationDate == revoked
       let words = revoking?.transaction.revocationType.flatMap {
         ValueDescriptions.revocationType[$0]
       }
       return Explanation.Field(
-        name: "revoked_at", value: .integer(revoked), event: source(revoking?.key.uuid),
+        name: "revoked_at", value: .integer(revoked),
+        event: source(isNamed ? revoking?.key.uuid : nil),
         why: (replacement(revoked).map { "The purchase was \($0), " }
           ?? "Apple revoked the purchase\(words.map { " (\($0))" } ?? ""), ")
           + "and nothing signed later restored it.")

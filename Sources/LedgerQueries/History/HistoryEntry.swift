@@ -31,8 +31,8 @@ public struct HistoryEntry: Sendable {
   public let receipt: V1Receipt?
   /// The stream that replaced this one when its transaction was revoked.
   let replacement: Replacement?
-  /// What rules made of its transaction; told once, by the first event about it.
-  var rules: [String] = []
+  /// What rules made of its transaction, in plain English; told once, by the first event about it.
+  public internal(set) var rules: [String] = []
 
   public var isLate: Bool { lateBy != nil }
   public var transactionId: String? { transaction?.transactionId }
@@ -41,7 +41,6 @@ public struct HistoryEntry: Sendable {
   public var description: String {
     Self.description(of: event, replaced ?? revocation)
       + (hasUnreadTransaction ? "; its transaction cannot be read and was not folded" : "")
-      + rules.map { "; " + $0 }.joined()
   }
 
   /// - Parameter revocation: what was revoked, and why, if more is known than the type.
@@ -89,8 +88,10 @@ public struct HistoryEntry: Sendable {
     ]
     let unread: [(String, JSONValue)] =
       hasUnreadTransaction ? [("unread_transaction", .boolean(true))] : []
+    let told: [(String, JSONValue)] =
+      rules.isEmpty ? [] : [("rules", .array(rules.map { .string($0) }))]
     let proof = receipt.map { [("receipt", $0.json)] } ?? []
-    return .object(members + unread + proof + (payload.map { [("payload", $0)] } ?? []))
+    return .object(members + unread + told + proof + (payload.map { [("payload", $0)] } ?? []))
   }
 
   private var redeliveriesJSON: JSONValue {

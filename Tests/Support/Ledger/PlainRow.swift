@@ -428,7 +428,9 @@ package struct PlainRow {
         && newestStatus?.subtype == "GRACE_PERIOD" && st != nil
       if let grace = ri.gracePeriodExpiresDate {
         if t < grace, st == 4 || isSign || (st == nil && hint) { return "grace_period" }
-      } else if st == 4 || isSign, !isMonthly, events.first?.environment != .sandbox {
+      } else if st == 4 || isSign, !isMonthly, events.first?.environment != .sandbox,
+        newestStatus.map({ $0.signedDate >= expires - Self.hours24 }) ?? false
+      {
         shortest = expires + 3 * Self.hours24
       }
     }

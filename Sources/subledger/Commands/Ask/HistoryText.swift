@@ -115,6 +115,7 @@ enum HistoryText {
     let version = event.source == .v1 ? ", version 1" : ""
     details.add(
       "received \(Timestamp.text(event.receivedAt))\(version)\(arrival(entry.arrival))")
+    for rule in entry.rules { details.add(rule) }
     if let lateBy = entry.lateBy {
       details.add("late: an event signed \(DurationText.text(lateBy)) later was received before it")
     }
