@@ -13,9 +13,9 @@ import Testing
 @Suite struct OlderLayoutTests {
   private static let (start, day) = (Sample.start, Sample.day)
 
-  /// What was journaled. By fold version 3 the year after a refunded renewal gives 7001 no access,
-  /// and nothing is pending for 7003, whose renewal has come. 7002 differs only before its purchase,
-  /// where fold version 2 gave it a day of access, and 7000, which never expires, in nothing.
+  /// What was journaled. By fold version 3 the month after a refunded renewal gives 7001 no access,
+  /// and nothing is pending for 7003, whose renewal has come. 7002 differs only before its
+  /// purchase, where fold version 2 gave it a day of access, and 7000, which never ends, nowhere.
   private static let notifications: [JSONValue] = {
     let ahead = Sample.notification(2, otid: "7001")
       .setting("data.transaction.purchaseDate", .integer(start + 30 * day + 60_000))
