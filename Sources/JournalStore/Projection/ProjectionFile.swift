@@ -6,6 +6,8 @@ public enum ProjectionFile {
   /// `SUBE`: the application_id of a projection.
   static let applicationId: UInt32 = 0x5355_4245
   static let schema = 11
+  /// The schema of fold version 2, which is read to be compared with, and for nothing else.
+  static let comparedSchema = 10
   /// Finds rows by their present answer, and what time alone changes by its time. A build makes
   /// these at its end, from sorted keys.
   static let answerIndexes = """
@@ -66,6 +68,29 @@ public enum ProjectionFile {
       ? .usable(foldedThrough: found.foldedThrough) : .otherFold(foldedThrough: found.foldedThrough)
   }
 
+  /// Whether a projection of another layout can be compared with this fold's: it is of fold version
+  /// 2, whole, and folded from this journal.
+  ///
+  /// - Parameters:
+  ///   - folder: as of `examine`.
+  ///   - hashAt: hash[seq] of the journal, nil past its head.
+  /// - Throws: what SQLite reports, and what `hashAt` throws.
+  public static func isComparable(
+    _ path: String, journalId: [UInt8], readOnlyIn folder: DataFolder? = nil,
+    hashAt: (Int64) throws(StoreError) -> [UInt8]?
+  ) throws(StoreError) -> Bool {
+    do throws(StoreError) {
+      let mode = try folder?.readingMode(path) ?? .read
+      guard let found = try Facts(path, mode, comparedSchema), found.build == nil,
+        found.identity.journalId == journalId
+      else { return false }
+      return try hashAt(found.foldedThrough) == found.hash
+    } catch {
+      if case .newer = error { return false }
+      throw error
+    }
+  }
+
   /// What a projection's table `meta` says.
   private struct Facts {
     let identity: ProjectionIdentity
@@ -76,7 +101,9 @@ public enum ProjectionFile {
     /// Returns nil if a member is missing.
     ///
     /// - Throws: `StoreError.newer` for any other schema, which another program reads.
-    init?(_ path: String, _ mode: SQLiteConnection.Mode) throws(StoreError) {
+    init?(
+      _ path: String, _ mode: SQLiteConnection.Mode, _ schema: Int = schema
+    ) throws(StoreError) {
       let connection = try SQLiteConnection.open(path, mode)
       let found = try connection.requireOurs(path, applicationId: applicationId, known: schema)
       guard found == schema else { throw .newer(found: found, known: schema) }

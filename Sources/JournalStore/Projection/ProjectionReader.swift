@@ -13,11 +13,13 @@ public final class ProjectionReader {
 
   /// Opens a projection of the folder.
   ///
-  /// - Parameter isPassing: for a reader that goes through the file once, and needs little memory.
+  /// - Parameters:
+  ///   - isPassing: for a reader that goes through the file once, and needs little memory.
+  ///   - isCompared: opens one that `ProjectionFile.isComparable`, for its `streams(after:limit:)`.
   /// - Throws: `StoreError.foreign` when there is no such projection or its schema is older,
   ///   `.newer` when its schema is newer, otherwise what SQLite or the file system reports.
   public static func open(
-    _ folder: DataFolder, path: String, isPassing: Bool = false
+    _ folder: DataFolder, path: String, isPassing: Bool = false, isCompared: Bool = false
   ) throws(StoreError) -> ProjectionReader {
     guard try mapError(StoreError.init, try DurableFile.size(path)) != nil else {
       throw .foreign("there is no \(path); run `subledger rebuild --apply`")
@@ -25,16 +27,16 @@ public final class ProjectionReader {
     let connection = try SQLiteConnection.open(path, try folder.readingMode(path))
     let schema = try connection.requireOurs(
       path, applicationId: ProjectionFile.applicationId, known: ProjectionFile.schema)
-    guard schema == ProjectionFile.schema else {
+    guard schema == (isCompared ? ProjectionFile.comparedSchema : ProjectionFile.schema) else {
       throw .foreign("\(path) has an older layout; run `subledger rebuild --apply`")
     }
     if isPassing { try connection.limitCache() }
-    return ProjectionReader(connection)
+    return ProjectionReader(connection, isCompared ? .compared : .own)
   }
 
-  private init(_ connection: SQLiteConnection) {
+  private init(_ connection: SQLiteConnection, _ layout: RowReading.Layout) {
     self.connection = connection
-    reading = RowReading(connection)
+    reading = RowReading(connection, layout)
   }
 
   /// Calls `body` with every entry of the tables `token` and `predecessor`: its kind, the index of
@@ -265,7 +267,8 @@ public final class ProjectionReader {
     try all(after: key, limit, row(.all))
   }
 
-  /// Up to `limit` rows with their states after a key, in key order.
+  /// Up to `limit` rows with their states after a key, in key order; without them if the file was
+  /// opened to be compared.
   ///
   /// - Throws: `StoreError.corrupt` when a row is damaged or the file returns rows out of order,
   ///   otherwise what SQLite reports.
@@ -284,11 +287,12 @@ public final class ProjectionReader {
     after key: StreamKey?, _ limit: Int, _ read: (Statement) throws(StoreError) -> Row
   ) throws(StoreError) -> [Row] {
     try connection.statement(
-      Self.select + """
-        JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
-        AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
-        ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4
-        """
+      """
+      SELECT \(reading.layout.columns) FROM entitlement e
+      JOIN app a ON a.id = e.app_id WHERE e.original_transaction_id >= ?1
+      AND (e.original_transaction_id, a.environment, a.bundle_id) > (?1, ?2, ?3)
+      ORDER BY e.original_transaction_id, a.environment, a.bundle_id LIMIT ?4
+      """
     ).bind(1, key?.originalTransactionId ?? "").bind(2, key?.environment.rawValue ?? "")
       .bind(3, key?.bundleId ?? "").bind(4, Int64(limit)).all(read)
   }
@@ -322,7 +326,7 @@ public final class ProjectionReader {
   /// Far more than Apple makes: it moves a subscription to another id once or twice.
   private static let maximumSuccessors: Int64 = 100
 
-  static let select = "SELECT \(RowReading.columns) FROM entitlement e\n"
+  static let select = "SELECT \(RowReading.Layout.own.columns) FROM entitlement e\n"
   // Not put together for each row, so that a statement is found by the address of its text.
   static let byId = select + "WHERE e.id = ?"
   private static let byOriginalTransactionId = select + "WHERE e.original_transaction_id = ?"
@@ -340,6 +344,7 @@ public final class ProjectionReader {
 
   /// A stored row with its state.
   func unpacked(_ stored: RowReading.Stored) throws(StoreError) -> FoldedStream {
+    guard reading.layout.hasState else { return FoldedStream(withoutState: stored.projected) }
     guard let state = packer.unpack(stored.state),
       let stream = FoldedStream(stored.projected, state: state)
     else { throw .corrupt("the state of a row") }

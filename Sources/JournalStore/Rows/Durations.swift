@@ -47,7 +47,7 @@ extension Projection {
     let connection = try connection()
     let due = try connection.statement(
       """
-      SELECT \(RowReading.columns) FROM entitlement e
+      SELECT \(RowReading.Layout.own.columns) FROM entitlement e
       WHERE e.answer_until_ms <= ? ORDER BY e.answer_until_ms LIMIT ?
       """
     ).bind(1, now).bind(2, Int64(limit)).all { (row) throws(StoreError) in

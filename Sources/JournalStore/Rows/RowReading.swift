@@ -6,10 +6,12 @@ import Entitlements
 /// connection.
 struct RowReading {
   let connection: SQLiteConnection
+  let layout: Layout
   let values: SharedValues
 
-  init(_ connection: SQLiteConnection) {
+  init(_ connection: SQLiteConnection, _ layout: Layout = .own) {
     self.connection = connection
+    self.layout = layout
     values = SharedValues(connection)
   }
 
@@ -32,18 +34,35 @@ struct RowReading {
     var until: Int64?
   }
 
-  /// The columns that `stored` reads, of a table `e`.
-  static let columns = """
-    e.id, e.app_id, e.original_transaction_id, e.checksum, e.last_seq, e.broken, e.state,
-    e.answer_status, e.answer_product, e.answer_from_ms, e.answer_until_ms, e.lasting_product_id,
-    e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type, e.last_subtype,
-    e.last_signed_date_ms, e.auto_renew, e.renewal_product_id, e.grace_period_expires_at_ms,
-    e.price_increase, e.commitment_auto_renew, e.revoked_at_ms, e.app_account_token,
-    e.app_transaction_id, e.anomaly, e.renewed_product_id, e.spans
-    """
+  /// The columns of the table `entitlement` in a schema.
+  struct Layout {
+    /// Those that `stored` reads, of a table `e`.
+    let columns: String
+    /// Those of `columns` that are in the checksum, in its order.
+    let content: [Int32]
+    /// Whether this program reads the column `state`.
+    let hasState: Bool
 
-  /// Those of `columns` that `EntitlementRow.visitColumns` adds.
-  private static let content: Range<Int32> = 11..<28
+    /// That of `ProjectionFile.schema`; `content` is what `EntitlementRow.visitColumns` adds.
+    static let own = Layout(
+      columns: columns("e.renewed_product_id, e.spans"), content: Array(11..<28), hasState: true)
+
+    /// That of `ProjectionFile.comparedSchema`.
+    static let compared = Layout(
+      columns: columns("NULL, e.spans, e.previous_original_transaction_id"),
+      content: [11, 29] + Array(12..<27), hasState: false)
+
+    private static func columns(_ last: String) -> String {
+      """
+      e.id, e.app_id, e.original_transaction_id, e.checksum, e.last_seq, e.broken, e.state,
+      e.answer_status, e.answer_product, e.answer_from_ms, e.answer_until_ms, e.lasting_product_id,
+      e.lasting_from_ms, e.event_count, e.last_uuid, e.last_type, e.last_subtype,
+      e.last_signed_date_ms, e.auto_renew, e.renewal_product_id, e.grace_period_expires_at_ms,
+      e.price_increase, e.commitment_auto_renew, e.revoked_at_ms, e.app_account_token,
+      e.app_transaction_id, e.anomaly, \(last)
+      """
+    }
+  }
 
   /// The row that a statement stands at.
   ///
@@ -56,7 +75,7 @@ struct RowReading {
     let key = StreamKey(try values.app(app), row.text(2))
     var found = Self.columns(row)
     var columns = Checksum()
-    for column in Self.content { row.add(column, to: &columns) }
+    for column in layout.content { row.add(column, to: &columns) }
     let sums = RowSums(columns, try RowSums.spans(decoding: row.bytes(28)))
     let broken = row.optionalText(5)
     let checksum = row.withBytes(6) {

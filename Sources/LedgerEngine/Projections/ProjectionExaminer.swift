@@ -62,6 +62,26 @@ public enum ProjectionExaminer {
     return other.map { .other($0) } ?? .none
   }
 
+  /// Opens a projection to compare it with this fold's rows; nil if it is not whole, not of this
+  /// journal, or of a layout that cannot be compared.
+  ///
+  /// - Parameter isReading: as of `find`.
+  /// - Throws: what the journal, `ProjectionFile` or `ProjectionReader.open` throws.
+  public static func openCompared(
+    _ path: String, _ journal: JournalReader, in folder: DataFolder, isReading: Bool = false
+  ) throws(StoreError) -> ProjectionReader? {
+    let reading = isReading ? folder : nil
+    switch try condition(path, journal, readOnlyIn: reading) {
+    case .usable, .otherFold: return try ProjectionReader.open(folder, path: path)
+    case .otherLayout:
+      let isComparable = try ProjectionFile.isComparable(
+        path, journalId: try journal.journalId(), readOnlyIn: reading
+      ) { (seq) throws(StoreError) in try journal.hash(at: seq) }
+      return isComparable ? try ProjectionReader.open(folder, path: path, isCompared: true) : nil
+    default: return nil
+    }
+  }
+
   /// Compares a projection with this fold and with the journal.
   ///
   /// - Parameter folder: its folder, for a caller that only reads: then no file is made beside it.

@@ -75,17 +75,17 @@ public struct ProjectionDiff {
       throw .noProjection("no rows of this fold are live yet; run: subledger rebuild --apply")
     }
     var found: ProjectionReader?
+    let live = try ProjectionReader.open(folder, path: livePath)
+    let fold = try live.identity()
     for name in try ProjectionList.read(folder).names where found == nil {
-      let path = folder.projection(named: name)
-      guard case .otherFold = try ProjectionExaminer.condition(path, journal, readOnlyIn: folder)
-      else { continue }
-      found = try ProjectionReader.open(folder, path: path)
+      let reader = try ProjectionExaminer.openCompared(
+        folder.projection(named: name), journal, in: folder, isReading: true)
+      if let reader, try reader.identity() != fold { found = reader }
     }
     guard let old = found else {
       throw .noProjection("no rows of another fold are retained: there is nothing to compare with")
     }
-    let live = try ProjectionReader.open(folder, path: livePath)
-    guard try begin(try old.identity(), try live.identity()) else { return }
+    guard try begin(try old.identity(), fold) else { return }
     try live.beginSnapshot()
     try old.beginSnapshot()
     defer {
@@ -106,16 +106,12 @@ public struct ProjectionDiff {
         "no projection is live in \(folder.path); run: subledger rebuild --apply")
     }
     let path = folder.projection(named: name)
-    switch try ProjectionExaminer.condition(path, journal) {
-    case .usable, .otherFold: return try ProjectionReader.open(folder, path: path)
-    case .otherLayout:
+    guard let live = try ProjectionExaminer.openCompared(path, journal, in: folder) else {
       throw .noProjection(
-        "the live projection has the layout of another version and cannot be compared; "
+        "the live projection is not of this journal, or of a version that cannot be compared; "
           + "to replace it: subledger rebuild --apply")
-    default:
-      throw .noProjection(
-        "the live projection is not of this journal; run: subledger rebuild --apply")
     }
+    return live
   }
 
   /// Merges the two projections in key order.
@@ -153,19 +149,27 @@ public struct ProjectionDiff {
       if before != nil { summary.update(key) { $0.equal += 1 } }
       return nil
     }
-    let (old, new) = (before?.row, after?.row)
-    if let before, let after, old == new, before.indexed == after.indexed,
-      before.broken == after.broken
-    {
+    if let before, let after, isSame(before, after) {
       summary.update(key) { summary in
         summary.equal += 1
-        summary.equalButRegisters += 1
+        if before.hasState { summary.equalButRegisters += 1 }
       }
       return nil
     }
     return RowDifference(
       key: key, kind: before == nil ? .added : after == nil ? .gone : .changed,
-      before: document(key, old), after: document(key, new))
+      before: document(key, before?.row), after: document(key, after?.row))
+  }
+
+  /// Whether rows are equal and found by the same ids. An older layout tells neither these nor
+  /// which product is renewed: there the answers decide, which that product shows in.
+  private func isSame(_ before: FoldedStream, _ after: FoldedStream) -> Bool {
+    guard before.broken == after.broken else { return false }
+    if before.hasState { return before.row == after.row && before.indexed == after.indexed }
+    var row = after.row
+    row.renewedProductId = nil
+    return before.row == row
+      && before.row.answers(durations: durations) == after.row.answers(durations: durations)
   }
 
   /// A built row without the events that the live projection does not have yet: if there are any,
