@@ -50,7 +50,7 @@ extension Schemas {
       ),
       (
         "rules",
-        .array(.text("What the rules made of its transaction, in plain words; told once for each."))
+        .list(.text("What the rules made of its transaction, in plain words; told once for each."))
       ),
       ("receipt", receiptInside), ("payload", payload),
     ])

@@ -73,8 +73,11 @@ import Testing
     usleep(3_500_000)
     // Renewed late for one, and again for another.
     try post(world, daemon, 4, otid: "7001", ends: Self.now + 86_400_000)
-    let renewed = notification(5, otid: "7002", ends: Self.now + 86_400_000)
-      .setting("data.transaction.purchaseDate", .integer(Self.now))
+    let now = Self.now
+    let renewed = notification(5, otid: "7002", ends: now + 86_400_000)
+      .setting("data.transaction.purchaseDate", .integer(now))
+      // Signed after its start: a renewal that was charged ahead would leave no lapse.
+      .setting("data.transaction.signedDate", .integer(now))
     #expect(daemon.client().post(try world.installation.sign(renewed))?.status == 200)
     try daemon.crash()
     world.answer { _ in [.response(200, "")] }

@@ -3,15 +3,19 @@ import Platform
 /// Prints the progress of a rebuild, and stops it on ^C.
 struct RebuildObserver {
   let progress: ProgressReporter
-  private let interruption = Interruption.started()
+  /// Of the process: one command judges and then builds, and a signal is taken once.
+  private static let interruption = Interruption.started()
 
-  init(_ progress: ProgressReporter = ProgressReporter("rebuild")) { self.progress = progress }
+  init(_ progress: ProgressReporter = ProgressReporter("rebuild")) {
+    self.progress = progress
+    _ = Self.interruption
+  }
 
   static let stopped = CommandError.interrupted(
     "stopped; the live projection is unchanged, and the next rebuild continues from here")
 
   func shouldContinue(_ done: Int64, _ total: Int64) -> Bool {
     progress.show(done, of: total)
-    return !interruption.isRequested
+    return !Self.interruption.isRequested
   }
 }
