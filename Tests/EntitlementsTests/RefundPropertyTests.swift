@@ -45,7 +45,10 @@ import Testing
       guard !hasRevokedTwin else { return nil }
       let last = events.map(\.signedDate).max() ?? 0
       // Apple's status, while it counts: the refund and its reversal come without renewal info.
-      let status = PlainRow(events: events, t: 0).st
+      let plain = PlainRow(events: events, t: 0)
+      let status = plain.st
+      // Told again later, a grace period without a date is that of a later end.
+      if status == 4, plain.ri?.gracePeriodExpiresDate == nil { return nil }
       var refund = FoldEvent(
         seq: 100, uuid: NotificationUUID(high: chance.next(), low: 100),
         notificationType: "REFUND", subtype: nil, signedDate: last + chance.below(9) * TestDate.day,
