@@ -13,6 +13,8 @@ struct ExplanationBuilder {
   private let replacements: [Replacement]
   /// The stream's events by UUID: the keys of registers name them.
   private let sources: [NotificationUUID: Explanation.Source]
+  private let rule: StatusRule
+  private let inForce: StreamState.RenewalRegister?
 
   init(
     document: RowDocument, state: StreamState, row: EntitlementRow, events: [StoredEvent],
@@ -23,13 +25,15 @@ struct ExplanationBuilder {
     self.row = row
     self.durations = durations
     self.replacements = replacements
+    // Each evaluates all transactions, and several fields ask for it.
+    rule = StatusRule(state, at: document.entitlement.asOf)
+    inForce = RenewalInForce(state).register
     sources = Dictionary(
       events.map { ($0.notificationUUID, Explanation.Source($0)) }, uniquingKeysWith: { $1 })
   }
 
   private var entitlement: Entitlement { document.entitlement }
   private var time: Int64 { entitlement.asOf }
-  private var rule: StatusRule { StatusRule(state, at: time) }
 
   var explanation: Explanation {
     Explanation(
@@ -46,8 +50,6 @@ struct ExplanationBuilder {
   private var shown: Register? {
     entitlement.purchase.flatMap { state.transactions[$0.transactionId] }
   }
-
-  private var inForce: StreamState.RenewalRegister? { RenewalInForce(state).register }
 
   private var head: Register? {
     state.newestTransactionId.flatMap { state.transactions[$0] }
