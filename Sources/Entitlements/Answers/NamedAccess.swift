@@ -276,7 +276,7 @@ private struct AccessSource {
     default: break
     }
     // V1 does not give the product type.
-    let renews = purchase?.productType.map { $0 == "Auto-Renewable Subscription" }
+    let renews = purchase?.productType.map { $0 == ProductType.autoRenewable }
     return renews ?? (span.expiresAt != nil) ? .paid : .oneTime
   }
 }

@@ -35,7 +35,7 @@ extension EntitlementCatalog {
   /// One of the same subscription group as a product that gives an entitlement probably gives the
   /// same; else one whose id begins with the same word.
   public func unmapped(_ sold: some Sequence<SoldProduct>) -> [Unmapped] {
-    let sold = sold.filter { $0.type != "Consumable" }
+    let sold = sold.filter { $0.type != ProductType.consumable }
     var found: [[String]: Unmapped] = [:]
     for product in sold where names(of: product).isEmpty {
       let others = sold.filter { $0.bundleId == product.bundleId && !names(of: $0).isEmpty }

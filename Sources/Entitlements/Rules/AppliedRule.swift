@@ -82,9 +82,7 @@ extension Periods {
 
   fileprivate func unknownKind(of index: Int) -> String? {
     let transaction = registers[index].transaction
-    guard let type = transaction.type, transaction.expiresDate == nil,
-      !ProductType.all.contains(type)
-    else { return nil }
+    guard transaction.isEndless, transaction.type != ProductType.autoRenewable else { return nil }
     return "of a kind that Apple does not document, without an end: it covers nothing"
   }
 }

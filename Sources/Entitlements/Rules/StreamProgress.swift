@@ -54,13 +54,14 @@ public struct StreamProgress {
 
   /// One step of the fold, which also keeps the order up to date.
   public mutating func evolve(_ event: FoldEvent) {
-    for id in Set(event.transactions.map(\.transactionId)) {
+    let ids = Set(event.transactions.map(\.transactionId))
+    for id in ids {
       guard let start = state.transactions[id]?.transaction.purchaseDate else { continue }
       order[order.partitionPoint { $0.start < start }...].firstIndex { $0.id == id }
         .map { _ = order.remove(at: $0) }
     }
     state.evolve(event)
-    for id in Set(event.transactions.map(\.transactionId)) {
+    for id in ids {
       guard let register = state.transactions[id] else { continue }
       let item = Item(id, register)
       order.insert(item, at: order.partitionPoint { $0.start < item.start })
