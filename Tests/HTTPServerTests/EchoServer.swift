@@ -11,10 +11,10 @@ final class EchoLog: Sendable {
   let open = Atomic<Int>(0)
   let cut = Atomic<Int>(0)
   let served = Atomic<Int>(0)
+  /// Clients that ended while they waited for the response to /until-end.
+  let ended = Atomic<Int>(0)
   /// The bodies served, in the order of service.
   let bodies = Mutex<[String]>([])
-  /// Requests to /next that came while the handler still held an earlier one's snapshot.
-  let heldSnapshots = Atomic<Int>(0)
   /// Until it is set, requests to /gate are not answered.
   let isGateOpen = Atomic<Bool>(false)
 }
@@ -29,8 +29,6 @@ final class EchoHandler: RequestHandler {
   }
 
   private let log: EchoLog
-  /// Stands for a snapshot that every request opens.
-  private var holdsSnapshot = false
 
   init(_ log: EchoLog) { self.log = log }
 
@@ -48,8 +46,6 @@ final class EchoHandler: RequestHandler {
     to request: HTTPRequest, _ context: Context, through sender: ResponseSender
   ) -> HTTPResponse? {
     log.served.add(1, ordering: .relaxed)
-    if request.path == "/next", holdsSnapshot { log.heldSnapshots.add(1, ordering: .relaxed) }
-    holdsSnapshot = true
     log.bodies.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
     switch request.path {
     case "/never": return nil
@@ -71,13 +67,17 @@ final class EchoHandler: RequestHandler {
       }
       thread?.detach()
       return nil
+    case "/until-end":
+      sender.whenClientEnds { [log] in
+        log.ended.add(1, ordering: .relaxed)
+        sender.send(HTTPResponse(status: 200, body: Array("ended".utf8)))
+      }
+      return nil
     default:
       let peer = request.peer == .local ? "local" : "address"
       return HTTPResponse(status: 200, headers: [("X-Peer", peer)], body: request.body)
     }
   }
-
-  func eventLoopIterationEnded() { holdsSnapshot = false }
 
   func refuse(status: Int) -> HTTPResponse {
     HTTPResponse(status: status, body: Array("{\"status\":\(status)}".utf8))

@@ -45,6 +45,29 @@ import Testing
     echoes.server.drain(within: 5)
   }
 
+  @Test func `a client that ends while it waits is noticed, and answered if it reads`() throws {
+    let echoes = try EchoServer()
+    for behind in ["", echo("behind")] {
+      let client = echoes.client()
+      client.write(echo("first", path: "/until-end") + behind)
+      usleep(50_000)
+      #expect(echoes.log.ended.load(ordering: .relaxed) == 0)
+      client.finishSending()
+      #expect(client.response()?.body == "ended")
+      #expect(client.response()?.body == (behind.isEmpty ? nil : "behind"))
+      echoes.log.ended.store(0, ordering: .relaxed)
+    }
+    for isReset in [false, true] {
+      let client = echoes.client()
+      client.write(echo("first", path: "/until-end"))
+      usleep(50_000)
+      if isReset { client.reset() } else { client.leave() }
+    }
+    for _ in 0..<10_000 where echoes.log.ended.load(ordering: .relaxed) < 2 { usleep(1_000) }
+    #expect(echoes.log.ended.load(ordering: .relaxed) == 2)
+    echoes.server.drain(within: 5)
+  }
+
   @Test func `silent connections are closed without a response`() throws {
     let echoes = try EchoServer {
       $0.limits.headerSeconds = 0.5

@@ -48,6 +48,11 @@ final class RawClient {
 
   func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
+  func leave() {
+    close(descriptor)
+    descriptor = -1
+  }
+
   /// Closes with a reset.
   func reset() {
     var linger = linger(l_onoff: 1, l_linger: 0)

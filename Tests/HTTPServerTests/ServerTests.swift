@@ -24,25 +24,6 @@ import Testing
     #expect(echoes.log.refusals.withLock { $0 } == [])
   }
 
-  /// The first request is answered after it was read: by the queue, or by another thread. The
-  /// second one is handled then, and the third one only after the reactor has waited for it.
-  @Test(arguments: ["/work", "/later"])
-  func `the iteration ends after a pipelined request and before the reactor waits`(
-    _ path: String
-  ) throws {
-    let echoes = try EchoServer(reactors: 1)
-    for _ in 0..<5 {
-      let client = echoes.client()
-      client.write(echo("first", path: path) + echo("second"))
-      #expect(client.response()?.body == "first")
-      #expect(client.response()?.body == "second")
-      client.write(echo("third", path: "/next"))
-      #expect(client.response()?.body == "third")
-    }
-    #expect(echoes.log.heldSnapshots.load(ordering: .relaxed) == 0)
-    echoes.server.drain(within: 5)
-  }
-
   @Test func `thousands of pipelined requests are all answered`() throws {
     let echoes = try EchoServer(reactors: 1)
     let client = echoes.client()

@@ -22,6 +22,7 @@ final class InProcessServer: Sendable {
   let folder: String
   let configuration: Configuration
   let ledger: Ledger
+  private let service: LedgerService
   private let server: HTTPServer
 
   var port: UInt16 { server.port }
@@ -38,14 +39,15 @@ final class InProcessServer: Sendable {
     ledger = try Ledger.start(
       data ?? DataFolder(path: folder + "/data"), now: Clock.now(), shared: shared
     ) { _ in }
-    let service = LedgerService(ledger, configuration, version: [("version", .string("test"))])
+    service = LedgerService(ledger, configuration, version: [("version", .string("test"))])
     var settings = ServerConfiguration(listen: "127.0.0.1:0")
     settings.reactors = reactors
-    server = try HTTPServer.start(settings) { try LedgerHandler(service) }
+    server = try HTTPServer.start(settings) { [service] in try LedgerHandler(service) }
   }
 
   deinit {
     server.drain(within: 2)
+    service.stop()
     ledger.stop()
     try? FileManager.default.removeItem(atPath: folder)
   }

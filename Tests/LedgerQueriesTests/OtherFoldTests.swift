@@ -53,7 +53,7 @@ import Testing
       let list = try reader.list(filter, after: nil, limit: 10, question)
       #expect(
         list.rows.map(\.key.originalTransactionId) == ["7000", "7001", "7002", "7003", "7004"])
-      #expect(list.foldVersion == 9 && !reader.isListQuick)
+      #expect(list.foldVersion == 9)
       for id in ["7001", "7004"] {
         let row = try reader.entitlement(id, environment: "Production", bundleId: nil, question)
         #expect(row?.eventCount == 1)

@@ -6,17 +6,13 @@ import Platform
 /// The limits per connection bound neither that memory nor who gets it, so all unfinished bodies
 /// share one bound, and over it the slowest is refused.
 extension Reactor {
-  /// Memory of unfinished bodies, in bytes, after which free memory goes back to the system when
-  /// the bodies are gone.
-  private static var muchMemory: Int { 8 * 1024 * 1024 }
-
   /// Adds the change in the memory of this connection's body to the sum of all connections. The
   /// unix socket is exempt: its clients are this user's commands, and their batches are large.
   func countBody(_ connection: Connection) {
     guard connection.peer != .local else { return }
     let memory = connection.parser.bodyMemory
     guard memory != connection.countedBodyMemory else { return }
-    group.limiter.addBodyBytes(memory - connection.countedBodyMemory)
+    group.limiter.bodies.add(memory - connection.countedBodyMemory)
     connection.countedBodyMemory = memory
   }
 
@@ -25,8 +21,8 @@ extension Reactor {
   /// of all.
   func limitBodies(after connection: Connection) {
     countBody(connection)
-    if group.limiter.heldBodyBytes > Self.muchMemory { heldMuchMemory = true }
-    while group.limiter.isOverBodyLimit, let slowest = slowestBody() {
+    if group.limiter.bodies.held > Self.muchMemory { heldMuchMemory = true }
+    while group.limiter.bodies.isOverLimit, let slowest = slowestBody() {
       handler.recordRefusal(status: 503)
       slowest.answersHead = false
       refuse(slowest, 503)
@@ -48,12 +44,5 @@ extension Reactor {
   private func bodyMilliseconds(_ connection: Connection) -> Int64 {
     guard connection.timedProgress == .body else { return 0 }
     return after(group.limits.bodySeconds) - connection.deadline
-  }
-
-  /// Gives memory back to the system when unfinished bodies took much and are gone.
-  func releaseMemory() {
-    guard heldMuchMemory, group.limiter.heldBodyBytes < Self.muchMemory / 8 else { return }
-    heldMuchMemory = false
-    FreeMemory.release()
   }
 }

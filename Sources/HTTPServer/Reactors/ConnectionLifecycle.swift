@@ -111,10 +111,12 @@ extension Reactor {
     guard connections[connection.slot] === connection else { return }
     epoll.remove(connection.socket.descriptor)
     connections[connection.slot] = nil
+    connection.waiting?.leave()
     freeSlots.append(connection.slot)
     count(connection, -1)
-    group.limiter.addBodyBytes(-connection.countedBodyMemory)
+    group.limiter.bodies.add(-connection.countedBodyMemory)
     connection.countedBodyMemory = 0
+    countAnswer(connection, 0)
     if connection.isCounted { group.limiter.leave(connection.peer) }
   }
 

@@ -2,7 +2,7 @@ import Platform
 import Synchronization
 
 /// Counts the open connections, in all and by network of the client, and refuses those over a
-/// limit. It also adds up the memory of all unfinished bodies.
+/// limit. It also adds up the memory that they share.
 package final class ConnectionLimiter: Sendable {
   /// Under one lock: both are needed together, and only when a connection opens or closes.
   private struct Counts {
@@ -19,15 +19,14 @@ package final class ConnectionLimiter: Sendable {
   private let limit: Int
   private let limitPerAddress: Int
   private let trusted: Set<String>
-  private let bodyLimit: Int
-  private let bodyBytes = Atomic<Int>(0)
 
   /// - Parameter trusted: canonical addresses that are exempt from the limit per address.
   package init(limits: ServerLimits, trusted: Set<String>) {
     limit = limits.connections
     limitPerAddress = limits.connectionsPerAddress
     self.trusted = trusted
-    bodyLimit = limits.unfinishedBodyBytes
+    bodies = SharedMemory(limit: limits.unfinishedBodyBytes)
+    answers = SharedMemory(limit: limits.unsentAnswerBytes)
   }
 
   /// Counts a new connection.
@@ -65,14 +64,26 @@ package final class ConnectionLimiter: Sendable {
     return IPAddress.network(of: address)
   }
 
-  // MARK: Bodies
+  // MARK: Memory
 
-  /// Adds to the memory of unfinished bodies, in bytes; `change` may be negative.
-  func addBodyBytes(_ change: Int) { bodyBytes.add(change, ordering: .relaxed) }
+  /// The memory of all unfinished bodies.
+  let bodies: SharedMemory
+  /// The memory of all answers that are not sent yet.
+  let answers: SharedMemory
+}
 
-  /// The memory of all unfinished bodies, in bytes.
-  var heldBodyBytes: Int { bodyBytes.load(ordering: .relaxed) }
+/// Memory that all connections share, in bytes.
+package final class SharedMemory: Sendable {
+  private let limit: Int
+  private let bytes = Atomic<Int>(0)
 
-  /// Whether unfinished bodies take more memory than they may.
-  var isOverBodyLimit: Bool { heldBodyBytes > bodyLimit }
+  init(limit: Int) { self.limit = limit }
+
+  /// Adds to it; `change` may be negative.
+  func add(_ change: Int) { bytes.add(change, ordering: .relaxed) }
+
+  var held: Int { bytes.load(ordering: .relaxed) }
+
+  /// Whether it is more than it may be.
+  var isOverLimit: Bool { held > limit }
 }

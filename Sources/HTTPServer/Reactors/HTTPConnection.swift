@@ -32,7 +32,8 @@ final class HTTPConnection<Context> {
   /// Bytes read and not yet parsed: requests behind the one being answered. At most one read.
   var backlog: [UInt8] = []
   private var output: [UInt8] = []
-  private var sent = 0
+  /// How many bytes of it are sent.
+  private(set) var sent = 0
   var interest = Epoll.Interest.read
   /// Whether output is left that did not fit into the socket; epoll reports when more fits.
   var isBlocked = false
@@ -45,8 +46,12 @@ final class HTTPConnection<Context> {
   var closesAfterAnswer = false
   /// The memory of the unfinished body, in bytes, as it was added to the sum of all connections.
   var countedBodyMemory = 0
+  /// The memory of the unsent output, in bytes, as it was added to the sum of all connections.
+  var countedOutput = 0
   /// Bytes dropped while lingering.
   var dropped = 0
+  /// The client while its request is with the handler.
+  var waiting: WaitingClient?
   /// What the handler found when it admitted the request; nil between requests.
   var context: Context?
 
@@ -66,6 +71,9 @@ final class HTTPConnection<Context> {
   /// The number of bytes that wait to be sent.
   var unsent: Int { output.count - sent }
 
+  /// Bytes of memory: what is sent is released with the rest.
+  var outputMemory: Int { output.count }
+
   /// Appends a response to the output, and sets the stage that follows it.
   func enqueue(_ response: HTTPResponse, closing: Bool) {
     if response.isPart { return output.append(contentsOf: response.wire ?? []) }
@@ -73,6 +81,7 @@ final class HTTPConnection<Context> {
     response.serialise(into: &output, toHead: answersHead, closing: closes)
     stage = closes ? .finishing : .reading
     context = nil
+    waiting = nil
     answersHead = false
     closesAfterAnswer = false
     timedProgress = nil

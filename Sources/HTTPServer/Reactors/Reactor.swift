@@ -47,7 +47,7 @@ final class Reactor<Handler: RequestHandler> {
   var buffer = [UInt8](repeating: 0, count: 64 * 1024)
   /// Requests that wait for their work. Their connections are at stage `answering`.
   var workQueue: AdmissionQueue<QueuedRequest>
-  /// Whether unfinished bodies took much memory that was not given back since.
+  /// Whether much memory was used that was not given back since.
   var heldMuchMemory = false
   /// When the last batch of queued work ended and left some waiting, in monotonic nanoseconds.
   var workPausedAt: Int64?
@@ -83,13 +83,9 @@ final class Reactor<Handler: RequestHandler> {
       // The clock is read once: everything in this iteration happens at this time.
       now = Self.milliseconds()
       for index in 0..<count { handle(epoll.event(at: index)) }
-      handler.eventLoopIterationEnded()
       processQueue(forAtLeast: Self.workSlice)
       if now >= nextDeadlineCheck { checkDeadlines() }
       if !isDraining, group.shutdown.isRequested { beginDraining() }
-      // Again, because requests that were pipelined behind a queued one, and requests that arrived
-      // just before draining began, have been answered since.
-      handler.eventLoopIterationEnded()
     }
     // The connections that are still open have used up their time. Those that were posted too late
     // are closed here, because otherwise their descriptors would leak.
@@ -138,9 +134,6 @@ final class Reactor<Handler: RequestHandler> {
     case .response(let slot, let ticket, let response):
       guard let connection = connection(in: slot, answering: ticket) else { return }
       deliver(response, to: connection)
-    case .result(let slot, let ticket, let result):
-      guard let connection = connection(in: slot, answering: ticket) else { return }
-      deliver(handler.response(finishing: result), to: connection)
     }
   }
 

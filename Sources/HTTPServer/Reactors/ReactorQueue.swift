@@ -5,8 +5,6 @@ import Synchronization
 enum ReactorMessage: Sendable {
   /// The response to a request whose handler returned nil.
   case response(slot: Int, ticket: UInt64, HTTPResponse)
-  /// What the handler needs to finish such a response on its own thread.
-  case result(slot: Int, ticket: UInt64, any Sendable)
   /// A connection that another reactor accepted for this one.
   case connection(descriptor: Int32, Peer)
 }

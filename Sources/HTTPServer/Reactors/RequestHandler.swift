@@ -17,7 +17,8 @@ public enum ConnectionChange: Sendable {
 /// Decides how requests are answered. Each reactor thread has one instance, made and called on that
 /// thread only, so it may own things that are not `Sendable` (a read-only SQL connection, a cache).
 ///
-/// No method may block: a handler that waits stops every connection of its thread.
+/// No method may block, or read from a disk: a handler that waits stops every connection of its
+/// thread.
 ///
 /// `SendableMetatype`: the closure that runs on the reactor's thread refers to the handler's type.
 public protocol RequestHandler: AnyObject, SendableMetatype {
@@ -29,23 +30,15 @@ public protocol RequestHandler: AnyObject, SendableMetatype {
   func admit(_ head: RequestHead) -> Admission<Context>
 
   /// Called with the whole request and with what `admit` found. Returns the response, or returns
-  /// nil and promises to call `sender.send` or `.finish` once, later, from any thread.
+  /// nil and promises to call `sender.send` once, later, from any thread.
   func respond(
     to request: HTTPRequest, _ context: Context, through sender: ResponseSender
   ) -> HTTPResponse?
-
-  /// Called with what was given to `sender.finish`. Returns the response to the request.
-  func response(finishing result: any Sendable) -> HTTPResponse
 
   /// Whether the request is so much work that other requests must not wait for it. It is then
   /// queued and processed in order, after all available input has been read; a request that would
   /// wait too long in the queue gets `overload`.
   func isQueued(_ context: Context) -> Bool
-
-  /// Called in each iteration of the event loop before queued requests are processed, and again
-  /// right before the reactor waits for events: what the handler holds open for several requests,
-  /// such as a snapshot, must be closed now.
-  func eventLoopIterationEnded()
 
   /// Called after a batch of queued requests, before the reactor waits for events: work that they
   /// left to be submitted together must be submitted now.
@@ -67,10 +60,8 @@ public protocol RequestHandler: AnyObject, SendableMetatype {
 }
 
 extension RequestHandler {
-  public func eventLoopIterationEnded() {}
   public func flush() {}
   public func overload() -> HTTPResponse { refuse(status: 503) }
-  public func response(finishing result: any Sendable) -> HTTPResponse { refuse(status: 503) }
 }
 
 /// Sends a response that comes later, through the reactor that owns the connection.
@@ -81,15 +72,20 @@ public struct ResponseSender: Sendable {
   let queue: ReactorQueue
   let slot: Int
   let ticket: UInt64
+  let client = WaitingClient()
+
+  /// Whether the connection is closed: the response would be dropped.
+  public var isAbandoned: Bool { client.isGone }
+
+  /// Calls a closure once when the client has ended its side of the connection, now if it has: it
+  /// may be gone, or only send nothing more. Called on the reactor's thread or on this one; it must
+  /// not block.
+  public func whenClientEnds(_ closure: @escaping @Sendable () -> Void) {
+    client.whenItEnds(closure)
+  }
 
   /// May be called from any thread; blocks no longer than a short lock takes.
   public func send(_ response: HTTPResponse) {
     _ = queue.post(.response(slot: slot, ticket: ticket, response))
-  }
-
-  /// Lets the handler make the response, on its own thread, from `result`; instead of `send`. May
-  /// be called as `send` may.
-  public func finish(_ result: any Sendable) {
-    _ = queue.post(.result(slot: slot, ticket: ticket, result))
   }
 }

@@ -16,9 +16,14 @@ extension Reactor {
     // Epoll reports this whatever the interest, and again in every iteration until it is handled.
     if event.broken { return abandon(connection) }
     if event.writable && connection.isBlocked { return proceed(connection) }
+    guard connection.stage == .reading else {
+      // Backpressure: input stays in the kernel, and the TCP window closes.
+      if event.readable { setInterest(connection, .end) }
+      guard event.ended else { return }
+      connection.waiting?.end()
+      return setInterest(connection, .none)
+    }
     guard event.readable else { return }
-    // Backpressure: input stays in the kernel, and the TCP window closes.
-    guard connection.stage == .reading else { return setInterest(connection, .none) }
     receive(connection)
   }
 
@@ -88,6 +93,7 @@ extension Reactor {
 
   func awaitResponse(_ sender: ResponseSender, _ connection: Connection) {
     connection.stage = .answering(ticket: sender.ticket)
+    connection.waiting = sender.client
     connection.deadline = after(group.limits.answerSeconds)
   }
 
@@ -101,6 +107,7 @@ extension Reactor {
 
   /// Sends the response to a request at stage `answering`.
   func deliver(_ response: HTTPResponse, to connection: Connection) {
+    noteMemory(of: response)
     connection.enqueue(response, closing: isDraining)
     proceed(connection)
   }
@@ -123,8 +130,10 @@ extension Reactor {
         // Counted from the first byte that did not fit: a client that reads slowly does not extend
         // it.
         if !wasBlocked { connection.deadline = after(group.limits.writeSeconds) }
-        return setInterest(connection, .write)
+        setInterest(connection, .write)
+        return limitAnswers(after: connection)
       }
+      if wasBlocked { limitAnswers(after: connection) }
       guard connection.stage == .reading, !connection.backlog.isEmpty else { break }
       let backlog = connection.backlog
       // Emptied first: `parse` stores again what it cannot use yet.
@@ -187,7 +196,7 @@ extension Reactor {
 
   /// Closes a connection that the client has ended, and counts it unless it was between requests or
   /// had the whole response.
-  private func abandon(_ connection: Connection) {
+  func abandon(_ connection: Connection) {
     let isBetweenRequests =
       connection.stage == .reading && connection.parser.progress == .idle && connection.unsent == 0
     if !isBetweenRequests && connection.stage != .lingering { handler.recordConnection(.cut) }

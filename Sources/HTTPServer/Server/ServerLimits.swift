@@ -12,6 +12,9 @@ public struct ServerLimits: Sendable {
   /// The memory of the unfinished bodies of all connections together; over it, the one that arrives
   /// slowest is refused. Does not apply to the unix socket.
   public var unfinishedBodyBytes = 64 * 1024 * 1024
+  /// The memory of the answers of all connections together that are not sent yet; over it, the
+  /// connection that reads slowest is closed. Does not apply to the unix socket.
+  public var unsentAnswerBytes = 64 * 1024 * 1024
   /// From the first byte of a request (or from accepting the connection) to the end of its head.
   public var headerSeconds = 5.0
   /// From the end of the head to the end of the body.

@@ -49,10 +49,10 @@ extension LedgerHandler {
         sender.send(refusal)
       }
       return nil
-    case .comparison: return comparison(token)
+    case .comparison: return comparison(token, through: sender)
     case .sinks: return sinks(token)
     case .events: return feed(route, query, token, through: sender)
-    default: return quarantine(route, query, token)
+    default: return quarantine(route, query, token, through: sender)
     }
   }
 
@@ -82,7 +82,7 @@ extension LedgerHandler {
     question.filter.bundleId = query["bundle_id"]
     question.filter.originalTransactionId = query["original_transaction_id"]
     question.include = Set(query.list("include").compactMap(Feed.Inclusion.init))
-    let isQueued = service.feed.ask(question, seconds: wait) { response in sender.send(response) }
+    let isQueued = service.feed.ask(question, seconds: wait, through: sender)
     return isQueued ? nil : Problem.response(.unavailable("overload"))
   }
 
@@ -96,24 +96,29 @@ extension LedgerHandler {
   }
 
   /// The stored result of `rebuild --diff`.
-  private func comparison(_ token: Configuration.ReadToken) -> HTTPResponse {
-    do {
-      let stored = try StoredDiff.read(service.ledger.folder, for: token)
-      return stored.map { .json($0) } ?? Problem.noComparison
-    } catch {
-      return Self.problem(.store(error))
+  private func comparison(
+    _ token: Configuration.ReadToken, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    service.answer(.long, token, through: sender) { [service] _ throws(LedgerReader.Failure) in
+      do throws(StoreError) {
+        let stored = try StoredDiff.read(service.ledger.folder, for: token)
+        return stored.map { .json($0) } ?? Problem.noComparison
+      } catch {
+        throw .store(error)
+      }
     }
   }
 
   /// A page of the quarantine, newest first. The cursor is the id of the last item shown.
   private func quarantine(
-    _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken
-  ) -> HTTPResponse {
+    _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken,
+    through sender: ResponseSender
+  ) -> HTTPResponse? {
     // Ids count from 1, the newest is the greatest; the next page continues below the last id.
     let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
     if case .some(.none) = start { return Problem.response(.after) }
-    do throws(LedgerReader.Failure) {
-      let page = try ledgerReader().quarantine(
+    return service.answer(.long, token, through: sender) { reader throws(LedgerReader.Failure) in
+      let page = try reader.quarantine(
         through: (start ?? nil).map { $0 - 1 } ?? .max,
         QuarantineFilter(
           reason: query["reason"], bundleId: query["bundle_id"], environment: query.environment),
@@ -122,8 +127,6 @@ extension LedgerHandler {
         ("object", .string("list")), ("items", .array(page.items.map(\.json))),
         ("next_page", .optional(page.next.map(String.init))),
       ])
-    } catch {
-      return Self.problem(error)
     }
   }
 }

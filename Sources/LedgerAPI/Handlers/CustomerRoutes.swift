@@ -102,12 +102,9 @@ enum CustomerRoutes {
       }
     }
 
-    /// Whether the answer costs what it returns: it needs no event of the journal but those of one
-    /// stream.
-    func isQuick(_ reader: LedgerReader) -> Bool {
-      if kind == .originalTransactionId && ids.count == 1 { return true }
-      if kind == .account { return ids.count == 1 }
-      return asOf == nil && knownAt == nil && reader.isListQuick
+    /// What the answer may cost.
+    var length: ReaderPool.Length {
+      isQuery || asOf != nil || knownAt != nil ? .long : .short
     }
   }
 

@@ -17,40 +17,64 @@ extension LedgerHandler {
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
+    guard admitted.route.body != nil else {
+      return service.read(admitted, request, token, configuration, through: sender)
+    }
+    // A body may be long: it is parsed where what it asks for is read.
+    return service.answer(.long, token, bytes: request.body.count, through: sender) {
+      [service, configuration] _ in
+      service.read(admitted, request, token, configuration, through: sender)
+    }
+  }
+
+  /// Logs a failure of the store, and returns the response to a read that failed.
+  static func problem(_ failure: LedgerReader.Failure) -> HTTPResponse {
+    if case .store = failure { Log.write(.error, "read", [("code", .string("store"))]) }
+    return Problem.response(failure)
+  }
+}
+
+extension LedgerService {
+  /// Answers a read of rows or customers, after it has waited for what it asks to be there.
+  ///
+  /// - Returns: the refusal of a read that is not valid; nil if `sender` sends the answer.
+  fileprivate func read(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ token: Configuration.ReadToken,
+    _ configuration: Configuration, through sender: ResponseSender
+  ) -> HTTPResponse? {
     let read: LedgerRead
     do throws(ParameterFault) {
       read = try LedgerRead(admitted, request, token)
     } catch {
       let isOfBody = admitted.route.body != nil
-      return service.finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
+      return finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
     }
-    if isWaiting(read, through: sender) { return nil }
-    do throws(LedgerReader.Failure) {
-      let reader = try ledgerReader()
-      if read.isQuick(reader) {
-        return service.finished(try read.response(reader, configuration))
+    let answer = { @Sendable [self] in
+      self.answer(read.length, token, through: sender) { reader throws(LedgerReader.Failure) in
+        try read.response(reader, configuration)
       }
-    } catch {
-      return service.finished(Self.problem(error))
     }
-    if service.answer(read, configuration, through: sender) { return nil }
-    return service.finished(Problem.response(.unavailable("overload")))
+    if isWaiting(for: read, answer, through: sender) { return nil }
+    return answer()
   }
 
   /// Whether a read has to wait, and waits for it then: for the event that `min_seq` names, or for
   /// all that the shared journal has, where reads are configured to be fresh.
   ///
   /// - Returns: false if the read can be answered at once.
-  private func isWaiting(_ read: LedgerRead, through sender: ResponseSender) -> Bool {
-    let (isFresh, seq) = (service.ledger.readsAreFresh, read.minSeq)
+  private func isWaiting(
+    for read: LedgerRead, _ answer: @escaping @Sendable () -> HTTPResponse?,
+    through sender: ResponseSender
+  ) -> Bool {
+    let (isFresh, seq) = (ledger.readsAreFresh, read.minSeq)
     // Most reads ask for no event, and look at nothing that the writer locks.
-    guard isFresh || seq > 0 && seq > service.ledger.foldedHead.seq else { return false }
-    let proceed = { @Sendable [service, configuration] (isReached: Bool) in
-      if isReached, service.answer(read, configuration, through: sender) { return }
-      let refusal = Problem.response(.unavailable(isReached ? "overload" : "behind"))
-      sender.send(service.finished(refusal))
+    guard isFresh || seq > 0 && seq > ledger.foldedHead.seq else { return false }
+    let proceed = { @Sendable [self] (isReached: Bool) in
+      let refusal =
+        isReached ? answer() : finished(Problem.response(.unavailable("behind")))
+      if let refusal { sender.send(refusal) }
     }
-    let barrier = service.barrier
+    let barrier = barrier
     let waitForSeq = { @Sendable (isFresh: Bool) in
       if !isFresh || !barrier.wait(forSeq: seq, proceed) { proceed(false) }
     }
@@ -62,35 +86,34 @@ extension LedgerHandler {
     return true
   }
 
-  /// Logs a failure of the store, and returns the response to a read that failed.
-  static func problem(_ failure: LedgerReader.Failure) -> HTTPResponse {
-    if case .store = failure { Log.write(.error, "read", [("code", .string("store"))]) }
-    return Problem.response(failure)
-  }
-}
-
-extension LedgerService {
-  /// Answers a read on another thread, while that may take longer than a reactor should wait.
+  /// Answers a request on a thread of the pool.
   ///
-  /// - Returns: false if too many wait.
-  fileprivate func answer(
-    _ read: LedgerRead, _ configuration: Configuration, through sender: ResponseSender
-  ) -> Bool {
-    overview.perform(configuration) { [self] reader in
-      let response: HTTPResponse
+  /// - Parameters:
+  ///   - size: bytes that the request keeps in memory until then.
+  ///   - isForced: whether it is answered even if many wait: what it is about is journaled.
+  ///   - read: makes the response; nil if `sender` sends it later.
+  /// - Returns: the refusal if too many wait; nil if `sender` sends the answer.
+  func answer(
+    _ length: ReaderPool.Length, _ token: Configuration.ReadToken, bytes size: Int = 0,
+    isForced: Bool = false, through sender: ResponseSender,
+    _ read: @escaping @Sendable (LedgerReader) throws(LedgerReader.Failure) -> HTTPResponse?
+  ) -> HTTPResponse? {
+    let isQueued = readers.enqueue(length, of: token.name, bytes: size, isForced: isForced) {
+      [self] reader in
+      guard isForced || !sender.isAbandoned else { return }
       do throws(LedgerReader.Failure) {
         guard let reader else { throw .store(.busy) }
-        response = try read.response(reader, configuration)
+        if let response = try read(reader) { sender.send(finished(response)) }
       } catch {
-        response = LedgerHandler.problem(error)
+        sender.send(finished(LedgerHandler.problem(error)))
       }
-      sender.send(finished(response))
     }
+    return isQueued ? nil : finished(Problem.response(.unavailable("overload")))
   }
 
   /// An answer to a read as it is sent. A refusal is counted; a 404 is a usual answer to a usual
   /// question, and is not logged.
-  fileprivate func finished(_ response: HTTPResponse) -> HTTPResponse {
+  func finished(_ response: HTTPResponse) -> HTTPResponse {
     if response.status >= 400 { record(response, isLogged: response.status != 404) }
     return marked(response)
   }

@@ -1,10 +1,10 @@
 public import Configuration
 public import HTTPServer
 import LedgerEngine
-import LedgerQueries
 import StrictJSON
 
-/// Answers the requests of one reactor thread, with a prover and read-only connections of its own.
+/// Answers the requests of one reactor thread, with a prover of its own. What must be read from a
+/// file is read by the threads of the `ReaderPool`.
 ///
 /// This file decides who answers; the extensions beside it answer, each for one group of routes.
 public final class LedgerHandler: RequestHandler {
@@ -16,8 +16,6 @@ public final class LedgerHandler: RequestHandler {
   private var access: ReadAccess
   /// The generation of `configuration` in the service.
   private var generation: Int
-  /// Nil until the first read that found a projection to open.
-  private var reader: LedgerReader?
   /// Notifications proven since the last `flush`: the writer is woken once for all of them, and
   /// commits them together.
   var proven: [Ledger.Submitted] = []
@@ -50,8 +48,6 @@ public final class LedgerHandler: RequestHandler {
     guard let made = try? Receiver(fresh, dictionary: service.ledger.dictionary) else { return }
     (receiver, configuration, bodyLimit) = (made, fresh, fresh.bodyLimit)
     chainCache = ChainCacheCounts()
-    // It holds the durations of non-renewing products.
-    reader = nil
   }
 
   // MARK: The head
@@ -114,7 +110,7 @@ public final class LedgerHandler: RequestHandler {
     case .notifications: return receive(request, through: sender)
     case .claim, .release, .grant, .revoke: return say(admitted, request, through: sender)
     case .erase: return erase(admitted, through: sender)
-    case .grants: return grants(admitted, request)
+    case .grants: return grants(admitted, request, through: sender)
     case .transactions: return submit(admitted, request, through: sender)
     case .receipts: return submitReceipt(admitted, request, through: sender)
     case .overview, .quarantine, .comparison, .sinks, .events:
@@ -123,8 +119,8 @@ public final class LedgerHandler: RequestHandler {
       return read(admitted, request, through: sender)
     case .healthz: return .json([("status", .string("alive"))])
     case .readyz: return ready()
-    case .version: return version(admitted)
-    case .metrics: return metrics(admitted)
+    case .version: return version(admitted, through: sender)
+    case .metrics: return metrics(admitted, through: sender)
     case .openAPI: return service.openAPI
     case .page: return ConsolePages.response(request.path) ?? Problem.noSuchRoute
     case .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
@@ -153,35 +149,12 @@ public final class LedgerHandler: RequestHandler {
     }
   }
 
-  /// A notification has three signatures to verify, and a query 500 customers; other reads look up
-  /// one row, or one page of them.
-  public func isQueued(_ admitted: AdmittedRequest) -> Bool {
-    admitted.route.isIngest || admitted.route.name == .customers
-  }
-
-  public func eventLoopIterationEnded() { reader?.endSnapshot() }
+  /// A notification has three signatures to verify.
+  public func isQueued(_ admitted: AdmittedRequest) -> Bool { admitted.route.isIngest }
 
   public func flush() {
     guard !proven.isEmpty else { return }
     service.ledger.submit(proven)
     proven.removeAll(keepingCapacity: true)
-  }
-
-  // MARK: The reader
-
-  /// The reader of this thread, opened when it is first needed.
-  ///
-  /// - Throws: `LedgerReader.Failure.store` when journal or projection cannot be opened.
-  func ledgerReader() throws(LedgerReader.Failure) -> LedgerReader {
-    if let reader { return reader }
-    do {
-      let opened = try LedgerReader(
-        service.ledger, durations: configuration.nonRenewingDurations, reusesSnapshot: true)
-      opened.receipts = try? ReceiptProof(configuration.trustRoots)
-      reader = opened
-      return opened
-    } catch {
-      throw .store(error)
-    }
   }
 }

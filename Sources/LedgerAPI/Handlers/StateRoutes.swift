@@ -19,19 +19,26 @@ extension LedgerHandler {
   }
 
   /// `GET /version`. The digest tells of every event, so it is only for tokens that cover all.
-  func version(_ admitted: AdmittedRequest) -> HTTPResponse {
+  func version(_ admitted: AdmittedRequest, through sender: ResponseSender) -> HTTPResponse? {
+    let known = service.version
+    guard let token = admitted.token, token.coversEverything else {
+      return .json(known + [("digest", .null)])
+    }
     // The digest of the live projection, as far as it is folded; null while there is none.
-    let isShown = admitted.token?.coversEverything ?? false
-    let digest = isShown ? (try? ledgerReader().digest()).flatMap { $0 } : nil
-    return .json(service.version + [("digest", .optional(digest))])
+    return service.answer(.short, token, through: sender) { reader in
+      let digest = try? reader.digest()
+      return .json(known + [("digest", .optional(digest ?? nil))])
+    }
   }
 
   /// `GET /metrics`.
-  func metrics(_ admitted: AdmittedRequest) -> HTTPResponse {
+  func metrics(_ admitted: AdmittedRequest, through sender: ResponseSender) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
-    let text = service.metricsText(for: token, folded: try? ledgerReader().foldedThrough())
-    return HTTPResponse(
-      status: 200, headers: [(name: "Content-Type", value: "text/plain; version=0.0.4")],
-      body: Array(text.utf8))
+    return service.answer(.short, token, through: sender) { [service] reader in
+      let text = service.metricsText(for: token, folded: try? reader.foldedThrough())
+      return HTTPResponse(
+        status: 200, headers: [(name: "Content-Type", value: "text/plain; version=0.0.4")],
+        body: Array(text.utf8))
+    }
   }
 }

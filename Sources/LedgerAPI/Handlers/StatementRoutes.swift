@@ -37,11 +37,11 @@ extension LedgerHandler {
       else { throw .notAllowed }
       let (route, statement) = (admitted.route.name, asked.statement)
       let parts = asked.evidence + [Receiver.Received(statement)]
-      let collector = DispositionCollector([.skipped], waiting: parts.count) { whole in
-        sender.finish(
-          Said(
+      let collector = DispositionCollector([.skipped], waiting: parts.count) { [service] whole in
+        service.respond(
+          to: Said(
             route: route, statement: statement, token: token,
-            disposition: whole.first ?? .skipped, start: start))
+            disposition: whole.first ?? .skipped, start: start), through: sender)
       }
       proven += parts.map { [service] received in
         (
@@ -57,51 +57,6 @@ extension LedgerHandler {
       let response = error.response
       record(response)
       return response
-    }
-  }
-
-  /// The response to a statement that the writer has processed.
-  func response(to said: Said) -> HTTPResponse {
-    let outcome = said.disposition
-    service.record(said)
-    switch outcome {
-    case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
-    case .notFound:
-      return said.route == .revoke ? Problem.noSuchGrant : Problem.noSuchEntitlement
-    case .conflict: return Problem.reusedKey
-    case .unavailable(let code): return Problem.response(.unavailable(code))
-    case .refused(let refusal): return Problem.response(toTransaction: refusal)
-    case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped:
-      return Problem.response(.malformed("envelope"))
-    }
-    do throws(LedgerReader.Failure) {
-      let reader = try ledgerReader()
-      // What this thread has read so far may be older than the statement.
-      reader.endSnapshot()
-      return .json([
-        ("outcome", .string(outcome.name)), try subject(of: said, reader),
-      ])
-    } catch {
-      return Self.problem(error)
-    }
-  }
-
-  /// What the answer shows: the row of the purchase, or the grant.
-  private func subject(
-    of said: Said, _ reader: LedgerReader
-  ) throws(LedgerReader.Failure) -> (String, JSONValue) {
-    let statement = said.statement
-    switch statement.content {
-    case .claim(let id), .release(let id):
-      let row = try reader.entitlement(
-        id, environment: statement.environment, bundleId: statement.bundleId,
-        LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: said.token))
-      return ("entitlement", row?.json ?? .null)
-    case .grant, .revocation:
-      let grants = try reader.grants(of: statement.customer, statement.environment)
-      let seq: Int64? = if case .accepted(let seq) = said.disposition { seq } else { nil }
-      let grant = grants.last { $0.seq == seq || $0.revokedBy == seq && seq != nil }
-      return ("grant", (grant ?? grants.last { $0.isSame(as: statement) })?.json ?? .null)
     }
   }
 
@@ -138,30 +93,71 @@ extension LedgerHandler {
   }
 
   /// Lists what was granted to a customer.
-  func grants(_ admitted: AdmittedRequest, _ request: HTTPRequest) -> HTTPResponse {
+  func grants(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
     guard let token = admitted.token else { return Problem.unauthorized() }
-    do {
+    do throws(ParameterFault) {
       let query = try QueryString(request.query, of: admitted.route)
       let customer = try StatementRequest.customer(admitted, query)
       let environment = query.environment ?? .production
-      let grants = try ledgerReader().grants(of: customer, environment).filter { grant in
-        token.covers(environment: environment, bundleId: grant.bundleId)
-          && query["bundle_id"].map { $0 == grant.bundleId } ?? true
+      return service.answer(.short, token, through: sender) {
+        reader throws(LedgerReader.Failure) in
+        let grants = try reader.grants(of: customer, environment).filter { grant in
+          token.covers(environment: environment, bundleId: grant.bundleId)
+            && query["bundle_id"].map { $0 == grant.bundleId } ?? true
+        }
+        return .json([
+          ("object", .string("list")), ("items", .array(grants.map(\.json))),
+          ("next_page", .null),
+        ])
       }
-      return .json([
-        ("object", .string("list")), ("items", .array(grants.map(\.json))), ("next_page", .null),
-      ])
-    } catch let fault as ParameterFault {
-      return Problem.response(fault)
-    } catch let failure as LedgerReader.Failure {
-      return Self.problem(failure)
     } catch {
-      return Problem.response(.unavailable("store"))
+      return Problem.response(error)
     }
   }
 }
 
 extension LedgerService {
+  /// Responds to a statement that the writer has processed.
+  fileprivate func respond(to said: LedgerHandler.Said, through sender: ResponseSender) {
+    let outcome = said.disposition
+    record(said)
+    switch outcome {
+    case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
+    case .notFound:
+      return sender.send(
+        said.route == .revoke ? Problem.noSuchGrant : Problem.noSuchEntitlement)
+    case .conflict: return sender.send(Problem.reusedKey)
+    case .unavailable(let code): return sender.send(Problem.response(.unavailable(code)))
+    case .refused(let refusal): return sender.send(Problem.response(toTransaction: refusal))
+    case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped:
+      return sender.send(Problem.response(.malformed("envelope")))
+    }
+    answerJournaled(said.token, through: sender) { reader throws(LedgerReader.Failure) in
+      [("outcome", .string(outcome.name)), try Self.subject(of: said, reader)]
+    }
+  }
+
+  /// What the answer shows: the row of the purchase, or the grant.
+  private static func subject(
+    of said: LedgerHandler.Said, _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> (String, JSONValue) {
+    let statement = said.statement
+    switch statement.content {
+    case .claim(let id), .release(let id):
+      let row = try reader.entitlement(
+        id, environment: statement.environment, bundleId: statement.bundleId,
+        LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: said.token))
+      return ("entitlement", row?.json ?? .null)
+    case .grant, .revocation:
+      let grants = try reader.grants(of: statement.customer, statement.environment)
+      let seq: Int64? = if case .accepted(let seq) = said.disposition { seq } else { nil }
+      let grant = grants.last { $0.seq == seq || $0.revokedBy == seq && seq != nil }
+      return ("grant", (grant ?? grants.last { $0.isSame(as: statement) })?.json ?? .null)
+    }
+  }
+
   /// Logs what became of a statement: never the customer's name, which can be erased.
   fileprivate func record(_ said: LedgerHandler.Said) {
     var original: String?

@@ -1,6 +1,6 @@
 import AppStore
 import Configuration
-public import HTTPServer
+import HTTPServer
 import JournalStore
 import LedgerEngine
 import LedgerQueries
@@ -11,7 +11,7 @@ import StrictJSON
 /// The route that receives what an app hands over: a transaction that Apple signed.
 extension LedgerHandler {
   /// A submitted transaction that the writer has processed.
-  private struct Result: Sendable {
+  fileprivate struct Result: Sendable {
     let stream: StreamKey
     let token: Configuration.ReadToken
     let disposition: Disposition
@@ -20,7 +20,7 @@ extension LedgerHandler {
   }
 
   /// Proves a transaction and adds it to the batch that `flush` submits. The response is sent when
-  /// the writer has journaled it (promise 1); this thread makes it, because it has the reader.
+  /// the writer has journaled it (promise 1).
   func submit(
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
@@ -40,9 +40,10 @@ extension LedgerHandler {
       }
       proven += submitted.submissions { [service] received, disposition in
         service.record(received, disposition)
-      } completion: { disposition in
-        sender.finish(
-          Result(stream: stream, token: token, disposition: disposition, start: start))
+      } completion: { [service] disposition in
+        service.respond(
+          to: Result(stream: stream, token: token, disposition: disposition, start: start),
+          through: sender)
       }
       return nil
     } catch {
@@ -51,40 +52,50 @@ extension LedgerHandler {
   }
 
   private func refused(_ refusal: Refusal, since start: Int64) -> HTTPResponse {
-    service.record(transaction: .refused(refusal), nil, since: start)
+    service.refused(refusal, since: start)
+  }
+}
+
+extension LedgerService {
+  fileprivate func refused(_ refusal: Refusal, since start: Int64) -> HTTPResponse {
+    record(transaction: .refused(refusal), nil, since: start)
     return Problem.response(toTransaction: refusal)
   }
 
-  /// The response to a transaction that the writer has processed. This is the only place that
-  /// returns 200 for a transaction (promise 1).
-  public func response(finishing result: any Sendable) -> HTTPResponse {
-    if let said = result as? Said { return response(to: said) }
-    if let receipt = result as? ReceiptResult { return response(receipt) }
-    guard let result = result as? Result else { return refuse(status: 503) }
+  /// Responds to a transaction that the writer has processed. This is the only place that returns
+  /// 200 for a transaction (promise 1).
+  fileprivate func respond(to result: LedgerHandler.Result, through sender: ResponseSender) {
     let (stream, start) = (result.stream, result.start)
     switch result.disposition {
     case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
-    case .refused(let refusal): return refused(refusal, since: start)
-    case .unavailable(let code): return refused(.unavailable(code), since: start)
+    case .refused(let refusal): return sender.send(refused(refusal, since: start))
+    case .unavailable(let code): return sender.send(refused(.unavailable(code), since: start))
     // None of them happens to evidence of the network.
     case .conflict, .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .notFound:
-      return refused(.malformed("envelope"), since: start)
+      return sender.send(refused(.malformed("envelope"), since: start))
     }
-    service.record(transaction: result.disposition, stream, since: start)
-    do throws(LedgerReader.Failure) {
-      let reader = try ledgerReader()
-      // What this thread has read so far may be older than the transaction.
-      reader.endSnapshot()
+    record(transaction: result.disposition, stream, since: start)
+    answerJournaled(result.token, through: sender) { reader throws(LedgerReader.Failure) in
       let row = try reader.entitlement(
         stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: result.token))
       guard let row else { throw .store(.busy) }
-      return .json([
+      return [
         ("outcome", .string(result.disposition.name)), ("entitlement", row.json),
-      ])
-    } catch {
-      return Self.problem(error)
+      ]
     }
+  }
+
+  /// Answers what the writer has journaled, with the rows that it is about.
+  func answerJournaled(
+    _ token: Configuration.ReadToken, through sender: ResponseSender,
+    _ read: @escaping @Sendable (LedgerReader) throws(LedgerReader.Failure) -> [(String, JSONValue)]
+  ) {
+    let refusal = answer(.short, token, isForced: true, through: sender) {
+      reader throws(LedgerReader.Failure) in
+      .json(try read(reader))
+    }
+    if let refusal { sender.send(refusal) }
   }
 }
 
@@ -115,7 +126,7 @@ extension LedgerService {
 /// The route that receives what an app hands over: its receipt.
 extension LedgerHandler {
   /// A submitted receipt that the writer has processed.
-  struct ReceiptResult: Sendable {
+  fileprivate struct ReceiptResult: Sendable {
     let receipt: SubmittedReceipt
     let token: Configuration.ReadToken
     let disposition: Disposition
@@ -123,11 +134,8 @@ extension LedgerHandler {
     let start: Int64
   }
 
-  /// The most entitlements of an answer.
-  private static let maximumEntitlements = 100
-
   /// Proves a receipt and submits its parts. The response is sent when the writer has journaled all
-  /// of them (promise 1); this thread makes it, because it has the reader.
+  /// of them (promise 1).
   func submitReceipt(
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
@@ -144,9 +152,10 @@ extension LedgerHandler {
       }
       let submissions = receipt.submissions { [service] received, disposition in
         service.record(received, disposition)
-      } completion: { disposition in
-        sender.finish(
-          ReceiptResult(receipt: receipt, token: token, disposition: disposition, start: start))
+      } completion: { [service] disposition in
+        service.respond(
+          to: ReceiptResult(receipt: receipt, token: token, disposition: disposition, start: start),
+          through: sender)
       }
       if !submissions.isEmpty { service.ledger.submit(whole: submissions) }
       return nil
@@ -156,48 +165,53 @@ extension LedgerHandler {
   }
 
   private func refused(receipt refusal: Refusal, since start: Int64) -> HTTPResponse {
-    service.record(receipt: .refused(refusal), nil, since: start)
+    service.refused(receipt: refusal, since: start)
+  }
+}
+
+extension LedgerService {
+  fileprivate func refused(receipt refusal: Refusal, since start: Int64) -> HTTPResponse {
+    record(receipt: .refused(refusal), nil, since: start)
     return Problem.response(toReceipt: refusal)
   }
 
-  /// The response to a receipt that the writer has processed. This is the only place that returns
-  /// 200 for a receipt (promise 1).
-  func response(_ result: ReceiptResult) -> HTTPResponse {
-    let receipt = result.receipt
+  /// Responds to a receipt that the writer has processed. This is the only place that returns 200
+  /// for a receipt (promise 1).
+  fileprivate func respond(to result: LedgerHandler.ReceiptResult, through sender: ResponseSender) {
+    let (receipt, start) = (result.receipt, result.start)
     switch result.disposition {
     case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
-    case .refused(let refusal): return refused(receipt: refusal, since: result.start)
+    case .refused(let refusal): return sender.send(refused(receipt: refusal, since: start))
     case .unavailable(let code):
-      return refused(receipt: .unavailable(code), since: result.start)
+      return sender.send(refused(receipt: .unavailable(code), since: start))
     case .quarantined, .quarantineFull:
-      service.record(receipt: result.disposition, receipt, since: result.start)
+      record(receipt: result.disposition, receipt, since: start)
       let code = receipt.refusal?.code ?? "quarantined"
-      return result.disposition == .quarantined
-        ? Problem.response(.notAdmitted(code)) : Problem.notKept(code)
+      return sender.send(
+        result.disposition == .quarantined
+          ? Problem.response(.notAdmitted(code)) : Problem.notKept(code))
     // None of them happens to a receipt of the network.
     case .conflict, .notFound, .receiveTimeBehind, .skipped:
-      return refused(receipt: .malformed("envelope"), since: result.start)
+      return sender.send(refused(receipt: .malformed("envelope"), since: start))
     }
-    service.record(receipt: result.disposition, receipt, since: result.start)
-    do throws(LedgerReader.Failure) {
-      let rows = try entitlements(of: receipt, result.token)
-      return .json([
+    record(receipt: result.disposition, receipt, since: start)
+    answerJournaled(result.token, through: sender) { reader throws(LedgerReader.Failure) in
+      let rows = try Self.entitlements(of: receipt, result.token, reader)
+      return [
         ("outcome", .string(result.disposition.name)), ("entitlements", .array(rows)),
         ("more", .boolean(receipt.streams.count > Self.maximumEntitlements)),
-      ])
-    } catch {
-      return Self.problem(error)
+      ]
     }
   }
 
-  private func entitlements(
-    of receipt: SubmittedReceipt, _ token: Configuration.ReadToken
+  /// The most entitlements of an answer.
+  private static let maximumEntitlements = 100
+
+  private static func entitlements(
+    of receipt: SubmittedReceipt, _ token: Configuration.ReadToken, _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> [JSONValue] {
-    let reader = try ledgerReader()
-    // What this thread has read so far may be older than the receipt.
-    reader.endSnapshot()
     var rows: [JSONValue] = []
-    for stream in receipt.streams.prefix(Self.maximumEntitlements) {
+    for stream in receipt.streams.prefix(maximumEntitlements) {
       let row = try reader.entitlement(
         stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
         LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: token))

@@ -20,6 +20,7 @@ public final class LedgerService: Sendable {
   let arrivals = Arrivals(startedAt: Clock.now())
   let overview: Overview
   let rows = RowCounts()
+  let readers: ReaderPool
   let feed: FeedService
   let barrier: ReadBarrier
   /// The OpenAPI document, written once.
@@ -42,7 +43,8 @@ public final class LedgerService: Sendable {
     current = Mutex(configuration)
     metrics.notifications.addApps(configuration.apps.keys)
     overview = Overview(ledger, arrivals, rows)
-    feed = FeedService(ledger, durations: { ledger.durations })
+    readers = ReaderPool(ledger, configuration)
+    feed = FeedService(ledger, readers)
     barrier = ReadBarrier(ledger)
     ledger.adopt(durations: configuration.nonRenewingDurations)
     let program = version.first { $0.0 == "version" }?.1
@@ -93,8 +95,9 @@ public final class LedgerService: Sendable {
   /// after the last request and before the ledger stops.
   public func stop() {
     barrier.stop()
-    overview.stop()
     feed.stop()
+    readers.stop()
+    overview.stop()
     recovery.withLock { $0 = nil }
     delivery.withLock { $0 = nil }
     // Removed, because the sampler holds a reference to this service.
@@ -115,6 +118,7 @@ public final class LedgerService: Sendable {
     metrics.notifications.addApps(configuration.apps.keys)
     current.withLock { $0 = configuration }
     ledger.adopt(durations: configuration.nonRenewingDurations)
+    readers.adopt(configuration)
     generation.add(1, ordering: .acquiringAndReleasing)
   }
 

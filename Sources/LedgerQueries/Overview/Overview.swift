@@ -19,8 +19,6 @@ public import StrictJSON
 /// - Rows by status: `RowCounts`; `counted_at` is the time that they are evaluated for.
 ///
 /// Quarantine is counted so rarely that it takes at most a fiftieth of a processor.
-///
-/// The same thread answers lists while the projection does not follow the journal.
 public final class Overview: Sendable {
   /// A question that waits for the thread.
   fileprivate struct Request: Sendable {
@@ -29,18 +27,9 @@ public final class Overview: Sendable {
     let answer: @Sendable (JSONValue?) -> Void
   }
 
-  /// A read that another thread must not wait for; nil: the journal cannot be opened.
-  public typealias Read = @Sendable (LedgerReader?) -> Void
-
-  fileprivate enum Work: Sendable {
-    case overview(Request)
-    case read(Configuration, Read)
-  }
-
-  private let requests = BoundedQueue<Work>(capacity: Overview.capacity)
+  private let requests = BoundedQueue<Request>(capacity: Overview.capacity)
   private let ended = WakeupEvent()
 
-  /// As many as may wait for one event, all of which go on at once.
   private static let capacity = 1_000
   /// How long counting may delay an answer, nanoseconds.
   private static let answerTimeout: Int64 = 800_000_000
@@ -76,14 +65,7 @@ public final class Overview: Sendable {
     answer: @escaping @Sendable (JSONValue?) -> Void
   ) {
     let request = Request(question: question, configuration: configuration, answer: answer)
-    if !requests.enqueue(.overview(request)) { answer(nil) }
-  }
-
-  /// Runs a read on another thread.
-  ///
-  /// - Returns: false if too many questions wait, or this has stopped.
-  public func perform(_ configuration: Configuration, _ read: @escaping Read) -> Bool {
-    requests.enqueue(.read(configuration, read))
+    if !requests.enqueue(request) { answer(nil) }
   }
 
   /// Ends the thread, which has a reader of the journal. Must be called before the ledger stops.
@@ -93,20 +75,18 @@ public final class Overview: Sendable {
   }
 
   private static func serve(
-    _ requests: BoundedQueue<Work>, _ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts
+    _ requests: BoundedQueue<Request>, _ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts
   ) {
     var count: OverviewCount?
     // While this is false, counting continues between questions.
     var isComplete = true
     var since = Int64.max
     var durations: [String: Int64] = [:]
-    while let batch = requests.dequeueAll(within: isComplete ? -1 : 0) {
-      if let last = batch.last?.configuration.nonRenewingDurations, last != durations {
+    while let questions = requests.dequeueAll(within: isComplete ? -1 : 0) {
+      if let last = questions.last?.configuration.nonRenewingDurations, last != durations {
         (durations, count) = (last, nil)
       }
       count = count ?? (try? LedgerReader(ledger, durations: durations)).map(OverviewCount.init)
-      for case .read(_, let read) in batch { read(count?.reader) }
-      let questions = batch.compactMap(\.request)
       do throws(StoreError) {
         guard let count else { throw .busy }
         if !questions.isEmpty { since = questions.map(\.question.since).min() ?? since }
@@ -126,19 +106,6 @@ public final class Overview: Sendable {
         (count, isComplete) = (nil, true)
         for request in questions { request.answer(nil) }
       }
-    }
-  }
-}
-
-extension Overview.Work {
-  fileprivate var request: Overview.Request? {
-    if case .overview(let request) = self { request } else { nil }
-  }
-
-  fileprivate var configuration: Configuration {
-    switch self {
-    case .overview(let request): request.configuration
-    case .read(let configuration, _): configuration
     }
   }
 }

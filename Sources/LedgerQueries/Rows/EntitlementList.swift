@@ -36,13 +36,6 @@ extension LedgerReader {
     public let foldVersion: Int
   }
 
-  /// Whether a list costs what it returns. Otherwise streams with later events than the projection
-  /// are folded from the journal, which should not happen on a thread that others wait for.
-  public var isListQuick: Bool {
-    _ = readable()
-    return isFollowing
-  }
-
   /// Up to `limit` rows in key order after a key.
   ///
   /// - Throws: `Failure.notReady` while no projection can be read, or while it lacks too many

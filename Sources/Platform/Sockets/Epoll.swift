@@ -8,6 +8,9 @@ public struct Epoll: ~Copyable {
   public enum Interest: Sendable {
     /// Nothing else.
     case none
+    /// That the peer sends nothing more (EPOLLRDHUP).
+    case end
+    /// Bytes, and the same.
     case read
     case write
     /// Readable; wakes one of the instances that watch the descriptor instead of all of them
@@ -17,7 +20,8 @@ public struct Epoll: ~Copyable {
     fileprivate var mask: UInt32 {
       switch self {
       case .none: 0
-      case .read: UInt32(EPOLLIN.rawValue)
+      case .end: UInt32(EPOLLRDHUP.rawValue)
+      case .read: UInt32(EPOLLIN.rawValue | EPOLLRDHUP.rawValue)
       case .write: UInt32(EPOLLOUT.rawValue)
       case .exclusiveRead: UInt32(EPOLLIN.rawValue) | subledger_epoll_exclusive
       }
@@ -32,6 +36,8 @@ public struct Epoll: ~Copyable {
     public let readable: Bool
     /// Bytes can be written.
     public let writable: Bool
+    /// The peer sends nothing more; it may still read.
+    public let ended: Bool
     /// The connection is gone in both directions (EPOLLERR, EPOLLHUP).
     public let broken: Bool
   }
@@ -105,6 +111,7 @@ public struct Epoll: ~Copyable {
       token: event.data.u64,
       readable: mask & UInt32(EPOLLIN.rawValue) != 0,
       writable: mask & UInt32(EPOLLOUT.rawValue) != 0,
+      ended: mask & UInt32(EPOLLRDHUP.rawValue) != 0,
       broken: mask & UInt32(EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0)
   }
 }

@@ -9,6 +9,8 @@ public enum Niceness: Int32 {
   /// A reactor. Clients wait for the writer's commit, and while the writer waits for a processor
   /// nothing is being written to the disk.
   case reactor = 5
+  /// A read that may take long: rows, and what proves notifications, go first.
+  case longRead = 10
   /// Work that no notification and no request waits for.
   case background = 15
 

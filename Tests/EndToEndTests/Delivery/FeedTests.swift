@@ -129,4 +129,39 @@ import Testing
     _ = try served.daemon.stop()
     #expect(Date().timeIntervalSince(began) < 25)
   }
+
+  @Test func `one token may wait 250 times; who waits no more, or does not wait, is not counted`()
+    throws
+  {
+    let served = try Served(events: 1)
+    func waiting(_ token: String) -> Client {
+      let client = served.daemon.client()
+      #expect(
+        client.write(
+          Array(
+            ("GET /v1/events?wait=30 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "
+              + "\(token)\r\n\r\n").utf8)))
+      return client
+    }
+    var clients = (0..<250).map { _ in waiting(Installation.token) }
+    // Until all of the others are counted there is a place, which is then taken by one more.
+    var refused = served.daemon.client().get("/v1/events?wait=1")
+    for _ in 0..<4 where refused?.status != 503 {
+      clients.append(waiting(Installation.token))
+      refused = served.daemon.client().get("/v1/events?wait=1")
+    }
+    #expect(refused?.status == 503 && refused?.text.contains("overload") == true)
+    #expect(Self.seqs(try served.page("?after=0")) == [1])
+    #expect(Self.seqs(try served.page("?wait=1", token: Installation.sandboxToken)).isEmpty)
+    #expect(clients.count >= 250)
+    clients = []
+    var status = 503
+    for _ in 0..<200 where status == 503 {
+      usleep(50_000)
+      status = served.daemon.client().get("/v1/events?wait=1")?.status ?? 0
+    }
+    #expect(status == 200)
+    #expect(clients.isEmpty)
+    _ = try served.daemon.stop()
+  }
 }

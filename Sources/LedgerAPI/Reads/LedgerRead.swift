@@ -37,11 +37,13 @@ struct LedgerRead: Sendable {
     }
   }
 
-  /// Whether a reactor may wait for the answer.
-  func isQuick(_ reader: LedgerReader) -> Bool {
+  /// What the answer may cost.
+  var length: ReaderPool.Length {
     switch asked {
-    case .rows: admitted.route.name != .entitlements || reader.isListQuick
-    case .customers(let asked): asked.isQuick(reader)
+    case .rows(let query):
+      admitted.route.name == .entitlement && query["as_of"] == nil && query["known_at"] == nil
+        ? .short : .long
+    case .customers(let asked): asked.length
     }
   }
 
