@@ -21,6 +21,9 @@ struct JSONWriter: ~Copyable {
     case .boolean(let value): append(value ? "true" : "false")
     case .integer(let value): append(String(value))
     case .number(let text): append(text)
+    case .encoded(let text):
+      reserve(text.count)
+      text.withUnsafeBufferPointer { put($0) }
     case .string(let text): write(text)
     case .array(let values):
       append(UInt8(ascii: "["))

@@ -36,6 +36,18 @@ export async function ask(path) {
   };
 }
 
+/// A list with the items of all its pages; null if there is none. The path must have a query.
+export async function askAll(path) {
+  const list = await ask(path);
+  let next = list?.next_page;
+  while (next) {
+    const page = await ask(`${path}&after=${encodeURIComponent(next)}`);
+    list.items.push(...page.items);
+    next = page.next_page;
+  }
+  return list;
+}
+
 function refuse(used) {
   // A late 401 for a token that was replaced meanwhile says nothing about the new one.
   if (used === token) session.refused();

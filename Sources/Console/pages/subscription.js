@@ -1,7 +1,7 @@
 // One subscription, or other purchase: its row in a sentence, what its customer may use, the
 // timeline with a slider, and all events.
 
-import { address, ask, curlCommand, query, subscriptionAddress } from "./api.js";
+import { address, ask, askAll, curlCommand, query, subscriptionAddress } from "./api.js";
 import { card, day, exact, facts, fill, h, id as shownId, link, longTime, many,
   minute, money, note, raw, since, sources, tag, time } from "./draw.js";
 import { customerPath, entitlements, others, statusPill } from "./customer.js";
@@ -16,7 +16,7 @@ export async function subscription(main, shown) {
   const where = { environment, bundle_id: bundle };
   const paths = { row: query(path, where), history: query(`${path}/history`,
     { ...where, raw: "true" }) };
-  const [row, history] = await Promise.all([ask(paths.row), ask(paths.history)]);
+  const [row, history] = await Promise.all([ask(paths.row), askAll(paths.history)]);
   if (!shown.isShown()) return;
   if (!history) {
     return main.replaceChildren(h("div", { class: "stack" }, note("amber",

@@ -82,6 +82,14 @@ public final class JournalReader {
       .first { $0.bytes(0) }
   }
 
+  /// When the event at a seq was received, milliseconds since 1970; nil if there is none.
+  ///
+  /// - Throws: what SQLite reports.
+  public func receivedAt(of seq: Int64) throws(StoreError) -> Int64? {
+    try connection.statement("SELECT received_at_ms FROM event WHERE seq = ?").bind(1, seq)
+      .first { $0.int(0) }
+  }
+
   /// Up to `limit` events after a seq, in order of seq.
   ///
   /// - Throws: `StoreError.corrupt` when a body cannot be recovered or the file returns rows out of

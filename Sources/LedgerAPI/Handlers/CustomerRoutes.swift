@@ -14,6 +14,9 @@ enum CustomerRoutes {
   /// six bytes, with room for white space.
   static let bodyLimit = 819_200
   static let maximumIds = 500
+  /// Rows in the answer to a query after which it ends; about a kilobyte each. A single customer has
+  /// at most a thousand.
+  private static let maximumRows = 5000
 
   /// A valid question, for one customer or for several.
   struct Asked: Sendable {
@@ -28,6 +31,8 @@ enum CustomerRoutes {
     private(set) var asOf: Int64?
     private(set) var knownAt: Int64?
     private(set) var minSeq: Int64 = 0
+    /// How many of the ids were answered before.
+    private(set) var after = 0
 
     /// The question of `GET /v1/customers/{id}`.
     ///
@@ -51,9 +56,9 @@ enum CustomerRoutes {
         root.kind == .object
       else { throw ParameterFault(.invalid, nil, expected: .named("CustomerQuery")) }
       for member in root.members where member.name != "ids" {
-        guard let parameter = Self.shared.first(where: { $0.name == member.name }) else {
+        guard let parameter = Self.ofQuery.first(where: { $0.name == member.name }) else {
           throw ParameterFault(
-            .unknown, nil, expected: .oneOf(["ids"] + Self.shared.map(\.name)))
+            .unknown, nil, expected: .oneOf(["ids"] + Self.ofQuery.map(\.name)))
         }
         guard let value = member.value.string ?? member.value.integer.map(String.init),
           !value.isEmpty, parameter.accepts(value)
@@ -68,10 +73,18 @@ enum CustomerRoutes {
       guard (1...maximumIds).contains(ids.count), ids.allSatisfy(accepts) else {
         throw ParameterFault(.invalid, "ids", expected: expected)
       }
+      var known: Set<String> = []
+      ids.removeAll { !known.insert(kind == .appAccountToken ? $0.lowercased() : $0).inserted }
+      guard after < ids.count else { throw .after }
     }
 
     /// What both routes take.
-    static let shared: [Parameter] = [.by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq]
+    private static let shared: [Parameter] = [.by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq]
+
+    /// What a query takes beside its ids.
+    private static let ofQuery = shared + [
+      Parameter("after", .integer(1...Int64(maximumIds), default: 0), Parameter.after.meaning)
+    ]
 
     /// - Parameter value: one that the parameter accepts.
     private mutating func set(_ name: String, _ value: String) {
@@ -81,6 +94,7 @@ enum CustomerRoutes {
       case Parameter.asOf.name: asOf = Timestamp.parse(value)
       case Parameter.knownAt.name: knownAt = Timestamp.parse(value)
       case Parameter.minSeq.name: minSeq = Int64(value) ?? 0
+      case Parameter.after.name: after = Int(value) ?? 0
       default: bundleId = value
       }
     }
@@ -118,19 +132,27 @@ enum CustomerRoutes {
     let names = configuration.entitlements.names(in: apps)
     let question = LedgerReader.Question(
       asOf: asked.asOf, knownAt: asked.knownAt, now: Clock.now(), token: token)
-    var customers: [JSONValue] = []
-    for id in asked.ids {
-      let customer = try reader.customer(
+    func customer(_ id: String) throws(LedgerReader.Failure) -> CustomerDocument {
+      try reader.customer(
         LedgerReader.CustomerQuestion(
           id, asked.kind, asked.environment, bundleId: asked.bundleId,
           configuration.entitlements, names: names), question)
-      customers.append(customer.json)
     }
-    if !asked.isQuery, let customer = customers.first {
-      return EntityTag.response(customer, to: request)
+    guard asked.isQuery else {
+      return EntityTag.response(try customer(asked.ids[0]).json, to: request)
+    }
+    var customers = EncodedItems(limit: maximumIds)
+    var rows = 0
+    var next = asked.after
+    while next < asked.ids.count, rows < maximumRows {
+      let customer = try customer(asked.ids[next])
+      customers.append(customer.json)
+      rows += customer.rows.count
+      next += 1
     }
     return .json([
-      ("object", .string("list")), ("items", .array(customers)), ("next_page", .null),
+      ("object", .string("list")), ("items", .array(customers.items)),
+      ("next_page", .optional(next < asked.ids.count ? String(next) : nil)),
     ])
   }
 }

@@ -127,7 +127,7 @@ enum EntitlementRoutes {
   ) throws(LedgerReader.Failure) -> HTTPResponse {
     switch admitted.route.name {
     case .entitlement: try row(admitted.id, request, query, token, reader)
-    case .history: try history(admitted.id, query, token, reader)
+    case .history: try history(admitted, query, token, reader)
     default: try list(admitted.route, query, token, reader)
     }
   }
@@ -146,13 +146,17 @@ enum EntitlementRoutes {
 
   /// The timeline of one customer.
   static func history(
-    _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
+    _ admitted: AdmittedRequest, _ query: QueryString, _ token: Configuration.ReadToken,
+    _ reader: LedgerReader
   ) throws(LedgerReader.Failure) -> HTTPResponse {
+    let after = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } } ?? 0
+    guard let after else { return Problem.response(.after) }
     let history = try reader.history(
-      id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
-      question(query, token),
-      isRaw: query.isTrue("raw"))
-    return history.map { .json($0.json) } ?? absent(id, query, token, reader)
+      admitted.id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
+      question(query, token), isRaw: query.isTrue("raw"),
+      page: History.Page(
+        after: after, limit: Int(query.integer("limit", of: admitted.route))))
+    return history.map { .json($0.encoded) } ?? absent(admitted.id, query, token, reader)
   }
 
   /// Why there is nothing under an id.

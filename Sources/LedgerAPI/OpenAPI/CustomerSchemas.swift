@@ -60,6 +60,7 @@ extension Schemas {
       ("environment", .oneOf(Parameter.environments, "Production if absent.")),
       ("bundle_id", .text("Only this app.")), ("as_of", .moment), ("known_at", .moment),
       ("min_seq", Parameter.minSeq.schema),
+      ("after", .text("The next_page of an earlier answer to the same query.")),
     ], required: ["ids"], "Which customers to answer for.")
 
   private static let maximumIds = Int64(CustomerRoutes.maximumIds)

@@ -12,7 +12,7 @@ extension Schemas {
             .named("HistoryEvent"), .named("HistoryTransition"), .named("HistoryQuarantined"),
           ]))
       ),
-      ("next_page", .optional(.text("Always null, because a timeline has one page."))),
+      ("next_page", .optional(.text("The value of `after` for the next page; null at the end."))),
       (
         "more_quarantined",
         .boolean("Whether quarantine holds more notifications about this customer than are shown.")

@@ -119,10 +119,10 @@ extension Route {
       [
         .id, .environment, .bundleId, .asOf, .knownAt,
         Parameter("raw", .boolean, "Whether to add the decoded payload of each notification."),
-        .minSeq,
+        .limit(1000, default: 1000), .after, .minSeq,
       ],
       [
-        answer("The timeline, oldest event first.", "History"), refused, unauthorized, notAllowed,
+        answer("One page of the timeline, oldest event first.", "History"), refused, unauthorized, notAllowed,
         absent,
         unavailable,
       ]),

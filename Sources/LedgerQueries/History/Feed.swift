@@ -50,6 +50,7 @@ public struct Feed: Sendable {
     }
   }
 
+  /// Encoded.
   public let items: [JSONValue]
   /// The place of the cursor.
   public let seq: Int64
@@ -122,25 +123,27 @@ extension LedgerReader {
       isNewest
       ? min(start, max(end, start - Self.scanned)) : max(start, min(end, start + Self.scanned))
     var seq = start
-    var items: [JSONValue] = []
-    while seq != last, items.count < question.limit {
-      let (from, wanted) = (seq, min(Self.pieceSize, question.limit - items.count))
+    var page = EncodedItems(limit: question.limit)
+    while seq != last, !page.isFull {
+      let (from, wanted) = (seq, min(Self.pieceSize, question.limit - page.items.count))
       let events = try store { () throws(StoreError) in
         try journal.events(
           matching: question.filter, after: isNewest ? last - 1 : from,
           through: isNewest ? from - 1 : last, limit: wanted, newestFirst: isNewest)
       }
-      for event in events
-      where question.token.covers(environment: event.environment, bundleId: event.bundleId) {
-        items.append(try item(event, question.include))
+      for event in events where !page.isFull {
+        seq = event.seq
+        if question.token.covers(environment: event.environment, bundleId: event.bundleId) {
+          page.append(try item(event, question.include))
+        }
       }
-      seq = events.count < wanted ? last : events.last?.seq ?? last
+      if events.count < wanted, !page.isFull { seq = last }
     }
     let hasMore = isNewest ? seq > end : seq < end
     // Before the newest event nothing was looked at.
     let place = min(seq, head)
     let known = try store { () throws(StoreError) in try hash(at: place) }
-    return Feed(items: items, seq: place, hash: known ?? [], hasMore: hasMore, head: head)
+    return Feed(items: page.items, seq: place, hash: known ?? [], hasMore: hasMore, head: head)
   }
 
   /// The place that was looked at last, and the last one to look at; nil if the cursor is of

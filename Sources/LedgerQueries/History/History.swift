@@ -8,6 +8,16 @@ public import StrictJSON
 public struct History: Sendable {
   public typealias Entry = HistoryEntry
 
+  /// Which events of a timeline are wanted: some that follow one.
+  public struct Page: Sendable {
+    /// The seq of the last event of the page before; 0 for the first page.
+    public let after: Int64
+    /// The most events. A page ends earlier when it gets large.
+    public let limit: Int
+
+    public init(after: Int64, limit: Int) { (self.after, self.limit) = (after, limit) }
+  }
+
   /// One entry of the timeline.
   public enum Item: Sendable {
     case event(HistoryEntry)
@@ -36,6 +46,8 @@ public struct History: Sendable {
   /// In the order in which we received them, events in the order of the journal; what time changed
   /// before the first event that was signed then or later.
   public let items: [Item]
+  /// The seq after which the next page begins; nil on the last one.
+  public let next: Int64?
   /// Whether quarantine holds more about this customer than `items`.
   public let hasMoreQuarantined: Bool
   /// When Apple, asked for it, last said again what the events say: as in the row. Milliseconds
@@ -56,10 +68,16 @@ public struct History: Sendable {
     }
   }
 
-  public var json: JSONValue {
+  public var json: JSONValue { json { $0.json } }
+
+  /// The same with encoded items, of which many may be sent at a time.
+  public var encoded: JSONValue { json { .encoded($0.json.bytes) } }
+
+  private func json(_ item: (Item) -> JSONValue) -> JSONValue {
     .object(
       [
-        ("object", .string("list")), ("items", .array(items.map(\.json))), ("next_page", .null),
+        ("object", .string("list")), ("items", .array(items.map(item))),
+        ("next_page", .optional(next.map { String($0) })),
         ("more_quarantined", .boolean(hasMoreQuarantined)),
       ] + (confirmedAt.map { [("confirmed_at", .integer($0))] } ?? []))
   }
@@ -67,9 +85,10 @@ public struct History: Sendable {
   /// - Parameter evolved: events and transitions, in the order of the timeline.
   init(
     _ key: StreamKey, _ evolved: [Item], _ quarantined: [QuarantinedEntry] = [],
-    hasMoreQuarantined: Bool = false, confirmedAt: Int64? = nil
+    next: Int64? = nil, hasMoreQuarantined: Bool = false, confirmedAt: Int64? = nil
   ) {
     self.key = key
+    self.next = next
     (self.hasMoreQuarantined, self.confirmedAt) = (hasMoreQuarantined, confirmedAt)
     var items: [Item] = []
     items.reserveCapacity(evolved.count + quarantined.count)

@@ -12,8 +12,21 @@ struct HistoryEvolution {
   private let key: StreamKey
   private let durations: [String: Int64]
   private var progress = StreamProgress()
-  /// The events so far, each after what time changed before it was signed.
+  /// The events so far, each after what time changed before it was signed; without those that are
+  /// on another page.
   private(set) var items: [History.Item] = []
+  /// The page that is wanted; nil for all.
+  private let page: History.Page?
+  /// Transactions of events on earlier pages.
+  private var toldBefore: Set<String> = []
+  /// Events among `items`, and about how many bytes these take.
+  private var (count, bytes) = (0, 0)
+  /// The last event among them, and whether there are later ones.
+  private(set) var lastEvent: StoredEvent?
+  private(set) var hasMore = false
+  private var lastIndex: Int?
+  /// About the bytes of an entry without a payload.
+  private static let usualBytes = 1000
   /// The latest signed date of the events so far, milliseconds since 1970.
   private var clock = Int64.min
   /// The row evaluated at `clock`; nil if there is none yet.
@@ -27,9 +40,10 @@ struct HistoryEvolution {
 
   init(
     _ key: StreamKey, _ durations: [String: Int64], _ receipts: ReceiptProof? = nil,
-    _ replacements: [Replacement] = []
+    _ replacements: [Replacement] = [], page: History.Page? = nil
   ) {
     self.key = key
+    self.page = page
     self.durations = durations
     self.receipts = receipts
     self.replacements = replacements
@@ -66,10 +80,42 @@ struct HistoryEvolution {
         JournaledNotification.hasUnreadTransaction(payload, $0)
       } ?? false,
       changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
-      redeliveries: redeliveries, payload: isRaw ? DecodedPayload.json(payload) : nil,
+      redeliveries: redeliveries, payload: isRaw && isShown(event) ? shown(payload) : nil,
       receipt: receipt(in: payload, receivedAt: event.receivedAt),
       replacement: Replacement.of(transaction?.revocationDate, among: replacements))
+    append(entry)
+  }
+
+  /// The decoded payload; encoded if there may be many pages of them.
+  private func shown(_ payload: JournaledPayload) -> JSONValue {
+    let value = DecodedPayload.json(payload)
+    return page == nil ? value : .encoded(value.bytes)
+  }
+
+  private func isShown(_ event: StoredEvent) -> Bool {
+    page.map { event.seq > $0.after && !hasMore && !isFull($0) } ?? true
+  }
+
+  private func isFull(_ page: History.Page) -> Bool {
+    count >= page.limit || bytes >= EncodedItems.pageBytes
+  }
+
+  /// Adds an event that is on the page. What time changed before an event is on the same page.
+  private mutating func append(_ entry: HistoryEntry) {
+    guard let page else { return items.append(.event(entry)) }
+    guard isShown(entry.event) else {
+      if entry.event.seq > page.after { hasMore = true }
+      if let id = entry.transactionId, !hasMore { toldBefore.insert(id) }
+      // They belong to this event, or to one before the page.
+      items.removeLast(items.count - (lastIndex.map { $0 + 1 } ?? 0))
+      return
+    }
     items.append(.event(entry))
+    lastIndex = items.count - 1
+    lastEvent = entry.event
+    count += 1
+    bytes += Self.usualBytes
+    if case .encoded(let text)? = entry.payload { bytes += text.count }
   }
 
   /// Evaluates the row at a later time, and adds what time alone changed until then. An earlier
@@ -83,6 +129,7 @@ struct HistoryEvolution {
       guard let entitlement else { continue }
       let before = row
       show(after)
+      if hasMore { continue }
       items.append(
         .transition(
           HistoryTransition(
@@ -96,6 +143,7 @@ struct HistoryEvolution {
   /// event that is about it.
   mutating func tellRules() {
     var rules = Dictionary(grouping: progress.state.appliedRules, by: \.transactionId)
+      .filter { !toldBefore.contains($0.key) }
     guard !rules.isEmpty else { return }
     for index in items.indices {
       guard case .event(var entry) = items[index], let id = entry.transactionId,

@@ -8,12 +8,14 @@ extension LedgerReader {
 
   /// The timeline of an original transaction id; nil if there is none that may be shown.
   ///
-  /// - Parameter isRaw: whether each entry has the decoded notification.
+  /// - Parameters:
+  ///   - isRaw: whether each entry has the decoded notification.
+  ///   - page: which events; nil for all. Every page costs as much as all events before its end.
   /// - Throws: `Failure.ambiguous` if several apps have the id and the question names neither;
   ///   `Failure.store` if the journal cannot be read.
   public func history(
     _ originalTransactionId: String, environment: Environment?, bundleId: String?,
-    _ question: Question, isRaw: Bool = false
+    _ question: Question, isRaw: Bool = false, page: History.Page? = nil
   ) throws(Failure) -> History? {
     // One state of the file for the whole answer, so that a notification which is admitted
     // meanwhile is not shown twice.
@@ -24,17 +26,37 @@ extension LedgerReader {
     let (quarantined, hasMore) = try quarantined(
       about: originalTransactionId, environment, bundleId, question, isRaw: isRaw)
     guard let key = known ?? quarantined.first?.key(originalTransactionId) else { return nil }
+    guard known != nil else {
+      return History(
+        key, [], quarantined, hasMoreQuarantined: hasMore, confirmedAt: try confirmedAt(key, question))
+    }
+    let evolution = try evolution(of: key, question, isRaw: isRaw, page)
+    let last = evolution.hasMore ? evolution.lastEvent : nil
     return History(
-      key, known == nil ? [] : try items(of: key, question, isRaw: isRaw), quarantined,
+      key, evolution.items,
+      try quarantined.filter(isShown(after: page?.after ?? 0, before: last)), next: last?.seq,
       hasMoreQuarantined: hasMore, confirmedAt: try confirmedAt(key, question))
   }
 
-  private func items(
-    of key: StreamKey, _ question: Question, isRaw: Bool
-  ) throws(Failure) -> [History.Item] {
+  /// Whether a quarantined notification belongs to a page: it came after the last event of the page
+  /// before, and before the last one of this page, unless no other follows.
+  private func isShown(
+    after seq: Int64, before last: StoredEvent?
+  ) throws(Failure) -> (QuarantinedEntry) -> Bool {
+    let start =
+      seq == 0 ? nil : try store { () throws(StoreError) in try journal.receivedAt(of: seq) }
+    return { entry in
+      entry.receivedAt >= start ?? .min && entry.receivedAt < last?.receivedAt ?? .max
+    }
+  }
+
+  private func evolution(
+    of key: StreamKey, _ question: Question, isRaw: Bool, _ page: History.Page?
+  ) throws(Failure) -> HistoryEvolution {
     let replacements = try replacements(of: key, question)
     return try store { () throws(StoreError) in
-      var evolution = HistoryEvolution(key, durations, receipts, replacements)
+      var evolution = HistoryEvolution(
+        key, durations, receipts, replacements, page: page)
       let known = question.knownAt ?? .max
       // How many had come by a time between the first and the last is not stored.
       let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }
@@ -47,7 +69,7 @@ extension LedgerReader {
       }
       evolution.advance(to: question.time)
       evolution.tellRules()
-      return evolution.items
+      return evolution
     }
   }
 
