@@ -79,12 +79,15 @@ enum CustomerRoutes {
     }
 
     /// What both routes take.
-    private static let shared: [Parameter] = [.by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq]
+    private static let shared: [Parameter] = [
+      .by, .environment, .onlyBundleId, .asOf, .knownAt, .minSeq,
+    ]
 
     /// What a query takes beside its ids.
-    private static let ofQuery = shared + [
-      Parameter("after", .integer(1...Int64(maximumIds), default: 0), Parameter.after.meaning)
-    ]
+    private static let ofQuery =
+      shared + [
+        Parameter("after", .integer(1...Int64(maximumIds), default: 0), Parameter.after.meaning)
+      ]
 
     /// - Parameter value: one that the parameter accepts.
     private mutating func set(_ name: String, _ value: String) {

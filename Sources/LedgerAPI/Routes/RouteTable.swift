@@ -122,7 +122,8 @@ extension Route {
         .limit(1000, default: 1000), .after, .minSeq,
       ],
       [
-        answer("One page of the timeline, oldest event first.", "History"), refused, unauthorized, notAllowed,
+        answer("One page of the timeline, oldest event first.", "History"), refused, unauthorized,
+        notAllowed,
         absent,
         unavailable,
       ]),

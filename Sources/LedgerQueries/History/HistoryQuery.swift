@@ -28,7 +28,8 @@ extension LedgerReader {
     guard let key = known ?? quarantined.first?.key(originalTransactionId) else { return nil }
     guard known != nil else {
       return History(
-        key, [], quarantined, hasMoreQuarantined: hasMore, confirmedAt: try confirmedAt(key, question))
+        key, [], quarantined, hasMoreQuarantined: hasMore,
+        confirmedAt: try confirmedAt(key, question))
     }
     let evolution = try evolution(of: key, question, isRaw: isRaw, page)
     let last = evolution.hasMore ? evolution.lastEvent : nil
