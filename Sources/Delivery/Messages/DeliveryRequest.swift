@@ -42,14 +42,14 @@ struct DeliveryRequest {
 
   /// Milliseconds until a connection is made.
   private static let connecting = 5000
-  /// Bytes of an answer at most: they are neither stored nor logged.
+  /// Bytes of an answer at most that are read so that the connection can be kept.
   private static let answerBytes = 16_384
 
   static func settings(_ sink: Configuration.Sink) -> ClientSettings {
     var settings = ClientSettings()
     settings.connectMilliseconds = connecting
     settings.totalMilliseconds = sink.timeoutSeconds * 1000
-    settings.bodyBytes = answerBytes
+    (settings.bodyBytes, settings.needsBody) = (answerBytes, false)
     settings.addresses = sink.isPrivate ? .privateToo : .publicOnly
     settings.proxy = sink.proxy
     settings.authorities = sink.authorities
@@ -76,7 +76,7 @@ struct DeliveryRequest {
     case .failure(let error):
       switch error {
       // The receiver answered, in a way that no receiver should.
-      case .tooLarge, .encoded, .malformed, .field: .refused(.transport(error.description))
+      case .tooLarge, .malformed, .field: .refused(.transport(error.description))
       default: .endpoint(.transport(error.description), wait: nil)
       }
     }
