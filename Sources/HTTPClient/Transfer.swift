@@ -54,23 +54,14 @@ final class Transfer {
 
   private func add(_ added: [(name: String, value: String)]) throws(ClientError) {
     for (name, value) in added {
-      let isToken = !name.isEmpty && name.utf8.allSatisfy { Self.isTokenByte($0) }
-      guard isToken, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-        throw .field(name: isToken ? name : "?")
+      let isName = ClientRequest.isFieldName(name)
+      guard isName, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+        throw .field(name: isName ? name : "?")
       }
       // A name without a value is a field that curl must not send (CURLOPT_HTTPHEADER(3)).
       guard let list = curl_slist_append(fields, value.isEmpty ? "\(name):" : "\(name): \(value)")
       else { throw .failed("out of memory") }
       fields = list
-    }
-  }
-
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-      true
-    default: false
     }
   }
 

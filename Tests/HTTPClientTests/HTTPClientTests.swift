@@ -212,6 +212,28 @@ import Testing
     #expect(server.connections == 0)
   }
 
+  @Test func `a header name is a token of RFC 9110, and every token is sent`() throws {
+    let server = try ScriptedServer { _ in [.response(200, "")] }
+    let client = try HTTPClient()
+    let letters = String(
+      decoding: Array(0x61...0x7A) + Array(0x41...0x5A) as [UInt8], as: UTF8.self)
+    let token = "!#$%&'*+-.^_`|~0123456789" + letters
+    _ = try client.send(try Self.request(server, fields: [(token, "yes"), ("X_Key", "1")]))
+    #expect(server.requests[0].field(token) == "yes" && server.requests[0].field("X_Key") == "1")
+    let allowed = Set(token.utf8)
+    for byte in UInt8(0)...UInt8(255) {
+      #expect(
+        ClientRequest.isFieldName("X" + String(Unicode.Scalar(byte))) == allowed.contains(byte))
+    }
+    for name in ["", " ", "X Y", "X:", "(X)", "X;", "X\"", "\u{E9}"] {
+      #expect(!ClientRequest.isFieldName(name))
+      #expect(throws: ClientError.field(name: "?")) {
+        try client.send(try Self.request(server, fields: [(name, "1")]))
+      }
+    }
+    #expect(server.requests.count == 1)
+  }
+
   @Test func `another thread ends the wait for an answer`() throws {
     let server = try ScriptedServer { _ in [.pause(milliseconds: 20_000)] }
     let client = try HTTPClient()

@@ -11,11 +11,11 @@ struct DeliveryRequest {
   /// - Parameters:
   ///   - attempt: from 1.
   ///   - replay: the number of the replay; 0 for the sink itself.
-  /// - Throws: `notNow` when OpenSSL cannot sign.
+  /// - Throws: `ClientError.failed` when OpenSSL cannot sign.
   init(
     _ message: OutgoingMessage, _ attempt: Int, _ sink: Configuration.Sink, _ replay: Int64,
     _ worker: DeliveryWorker
-  ) throws(MessageMaker.Failure) {
+  ) throws(ClientError) {
     let seconds = Clock.now() / 1000
     var fields: [(name: String, value: String)] = [
       ("content-type", "application/json"), ("user-agent", "subledger/\(worker.service.version)"),
@@ -29,7 +29,7 @@ struct DeliveryRequest {
           signatures.append(try secret.signature(id: message.id, seconds: seconds, message.body))
         }
       } catch {
-        throw .notNow
+        throw .failed("the message cannot be signed")
       }
       fields += [
         ("webhook-timestamp", "\(seconds)"),
@@ -76,7 +76,7 @@ struct DeliveryRequest {
     case .failure(let error):
       switch error {
       // The receiver answered, in a way that no receiver should.
-      case .tooLarge, .malformed, .field: .refused(.transport(error.description))
+      case .tooLarge, .malformed: .refused(.transport(error.description))
       default: .endpoint(.transport(error.description), wait: nil)
       }
     }

@@ -249,8 +249,13 @@ final class DeliveryWorker {
   ) {
     do throws(MessageMaker.Failure) {
       let made = try maker.message(message.place, for: lane.sink)
-      let request = try DeliveryRequest(made, message.attempts + 1, lane.sink, lane.id.replay, self)
-      sent[try start(request, lane.sink)] = .message(lane.id, message)
+      do throws(ClientError) {
+        let request = try DeliveryRequest(
+          made, message.attempts + 1, lane.sink, lane.id.replay, self)
+        sent[try start(request, lane.sink)] = .message(lane.id, message)
+      } catch {
+        finish(message, DeliveryRequest.outcome(.failure(error), at: now), &lane, at: now)
+      }
     } catch {
       switch error {
       case .notNow:
@@ -265,13 +270,9 @@ final class DeliveryWorker {
 
   private func start(
     _ request: DeliveryRequest, _ sink: Configuration.Sink
-  ) throws(MessageMaker.Failure) -> HTTPClient.RequestID {
-    do throws(ClientError) {
-      guard let client else { throw ClientError.cancelled }
-      return try client.start(request.request, DeliveryRequest.settings(sink))
-    } catch {
-      throw .notNow
-    }
+  ) throws(ClientError) -> HTTPClient.RequestID {
+    guard let client else { throw .cancelled }
+    return try client.start(request.request, DeliveryRequest.settings(sink))
   }
 
   private func wait(_ hasMore: Bool) {
@@ -364,11 +365,11 @@ final class DeliveryWorker {
     _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
   ) {
     let made = files.maker.test(at: Clock.now())
-    do throws(MessageMaker.Failure) {
+    do throws(ClientError) {
       let request = try DeliveryRequest(made, 1, sink, 0, self)
       sent[try start(request, sink)] = .test(completion)
     } catch {
-      completion(.unavailable)
+      completion(DeliveryRequest.answer(.failure(error)))
     }
   }
 }
