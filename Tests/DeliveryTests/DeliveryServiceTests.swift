@@ -60,4 +60,16 @@ import Testing
     }
     #expect(receiver.requests.count == 1)
   }
+
+  @Test func `a receiver that never answers takes no connection of another sink's`() throws {
+    let silent = try ScriptedServer { _ in [.pause(milliseconds: 600_000)] }
+    let receiver = try ScriptedServer { _ in [.response(204, "")] }
+    let sinks = [
+      try Self.sink("a", silent, concurrency: 64), try Self.sink("b", receiver, concurrency: 64),
+    ]
+    try Self.run(sinks, customers: 80) { service in
+      _ = try Self.wait(service, "b") { $0.counts.delivered == 80 }
+      _ = try Self.wait(service, "a") { _ in silent.requests.count == 32 }
+    }
+  }
 }

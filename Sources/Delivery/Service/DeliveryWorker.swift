@@ -48,7 +48,7 @@ final class DeliveryWorker {
     case test(@Sendable (SinkCommand.Outcome) -> Void)
   }
 
-  /// Connections of all sinks together.
+  /// Connections of all sinks together: two for each of the most that may be configured.
   private static let connections = 64
   /// Milliseconds between two commits, and outcomes after which one is due at once.
   static let storeInterval: Int64 = 100
@@ -234,14 +234,20 @@ final class DeliveryWorker {
         lane.wait(at: now)
       }
       if lane.machine.fed.seq != before { isUnpublished = true }
-      while sent.count < Self.connections, !lane.isWaiting(at: now),
+      // Of the same sink: replays share its connections.
+      let others = lanes.values.filter { $0.id.name == id.name }
+        .reduce(0) { $0 + $1.machine.underWayCount }
+      while others + lane.machine.underWayCount < share, !lane.isWaiting(at: now),
         let message = lane.machine.next(at: now)
       {
         send(message, &lane, files.maker, at: now)
       }
     }
-    return hasMore && sent.count < Self.connections
+    return hasMore
   }
+
+  /// Connections of one sink at most: a receiver that does not answer keeps no other's.
+  private var share: Int { max(1, Self.connections / max(1, sinks.count)) }
 
   private func send(
     _ message: SinkMachine.Message, _ lane: inout DeliveryLane, _ maker: MessageMaker,
