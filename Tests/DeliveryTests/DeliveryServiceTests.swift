@@ -2,7 +2,9 @@ import Configuration
 import Glibc
 import HTTPClient
 import JournalStore
+import Platform
 import Support
+import Synchronization
 import Testing
 
 @testable import Delivery
@@ -20,15 +22,25 @@ import Testing
     return sink
   }
 
-  /// Runs the service for sinks and this many customers with one event each.
-  private static func run(
-    _ sinks: [Configuration.Sink], customers: Int, _ body: (DeliveryService) throws -> Void
-  ) throws {
+  /// The status that a receiver answers.
+  private final class Answer: Sendable {
+    let status = Atomic<Int>(204)
+  }
+
+  /// A ledger with this many customers, each with one event.
+  private static func ledger(customers: Int) throws -> TestLedger {
     let world = try TestLedger()
     for number in 1...customers {
       let event = Sample.notification(number, otid: "\(7000 + number)")
       try world.ingest(try SharedAuthority.sign(event), at: 1)
     }
+    return world
+  }
+
+  /// Runs the service for sinks.
+  private static func run(
+    _ sinks: [Configuration.Sink], _ world: TestLedger, _ body: (DeliveryService) throws -> Void
+  ) throws {
     var configuration = world.configuration
     configuration.sinks = sinks
     let used = configuration
@@ -53,7 +65,7 @@ import Testing
     let receiver = try ScriptedServer { _ in [.response(204, "")] }
     var bad = try Self.sink("bad", receiver)
     bad.fields = [.init("X Key", "canary")]
-    try Self.run([bad, try Self.sink("good", receiver)], customers: 1) { service in
+    try Self.run([bad, try Self.sink("good", receiver)], try Self.ledger(customers: 1)) { service in
       let status = try Self.wait(service, "bad") { $0.state == "down" }
       #expect(status.counts.failed > 0 && status.reason == "the header field ? cannot be sent")
       _ = try Self.wait(service, "good") { $0.counts.delivered == 1 }
@@ -67,9 +79,48 @@ import Testing
     let sinks = [
       try Self.sink("a", silent, concurrency: 64), try Self.sink("b", receiver, concurrency: 64),
     ]
-    try Self.run(sinks, customers: 80) { service in
+    try Self.run(sinks, try Self.ledger(customers: 80)) { service in
       _ = try Self.wait(service, "b") { $0.counts.delivered == 80 }
       _ = try Self.wait(service, "a") { _ in silent.requests.count == 32 }
+    }
+  }
+
+  @Test func `the time of a state is when it began, also of one after an outage`() throws {
+    let answer = Answer()
+    let receiver = try ScriptedServer { _ in
+      [.response(answer.status.load(ordering: .relaxed), "")]
+    }
+    let sink = try Self.sink("a", receiver)
+    let world = try Self.ledger(customers: 1)
+    func add(_ number: Int) throws {
+      try world.ingest(try SharedAuthority.sign(Sample.notification(number)), at: 1)
+    }
+    var since: Int64 = 0
+    try Self.run([sink], world) { service in
+      let start = try Self.wait(service, "a") { $0.counts.delivered == 1 }
+      answer.status.store(503, ordering: .relaxed)
+      // A later millisecond than that of the start.
+      usleep(2_000)
+      try add(2)
+      let down = try Self.wait(service, "a") { $0.state == "down" }
+      #expect(down.since > start.since)
+      answer.status.store(204, ordering: .relaxed)
+      let up = try Self.wait(service, "a") { $0.state == "up" }
+      #expect(up.since > down.since)
+      since = up.since
+    }
+    try Self.run([sink], world) { service in
+      let status = try Self.wait(service, "a") { $0.state == "up" }
+      #expect(status.since == since, "a restart is no outage")
+      answer.status.store(503, ordering: .relaxed)
+      try add(3)
+      _ = try Self.wait(service, "a") { $0.state == "down" }
+    }
+    answer.status.store(204, ordering: .relaxed)
+    let restarted = Clock.now()
+    try Self.run([sink], world) { service in
+      let status = try Self.wait(service, "a") { $0.counts.delivered == 1 }
+      #expect(status.state == "up" && status.since >= restarted)
     }
   }
 }

@@ -192,6 +192,10 @@ final class DeliveryWorker {
       record.state = SinkMachine.Condition.lost.rawValue
       (record.since, record.reason) = (Clock.now(), "the journal has another history")
     }
+    // It was down when it was stored; now it is tried anew.
+    if record.state == SinkMachine.Condition.on.rawValue, record.reason != nil {
+      (record.since, record.reason) = (Clock.now(), nil)
+    }
     if record.state == SinkMachine.Condition.lost.rawValue {
       Log.write(
         .warning, "sink_lost",
@@ -362,6 +366,7 @@ final class DeliveryWorker {
       lane.lastFailure = failure
     case .gone: lane.lastFailure = .status(410)
     }
+    lane.note(at: now)
     log(lane, wasDown: wasDown, lane.machine.changes.dead.dropFirst(deadBefore))
   }
 
