@@ -22,14 +22,15 @@ public struct ClientRequest: Sendable, CustomStringConvertible, CustomDebugStrin
 
   /// Whether a text is the name of a header field: a token (RFC 9110 section 5.6.2).
   public static func isFieldName(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"):
-        true
-      default: marks.contains(byte)
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"):
+          true
+        default: marks.contains(byte)
+        }
       }
-    }
   }
 
   private static let marks = Array("!#$%&'*+-.^_`|~".utf8)
