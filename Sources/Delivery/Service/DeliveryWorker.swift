@@ -79,7 +79,7 @@ final class DeliveryWorker {
         sinks.isEmpty && mirrors.isEmpty && configuration.sinks.isEmpty
         && configuration.mirrors.isEmpty
       if !isOnDuty || isIdle {
-        service.mirrors.adopt([], paused: [])
+        service.mirrors.adopt([], paused: [], unknown: [])
         // A command that comes while it waits may be about a sink that was configured meanwhile.
         refuseCommands()
         service.wakeup.wait(milliseconds: Int32(Self.idle))

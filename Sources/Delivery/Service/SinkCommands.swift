@@ -16,7 +16,7 @@ extension DeliveryWorker {
     _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
   ) throws(StoreError) -> SinkCommand.Outcome? {
     let id = SinkRecord.ID(command.name)
-    guard let sink = lanes[id]?.sink else { return try performMirror(command, files) }
+    guard let sink = lanes[id]?.sink else { return performMirror(command) }
     let now = Clock.now()
     switch command.verb {
     case .pause: set(.paused, command.name, at: now)
