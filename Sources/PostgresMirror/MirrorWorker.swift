@@ -156,8 +156,8 @@ final class MirrorWorker {
 
   /// Whether the mirror was never filled, or is of another fold, or the operator says so.
   ///
-  /// - Throws: `MirrorError.lost` for rows that may be another journal's: a ledger that was restored
-  ///   for a trial has the configuration of the one that runs, and must not take its mirror over.
+  /// - Throws: `MirrorError.lost` for rows that may be another ledger's: one that was restored for
+  ///   a trial has the configuration of the one that runs, and must not take its mirror over.
   private func needsFill(_ tables: MirrorTables) throws(MirrorError) -> Bool {
     guard let state, let journalId = state.journalId else { return true }
     switch running.start {
