@@ -172,7 +172,7 @@ import Testing
     #expect(Set(made.compactMap(\.id)).count == 3 && made.allSatisfy { $0.outcome == "accepted" })
     let again = try ["a", "b", "c"].map { try grant($0) }
     #expect(again.map(\.id) == made.map(\.id) && again.allSatisfy { $0.outcome == "duplicate" })
-    // Also after it was ended, and the end is answered with the same grant however often it is said.
+    // Also after it was ended; the end is answered with the same grant however often it is said.
     for id in made.compactMap(\.id) + made.compactMap(\.id) {
       let ended = try served.ask("DELETE", "\(path)/\(id)?by=account")
       #expect(ended.json?["grant"]?["id"]?.string == id)
