@@ -61,17 +61,25 @@ public enum AddressPolicy: Sendable, Equatable {
   private static let privateV6 = [
     Network([UInt8](repeating: 0, count: 15) + [1], 128), Network([0xFC], 7),
   ]
-  /// The service in which Amazon's machines find their credentials; the one of IPv4 is link local.
-  private static let metadata = Network(
-    [0xFD, 0x00, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54], 128)
+  /// Where machines of a cloud find their credentials, besides link-local addresses: Alibaba,
+  /// Azure (a public address), Amazon's machines and its containers, Google.
+  private static let metadataV4 = [
+    Network([100, 100, 100, 200], 32), Network([168, 63, 129, 16], 32),
+  ]
+  private static let metadataV6 = [
+    Network([0xFD, 0x00, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54], 128),
+    Network([0xFD, 0x00, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 11) + [0x23], 128),
+    Network([0xFD, 0x20, 0x00, 0xCE] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54], 128),
+  ]
 
   private func allows(v4 address: [UInt8]) -> Bool {
-    if Self.unusableV4.contains(where: { $0.contains(address) }) { return false }
+    let refused = Self.unusableV4 + Self.metadataV4
+    if refused.contains(where: { $0.contains(address) }) { return false }
     return self == .privateToo || !Self.privateV4.contains { $0.contains(address) }
   }
 
   private func allows(v6 address: [UInt8]) -> Bool {
-    if Self.metadata.contains(address) { return false }
+    if Self.metadataV6.contains(where: { $0.contains(address) }) { return false }
     if Self.privateV6.contains(where: { $0.contains(address) }) { return self == .privateToo }
     return Self.globalV6.contains(address)
       && !Self.unusableV6.contains { $0.contains(address) }

@@ -32,7 +32,8 @@ public enum ClientError: Error, Sendable, Equatable, CustomStringConvertible {
   case malformed
   /// The caller cancelled the request.
   case cancelled
-  /// A header field of the request holds a control character; nothing was sent.
+  /// The value of a header field holds a control character, or its name is none ("?"); nothing was
+  /// sent.
   case field(name: String)
   /// Another failure of curl, in its words.
   case failed(String)

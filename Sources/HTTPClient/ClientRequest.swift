@@ -20,6 +20,21 @@ public struct ClientRequest: Sendable, CustomStringConvertible, CustomDebugStrin
     self.body = body
   }
 
+  /// Whether a text is the name of a header field: a token (RFC 9110 section 5.6.2).
+  public static func isFieldName(_ text: String) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"):
+          true
+        default: marks.contains(byte)
+        }
+      }
+  }
+
+  private static let marks = Array("!#$%&'*+-.^_`|~".utf8)
+
   public var description: String { "a \(method.rawValue) request" }
   public var debugDescription: String { description }
 }

@@ -6,6 +6,9 @@ public struct ClientSettings: Sendable {
   public var totalMilliseconds = 30_000
   /// Bytes of a response's body at most.
   public var bodyBytes = 4_194_304
+  /// Whether the body counts. If not, the head is the whole answer: `ClientResponse.body` is empty,
+  /// and what follows the head is read for a second only, so that the connection can be kept.
+  public var needsBody = true
   /// Open connections at most, those that are kept for the next request included.
   public var connections = 8
   /// A file of certificate authorities in PEM that are trusted; nil for those of the system.

@@ -91,7 +91,9 @@ public final class HTTPClient {
     perform()
     guard results.isEmpty else { return }
     var watched = curl_waitfd(fd: descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
-    curl_multi_poll(multi, &watched, 1, milliseconds, nil)
+    let rest = Int32(Transfer.restMilliseconds)
+    let isReadingRest = transfers.values.contains(where: \.hasAnswer)
+    curl_multi_poll(multi, &watched, 1, isReadingRest ? min(milliseconds, rest) : milliseconds, nil)
     perform()
   }
 
@@ -125,6 +127,12 @@ public final class HTTPClient {
       // Before the handle is removed, which frees the message.
       results[id] = transfer.result(message.pointee.data.result)
       curl_multi_remove_handle(multi, transfer.handle)
+    }
+    let now = Clock.monotonicNanoseconds()
+    for (id, transfer) in transfers where transfer.isOverdue(at: now) {
+      let result = transfer.result(CURLE_OK)
+      cancel(id)
+      results[id] = result
     }
   }
 }

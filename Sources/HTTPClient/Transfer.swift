@@ -1,4 +1,5 @@
 import CCurl
+import Platform
 
 /// One request under way, and what has arrived of its response. Not for several threads.
 ///
@@ -9,8 +10,13 @@ final class Transfer {
   private var fields: UnsafeMutablePointer<curl_slist>?
   private var resolved: UnsafeMutablePointer<curl_slist>?
   private let bodyLimit: Int
+  private let needsBody: Bool
   private var head = ResponseHead()
+  /// When the final head was complete, monotonic nanoseconds.
+  private var answeredAt: Int64?
   private var body: [UInt8] = []
+  /// Bytes of the body that have arrived.
+  private var bodyCount = 0
   /// Whether the TLS handshake has begun: curl's own times do not tell it from connecting.
   private var hasBegunTLS = false
   /// Why a callback refused what arrived.
@@ -26,7 +32,7 @@ final class Transfer {
   init(_ request: ClientRequest, _ settings: ClientSettings) throws(ClientError) {
     guard let handle = curl_easy_init() else { throw .failed("out of memory") }
     self.handle = handle
-    bodyLimit = settings.bodyBytes
+    (bodyLimit, needsBody) = (settings.bodyBytes, settings.needsBody)
     // The proxy is the operator's own, and judges what it connects to.
     addresses = settings.proxy == nil ? settings.addresses : .any
     try add(request.fields)
@@ -48,23 +54,14 @@ final class Transfer {
 
   private func add(_ added: [(name: String, value: String)]) throws(ClientError) {
     for (name, value) in added {
-      let isToken = !name.isEmpty && name.utf8.allSatisfy { Self.isTokenByte($0) }
-      guard isToken, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-        throw .field(name: isToken ? name : "?")
+      let isName = ClientRequest.isFieldName(name)
+      guard isName, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+        throw .field(name: isName ? name : "?")
       }
       // A name without a value is a field that curl must not send (CURLOPT_HTTPHEADER(3)).
       guard let list = curl_slist_append(fields, value.isEmpty ? "\(name):" : "\(name): \(value)")
       else { throw .failed("out of memory") }
       fields = list
-    }
-  }
-
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-      true
-    default: false
     }
   }
 
@@ -168,27 +165,43 @@ final class Transfer {
       refusal = .tooLarge(limit: ResponseHead.limit)
       return false
     }
+    if head.isComplete, answeredAt == nil, status >= 200 {
+      answeredAt = Clock.monotonicNanoseconds()
+    }
     return true
   }
 
   private func receive(body part: UnsafeRawBufferPointer) -> Bool {
-    if head.isEncoded {
+    bodyCount += part.count
+    if needsBody, head.isEncoded {
       refusal = .encoded
-    } else if body.count + part.count > bodyLimit {
+    } else if bodyCount > bodyLimit {
       refusal = .tooLarge(limit: bodyLimit)
     }
     guard refusal == nil else { return false }
-    body.append(contentsOf: part)
+    if needsBody { body.append(contentsOf: part) }
     return true
   }
 
   // MARK: Result
 
+  private var status: Int { subledger_get_number(handle, CURLINFO_RESPONSE_CODE) }
+
+  /// Whether the answer is there, and no more of it is needed.
+  var hasAnswer: Bool { !needsBody && answeredAt != nil }
+
+  /// Whether the rest of such an answer was waited for long enough.
+  func isOverdue(at now: Int64) -> Bool {
+    !needsBody && answeredAt.map { now - $0 >= Self.restMilliseconds * 1_000_000 } ?? false
+  }
+
+  /// Milliseconds for which the rest of an answer is read that is not needed.
+  static let restMilliseconds: Int64 = 1000
+
   /// What became of the request, once curl has reported its end.
   func result(_ code: CURLcode) -> Result<ClientResponse, ClientError> {
-    guard code == CURLE_OK else { return .failure(refusal ?? error(code)) }
+    guard code == CURLE_OK || hasAnswer else { return .failure(refusal ?? error(code)) }
     guard head.isComplete else { return .failure(.cutOff) }
-    let status = subledger_get_number(handle, CURLINFO_RESPONSE_CODE)
     return .success(ClientResponse(status: status, fields: head.fields, body: body))
   }
 

@@ -12,6 +12,9 @@ enum MirrorError: Error, CustomStringConvertible {
   case schema
   /// Another daemon moved it.
   case moved
+  /// Its tables are at no place of this journal that is known, and why: nothing is written until
+  /// the operator says where it goes on.
+  case lost(String)
   case password
   case stopped
 
@@ -29,6 +32,7 @@ enum MirrorError: Error, CustomStringConvertible {
     case .notReady: "the rows are being built"
     case .schema: "its tables are missing or another version's; see: subledger sink mirror-schema"
     case .moved: "another daemon writes into it"
+    case .lost(let reason): reason
     case .password: "its passwordFile cannot be read"
     case .stopped: "the daemon stops"
     }

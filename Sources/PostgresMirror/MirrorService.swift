@@ -29,8 +29,12 @@ public final class MirrorService: Sendable {
 
   /// Starts mirrors that are new or changed, and stops those that are gone.
   ///
-  /// - Parameter paused: the names of those that were paused before a restart.
-  public func adopt(_ mirrors: [Configuration.Mirror], paused: Set<String>) {
+  /// - Parameters:
+  ///   - paused: the names of those that were paused before a restart.
+  ///   - unknown: the names of those that this data folder had and knows nothing of.
+  public func adopt(
+    _ mirrors: [Configuration.Mirror], paused: Set<String>, unknown: Set<String>
+  ) {
     state.withLock { state in
       guard !state.isStopped else { return }
       for (name, running) in state.running where !mirrors.contains(running.mirror) {
@@ -39,19 +43,22 @@ public final class MirrorService: Sendable {
         (state.running[name], state.threads[name]) = (nil, nil)
       }
       for mirror in mirrors where state.running[mirror.name] == nil {
-        start(mirror, isPaused: paused.contains(mirror.name), &state)
+        let running = RunningMirror(
+          mirror, isPaused: paused.contains(mirror.name),
+          unknown.contains(mirror.name) ? .unknown : .proven, at: Clock.now())
+        start(running, &state)
       }
     }
   }
 
-  private func start(_ mirror: Configuration.Mirror, isPaused: Bool, _ state: inout State) {
-    let (running, ledger) = (RunningMirror(mirror, isPaused: isPaused, at: Clock.now()), ledger)
+  private func start(_ running: RunningMirror, _ state: inout State) {
+    let (name, ledger) = (running.mirror.name, ledger)
     do throws(PlatformError) {
-      state.threads[mirror.name] = try Thread.start("mirror") {
+      state.threads[name] = try Thread.start("mirror") {
         Niceness.background.apply()
-        MirrorWorker(mirror, running, ledger).run()
+        MirrorWorker(running.mirror, running, ledger).run()
       }
-      state.running[mirror.name] = running
+      state.running[name] = running
     } catch {
       Log.write(.error, "mirror_not_started", [("error", .string(error.description))])
     }
@@ -72,11 +79,21 @@ public final class MirrorService: Sendable {
     state.withLock { $0.running.values.map(\.status) }.sorted { $0.name < $1.name }
   }
 
-  /// Stops a mirror's work until it is resumed, or resumes it. Returns its status; nil if there is
-  /// no mirror of this name.
-  public func setPaused(_ isPaused: Bool, _ name: String) -> MirrorStatus? {
+  /// Stops a mirror's work until it is resumed. Returns its status; nil if there is no mirror of
+  /// this name.
+  public func pause(_ name: String) -> MirrorStatus? {
     guard let running = state.withLock({ $0.running[name] }) else { return nil }
-    running.setPaused(isPaused)
+    running.pause()
+    return running.status
+  }
+
+  /// Resumes a mirror that is paused or lost. Returns its status; nil if there is no mirror of this
+  /// name.
+  ///
+  /// - Parameter start: where it goes on; nil if nothing is said.
+  public func resume(_ name: String, _ start: MirrorStart?) -> MirrorStatus? {
+    guard let running = state.withLock({ $0.running[name] }) else { return nil }
+    running.resume(start)
     return running.status
   }
 }

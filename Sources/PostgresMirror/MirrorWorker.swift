@@ -51,6 +51,13 @@ final class MirrorWorker {
         running.wakeup.wait(milliseconds: Self.idle)
       } catch {
         if case .stopped = error { break }
+        if case .lost(let reason) = error {
+          running.report(.lost(reason), at: state, head: ledger.foldedHead.seq)
+          // The tables are asked again: whoever filled them may have put them back.
+          state = nil
+          running.wakeup.wait(milliseconds: Self.idle)
+          continue
+        }
         // Rows that are being built are no fault of the database.
         if case .notReady = error { failures = 0 } else { close() }
         running.report(.failed(error.description), at: state, head: ledger.foldedHead.seq)
@@ -147,18 +154,28 @@ final class MirrorWorker {
     return "\(FoldIdentity.version) \(FoldIdentity.fingerprint) \(digest)"
   }
 
-  /// Whether the mirror is of another journal or fold, or is at no place of this journal's history.
+  /// Whether the mirror was never filled, or is of another fold, or the operator says so.
+  ///
+  /// - Throws: `MirrorError.lost` for rows that may be another ledger's: one that was restored for
+  ///   a trial has the configuration of the one that runs, and must not take its mirror over.
   private func needsFill(_ tables: MirrorTables) throws(MirrorError) -> Bool {
-    guard let state, state.journalId != nil, state.fold == fold else { return true }
+    guard let state, let journalId = state.journalId else { return true }
+    switch running.start {
+    case .fill: return true
+    case .unknown: throw .lost("its place in the journal was lost with sinks.sqlite")
+    case .proven: break
+    }
     let id = try journal { (journal) throws(StoreError) in try journal.journalId() }
-    guard state.journalId == id else { return true }
-    // Another daemon of a shared journal was further, and this copy follows; a journal of its own
-    // that is shorter was restored.
+    guard journalId == id else { throw .lost("its tables are of another journal") }
+    // Another daemon of a shared journal was further, and this copy follows.
     guard ledger.copy == nil || state.seq <= ledger.foldedHead.seq else { throw .notReady }
     let hash = try journal { (journal) throws(StoreError) in
       state.seq == 0 ? Head.empty.hash : try journal.hash(at: state.seq)
     }
-    return hash != state.hash
+    guard hash == state.hash else {
+      throw .lost("its tables are at a place that this journal lacks")
+    }
+    return state.fold != fold
   }
 
   /// Copies all rows beside those that are there, and then switches. What came meanwhile follows.
@@ -186,6 +203,7 @@ final class MirrorWorker {
       generation: generation, journalId: id, fold: fold, seq: head.seq, hash: head.hash)
     try tables.atomically(state) { () throws(MirrorError) in try tables.set(filled) }
     (self.state, erasures) = (filled, nil)
+    running.filled()
     try tables.removeAll(except: generation)
   }
 

@@ -9,7 +9,7 @@ public struct MirrorStatus: Sendable {
   public let name: String
   /// Hosts and ports, without user and database.
   public let address: String
-  /// `up`, `filling`, `down` or `paused`.
+  /// `up`, `filling`, `down`, `lost` or `paused`.
   public var state = "down"
   public var since: Int64
   public var reason: String?
@@ -20,6 +20,18 @@ public struct MirrorStatus: Sendable {
   /// Events that were moved since the start, and attempts that failed.
   public var moved: Int64 = 0
   public var failed: Int64 = 0
+  /// Where it goes on that has rows already.
+  public var start: MirrorStart
+}
+
+/// Where a mirror goes on that has rows already.
+public enum MirrorStart: Sendable {
+  /// Where its tables are, if that is a place in this journal.
+  case proven
+  /// Nowhere yet: this data folder forgot that it had the mirror, so it may be another's.
+  case unknown
+  /// Anew, with all rows of this journal, whatever the tables say.
+  case fill
 }
 
 /// A mirror at work: what its thread and all others know of it.
@@ -37,14 +49,17 @@ final class RunningMirror: Sendable {
   enum Report {
     case up, filling, paused
     case failed(String)
+    case lost(String)
   }
 
-  init(_ mirror: Configuration.Mirror, isPaused: Bool, at now: Int64) {
+  init(
+    _ mirror: Configuration.Mirror, isPaused: Bool, _ start: MirrorStart, at now: Int64
+  ) {
     self.mirror = mirror
     shared = Mutex(
       Shared(
         status: MirrorStatus(
-          name: mirror.name, address: mirror.hosts, since: now),
+          name: mirror.name, address: mirror.hosts, since: now, start: start),
         isPaused: isPaused))
   }
 
@@ -52,14 +67,29 @@ final class RunningMirror: Sendable {
 
   var isPaused: Bool { shared.withLock { $0.isPaused } }
 
-  func setPaused(_ isPaused: Bool) {
+  func pause() {
     shared.withLock { shared in
-      shared.isPaused = isPaused
-      guard isPaused else { return }
+      shared.isPaused = true
       (shared.status.state, shared.status.since) = ("paused", Clock.now())
     }
     wakeup.signal()
   }
+
+  /// - Parameter start: nil if it stays as it was.
+  func resume(_ start: MirrorStart?) {
+    shared.withLock { shared in
+      shared.isPaused = false
+      shared.status.start = start ?? shared.status.start
+      (shared.status.state, shared.status.since) = ("down", Clock.now())
+      shared.status.reason = "it connects"
+    }
+    wakeup.signal()
+  }
+
+  var start: MirrorStart { shared.withLock { $0.status.start } }
+
+  /// Notes that its rows are those of this journal.
+  func filled() { shared.withLock { $0.status.start = .proven } }
 
   func stop() {
     cancellation.request()
@@ -86,6 +116,8 @@ final class RunningMirror: Sendable {
       case .failed(let reason):
         (shared.status.state, shared.status.reason) = ("down", reason)
         shared.status.failed += 1
+      case .lost(let reason):
+        (shared.status.state, shared.status.reason) = ("lost", reason)
       }
       if shared.status.state != before.state || before.since == 0 { shared.status.since = now }
       return (before, shared.status)
@@ -99,6 +131,13 @@ final class RunningMirror: Sendable {
     switch after.state {
     case "down":
       Log.write(.warning, "sink_down", [name, ("reason", .optional(after.reason))])
+    case "lost":
+      Log.write(
+        .warning, "sink_lost",
+        [
+          name, ("reason", .optional(after.reason)),
+          ("next", .string("say where it goes on: subledger sink resume \(after.name) --from …")),
+        ])
     case "filling": Log.write(.info, "mirror_fills", [name])
     case "up": Log.write(.info, "sink_up", [name, ("seq", .integer(after.seq))])
     default: break

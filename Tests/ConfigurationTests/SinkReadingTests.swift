@@ -39,7 +39,7 @@ import Testing
       { \(Self.start)"secretFile": "two.whsec", "types": ["app_store.*"],
         "environments": ["Production"], "bundleIds": ["com.a"], "arrivals": ["import"],
         "include": ["payload"], "from": "12-0a0b0c0d", "order": "none", "concurrency": 3,
-        "timeoutSeconds": 5, "headerFiles": { "Authorization": "auth" } },
+        "timeoutSeconds": 5, "headerFiles": { "Authorization": "auth", "X_Key": "auth" } },
       { "name": "in-1", "kind": "forward", "url": "http://10.0.0.1:80/y", "privateNetwork": true,
         "v1": "withSecret", "caFile": null, "clientCertificateFile": null }
       """)
@@ -49,7 +49,9 @@ import Testing
     #expect(one.environments == [.production] && one.bundleIds == ["com.a"])
     #expect(one.arrivals == ["import"] && one.include == [.payload] && one.order == .none)
     #expect(one.from == .after(seq: 12, hash: [10, 11, 12, 13]) && one.timeoutSeconds == 5)
-    #expect(one.fields.map(\.value.text) == ["Bearer canary-91"] && !one.isPrivate)
+    #expect(
+      one.fields.map(\.name) == ["Authorization", "X_Key"]
+        && one.fields[0].value.text == "Bearer canary-91" && !one.isPrivate)
     #expect(two.isPrivate && two.v1Secrets.mapValues(\.text) == ["com.a": "canary-92"])
     #expect(two.from == .now && two.order == .customer && two.concurrency == 8)
     #expect(two.arrivals == Set(EventArrival.allCases.map(\.rawValue)).subtracting(["import"]))
@@ -77,6 +79,8 @@ import Testing
     (#""privateNetwork": 1"#, "not true or false"), (#""colour": 1"#, "unknown key"),
     (#""headerFiles": { "Host": "auth" }"#, "cannot be set"),
     (#""headerFiles": { "X": "two.whsec" }"#, "more than one line"),
+    (#""headerFiles": { "X Key": "auth" }"#, "cannot be set"),
+    (#""headerFiles": { "X(Key)": "auth" }"#, "cannot be set"),
     (#""caFile": "none""#, "none"), (#""clientCertificateFile": "open""#, "read by others"),
   ]) func `a mistake is named`(_ member: String, _ problem: String) throws {
     let name = member.split(separator: ":")[0]

@@ -116,10 +116,10 @@ import Testing
     // The receiver said when to come again.
     now = machine.wakeAt ?? 0
     let probe = Self.all(&machine, at: now)
-    machine.finish(probe[0].ordinal, .endpoint(.status(429), wait: 7_000), at: now)
-    #expect(machine.wakeAt == now + 7_000)
+    machine.finish(probe[0].ordinal, .endpoint(.status(429), wait: 700_000), at: now)
+    #expect(machine.wakeAt == now + 700_000)
     // One request at a time after it came back, and twice as many each second.
-    now += 7_000
+    now += 700_000
     var widths: [Int] = []
     machine.feed((5...400).map { Self.message($0, $0) }, through: Self.mark(400))
     for _ in 0..<5 {
@@ -129,6 +129,25 @@ import Testing
       for message in sent { machine.finish(message.ordinal, .delivered, at: now) }
     }
     #expect(widths == [1, 1, 2, 4, 8])
+  }
+
+  @Test(arguments: [0, 1, 400_000] as [Int64])
+  func `of the receiver's wait and the usual one the longer counts`(wait: Int64) {
+    var machine = Self.fed([1, 2])
+    var now: Int64 = 0
+    var gaps: [Int64] = []
+    for _ in 0..<12 {
+      for message in Self.all(&machine, at: now) {
+        machine.finish(message.ordinal, .endpoint(.status(429), wait: wait), at: now)
+      }
+      let next = machine.wakeAt ?? 0
+      gaps.append(next - now)
+      now = next
+    }
+    for (probes, gap) in gaps.enumerated() {
+      let usual: Int64 = min(300_000, 1000 << Int64(probes))
+      #expect(gap >= max(wait, usual - usual / 10) && gap <= max(wait, usual + usual / 10))
+    }
   }
 
   @Test func `a clock that is set back delays no probe, and neither does the operator`() {

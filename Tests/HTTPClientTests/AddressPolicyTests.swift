@@ -20,6 +20,9 @@ import Testing
     "2001:db8::1", "2002:7f00:1::", "3fff::1", "::ffff:169.254.169.254",
     "64:ff9b::169.254.169.254", "::ffff:0.0.0.0", "fd00:ec2::254", "100::1", "64:ff9b:1::1",
     "::2", "4000::1", "5f00::1",
+    // Where machines of clouds find their credentials.
+    "100.100.100.200", "168.63.129.16", "::ffff:100.100.100.200", "64:ff9b::168.63.129.16",
+    "fd20:ce::254", "fd00:ec2::23",
   ]) func `some are never connected to`(_ text: String) throws {
     let address = try Self.bytes(text)
     #expect(!AddressPolicy.publicOnly.allows(address) && !AddressPolicy.privateToo.allows(address))
@@ -27,7 +30,8 @@ import Testing
 
   @Test(arguments: [
     "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.0.1", "172.16.0.1",
-    "172.31.255.255", "192.168.1.1", "::1", "fc00::1", "fd12::1", "::ffff:127.0.0.1",
+    "172.31.255.255", "192.168.1.1", "::1", "fc00::1", "fd12::1", "100.100.100.201", "fd20:ce::253",
+    "::ffff:127.0.0.1",
     "::ffff:10.1.2.3", "64:ff9b::192.168.0.1", "64:ff9b::127.0.0.1",
   ]) func `private networks are connected to where that is configured`(_ text: String) throws {
     let address = try Self.bytes(text)
@@ -35,7 +39,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "1.1.1.1", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.167.0.1",
+    "1.1.1.1", "100.63.255.255", "100.128.0.1", "168.63.129.15", "168.63.129.17", "172.15.0.1",
+    "172.32.0.1", "192.167.0.1",
     "192.0.1.1", "198.17.0.1", "198.20.0.1", "169.253.0.1", "223.255.255.255", "11.0.0.1",
     "2606:4700::1", "2a00::1", "2003::1", "::ffff:1.1.1.1", "64:ff9b::8.8.8.8",
   ]) func `all others are connected to`(_ text: String) throws {

@@ -103,6 +103,46 @@ import Testing
     }
   }
 
+  @Test(arguments: ["long", "endless", "compressed", "cut", "reset", "silent"])
+  func `where no body is needed, the head is the answer, whatever follows`(_ rest: String) throws {
+    let server = try ScriptedServer { request in
+      guard request.connection == 1 else { return [.response(204, "")] }
+      let head = "HTTP/1.1 503 -\r\nRetry-After: 9\r\nContent-Length: 99\r\n"
+      return switch rest {
+      case "long":
+        [.response(503, String(repeating: "x", count: 2000), fields: "Retry-After: 9\r\n")]
+      case "endless":
+        [.text("HTTP/1.1 503 -\r\nRetry-After: 9\r\n\r\n")]
+          + (0..<99).map { _ in .text(String(repeating: "x", count: 99)) }
+      case "compressed": [.text(head + "Content-Encoding: gzip\r\n\r\nx"), .close]
+      case "cut": [.text(head + "\r\nx"), .close]
+      case "reset": [.text(head + "\r\nx"), .pause(milliseconds: 100), .reset]
+      default: [.text(head + "\r\nx"), .pause(milliseconds: 600_000)]
+      }
+    }
+    var settings = Self.settings(total: 500_000)
+    settings.needsBody = false
+    let client = try HTTPClient(settings)
+    let response = try client.send(try Self.request(server))
+    #expect(response.status == 503 && response.field("retry-after") == "9")
+    #expect(try client.send(try Self.request(server)).status == 204)
+  }
+
+  @Test func `where no body is needed, a short one is read and its connection is kept`() throws {
+    let server = try ScriptedServer { _ in
+      [
+        .text("HTTP/1.1 100 Continue\r\n\r\n"),
+        .text("HTTP/1.1 200 -\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n"),
+        .pause(milliseconds: 50), .text("ok"),
+      ]
+    }
+    var settings = Self.settings()
+    settings.needsBody = false
+    let client = try HTTPClient(settings)
+    for _ in 0..<3 { #expect(try client.send(try Self.request(server)).status == 200) }
+    #expect(server.connections == 1)
+  }
+
   @Test func `a redirect is an answer and is not followed`() throws {
     let server = try ScriptedServer { _ in
       [.response(302, "", fields: "Location: /elsewhere\r\n")]
@@ -170,6 +210,28 @@ import Testing
       try client.send(try Self.request(server, fields: [("X: y\r\nZ", "")]))
     }
     #expect(server.connections == 0)
+  }
+
+  @Test func `a header name is a token of RFC 9110, and every token is sent`() throws {
+    let server = try ScriptedServer { _ in [.response(200, "")] }
+    let client = try HTTPClient()
+    let letters = String(
+      decoding: Array(0x61...0x7A) + Array(0x41...0x5A) as [UInt8], as: UTF8.self)
+    let token = "!#$%&'*+-.^_`|~0123456789" + letters
+    _ = try client.send(try Self.request(server, fields: [(token, "yes"), ("X_Key", "1")]))
+    #expect(server.requests[0].field(token) == "yes" && server.requests[0].field("X_Key") == "1")
+    let allowed = Set(token.utf8)
+    for byte in UInt8(0)...UInt8(255) {
+      #expect(
+        ClientRequest.isFieldName("X" + String(Unicode.Scalar(byte))) == allowed.contains(byte))
+    }
+    for name in ["", " ", "X Y", "X:", "(X)", "X;", "X\"", "\u{E9}"] {
+      #expect(!ClientRequest.isFieldName(name))
+      #expect(throws: ClientError.field(name: "?")) {
+        try client.send(try Self.request(server, fields: [(name, "1")]))
+      }
+    }
+    #expect(server.requests.count == 1)
   }
 
   @Test func `another thread ends the wait for an answer`() throws {

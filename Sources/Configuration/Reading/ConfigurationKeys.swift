@@ -279,7 +279,8 @@ extension ConfigurationKey {
       "customer: one message of a customer at a time. none: no order. total: one message at a "
         + "time, and a refused one holds up all."),
     ConfigurationKey(
-      .sink, "concurrency", "whole number", "8", "Requests at the same time, to 64."),
+      .sink, "concurrency", "whole number", "8",
+      "Requests at the same time, to 64, which all sinks together have in equal shares."),
     ConfigurationKey(
       .sink, "timeoutSeconds", "whole number", "20", "Seconds for a whole answer, to 120."),
     ConfigurationKey(

@@ -182,8 +182,9 @@ extension ConfigurationReader {
     }
     var fields: [Configuration.Sink.Field] = []
     for (name, member) in object.members where !name.hasPrefix("//") {
-      let isToken = !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3A }
-      guard isToken, !Self.ownFields.contains(name.lowercased()), let path = member.string else {
+      guard ClientRequest.isFieldName(name), !Self.ownFields.contains(name.lowercased()),
+        let path = member.string
+      else {
         throw invalid(
           "headerFiles has a header field that cannot be set",
           "name other fields, each with the file of its value")

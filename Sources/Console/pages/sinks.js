@@ -61,7 +61,8 @@ function one(sink) {
 function commands(sink) {
   const { name, state, held, dead } = sink;
   return [
-    state === "lost" ? `subledger sink resume ${name} --from ${sink.cursor}` : null,
+    state === "lost"
+      ? `subledger sink resume ${name} --from ${sink.kind === "mirror" ? "start" : sink.cursor}` : null,
     ["paused", "gone", "full"].includes(state) ? `subledger sink resume ${name}` : null,
     dead ? `subledger sink retry ${name} --dead` : null,
     held ? `subledger sink retry ${name}` : null,

@@ -269,7 +269,7 @@ struct SinkMachine {
 
   private mutating func schedule(_ outage: inout Outage, _ wait: Int64?, at now: Int64) {
     let usual = min(Self.longestProbe, 1000 << Int64(min(outage.probes, 20)))
-    outage.probeAt = now + (wait ?? random.around(usual))
+    outage.probeAt = now + max(wait ?? 0, random.around(usual))
     outage.isTold = wait != nil
   }
 

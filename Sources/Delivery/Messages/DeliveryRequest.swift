@@ -11,11 +11,11 @@ struct DeliveryRequest {
   /// - Parameters:
   ///   - attempt: from 1.
   ///   - replay: the number of the replay; 0 for the sink itself.
-  /// - Throws: `notNow` when OpenSSL cannot sign.
+  /// - Throws: `ClientError.failed` when OpenSSL cannot sign.
   init(
     _ message: OutgoingMessage, _ attempt: Int, _ sink: Configuration.Sink, _ replay: Int64,
     _ worker: DeliveryWorker
-  ) throws(MessageMaker.Failure) {
+  ) throws(ClientError) {
     let seconds = Clock.now() / 1000
     var fields: [(name: String, value: String)] = [
       ("content-type", "application/json"), ("user-agent", "subledger/\(worker.service.version)"),
@@ -29,7 +29,7 @@ struct DeliveryRequest {
           signatures.append(try secret.signature(id: message.id, seconds: seconds, message.body))
         }
       } catch {
-        throw .notNow
+        throw .failed("the message cannot be signed")
       }
       fields += [
         ("webhook-timestamp", "\(seconds)"),
@@ -42,14 +42,14 @@ struct DeliveryRequest {
 
   /// Milliseconds until a connection is made.
   private static let connecting = 5000
-  /// Bytes of an answer at most: they are neither stored nor logged.
+  /// Bytes of an answer at most that are read so that the connection can be kept.
   private static let answerBytes = 16_384
 
   static func settings(_ sink: Configuration.Sink) -> ClientSettings {
     var settings = ClientSettings()
     settings.connectMilliseconds = connecting
     settings.totalMilliseconds = sink.timeoutSeconds * 1000
-    settings.bodyBytes = answerBytes
+    (settings.bodyBytes, settings.needsBody) = (answerBytes, false)
     settings.addresses = sink.isPrivate ? .privateToo : .publicOnly
     settings.proxy = sink.proxy
     settings.authorities = sink.authorities
@@ -76,7 +76,7 @@ struct DeliveryRequest {
     case .failure(let error):
       switch error {
       // The receiver answered, in a way that no receiver should.
-      case .tooLarge, .encoded, .malformed, .field: .refused(.transport(error.description))
+      case .tooLarge, .malformed: .refused(.transport(error.description))
       default: .endpoint(.transport(error.description), wait: nil)
       }
     }

@@ -1,5 +1,5 @@
 import AppStore
-import Configuration
+public import Configuration
 import JournalStore
 
 /// Which events a sink gets, and under which type.
@@ -66,5 +66,13 @@ struct MessageFilter {
       }
     }
     return glob.allSatisfy { $0 == UInt8(ascii: "*") }
+  }
+}
+
+extension Configuration.Sink {
+  /// Whether it is told what another fold changes, of some customers at least.
+  public var isToldOfFolds: Bool {
+    let filter = MessageFilter(self)
+    return filter.wantsMoments && filter.passes(type: MessageType.recalculated)
   }
 }

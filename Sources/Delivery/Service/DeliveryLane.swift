@@ -21,6 +21,8 @@ struct DeliveryLane {
   /// Until when nothing can be read for it from the ledger's files.
   private var waitsUntil: Int64 = 0
   private var filter: MessageFilter
+  /// The state that `record.since` belongs to.
+  private var noted = ""
 
   init(
     _ sink: Configuration.Sink, _ record: SinkRecord, _ store: SinkStore
@@ -36,6 +38,20 @@ struct DeliveryLane {
     machine = SinkMachine(
       stored, Self.settings(sink, record), seed: UInt64(bitPattern: Int64(id.name.hashValue)))
     deadCount = try store.deadCount(id)
+    noted = state
+  }
+
+  /// As `DeliveryStatus` has it.
+  var state: String {
+    guard machine.condition == .on else { return machine.condition.rawValue }
+    return machine.outage != nil ? "down" : machine.isFull ? "full" : "up"
+  }
+
+  /// Notes when the state began, if it is another one, and why.
+  mutating func note(at now: Int64) {
+    guard state != noted else { return }
+    (noted, record.since) = (state, now)
+    if machine.condition != .lost { record.reason = machine.outage?.failure.text }
   }
 
   /// A replay has a quarter of the requests.
@@ -110,15 +126,14 @@ struct DeliveryLane {
 
   /// What must be stored since the last call; nil if nothing must.
   mutating func takeChange(at now: Int64) -> SinkStore.Change? {
+    note(at: now)
     let changes = machine.takeChanges()
     let isLate = abs(machine.mark.clock - record.clock) >= Self.clockInterval
     let isMoved = machine.mark.seq != record.seq || changes.outcomes > 0 || isLate
     guard isMoved || !changes.isEmpty else { return nil }
     (record.seq, record.hash) = (machine.mark.seq, machine.mark.hash)
     record.clock = machine.mark.clock
-    if record.state != machine.condition.rawValue {
-      (record.state, record.since) = (machine.condition.rawValue, now)
-    }
+    record.state = machine.condition.rawValue
     var change = SinkStore.Change(record)
     for ordinal in changes.held {
       if let held = machine.held[ordinal] {

@@ -48,7 +48,7 @@ final class DeliveryWorker {
     case test(@Sendable (SinkCommand.Outcome) -> Void)
   }
 
-  /// Connections of all sinks together.
+  /// Connections of all sinks together: two for each of the most that may be configured.
   private static let connections = 64
   /// Milliseconds between two commits, and outcomes after which one is due at once.
   static let storeInterval: Int64 = 100
@@ -79,7 +79,7 @@ final class DeliveryWorker {
         sinks.isEmpty && mirrors.isEmpty && configuration.sinks.isEmpty
         && configuration.mirrors.isEmpty
       if !isOnDuty || isIdle {
-        service.mirrors.adopt([], paused: [])
+        service.mirrors.adopt([], paused: [], unknown: [])
         // A command that comes while it waits may be about a sink that was configured meanwhile.
         refuseCommands()
         service.wakeup.wait(milliseconds: Int32(Self.idle))
@@ -192,6 +192,10 @@ final class DeliveryWorker {
       record.state = SinkMachine.Condition.lost.rawValue
       (record.since, record.reason) = (Clock.now(), "the journal has another history")
     }
+    // It was down when it was stored; now it is tried anew.
+    if record.state == SinkMachine.Condition.on.rawValue, record.reason != nil {
+      (record.since, record.reason) = (Clock.now(), nil)
+    }
     if record.state == SinkMachine.Condition.lost.rawValue {
       Log.write(
         .warning, "sink_lost",
@@ -234,14 +238,20 @@ final class DeliveryWorker {
         lane.wait(at: now)
       }
       if lane.machine.fed.seq != before { isUnpublished = true }
-      while sent.count < Self.connections, !lane.isWaiting(at: now),
+      // Of the same sink: replays share its connections.
+      let others = lanes.values.filter { $0.id.name == id.name }
+        .reduce(0) { $0 + $1.machine.underWayCount }
+      while others + lane.machine.underWayCount < share, !lane.isWaiting(at: now),
         let message = lane.machine.next(at: now)
       {
         send(message, &lane, files.maker, at: now)
       }
     }
-    return hasMore && sent.count < Self.connections
+    return hasMore
   }
+
+  /// Connections of one sink at most: a receiver that does not answer keeps no other's.
+  private var share: Int { max(1, Self.connections / max(1, sinks.count)) }
 
   private func send(
     _ message: SinkMachine.Message, _ lane: inout DeliveryLane, _ maker: MessageMaker,
@@ -249,8 +259,13 @@ final class DeliveryWorker {
   ) {
     do throws(MessageMaker.Failure) {
       let made = try maker.message(message.place, for: lane.sink)
-      let request = try DeliveryRequest(made, message.attempts + 1, lane.sink, lane.id.replay, self)
-      sent[try start(request, lane.sink)] = .message(lane.id, message)
+      do throws(ClientError) {
+        let request = try DeliveryRequest(
+          made, message.attempts + 1, lane.sink, lane.id.replay, self)
+        sent[try start(request, lane.sink)] = .message(lane.id, message)
+      } catch {
+        finish(message, DeliveryRequest.outcome(.failure(error), at: now), &lane, at: now)
+      }
     } catch {
       switch error {
       case .notNow:
@@ -265,13 +280,9 @@ final class DeliveryWorker {
 
   private func start(
     _ request: DeliveryRequest, _ sink: Configuration.Sink
-  ) throws(MessageMaker.Failure) -> HTTPClient.RequestID {
-    do throws(ClientError) {
-      guard let client else { throw ClientError.cancelled }
-      return try client.start(request.request, DeliveryRequest.settings(sink))
-    } catch {
-      throw .notNow
-    }
+  ) throws(ClientError) -> HTTPClient.RequestID {
+    guard let client else { throw .cancelled }
+    return try client.start(request.request, DeliveryRequest.settings(sink))
   }
 
   private func wait(_ hasMore: Bool) {
@@ -355,6 +366,7 @@ final class DeliveryWorker {
       lane.lastFailure = failure
     case .gone: lane.lastFailure = .status(410)
     }
+    lane.note(at: now)
     log(lane, wasDown: wasDown, lane.machine.changes.dead.dropFirst(deadBefore))
   }
 
@@ -364,11 +376,11 @@ final class DeliveryWorker {
     _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
   ) {
     let made = files.maker.test(at: Clock.now())
-    do throws(MessageMaker.Failure) {
+    do throws(ClientError) {
       let request = try DeliveryRequest(made, 1, sink, 0, self)
       sent[try start(request, sink)] = .test(completion)
     } catch {
-      completion(.unavailable)
+      completion(DeliveryRequest.answer(.failure(error)))
     }
   }
 }

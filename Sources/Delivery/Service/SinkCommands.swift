@@ -16,7 +16,7 @@ extension DeliveryWorker {
     _ completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
   ) throws(StoreError) -> SinkCommand.Outcome? {
     let id = SinkRecord.ID(command.name)
-    guard let sink = lanes[id]?.sink else { return try performMirror(command, files) }
+    guard let sink = lanes[id]?.sink else { return performMirror(command) }
     let now = Clock.now()
     switch command.verb {
     case .pause: set(.paused, command.name, at: now)
@@ -47,7 +47,6 @@ extension DeliveryWorker {
       return .refused("its place is lost: say where it goes on with --from")
     }
     set(.on, command.name, at: now)
-    lanes[id]?.record.reason = nil
     lanes[id]?.lastFailure = nil
     // The operator saw that the clock is right.
     clock.accept(wall: now, sinceBoot: Clock.millisecondsSinceBoot())
@@ -188,14 +187,11 @@ extension DeliveryLane {
   /// What it does now, as `GET /v1/sinks` shows it.
   func status(at now: Int64) -> DeliveryStatus {
     let outage = machine.outage
-    let isOn = machine.condition == .on
-    let state =
-      isOn ? outage != nil ? "down" : machine.isFull ? "full" : "up" : machine.condition.rawValue
     let oldest = machine.window.oldestReceivedAt
     return DeliveryStatus(
       id: id, kind: sink.kind.rawValue,
       url: String(sink.url.text.prefix { $0 != "?" }), state: state,
-      since: isOn ? outage?.since ?? record.since : record.since,
+      since: record.since,
       reason: outage?.failure.text ?? record.reason ?? lastFailure?.text, lastStatus: lastStatus,
       cursor: DeliveryStatus.cursor(machine.mark.seq, machine.mark.hash),
       seq: machine.mark.seq, lagEvents: max(0, min(head, record.last ?? .max) - machine.mark.seq),

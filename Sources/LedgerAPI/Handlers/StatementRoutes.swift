@@ -152,9 +152,14 @@ extension LedgerService {
       return ("entitlement", row?.json ?? .null)
     case .grant, .revocation:
       let grants = try reader.grants(of: statement.customer, statement.environment)
-      let seq: Int64? = if case .accepted(let seq) = said.disposition { seq } else { nil }
-      let grant = grants.last { $0.seq == seq || $0.revokedBy == seq && seq != nil }
-      return ("grant", (grant ?? grants.last { $0.isSame(as: statement) })?.json ?? .null)
+      // The event of this statement, or of the one that it repeats: an equal one is another's.
+      let event: Int64? =
+        switch said.disposition {
+        case .accepted(let seq), .duplicate(let seq): seq
+        default: nil
+        }
+      let grant = event.flatMap { seq in grants.first { $0.seq == seq || $0.revokedBy == seq } }
+      return ("grant", grant?.json ?? .null)
     }
   }
 

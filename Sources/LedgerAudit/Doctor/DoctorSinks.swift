@@ -4,13 +4,17 @@ import JournalStore
 /// The sinks: whether each has its place in the journal, and what it could not deliver.
 extension Doctor {
   mutating func examineSinks() {
-    for mirror in configuration.mirrors {
-      report("sinks", "\(mirror.name) is a mirror at \(mirror.hosts)")
-    }
-    guard !configuration.sinks.isEmpty else { return }
+    guard !configuration.sinks.isEmpty || !configuration.mirrors.isEmpty else { return }
     attempt("sinks") { (doctor) throws(StoreError) in
       let known = try SinkStore.summaries(doctor.folder)
       let names = try SinkStore.names(doctor.folder)
+      for mirror in doctor.configuration.mirrors {
+        doctor.report("sinks", "\(mirror.name) is a mirror at \(mirror.hosts)")
+        guard known[mirror.name] == nil, names.contains(mirror.name) else { continue }
+        doctor.reportFinding(
+          "sinks", "the place of \(mirror.name) in the journal is lost; nothing is written there",
+          next: "say where it goes on: subledger sink resume \(mirror.name) --from start")
+      }
       let head =
         try doctor.folder.hasJournal() ? try JournalReader.open(doctor.folder).head().seq : 0
       for sink in doctor.configuration.sinks {

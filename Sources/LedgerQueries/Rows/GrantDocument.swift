@@ -38,15 +38,6 @@ public struct GrantDocument: Sendable {
     (revokedAt, revokedBy) = (stored.statement.at, stored.seq)
   }
 
-  /// Whether a statement made or ended it.
-  public func isSame(as statement: NewStatement) -> Bool {
-    switch statement.content {
-    case .grant(entitlement, until, reason): statement.bundleId == bundleId
-    case .revocation(of: id): statement.bundleId == bundleId
-    default: false
-    }
-  }
-
   /// What it gives.
   var access: GrantedAccess {
     let end = [until, revokedAt].compactMap { $0 }.min()

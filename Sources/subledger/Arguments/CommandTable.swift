@@ -187,7 +187,8 @@ enum CommandTable {
       name: "sink", summary: "Shows and steers where changes are sent.",
       details:
         "list and show say how far each sink is, and what is held or was given up. pause and "
-        + "resume stop one and let it go on, after `lost` with --from. skip gives one message up, "
+        + "resume stop one and let it go on, after `lost` with --from; a lost mirror is filled "
+        + "anew with --from start. skip gives one message up, "
         + "retry tries held ones now, or with --dead those that were given up. replay sends a part "
         + "of the journal again. test sends a message without content. secret makes a secret for "
         + "secretFile, public-key prints what receivers verify Ed25519 signatures with, "

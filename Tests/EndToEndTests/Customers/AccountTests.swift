@@ -159,6 +159,28 @@ import Testing
     #expect(try served.installation.verify().code == 0)
   }
 
+  @Test func `a repeated key is answered with the grant that it made, not an equal one`() throws {
+    let served = try Served()
+    let path = "/v1/customers/u/grants"
+    func grant(_ key: String) throws -> (outcome: String?, id: String?) {
+      let answer = try served.ask(
+        "POST", "\(path)?by=account", "{\"entitlement\":\"pro\"}",
+        fields: "Idempotency-Key: \(key)\r\n")
+      return (answer.json?["outcome"]?.string, answer.json?["grant"]?["id"]?.string)
+    }
+    let made = try ["a", "b", "c"].map { try grant($0) }
+    #expect(Set(made.compactMap(\.id)).count == 3 && made.allSatisfy { $0.outcome == "accepted" })
+    let again = try ["a", "b", "c"].map { try grant($0) }
+    #expect(again.map(\.id) == made.map(\.id) && again.allSatisfy { $0.outcome == "duplicate" })
+    // Also after it was ended; the end is answered with the same grant however often it is said.
+    for id in made.compactMap(\.id) + made.compactMap(\.id) {
+      let ended = try served.ask("DELETE", "\(path)/\(id)?by=account")
+      #expect(ended.json?["grant"]?["id"]?.string == id)
+      #expect(ended.json?["grant"]?["revoked_at"]?.integer != nil, "\(ended.text)")
+    }
+    #expect(try grant("a").id == made[0].id)
+  }
+
   @Test func `a grant is ended for its own app and environment alone`() throws {
     let served = try Served(apps: ["com.example.app", "com.example.other"])
     let (path, here) = ("/v1/customers/u/grants", "by=account&bundle_id=com.example.app")

@@ -69,20 +69,30 @@ struct MirrorTests {
     _ = try daemon.stop()
   }
 
-  @Test func `a mirror of another history is filled anew beside the old one`() throws {
+  @Test func `tables of another journal are left alone until the operator says so`() throws {
     let world = try MirrorWorld()
     let daemon = try world.installation.start()
-    for number in 1...3 {
-      let body = try world.installation.sign(Sample.notification(number, otid: "\(7000 + number)"))
-      #expect(daemon.client().post(body)?.status == 200)
-    }
+    try world.post(daemon, 1...3)
     try world.waitUntilCurrent(daemon)
+    let cursor = try #require(world.sink(daemon)?["cursor"]?.string)
     _ = try daemon.stop()
     // Another journal at the same place.
     try FileManager.default.removeItem(at: world.installation.data)
     let other = try world.installation.start()
-    let body = try world.installation.sign(Sample.notification(9, otid: "7009"))
-    #expect(other.client().post(body)?.status == 200)
+    try world.post(other, 9...9)
+    try world.waitUntil("lost") { world.sink(other)?["state"]?.string == "lost" }
+    #expect(world.sink(other)?["reason"]?.string == "its tables are of another journal")
+    #expect(other.log.contains("sink_lost") && !other.log.contains("mirror_fills"))
+    #expect(try world.sql("SELECT count(*), max(seq) FROM ledger.event_v1") == "3|3")
+    #expect(try world.installation.run("sink", "pause", "warehouse").code == 1)
+    let vague = try world.installation.run("sink", "resume", "warehouse")
+    #expect(vague.code == 1 && vague.errors.contains("--from start"), "\(vague)")
+    let wrong = try world.installation.run("sink", "resume", "warehouse", "--from", "now")
+    #expect(wrong.code == 1 && wrong.errors.contains(cursor), "\(wrong)")
+    // Its own word does not make the place one of this journal.
+    _ = try world.installation.run("sink", "resume", "warehouse", "--from", cursor)
+    try world.waitUntil("lost again") { world.sink(other)?["state"]?.string == "lost" }
+    try world.resume("--from", "start")
     try world.waitUntil("the new rows") {
       try world.sql("SELECT original_transaction_id FROM ledger.entitlement_v1") == "7009"
     }
@@ -95,27 +105,100 @@ struct MirrorTests {
     _ = try other.stop()
   }
 
-  @Test func `a journal that was restored to an earlier state is mirrored as it is then`() throws {
+  @Test func `a journal that was restored to an earlier state asks before it fills`() throws {
     let world = try MirrorWorld()
     let installation = world.installation
     let earlier = installation.folder.appending(path: "earlier")
-    func post(_ numbers: ClosedRange<Int>) throws {
-      let daemon = try installation.start()
-      for number in numbers {
-        let body = try installation.sign(Sample.notification(number, otid: "\(7000 + number)"))
-        #expect(daemon.client().post(body)?.status == 200)
-      }
-      try world.waitUntilCurrent(daemon)
-      try world.compare(daemon)
-      _ = try daemon.stop()
-    }
-    try post(1...3)
+    let first = try installation.start()
+    try world.post(first, 1...3)
+    try world.waitUntilCurrent(first)
+    _ = try first.stop()
     try FileManager.default.copyItem(at: installation.data, to: earlier)
-    try post(4...8)
+    let second = try installation.start()
+    try world.post(second, 4...8)
+    try world.waitUntilCurrent(second)
+    _ = try second.stop()
     try FileManager.default.removeItem(at: installation.data)
     try FileManager.default.moveItem(at: earlier, to: installation.data)
-    try post(9...10)
+    let third = try installation.start()
+    try world.post(third, 9...10)
+    try world.waitUntil("lost") { world.sink(third)?["state"]?.string == "lost" }
+    #expect(
+      world.sink(third)?["reason"]?.string == "its tables are at a place that this journal lacks")
+    #expect(try world.sql("SELECT count(*), max(seq) FROM ledger.event_v1") == "8|8")
+    try world.resume("--from", "start")
+    try world.waitUntilCurrent(third)
+    try world.compare(third)
     #expect(try world.sql("SELECT count(*), max(seq) FROM ledger.event_v1") == "5|5")
+    _ = try third.stop()
+  }
+
+  @Test func `a restore drill with the same configuration leaves the mirror alone`() throws {
+    let world = try MirrorWorld()
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...3)
+    try world.waitUntilCurrent(daemon)
+    let copy = world.installation.folder.appending(path: "backup").path
+    #expect(try world.installation.run("backup", copy).code == 0)
+    let drill = try Installation(authority: world.installation.authority)
+    try world.configure(of: drill)
+    #expect(try drill.run("restore", copy).code == 0)
+    let doctor = try drill.run("doctor", "--offline")
+    #expect(doctor.output.contains("sink resume warehouse --from"), "\(doctor)")
+    // Its head is the mirror's place, and then one further than it.
+    let restored = try drill.start()
+    try world.waitUntil("lost") { world.sink(restored)?["state"]?.string == "lost" }
+    try world.post(restored, 20...20)
+    try world.post(daemon, 4...5)
+    try world.waitUntilCurrent(daemon)
+    try world.compare(daemon)
+    #expect(world.sink(restored)?["state"]?.string == "lost")
+    #expect(try world.sql("SELECT count(*), max(seq) FROM ledger.event_v1") == "5|5")
+    #expect(!daemon.log.contains("sink_lost") && !daemon.log.contains("sink_down"))
+    _ = try restored.stop()
+    _ = try daemon.stop()
+  }
+
+  @Test func `a restored journal that has the mirror's place goes on from it when told`() throws {
+    let world = try MirrorWorld()
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...3)
+    try world.waitUntilCurrent(daemon)
+    let copy = world.installation.folder.appending(path: "backup").path
+    #expect(try world.installation.run("backup", copy).code == 0)
+    let cursor = try #require(world.sink(daemon)?["cursor"]?.string)
+    _ = try daemon.stop()
+    try FileManager.default.removeItem(at: world.installation.data)
+    #expect(try world.installation.run("restore", copy).code == 0)
+    let after = try world.installation.start()
+    try world.waitUntil("lost") { world.sink(after)?["state"]?.string == "lost" }
+    try world.resume("--from", cursor)
+    try world.post(after, 4...4)
+    try world.waitUntilCurrent(after)
+    try world.compare(after)
+    #expect(!after.log.contains("mirror_fills"))
+    _ = try after.stop()
+    // It is not asked again.
+    let again = try world.installation.start()
+    try world.waitUntilCurrent(again)
+    _ = try again.stop()
+  }
+
+  @Test func `a folder that never stored the mirror goes on if it has the mirror's place`() throws {
+    let world = try MirrorWorld()
+    let daemon = try world.installation.start()
+    try world.post(daemon, 1...3)
+    try world.waitUntilCurrent(daemon)
+    _ = try daemon.stop()
+    for name in ["sinks.sqlite", "sinks.names"] {
+      try? FileManager.default.removeItem(at: world.installation.data.appending(path: name))
+    }
+    let after = try world.installation.start()
+    try world.post(after, 4...4)
+    try world.waitUntilCurrent(after)
+    try world.compare(after)
+    #expect(!after.log.contains("mirror_fills") && !after.log.contains("sink_lost"))
+    _ = try after.stop()
   }
 
   @Test func `an erased account leaves, and a claim is joined`() throws {
@@ -165,9 +248,17 @@ struct MirrorTests {
 }
 
 extension MirrorWorld {
-  func resume() throws {
-    let resumed = try installation.run("sink", "resume", "warehouse")
+  func resume(_ flags: String...) throws {
+    let resumed = try installation.run(["sink", "resume", "warehouse"] + flags)
     #expect(resumed.code == 0, "\(resumed)")
+  }
+
+  /// Posts notifications, each of a customer of its own.
+  func post(_ daemon: RunningDaemon, _ numbers: ClosedRange<Int>) throws {
+    for number in numbers {
+      let body = try installation.sign(Sample.notification(number, otid: "\(7000 + number)"))
+      #expect(daemon.client().post(body)?.status == 200)
+    }
   }
 
   /// Copies a folder of the server, which is stopped.

@@ -19,14 +19,17 @@ final class MirrorWorld {
     if hasSchema { try makeSchema() }
   }
 
-  func configure(_ more: [(String, JSONValue)] = [], kind: String = "mirror") throws {
+  /// - Parameter other: another installation with the same mirror; nil for this world's.
+  func configure(
+    _ more: [(String, JSONValue)] = [], kind: String = "mirror", of other: Installation? = nil
+  ) throws {
     let mirror = JSONValue.object([
       ("name", .string("warehouse")), ("kind", .string(kind)),
       ("connection", .string(server.address(database, user: "mirror"))),
       ("schema", .string("ledger")),
     ])
     let all = ["read", "submit", "claim", "grant", "erase"].map { JSONValue.string($0) }
-    try installation.configure(
+    try (other ?? installation).configure(
       with: [
         ("sinks", .array([mirror])),
         (

@@ -48,7 +48,7 @@ import Testing
     _ = try daemon.stop()
   }
 
-  @Test(arguments: ["reset", "endless", "gone", "redirect", "compressed", "half"])
+  @Test(arguments: ["reset", "no HTTP", "gone", "redirect", "compressed 503"])
   func `a receiver that breaks the rules is told by name`(fault: String) throws {
     let world = try SinkWorld()
     let other = try ScriptedServer { _ in [.response(200, "")] }
@@ -56,16 +56,15 @@ import Testing
     world.answer { _ in
       switch fault {
       case "reset": [.reset]
-      case "endless": [.response(200, String(repeating: "x", count: 40_000))]
+      case "no HTTP": [.text("hello\r\n\r\n"), .close]
       case "gone": [.response(410, "")]
       case "redirect": [.response(307, "", fields: "Location: \(location)/\r\n")]
-      case "compressed": [.response(200, "x", fields: "Content-Encoding: gzip\r\n")]
-      default: [.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .close]
+      default: [.response(503, "x", fields: "Content-Encoding: gzip\r\n")]
       }
     }
     let daemon = try world.start()
     try world.post(daemon, 1...1, otid: "7001")
-    let isDown = ["reset", "half"].contains(fault)
+    let isDown = ["reset", "compressed 503"].contains(fault)
     try world.waitUntil(fault) {
       guard let sink = world.sink(daemon) else { return false }
       return switch fault {
@@ -81,6 +80,26 @@ import Testing
       #expect(resumed.code == 0, "\(resumed)")
       try world.waitUntil("resumed") { world.sink(daemon)?["seq"]?.integer == 1 }
     }
+    _ = try daemon.stop()
+  }
+
+  @Test(arguments: ["long", "compressed", "half", "silent"])
+  func `a 2xx head is success, whatever the receiver does with the rest`(rest: String) throws {
+    let world = try SinkWorld()
+    world.answer { _ in
+      switch rest {
+      case "long": [.response(200, String(repeating: "x", count: 40_000))]
+      case "compressed": [.response(200, "x", fields: "Content-Encoding: gzip\r\n")]
+      case "half": [.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .close]
+      default:
+        [.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .pause(milliseconds: 60_000)]
+      }
+    }
+    let daemon = try world.start()
+    try world.post(daemon, 1...2, otid: "7001")
+    try world.waitUntil("both") { world.sink(daemon)?["delivered"]?.integer == 2 }
+    #expect(world.seqs == [1, 2] && world.sink(daemon)?["last_status"]?.integer == 200)
+    #expect(world.sink(daemon)?["failed"]?.integer == 0)
     _ = try daemon.stop()
   }
 

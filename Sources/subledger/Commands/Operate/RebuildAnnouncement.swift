@@ -1,4 +1,5 @@
 import Configuration
+import Delivery
 import JournalStore
 import LedgerEngine
 import LedgerQueries
@@ -9,8 +10,9 @@ import StrictJSON
 enum RebuildAnnouncement {
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let configuration = try arguments.configuration()
-    guard !configuration.sinks.isEmpty else {
-      throw .findings("no sink is configured: there is nobody to tell")
+    let sinks = configuration.sinks.filter(\.isToldOfFolds).map(\.name)
+    guard !sinks.isEmpty else {
+      throw .findings("no sink gets entitlement.recalculated: there is nobody to tell")
     }
     let folder = try arguments.journalFolder()
     let count = try mapError(CommandError.building) { () throws(StoreError) in
@@ -24,7 +26,8 @@ enum RebuildAnnouncement {
     } else {
       Terminal.print(
         "\(CountText.of(count, "customers")) \(count == 1 ? "has" : "have") another answer; "
-          + "sinks are told \(ControlClient(folder) == nil ? "when the daemon runs" : "now")")
+          + "told \(ControlClient(folder) == nil ? "when the daemon runs" : "now"): "
+          + (count == 0 ? "nobody" : sinks.joined(separator: ", ")))
     }
     return .good
   }
