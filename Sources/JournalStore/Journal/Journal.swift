@@ -23,7 +23,8 @@ public final class Journal {
   let followedBodies = BodyHash()
   /// What the copy followed and does not take for what it says.
   public internal(set) var faults = CopyFaults.none
-  /// Whether an account was removed since `emptyWAL`, as another copy was told to.
+  /// Whether something personal was removed since `emptyWAL`, which is to be called then. Stored in
+  /// the SQL transaction that removes it, so that a crash does not leave its bytes in the files.
   public internal(set) var hasErased = false
   /// Ids of rows in `app` and `kind`, as far as they were used since the start.
   var apps: [AppKey: Int64] = [:]
@@ -106,6 +107,7 @@ public final class Journal {
     if isCopy { try journal.beginRecording() }
     try journal.markOpen()
     try journal.applySkipped()
+    try journal.emptyOwedWAL()
     try mapError(StoreError.init, try DurableFile.syncFolder(of: folder.journal))
     return journal
   }
@@ -233,7 +235,14 @@ public final class Journal {
     heldCount = try Self.countHeld(connection)
     statementCount = try Self.countStatements(connection)
     quarantineSizes = try Self.quarantineSizes(connection)
+    hasErased = try Meta(connection: connection).int(.erasureDue) == 1
     try readFaults(connection)
+  }
+
+  /// Stores that the -wal is to be emptied.
+  func recordErasure(_ connection: SQLiteConnection) throws(StoreError) {
+    try Meta(connection: connection).set(.erasureDue, 1)
+    hasErased = true
   }
 
   /// Copies the -wal into the file if it has grown beyond `checkpointPages`, without waiting for
@@ -265,10 +274,24 @@ public final class Journal {
       let emptied = Result { () throws(StoreError) in try connection.checkpointTruncate() }
       try markOpen()
       try emptied.get()
+      guard hasErased else { return }
+      try connection.atomically { () throws(StoreError) in
+        try Meta(connection: connection).set(.erasureDue, 0)
+      }
       hasErased = false
     } catch {
       recover(from: error)
       throw error
+    }
+  }
+
+  /// Empties the -wal if that is owed. One that a reader uses is emptied later.
+  private func emptyOwedWAL() throws(StoreError) {
+    guard hasErased else { return }
+    do throws(StoreError) {
+      try emptyWAL()
+    } catch {
+      guard error == .busy else { throw error }
     }
   }
 

@@ -108,7 +108,7 @@ extension Journal {
     guard faults.skippedNotes > 0 else { return }
     try connection.statement("DELETE FROM skipped_note WHERE subject = ?").bind(1, row).run()
     guard connection.changes > 0 else { return }
-    hasErased = true
+    try recordErasure(connection)
     try readFaults(connection)
   }
 
@@ -142,7 +142,9 @@ extension Journal {
     try count(table, rowID, -1, connection)
     try connection.statement("DELETE FROM \(table.name) WHERE \(table.key) = ?").bind(1, rowID)
       .run()
-    if table.name == NotedTable.account.name, connection.changes > 0 { hasErased = true }
+    if table.name == NotedTable.account.name, connection.changes > 0 {
+      try recordErasure(connection)
+    }
     // The row may have come and gone unseen.
     if table.isAutoincrement { try Self.raiseSequence(table.name, rowID, connection) }
   }
