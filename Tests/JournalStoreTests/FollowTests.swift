@@ -8,14 +8,15 @@ import Testing
 /// continue it (T2 to T4 of `SharedJournal`).
 @Suite struct FollowTests {
   /// An open copy, which ships to `shipments`.
-  private final class Copy {
+  final class Copy {
     let scratch: Scratch
     private let lock: FolderLock
     let journal: Journal
     private(set) var shipments: [Shipment] = []
 
-    init() throws {
-      scratch = try Scratch()
+    init(_ scratch: Scratch? = nil) throws {
+      let scratch = try scratch ?? Scratch()
+      self.scratch = scratch
       lock = try scratch.folder.lock()
       journal = try Journal.open(
         scratch.folder, lock: lock, now: 1, sharedId: { _ in [UInt8](repeating: 7, count: 16) })
@@ -23,6 +24,12 @@ import Testing
 
     func append(_ batch: [Submission]) throws -> [AppendOutcome] {
       try journal.append(batch) { (shipment, _) throws(StoreError) in
+        self.shipments.append(shipment)
+      }
+    }
+
+    func erase(account: String) throws -> Bool {
+      try journal.erase(account: account) { (shipment, _) throws(StoreError) in
         self.shipments.append(shipment)
       }
     }
@@ -51,7 +58,8 @@ import Testing
     let tables = try connection.statement(
       "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     ).all { $0.text(0) }
-    let known = NotedTable.derived.union(NotedTable.all.map(\.name)).union(["meta", "migration"])
+    let known = NotedTable.derived.union(NotedTable.local).union(NotedTable.all.map(\.name))
+      .union(["meta", "migration"])
     #expect(Set(tables) == known)
   }
 
@@ -95,9 +103,37 @@ import Testing
     #expect(try refusal { $0.events.removeLast() } == .shared(.diverged))
     #expect(try refusal { $0.head.hash[0] ^= 1 } == .shared(.diverged))
     #expect(try refusal { $0.events[1] = $0.events[1].with(hash: [9]) } == .shared(.diverged))
-    #expect(
-      try refusal { $0.events[1] = $0.events[1].with(body: $0.events[0].body) }
-        == .shared(.broken(state: "the body of seq 2")))
+  }
+
+  @Test(arguments: [nil, [], [9], [1, 0xFF, 0xFF], [0, 0x41]] as [[UInt8]?])
+  func `an event whose body is not what its hash says is followed and marked as broken`(
+    body: [UInt8]?
+  ) throws {
+    let first = try Copy()
+    _ = try first.append([.event(Sample.event(1)), .event(Sample.event(2))])
+    var tail = first.tail
+    tail.events[1] = tail.events[1].with(body: body ?? tail.events[0].body)
+    let copy = try Copy()
+    try copy.journal.follow(tail)
+    #expect(copy.journal.position == first.journal.position)
+    #expect(copy.journal.faults == CopyFaults(brokenEvents: 1))
+    let reader = try JournalReader.open(copy.scratch.folder)
+    #expect(try reader.faultySeqs(in: 1...2).broken == [2])
+    #expect(try reader.events(after: 0, limit: 9).map(\.seq) == [1])
+    var isReadable: [Bool] = []
+    try reader.forEachPayload(from: 1, through: 2) { _, _, payload in
+      if case .unreadable = payload.content { isReadable.append(false) } else {
+        isReadable.append(true)
+      }
+      return true
+    }
+    #expect(isReadable == [true, false])
+    try StartUp.checkTail(reader)
+    // It goes on.
+    _ = try first.append([.event(Sample.event(3))])
+    try copy.journal.follow(first.tail)
+    #expect(copy.journal.position == first.journal.position)
+    #expect(copy.journal.faults == CopyFaults(brokenEvents: 1))
   }
 
   /// A version 1 event that names no stream at the top, of the purchases 1 and then 2.
@@ -139,19 +175,16 @@ import Testing
     #expect(try filedFrom(copy) == 2)
   }
 
-  @Test func `a copy takes no note that was changed`() throws {
+  @Test func `a copy takes no note with another subject or version`() throws {
     let first = try Copy()
     _ = try first.append([.quarantine(Sample.quarantine(3))])
-    let tail = first.tail
-    let note = try #require(tail.notes.first)
-    var changed = tail
-    changed.notes[0] = Note(
-      version: 1, subject: note.subject, sha256: note.sha256, body: note.body + [0x20])
-    #expect(throws: StoreError.shared(.broken(state: "note 1"))) {
-      try Copy().journal.follow(changed)
-    }
+    var changed = first.tail
+    let note = try #require(changed.notes.first)
     changed.notes[0] = Note(
       version: 1, subject: "quarantine/2", sha256: note.sha256, body: note.body)
+    #expect(throws: StoreError.shared(.diverged)) { try Copy().journal.follow(changed) }
+    changed.notes[0] = Note(
+      version: 2, subject: note.subject, sha256: note.sha256, body: note.body)
     #expect(throws: StoreError.shared(.diverged)) { try Copy().journal.follow(changed) }
   }
 

@@ -3,6 +3,7 @@ import Foundation
 import JournalStore
 import LedgerEngine
 import Platform
+import SignedData
 import Support
 import Testing
 
@@ -90,5 +91,35 @@ import Testing
     #expect(server.get("/readyz")?.status == 200)
     #expect(server.get(Self.row)?.head.contains("Subledger-Behind-Ms") == false)
     #expect(try server.count("subledger_shared_journal_regressions_total") == 0)
+  }
+
+  @Test func `what cannot be followed is named at once, and reads are answered`() throws {
+    let shared = SharedJournalServer()
+    let server = try InProcessServer(root: authority.root, shared: access(shared, isFresh: true))
+    #expect(server.post(signedPayload: try authority.fresh())?.status == 200)
+    let good = shared.content
+    shared.change { $0.head = .origin }
+    #expect(server.get(Self.row)?.status == 503)
+    let unready = server.get("/readyz")
+    #expect(unready?.status == 503)
+    #expect(unready?.text.contains("holds what no program wrote (what is behind seq 1") == true)
+    shared.change { $0 = good }
+    #expect(server.get(Self.row)?.status == 404)
+    #expect(server.get("/readyz")?.status == 200)
+  }
+
+  @Test func `a note that was skipped is named by readyz and the metrics`() throws {
+    let shared = SharedJournalServer()
+    let server = try InProcessServer(root: authority.root, shared: access(shared, isFresh: true))
+    shared.change { content in
+      let note = Note(version: 1, subject: "later/1", sha256: SHA256.hash([1]), body: [1])
+      content.notes.append(note)
+      content.head.notes = 1
+      content.head.notesHash = note.chain(after: content.head.notesHash)
+    }
+    #expect(server.get(Self.row)?.status == 404)
+    let ready = server.get("/readyz")
+    #expect(ready?.status == 200 && ready?.text.contains(#""skipped_notes":1"#) == true)
+    #expect(try server.count(#"subledger_shared_journal_faults{kind="skipped_note"}"#) == 1)
   }
 }

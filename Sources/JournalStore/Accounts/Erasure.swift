@@ -15,7 +15,9 @@ extension Journal {
     let isKnown = try write(shipping: ship) { (connection) throws(StoreError) in
       try connection.statement("DELETE FROM account WHERE kind = 'account' AND name = ?")
         .bind(1, name).run()
-      return connection.changes > 0
+      let isKnown = connection.changes > 0
+      if isKnown { try recordErasure(connection) }
+      return isKnown
     }
     try emptyWAL()
     return isKnown

@@ -144,7 +144,8 @@ extension Journal {
     var judge = EvidenceJudge()
     try connection.statement(
       """
-      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body)
+      FROM event e
       WHERE e.stream_id = \(JournalReader.streamId) ORDER BY e.seq
       """
     ).bind(1, key?.originalTransactionId).bind(2, key?.environment.rawValue)

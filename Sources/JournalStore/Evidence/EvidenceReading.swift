@@ -63,7 +63,8 @@ extension JournalReader {
     var hasFound = false
     try connection.statement(
       """
-      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body)
+      FROM event e
       WHERE e.stream_id = \(Self.streamId) AND e.seq <= ? ORDER BY e.seq
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)

@@ -21,7 +21,10 @@ public final class Journal {
   var copy: CopyState?
   /// The hashes of bodies that are followed.
   let followedBodies = BodyHash()
-  /// Whether an account was removed since `emptyWAL`, as another copy was told to.
+  /// What the copy followed and does not take for what it says.
+  public internal(set) var faults = CopyFaults.none
+  /// Whether something personal was removed since `emptyWAL`, which is to be called then. Stored in
+  /// the SQL transaction that removes it, so that a crash does not leave its bytes in the files.
   public internal(set) var hasErased = false
   /// Ids of rows in `app` and `kind`, as far as they were used since the start.
   var apps: [AppKey: Int64] = [:]
@@ -103,6 +106,8 @@ public final class Journal {
     let journal = try Journal(connection, dictionary, decode)
     if isCopy { try journal.beginRecording() }
     try journal.markOpen()
+    try journal.applySkipped()
+    try journal.emptyOwedWAL()
     try mapError(StoreError.init, try DurableFile.syncFolder(of: folder.journal))
     return journal
   }
@@ -118,9 +123,7 @@ public final class Journal {
     codec = BodyCodec(
       dictionaries: DictionaryStore(connection), receipts: ReceiptStore(connection))
     head = try Self.readHead(connection)
-    heldCount = try Self.countHeld(connection)
-    statementCount = try Self.countStatements(connection)
-    quarantineSizes = try Self.quarantineSizes(connection)
+    try readCounts(connection)
   }
 
   /// Sets the open flag. From then on a file without its -wal is recognized as an incomplete copy:
@@ -212,20 +215,34 @@ public final class Journal {
   /// kernel may drop pages and report success the next time, so no later commit could keep
   /// promise 1.
   private func recover(from error: StoreError) {
-    if error.isFatal { closingError = error }
-    apps.removeAll()
-    kinds.removeAll()
+    // The shared journal's failures say nothing about this file.
+    if error.isFatal, error != .shared(.diverged) { closingError = error }
     codec.forget()
     guard closingError == nil else { return }
     do throws(StoreError) {
       head = try Self.readHead(live)
-      heldCount = try Self.countHeld(live)
-      statementCount = try Self.countStatements(live)
-      quarantineSizes = try Self.quarantineSizes(live)
+      try readCounts(live)
       try copy?.read(live)
     } catch {
       closingError = error
     }
+  }
+
+  /// Reads again what is cached of the tables beside events.
+  func readCounts(_ connection: SQLiteConnection) throws(StoreError) {
+    apps.removeAll()
+    kinds.removeAll()
+    heldCount = try Self.countHeld(connection)
+    statementCount = try Self.countStatements(connection)
+    quarantineSizes = try Self.quarantineSizes(connection)
+    hasErased = try Meta(connection: connection).int(.erasureDue) == 1
+    try readFaults(connection)
+  }
+
+  /// Stores that the -wal is to be emptied.
+  func recordErasure(_ connection: SQLiteConnection) throws(StoreError) {
+    try Meta(connection: connection).set(.erasureDue, 1)
+    hasErased = true
   }
 
   /// Copies the -wal into the file if it has grown beyond `checkpointPages`, without waiting for
@@ -257,10 +274,24 @@ public final class Journal {
       let emptied = Result { () throws(StoreError) in try connection.checkpointTruncate() }
       try markOpen()
       try emptied.get()
+      guard hasErased else { return }
+      try connection.atomically { () throws(StoreError) in
+        try Meta(connection: connection).set(.erasureDue, 0)
+      }
       hasErased = false
     } catch {
       recover(from: error)
       throw error
+    }
+  }
+
+  /// Empties the -wal if that is owed. One that a reader uses is emptied later.
+  private func emptyOwedWAL() throws(StoreError) {
+    guard hasErased else { return }
+    do throws(StoreError) {
+      try emptyWAL()
+    } catch {
+      guard error == .busy else { throw error }
     }
   }
 

@@ -65,7 +65,7 @@ public struct JournalCopy: Sendable {
       folder.journal, applicationId: StartUp.journalApplicationId, known: Migrator.known)
     try source.beginSnapshot()
     defer { source.endSnapshot() }
-    let reader = JournalReader(source)
+    let reader = try JournalReader(source)
     let copied = JournalCopy(
       journalId: try reader.journalId(), head: try reader.head(), schema: schema,
       quarantined: try reader.quarantineCounts().stored)

@@ -1,3 +1,4 @@
+import AppStore
 import Platform
 import SignedData
 
@@ -120,7 +121,7 @@ enum StartUp {
       }
     }
     try Migrator.check(connection)
-    try checkTail(JournalReader(connection))
+    try checkTail(try JournalReader(connection))
     if isWriting { try refuseLitestream(connection) }
   }
 
@@ -145,8 +146,14 @@ enum StartUp {
     guard var previous = try reader.hash(at: first - 1) else { throw .brokenTail(seq: first - 1) }
     var next = first
     let hash = BodyHash()
+    // Another daemon wrote them so, or its note with the receipt is still to be followed.
+    let broken = first <= head.seq ? try reader.faultySeqs(in: first...head.seq).broken : []
+    let isCopy = try reader.isCopy()
     try reader.forEachRaw(from: first, through: head.seq) { raw in
-      guard raw.event.seq == next, raw.isIntact(after: previous, hash) else { return false }
+      let isIntact =
+        broken.contains(raw.event.seq) || raw.isBodyIntact(hash)
+        || isCopy && raw.event.source == .receipt && !raw.isBodyReadable
+      guard raw.event.seq == next, isIntact, raw.isChained(after: previous) else { return false }
       previous = raw.event.hash
       next += 1
       return true

@@ -11,7 +11,8 @@ extension JournalReader {
   ) throws(StoreError) -> [StoredEvent] {
     let terms = filter.terms
     let sql =
-      EventRow.select + "WHERE e.seq > ? AND e.seq <= ?" + terms.map { " AND " + $0.sql }.joined()
+      EventRow.select + "WHERE e.seq > ? AND e.seq <= ? AND \(CopyFaults.isReadable)"
+      + terms.map { " AND " + $0.sql }.joined()
       + " ORDER BY e.seq \(newestFirst ? "DESC" : "ASC") LIMIT ?"
     let statement = try connection.statement(sql)
     // Receive times never decrease along seq, so a binary search finds the start of the range.

@@ -3,14 +3,19 @@ import AppStore
 /// Reads an event from a row of SQL.
 enum EventRow {
   /// Uses left joins, so that an event is read even if its stream or kind was removed by tampering.
-  static let select = """
+  static let select = select(body: "e.body")
+
+  /// - Parameter body: the stored body, as SQL about the event `e`.
+  static func select(body: String) -> String {
+    """
     SELECT e.seq, e.notification_uuid, e.source, a.environment, a.bundle_id, k.notification_type,
       k.subtype, s.original_transaction_id, e.signed_date_ms, e.received_at_ms, e.body_sha256,
-      e.hash, e.body, e.dictionary_id
+      e.hash, \(body), e.dictionary_id
     FROM event e LEFT JOIN stream s ON s.id = e.stream_id LEFT JOIN app a ON a.id = s.app_id
       LEFT JOIN kind k ON k.id = e.kind_id
 
     """
+  }
 
   static func read(_ row: Statement, _ codec: BodyCodec) throws(StoreError) -> RawEvent {
     let stored = row.bytes(12)

@@ -25,13 +25,14 @@ public final class JournalReader {
     _ = try connection.requireOurs(
       folder.journal, applicationId: StartUp.journalApplicationId, known: Migrator.known)
     if isPassing { try connection.limitCache() }
-    return JournalReader(connection)
+    return try JournalReader(connection)
   }
 
-  init(_ connection: SQLiteConnection) {
+  init(_ connection: SQLiteConnection) throws(StoreError) {
     self.connection = connection
     codec = BodyCodec(
       dictionaries: DictionaryStore(connection), receipts: ReceiptStore(connection))
+    try standInForFaults()
   }
 
   /// Closes the connection; the reader must not be used afterwards. `deinit` closes it as well.
@@ -90,13 +91,14 @@ public final class JournalReader {
       .first { $0.int(0) }
   }
 
-  /// Up to `limit` events after a seq, in order of seq.
+  /// Up to `limit` events after a seq, in order of seq. Those marked as broken are left out.
   ///
   /// - Throws: `StoreError.corrupt` when a body cannot be recovered or the file returns rows out of
   ///   order, otherwise what SQLite reports.
   public func events(after seq: Int64, limit: Int) throws(StoreError) -> [StoredEvent] {
-    try connection.statement(EventRow.select + "WHERE e.seq > ? ORDER BY e.seq LIMIT ?")
-      .bind(1, seq).bind(2, Int64(limit)).all(readable).ascending(after: seq) { $0.seq }
+    try connection.statement(
+      EventRow.select + "WHERE e.seq > ? AND \(CopyFaults.isReadable) ORDER BY e.seq LIMIT ?"
+    ).bind(1, seq).bind(2, Int64(limit)).all(readable).ascending(after: seq) { $0.seq }
   }
 
   /// Calls `body` with every event of a range in order of seq, until it returns false. No read
@@ -141,21 +143,23 @@ public final class JournalReader {
     }
   }
 
-  /// The event at `seq`, or nil if there is none.
+  /// The event at `seq`, or nil if there is none, or it is marked as broken.
   ///
   /// - Throws: `StoreError.corrupt` when its body cannot be recovered, otherwise what SQLite
   ///   reports.
   public func event(seq: Int64) throws(StoreError) -> StoredEvent? {
-    try connection.statement(EventRow.select + "WHERE e.seq = ?").bind(1, seq).first(readable)
+    try connection.statement(EventRow.select + "WHERE e.seq = ? AND \(CopyFaults.isReadable)")
+      .bind(1, seq).first(readable)
   }
 
-  /// The event with this UUID, or nil if there is none.
+  /// The event with this UUID, or nil if there is none, or it is marked as broken.
   ///
   /// - Throws: `StoreError.corrupt` when its body cannot be recovered, otherwise what SQLite
   ///   reports.
   public func event(notificationUUID uuid: NotificationUUID) throws(StoreError) -> StoredEvent? {
-    try connection.statement(EventRow.select + "WHERE e.notification_uuid = ?")
-      .bind(1, uuid.bytes).first(readable)
+    try connection.statement(
+      EventRow.select + "WHERE e.notification_uuid = ? AND \(CopyFaults.isReadable)"
+    ).bind(1, uuid.bytes).first(readable)
   }
 
   /// Throws `StoreError.corrupt` if the body cannot be recovered.

@@ -32,7 +32,8 @@ extension JournalReader {
   ) throws(StoreError) {
     try connection.statement(
       """
-      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body FROM event e
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body)
+      FROM event e
       WHERE e.stream_id = \(Self.streamId)
       AND e.seq > ? AND e.seq <= ? AND e.signed_date_ms <= ? AND e.received_at_ms <= ?
       AND \(Self.isApples) ORDER BY e.seq
@@ -66,8 +67,8 @@ extension JournalReader {
       let start = next
       try connection.statement(
         """
-        SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, e.hash, s.app_id,
-          s.original_transaction_id
+        SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body),
+          e.hash, s.app_id, s.original_transaction_id
         FROM event e LEFT JOIN stream s ON s.id = e.stream_id
         WHERE e.seq BETWEEN ? AND ? ORDER BY e.seq LIMIT \(Self.batchSize)
         """
@@ -118,8 +119,8 @@ extension JournalReader {
     var last: (stream: Int64, key: StreamKey)?
     try connection.statement(
       """
-      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, e.body, s.id, s.app_id,
-        s.original_transaction_id
+      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body),
+        s.id, s.app_id, s.original_transaction_id
       FROM stream s CROSS JOIN event e INDEXED BY event_stream ON e.stream_id = s.id
       WHERE s.id BETWEEN ? AND ? AND s.original_transaction_id IS NOT NULL AND e.seq <= ?
         AND \(Self.isApples)

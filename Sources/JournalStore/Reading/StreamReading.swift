@@ -2,7 +2,7 @@ public import AppStore
 
 /// Reads the events of one stream, that is one customer's history, and the streams themselves.
 extension JournalReader {
-  /// A stream's events in order of seq.
+  /// A stream's events in order of seq. Those marked as broken are left out.
   ///
   /// - Parameters:
   ///   - signedThrough: the latest signed date (Apple's time), in milliseconds since 1970 UTC.
@@ -16,7 +16,8 @@ extension JournalReader {
         WHERE e.stream_id = (
           SELECT stream.id FROM stream JOIN app ON app.id = stream.app_id
           WHERE original_transaction_id = ? AND environment = ? AND bundle_id = ?)
-        AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
+        AND e.signed_date_ms <= ? AND e.received_at_ms <= ? AND \(CopyFaults.isReadable)
+        ORDER BY e.seq
         """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, signedThrough).bind(5, receivedThrough).all(readable)
@@ -32,7 +33,7 @@ extension JournalReader {
     _ body: (StoredEvent, JournaledPayload) throws(StoreError) -> Void
   ) throws(StoreError) {
     try connection.statement(
-      EventRow.select + """
+      EventRow.select(body: CopyFaults.body) + """
         WHERE e.stream_id = \(Self.streamId)
         AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
         """

@@ -3,6 +3,7 @@ struct Meta {
   enum Key: String {
     case journalId = "journal_id"
     case open
+    case erasureDue = "erasure_due"
     case generation
     case foreignOverflow = "foreign_overflow"
     case unnamedThrough = "unnamed_through"

@@ -189,6 +189,27 @@ package final class SQLiteConnection {
     }
   }
 
+  /// Runs `body` within an SQL transaction; an error undoes what `body` wrote, and nothing else.
+  ///
+  /// - Throws: what `body` throws, and what SQLite reports.
+  func undoingErrors<Result>(
+    _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    try statement("SAVEPOINT step").run()
+    do {
+      let result = try body()
+      try statement("RELEASE step").run()
+      return result
+    } catch {
+      // Some errors end the transaction, and the savepoint with it.
+      if sqlite3_get_autocommit(handle) == 0 {
+        try statement("ROLLBACK TO step").run()
+        try statement("RELEASE step").run()
+      }
+      throw error
+    }
+  }
+
   /// Rolls back, unless SQLite has already done so, as after some errors
   /// (sqlite.org/lang_transaction.html).
   private func rollBack() {

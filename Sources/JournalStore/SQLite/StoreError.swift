@@ -62,7 +62,7 @@ public enum StoreError: Error, Sendable, Equatable {
   /// 200 and exits, and the next start copies the write-ahead log.
   public var isFatal: Bool {
     switch self {
-    case .io, .corrupt, .platform, .shared(.broken), .shared(.diverged): true
+    case .io, .corrupt, .platform, .shared(.diverged): true
     default: false
     }
   }

@@ -15,7 +15,7 @@ struct ChangeRecorder {
     _ rows: [String: Set<Int64>], head: Head, values: [Int64?]
   ) throws(StoreError) -> Shipment {
     for table in rows.keys where NotedTable.named(table) == nil {
-      guard NotedTable.derived.contains(table) else {
+      guard NotedTable.derived.contains(table) || NotedTable.local.contains(table) else {
         throw .sql("a change of the table \(table) reaches no other copy")
       }
     }

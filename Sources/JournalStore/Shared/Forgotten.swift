@@ -28,7 +28,7 @@ extension JournalReader {
   ) throws(StoreError) -> (events: [NewEvent], last: Int64?) {
     var last: Int64?
     let events = try connection.statement(
-      EventRow.select + "WHERE e.seq > ? ORDER BY e.seq LIMIT ?"
+      EventRow.select(body: CopyFaults.body) + "WHERE e.seq > ? ORDER BY e.seq LIMIT ?"
     ).bind(1, seq).bind(2, Int64(limit)).all {
       (row) throws(StoreError) -> (seq: Int64, event: NewEvent)? in
       let raw = try EventRow.read(row, codec)

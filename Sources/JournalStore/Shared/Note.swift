@@ -21,6 +21,9 @@ import SignedData
 // |                      | journal_id, open, shared, notes*,           | local                    |
 // |                      | generation, v1_filed_generation             | local                    |
 // |                      | evidence_judged_*                           | local                    |
+// | broken_event,        | follow                                      | local                    |
+// | unproven_event,      |                                             |                          |
+// | skipped_note         |                                             |                          |
 // | migration            | opening                                     | local                    |
 
 /// An entry of the shared journal's side log: a write that is no event, and that other copies must

@@ -45,6 +45,9 @@ struct NotedTable: Sendable {
   /// Tables of which the other copies derive the rows, or get them in another form.
   static let derived: Set = ["event", "dictionary", "app", "stream", "kind", "statement"]
 
+  /// Tables about what was followed: each copy has its own.
+  static let local: Set = ["broken_event", "unproven_event", "skipped_note"]
+
   /// Values of `meta` that travel as notes.
   static let noted: [Meta.Key] = [.foreignOverflow, .unnamedThrough]
 

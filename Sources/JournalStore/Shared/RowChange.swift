@@ -69,16 +69,22 @@ struct RowChange: Equatable {
     }
   }
 
+  /// What the subject of a note says: its row, as if it was removed; nil for none.
+  init?(subject: String) {
+    let parts = subject.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2 || (parts.count == 3 && parts[2] == Self.removed) else { return nil }
+    self.init(String(parts[0]), String(parts[1]), .removed)
+  }
+
   /// What a note says; nil for one that no program of ours wrote.
   init?(_ note: Note) {
-    let parts = note.subject.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 2 || (parts.count == 3 && parts[2] == Self.removed),
+    guard let named = RowChange(subject: note.subject),
       let root = try? JSONDocument(parsing: note.body).root
     else {
       return nil
     }
-    (table, key) = (String(parts[0]), String(parts[1]))
-    if parts.count == 3 {
+    (table, key) = (named.table, named.key)
+    if note.subject == named.subject {
       content = .removed
     } else if let value = root["value"]?.integer {
       content = .value(value)

@@ -11,7 +11,8 @@ public enum SharedJournalError: Error, Sendable, Equatable {
   case refused(state: String)
   /// The schema is newer than this program.
   case newer(found: Int, known: Int)
-  /// What was written breaks a rule of the shared journal: a defect, or a change by hand.
+  /// What was written breaks a rule of the shared journal: a defect, or a change by hand. Nothing
+  /// is appended or followed until an operator has removed it; reads go on.
   case broken(state: String)
 }
 
@@ -27,7 +28,8 @@ extension SharedJournalError: CustomStringConvertible {
     case .newer(let found, let known):
       "the shared journal has schema \(found), this program knows \(known); run the newer program"
     case .broken(let state):
-      "the shared journal holds what no program wrote (\(state)); run `subledger verify`"
+      "the shared journal holds what no program wrote (\(state)); find out with `subledger doctor` "
+        + "and the server's log which role wrote it, and restore the shared journal to before it"
     }
   }
 }

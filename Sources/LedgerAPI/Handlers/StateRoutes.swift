@@ -1,5 +1,6 @@
 import Configuration
 import HTTPServer
+import JournalStore
 import LedgerEngine
 import LedgerQueries
 import StrictJSON
@@ -10,12 +11,17 @@ extension LedgerHandler {
   /// state of the projection is no reason: notifications are taken in every one.
   func ready() -> HTTPResponse {
     if let reason = service.unreadyReason(minimumFree: Int64(configuration.limits.diskBytes)) {
-      return Problem.response(.unavailable(reason))
+      guard reason == "shared_journal", let failure = service.ledger.copy?.failure else {
+        return Problem.response(.unavailable(reason))
+      }
+      return Problem.response(503, reason, failure.description, retryAfter: 1)
     }
-    return .json([
-      ("status", .string("ready")),
-      ("projection", .string(service.ledger.liveProjection.state.rawValue)),
-    ])
+    let faults = service.ledger.copy?.faults ?? .none
+    return .json(
+      [
+        ("status", .string("ready")),
+        ("projection", .string(service.ledger.liveProjection.state.rawValue)),
+      ] + (faults == .none ? [] : [("shared_journal", .object(faults.members))]))
   }
 
   /// `GET /version`. The digest tells of every event, so it is only for tokens that cover all.

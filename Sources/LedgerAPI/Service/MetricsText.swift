@@ -139,6 +139,16 @@ extension Metrics {
     page.single(
       "subledger_shared_journal_unknown_total", .counter,
       "Commits to the shared journal whose outcome had to be found out.", copy.unknowns.value)
+    let faults = copy.faults
+    page.family(
+      "subledger_shared_journal_faults", .gauge,
+      "What was followed and is not taken for what it says, by kind.")
+    for (kind, count) in [
+      ("broken_event", faults.brokenEvents), ("unproven_event", faults.unprovenEvents),
+      ("skipped_note", faults.skippedNotes),
+    ] {
+      page.sample("subledger_shared_journal_faults", [(name: "kind", value: kind)], count)
+    }
     page.single(
       "subledger_shared_journal_regressions_total", .counter,
       "How often the shared journal had lost what it had committed.", copy.regressions.value)

@@ -33,6 +33,10 @@ final class ChainCheck {
   private var batchFindings: [Finding] = []
   /// The seq from which on a V1 event must be filed as this build does.
   private var v1FiledFrom = Int64.max
+  /// The events of the current batch that this copy marked when it followed them.
+  private var faulty: (broken: Set<Int64>, unproven: Set<Int64>) = ([], [])
+  /// Whether such events are no findings: a backup has them as its folder has.
+  private let acceptsFaulty: Bool
   /// The owner's statements of the current batch.
   private var statements: [(seq: Int64, mac: [UInt8])] = []
 
@@ -42,10 +46,10 @@ final class ChainCheck {
     journal = try mapError(VerifyError.store, try JournalReader.open(folder))
     self.findings = findings
     switch depth {
-    case .chain: (readsBodies, proof) = (false, nil)
-    case .columns: (readsBodies, proof) = (true, nil)
+    case .chain: (readsBodies, acceptsFaulty, proof) = (false, false, nil)
+    case .columns: (readsBodies, acceptsFaulty, proof) = (true, true, nil)
     case .signatures(let roots):
-      readsBodies = true
+      (readsBodies, acceptsFaulty) = (true, false)
       proof = try mapError(VerifyError.configuration, try NotificationProof(roots))
     }
     if let proof {
@@ -114,6 +118,7 @@ final class ChainCheck {
     var lastReceivedAt = Int64.min
     var renewals: [StoredEvent] = []
     v1FiledFrom = try journal.v1FiledFrom()
+    faulty = try journal.faultySeqs(in: batch)
     try journal.forEachRaw(from: batch.lowerBound, through: batch.upperBound) { raw in
       let event = raw.event
       if event.seq != expected {
@@ -144,10 +149,17 @@ final class ChainCheck {
 
   private func check(_ raw: RawEvent) {
     let event = raw.event
+    if acceptsFaulty, faulty.broken.contains(event.seq) || faulty.unproven.contains(event.seq) {
+      return
+    }
     let proven = prove(raw)
     // The proof computed the body's hash, so a proven body is not hashed again.
     guard proven?.bodySHA256 == event.bodySHA256 || raw.isBodyIntact(bodyHash) else {
-      return add(5, event.seq, "the body was changed or cannot be read")
+      return add(
+        5, event.seq,
+        faulty.broken.contains(event.seq)
+          ? "the body is not what its hash says: another daemon wrote it so"
+          : "the body was changed or cannot be read")
     }
     guard readsBodies else { return }
     guard event.source != .v1 else { return checkV1(event) }

@@ -49,8 +49,9 @@ struct CopyOpening {
         status.regressions.add(1)
         journal = try openJournal(lock)
         writer = CopyWriter(shared, journal, access, status, pause: pause)
-      case .shared(.notNow), .shared(.unknown), .shared(.refused):
-        if case .shared(let failure) = error { status.record(failure) }
+      case .shared(.newer): throw error
+      case .shared:
+        status.record(error)
         return (journal, writer)
       default: throw error
       }
@@ -80,7 +81,7 @@ struct CopyOpening {
         switch error {
         case .notNow where hasCopy, .unknown where hasCopy, .refused where hasCopy: return own
         case .notNow, .unknown:
-          status.record(error)
+          status.record(.shared(error))
           pause(100)
           if deadline.hasPassed { throw .shared(error) }
         case .refused, .diverged, .newer, .broken: throw .shared(error)
@@ -97,9 +98,9 @@ struct CopyOpening {
       let limit = pending.isEmpty ? Self.limit : Int64.max / 2_000_000
       try writer.poll(isDue: true, within: limit)
     } catch {
-      guard pending.isEmpty, case .shared(let failure) = error else { throw error }
-      // Found after the prefix was checked: the next start repairs it.
-      if failure == .diverged { throw error }
+      // A copy of another history is found after the prefix was checked: the next start repairs it.
+      // What cannot be followed stops no reads.
+      guard pending.isEmpty, !error.isFatal else { throw error }
       return
     }
     for aside in pending {

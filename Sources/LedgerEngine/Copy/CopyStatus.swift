@@ -1,7 +1,7 @@
 public import JournalStore
 public import Observability
 import Platform
-import StrictJSON
+public import StrictJSON
 import Synchronization
 
 /// How a copy stands to its shared journal, for all threads.
@@ -9,7 +9,8 @@ public final class CopyStatus: Sendable {
   private struct State {
     /// When the copy last had everything, nanoseconds of the monotonic clock; nil if never.
     var wholeAt: Int64?
-    var failure: SharedJournalError?
+    var failure: StoreError?
+    var faults = CopyFaults.none
   }
 
   private let state = Mutex(State())
@@ -35,8 +36,8 @@ public final class CopyStatus: Sendable {
     if failure != nil { Log.write(.info, "shared_journal_back") }
   }
 
-  /// The shared journal could not be used. Logged once until it can be.
-  func record(_ failure: SharedJournalError) {
+  /// The shared journal could not be used or followed. Logged once until it can be.
+  func record(_ failure: StoreError) {
     let isNew = state.withLock { state in
       defer { state.failure = failure }
       return state.failure != failure
@@ -53,10 +54,50 @@ public final class CopyStatus: Sendable {
   }
 
   /// Why the shared journal cannot be used; nil while it can.
-  public var failure: SharedJournalError? { state.withLock { $0.failure } }
+  public var failure: StoreError? { state.withLock { $0.failure } }
 
-  /// Whether notifications should be sent here: the copy has had everything within the last minute.
+  /// Whether notifications should be sent here: the copy has had everything within the last minute,
+  /// and nothing keeps it from following that does not pass by itself.
   public var isReady: Bool {
-    state.withLock { $0.wholeAt != nil } && millisecondsBehind < Self.readyMilliseconds
+    let (isKnown, failure) = state.withLock { ($0.wholeAt != nil, $0.failure) }
+    return isKnown && failure?.passes ?? true && millisecondsBehind < Self.readyMilliseconds
+  }
+
+  /// What was followed and is not taken for what it says.
+  public var faults: CopyFaults { state.withLock { $0.faults } }
+
+  /// Logs what is new.
+  func record(_ faults: CopyFaults) {
+    let before = state.withLock { state in
+      defer { state.faults = faults }
+      return state.faults
+    }
+    guard faults != before, faults != .none else { return }
+    Log.write(.error, "shared_journal_faults", faults.members)
+  }
+}
+
+extension CopyFaults {
+  /// What an operator does about them.
+  public static let next =
+    "another daemon wrote what this one does not believe: `subledger verify` names the events; "
+    + "find that daemon, and take the rights of its role away"
+
+  /// For the log, `/readyz` and commands.
+  public var members: [(String, JSONValue)] {
+    [
+      ("broken_events", .integer(brokenEvents)), ("unproven_events", .integer(unprovenEvents)),
+      ("skipped_notes", .integer(skippedNotes)), ("next", .string(Self.next)),
+    ]
+  }
+}
+
+extension StoreError {
+  /// Whether the shared journal may be usable soon without anyone's help.
+  fileprivate var passes: Bool {
+    switch self {
+    case .shared(.notNow), .shared(.unknown): true
+    default: false
+    }
   }
 }

@@ -98,7 +98,7 @@ final class CopyWriter {
       } catch {
         // Does nothing after a commit.
         shared.abandon()
-        try recover(from: error, by: deadline)
+        try recover(from: judged(error, by: deadline), by: deadline)
       }
     }
   }
@@ -139,7 +139,7 @@ final class CopyWriter {
   /// - Throws: the error, if there is none.
   private func recover(from error: StoreError, by deadline: Deadline) throws(StoreError) {
     guard case .shared(let failure) = error else { throw error }
-    status.record(failure)
+    status.record(error)
     switch failure {
     case .notNow: status.retries.add(1)
     case .unknown:
@@ -185,7 +185,7 @@ final class CopyWriter {
       let tail = try mapError(
         StoreError.shared, try shared.begin(after: journal.position, by: deadline))
       observe(tail)
-      try journal.follow(tail)
+      try follow(tail)
       if tail.isWhole { return }
       try catchUp(by: deadline, beforeFollowing: observe)
     }
@@ -200,10 +200,31 @@ final class CopyWriter {
         StoreError.shared,
         try shared.tail(after: journal.position, limit: JournalTail.limit, by: deadline))
       observe(tail)
-      try journal.follow(tail)
+      try follow(tail)
       if tail.isWhole { return }
       guard !deadline.hasPassed else { throw .shared(.notNow(state: "behind")) }
     }
+  }
+
+  private func follow(_ tail: JournalTail) throws(StoreError) {
+    do throws(StoreError) {
+      try journal.follow(tail)
+    } catch {
+      status.record(error)
+      throw error
+    }
+    status.record(journal.faults)
+  }
+
+  /// Tells a shared journal that forgot something from one whose rows do not continue this copy,
+  /// which another start would not mend.
+  ///
+  /// - Returns: `.diverged` only if this copy is no prefix of the shared journal.
+  private func judged(_ error: StoreError, by deadline: Deadline) -> StoreError {
+    guard error == .shared(.diverged) else { return error }
+    isVerified = false
+    do throws(StoreError) { try verify(by: deadline) } catch { return error }
+    return .shared(.broken(state: "what is behind seq \(journal.head.seq) does not continue it"))
   }
 
   /// Checks, once after the start, that this is a copy of that shared journal and a prefix of it.
@@ -229,6 +250,7 @@ final class CopyWriter {
       throw .shared(.diverged)
     }
     isVerified = true
+    status.record(journal.faults)
   }
 
   /// Milliseconds after which `poll` should be called.
@@ -262,8 +284,9 @@ final class CopyWriter {
       }
       // One that cannot be reached is not looked for ten times a second.
       nextPoll = Deadline(milliseconds: max(Self.pollLimit, access.pollMilliseconds)).nanoseconds
-      if case .shared(let failure) = error { status.record(failure) }
-      throw error
+      let judged = judged(error, by: deadline)
+      status.record(judged)
+      throw judged
     }
   }
 

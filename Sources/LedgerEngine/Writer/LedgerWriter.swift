@@ -134,6 +134,7 @@ package final class LedgerWriter {
     append(&batch, arrivedAt)
     guard ledger.failure == nil else { return }
     follow()
+    if journal.hasErased, Clock.monotonicNanoseconds() >= nextErasure { emptyOwedWAL() }
     _ = attempt { () throws(StoreError) in try housekeeping.perform(journal, reader, copy) }
     _ = attempt { () throws(StoreError) in try judging.perform(journalNews: journalNews) }
     projection.evaluateDue()
@@ -302,7 +303,6 @@ package final class LedgerWriter {
     defer { foldFollowed(through: journal.head.seq) }
     do throws(StoreError) {
       try copy.poll(isDue: isDue)
-      if journal.hasErased, Clock.monotonicNanoseconds() >= nextErasure { eraseFollowed() }
       try journal.checkpointIfNeeded()
       return true
     } catch {
@@ -314,9 +314,9 @@ package final class LedgerWriter {
   /// How long a try to remove the bytes of accounts has to be ago for the next one, milliseconds.
   private static let erasurePause: Int64 = 60_000
 
-  /// Removes the bytes of accounts that another copy was asked to forget. If a reader uses them, it
-  /// is tried again later.
-  private func eraseFollowed() {
+  /// Removes the bytes of accounts that are forgotten: another copy was asked to, or a reader used
+  /// them then. If a reader still does, it is tried again later.
+  private func emptyOwedWAL() {
     nextErasure = Deadline(milliseconds: Self.erasurePause).nanoseconds
     ledger.recordErasure()
     reader.endSnapshot()

@@ -13,6 +13,9 @@ package enum OlderSchema {
     try connection.execute(
       """
       DROP VIEW journal_v1;
+      DROP TABLE broken_event;
+      DROP TABLE unproven_event;
+      DROP TABLE skipped_note;
       DROP TABLE arrival;
       DROP TABLE held_evidence;
       DROP TABLE statement;

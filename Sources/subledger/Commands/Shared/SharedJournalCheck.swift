@@ -96,12 +96,18 @@ enum SharedJournalCheck {
   }
 
   private static func copy(_ report: ServerReport, _ folder: DataFolder) -> [DoctorCheck] {
-    guard let copied = SharedJournalStatus.copiedSeq(folder) else { return [] }
-    let behind = report.seq - copied
-    guard behind > behindLimit else {
-      return [DoctorCheck(topic, "this copy has seq \(copied) of \(report.seq)")]
+    guard let copied = SharedJournalStatus.copied(folder) else { return [] }
+    var checks: [DoctorCheck] = []
+    if copied.faults != .none {
+      checks.append(
+        DoctorCheck(
+          topic, "this copy does not believe: \(copied.faults.text)", next: CopyFaults.next))
     }
-    return [
+    let behind = report.seq - copied.seq
+    guard behind > behindLimit else {
+      return checks + [DoctorCheck(topic, "this copy has seq \(copied.seq) of \(report.seq)")]
+    }
+    return checks + [
       DoctorCheck(
         topic, "this copy lacks \(CountText.of(behind, "events"))",
         next: "start the daemon, or read its log for shared_journal_unavailable")

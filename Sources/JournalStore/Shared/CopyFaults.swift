@@ -1,0 +1,75 @@
+/// What a copy followed and does not take for what it says, because another daemon wrote it.
+public struct CopyFaults: Sendable, Equatable {
+  /// Events whose body cannot be recovered, or is not what its hash says.
+  public var brokenEvents: Int64 = 0
+  /// Events that are not proven by this daemon's trust roots, and fold into nothing.
+  public var unprovenEvents: Int64 = 0
+  /// Notes that this program could not apply.
+  public var skippedNotes: Int64 = 0
+
+  public static let none = CopyFaults()
+
+  static func read(_ connection: SQLiteConnection) throws(StoreError) -> CopyFaults {
+    try connection.statement(
+      """
+      SELECT (SELECT count(*) FROM broken_event), (SELECT count(*) FROM unproven_event),
+        (SELECT count(*) FROM skipped_note)
+      """
+    ).first {
+      CopyFaults(brokenEvents: $0.int(0), unprovenEvents: $0.int(1), skippedNotes: $0.int(2))
+    } ?? .none
+  }
+
+  // MARK: SQL about an event `e`
+
+  /// The stored body; empty, which no body is, if it is not what its hash says.
+  static let body = "iif(e.seq IN (SELECT seq FROM broken_event), x'', e.body)"
+  static let isReadable = "e.seq NOT IN (SELECT seq FROM broken_event)"
+  static let isProven = "e.seq NOT IN (SELECT seq FROM unproven_event)"
+}
+
+extension Journal {
+  /// Marks an event that was followed as broken.
+  func markBroken(_ seq: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+    try connection.statement("INSERT INTO broken_event (seq) VALUES (?)").bind(1, seq).run()
+    try readFaults(connection)
+  }
+
+  func readFaults(_ connection: SQLiteConnection) throws(StoreError) {
+    faults = try CopyFaults.read(connection)
+  }
+}
+
+extension JournalReader {
+  /// What this copy followed and does not take for what it says.
+  ///
+  /// - Throws: what SQLite reports.
+  public func faults() throws(StoreError) -> CopyFaults { try CopyFaults.read(connection) }
+
+  /// The events of a range that are marked as broken, and those that are marked as unproven.
+  ///
+  /// - Throws: what SQLite reports.
+  public func faultySeqs(
+    in range: ClosedRange<Int64>
+  ) throws(StoreError) -> (broken: Set<Int64>, unproven: Set<Int64>) {
+    func seqs(_ table: String) throws(StoreError) -> Set<Int64> {
+      Set(
+        try connection.statement("SELECT seq FROM \(table) WHERE seq BETWEEN ? AND ?")
+          .bind(1, range.lowerBound).bind(2, range.upperBound).all { $0.int(0) })
+    }
+    return (try seqs("broken_event"), try seqs("unproven_event"))
+  }
+
+  /// Gives a journal to which no writer has applied migration 9 its tables, without a row.
+  func standInForFaults() throws(StoreError) {
+    guard try !hasMigration(9) else { return }
+    try connection.execute(
+      """
+      PRAGMA temp_store=MEMORY; PRAGMA query_only=OFF;
+      CREATE TEMP TABLE broken_event (seq INTEGER PRIMARY KEY);
+      CREATE TEMP TABLE unproven_event (seq INTEGER PRIMARY KEY);
+      CREATE TEMP TABLE skipped_note (version INTEGER PRIMARY KEY);
+      PRAGMA query_only=ON;
+      """)
+  }
+}

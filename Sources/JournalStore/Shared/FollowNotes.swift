@@ -1,0 +1,222 @@
+import AppStore
+import SignedData
+
+/// Applies the notes that a copy follows.
+extension Journal {
+  /// Follows a note: its place in the chain, and what it says.
+  func follow(
+    _ note: Note, _ state: inout CopyState, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    guard note.version == state.notes + 1 else { throw .shared(.diverged) }
+    state.notes = note.version
+    state.notesHash = note.chain(after: state.notesHash)
+    // What it was about is gone, as a later note says.
+    if note.isCleared { return }
+    if let reason = try apply(note, connection) { try skip(note, reason, connection) }
+  }
+
+  /// Why a note was not applied.
+  private enum SkipReason: String {
+    case newer, invalid
+  }
+
+  /// Writes what a note says, or nothing.
+  ///
+  /// - Returns: nil if it was written.
+  private func apply(
+    _ note: Note, _ connection: SQLiteConnection
+  ) throws(StoreError) -> SkipReason? {
+    guard SHA256.hash(note.body) == note.sha256, let change = RowChange(note) else {
+      return .invalid
+    }
+    try forgetSkipped(change.row, connection)
+    do throws(StoreError) {
+      return try connection.undoingErrors { () throws(StoreError) in
+        try self.apply(change, connection)
+      }
+    } catch {
+      // A constraint or a trigger of the table refused it.
+      guard case .sql = error else { throw error }
+      try readCounts(connection)
+      return .invalid
+    }
+  }
+
+  private func apply(
+    _ change: RowChange, _ connection: SQLiteConnection
+  ) throws(StoreError) -> SkipReason? {
+    if change.table == RowChange.meta { return try apply(value: change, connection) }
+    guard let table = NotedTable.named(change.table) else { return .newer }
+    guard let rowID = change.rowID, try isPossible(rowID, in: table, connection) else {
+      return .invalid
+    }
+    switch change.content {
+    case .removed: try remove(table, rowID, connection)
+    case .row(let columns, let stream):
+      guard Set(columns.keys).isSubset(of: table.columns) else { return .newer }
+      try put(table, rowID, columns, stream, connection)
+    case .value: return .invalid
+    }
+    return nil
+  }
+
+  private func apply(
+    value change: RowChange, _ connection: SQLiteConnection
+  ) throws(StoreError) -> SkipReason? {
+    guard case .value(let value) = change.content, value >= 0 else { return .invalid }
+    guard let key = NotedTable.noted.first(where: { $0.rawValue == change.key }) else {
+      return .newer
+    }
+    try Meta(connection: connection).set(key, value)
+    return nil
+  }
+
+  /// Whether a program could have given a row this id: ids that are never used again would be used
+  /// up by a single note otherwise, and no row could be added any more.
+  private func isPossible(
+    _ rowID: Int64, in table: NotedTable, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
+    guard table.isAutoincrement else { return true }
+    let last = try connection.statement("SELECT seq FROM sqlite_sequence WHERE name = ?")
+      .bind(1, table.name).first { $0.int(0) } ?? 0
+    return rowID > 0 && rowID - max(0, last) < 1 << 40
+  }
+
+  // MARK: Notes that are not applied
+
+  /// Keeps a note that is not applied. The id of its row is used up all the same, as it is in the
+  /// copies that did apply it.
+  private func skip(
+    _ note: Note, _ reason: SkipReason, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    try connection.statement(
+      "INSERT INTO skipped_note (version, subject, sha256, reason, body) VALUES (?, ?, ?, ?, ?)"
+    ).bind(1, note.version).bind(2, note.subject).bind(3, note.sha256).bind(4, reason.rawValue)
+      .bind(5, note.body).run()
+    if let change = RowChange(subject: note.subject), let rowID = change.rowID,
+      let table = NotedTable.named(change.table), table.isAutoincrement,
+      try isPossible(rowID, in: table, connection)
+    {
+      try Self.raiseSequence(table.name, rowID, connection)
+    }
+    try readFaults(connection)
+  }
+
+  /// Removes a note that was kept and that a later one about the same row replaces: what it says
+  /// may be personal.
+  private func forgetSkipped(_ row: String, _ connection: SQLiteConnection) throws(StoreError) {
+    guard faults.skippedNotes > 0 else { return }
+    try connection.statement("DELETE FROM skipped_note WHERE subject = ?").bind(1, row).run()
+    guard connection.changes > 0 else { return }
+    try recordErasure(connection)
+    try readFaults(connection)
+  }
+
+  /// Applies the notes that an older program did not know.
+  func applySkipped() throws(StoreError) {
+    guard faults.skippedNotes > 0 else { return }
+    try transact { (connection) throws(StoreError) in
+      let notes = try connection.statement(
+        """
+        SELECT version, subject, sha256, body FROM skipped_note WHERE reason = 'newer'
+        ORDER BY version
+        """
+      ).all { row in
+        Note(version: row.int(0), subject: row.text(1), sha256: row.bytes(2), body: row.bytes(3))
+      }
+      for note in notes {
+        try connection.statement("DELETE FROM skipped_note WHERE version = ?")
+          .bind(1, note.version).run()
+        if let reason = try apply(note, connection) { try skip(note, reason, connection) }
+      }
+      try readFaults(connection)
+    }
+  }
+
+  // MARK: Rows
+
+  private func remove(
+    _ table: NotedTable, _ rowID: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    try table.digest?.remove(rowID, connection)
+    try count(table, rowID, -1, connection)
+    try connection.statement("DELETE FROM \(table.name) WHERE \(table.key) = ?").bind(1, rowID)
+      .run()
+    if table.name == NotedTable.account.name, connection.changes > 0 {
+      try recordErasure(connection)
+    }
+    // The row may have come and gone unseen.
+    if table.isAutoincrement { try Self.raiseSequence(table.name, rowID, connection) }
+  }
+
+  /// Ids up to this one are never used again (sqlite.org/autoinc.html).
+  private static func raiseSequence(
+    _ table: String, _ rowID: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    try connection.statement("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1")
+      .bind(1, table).bind(2, rowID).run()
+    guard connection.changes == 0 else { return }
+    try connection.statement("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)")
+      .bind(1, table).bind(2, rowID).run()
+  }
+
+  private func put(
+    _ table: NotedTable, _ rowID: Int64, _ columns: [String: QueryValue], _ stream: StreamKey?,
+    _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    var columns = columns
+    if let stream {
+      columns["stream_id"] = .integer(
+        try streamId(
+          AppKey(environment: stream.environment, bundleId: stream.bundleId),
+          stream.originalTransactionId, connection))
+    }
+    let exists =
+      try connection.statement("SELECT 1 FROM \(table.name) WHERE \(table.key) = ?")
+      .bind(1, rowID).first { _ in true } ?? false
+    let names = table.columns.filter { columns[$0] != nil }
+    if exists { try table.digest?.remove(rowID, connection) }
+    let statement = try connection.statement(
+      exists
+        ? """
+        UPDATE \(table.name) SET \(names.map { "\($0) = ?" }.joined(separator: ", "))
+        WHERE \(table.key) = ?
+        """
+        : """
+        INSERT INTO \(table.name) (\((names + [table.key]).joined(separator: ", ")))
+        VALUES (\(repeatElement("?", count: names.count + 1).joined(separator: ", ")))
+        """)
+    for (index, name) in names.enumerated() {
+      statement.bind(Int32(index + 1), columns[name] ?? .null)
+    }
+    try statement.bind(Int32(names.count + 1), rowID).run()
+    try table.digest?.add([rowID], connection)
+    if !exists { try count(table, rowID, 1, connection) }
+  }
+
+  /// Keeps what the journal counts in memory. Called while the row is there.
+  private func count(
+    _ table: NotedTable, _ rowID: Int64, _ change: Int, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    switch table.name {
+    case NotedTable.quarantine.name: try countQuarantined(rowID, change, connection)
+    case NotedTable.heldEvidence.name:
+      let isThere = try connection.statement("SELECT 1 FROM held_evidence WHERE id = ?")
+        .bind(1, rowID).first { _ in true }
+      if isThere != nil { heldCount += Int64(change) }
+    default: break
+    }
+  }
+}
+
+extension Statement {
+  /// Binds a value of any of the types that notes have.
+  func bind(_ index: Int32, _ value: QueryValue) {
+    switch value {
+    case .integer(let integer): bind(index, integer)
+    case .text(let text): bind(index, text)
+    case .blob(let bytes): bind(index, bytes)
+    case .null, .real: bind(index, nil as Int64?)
+    }
+  }
+}
