@@ -174,7 +174,7 @@ import Testing
     }
     for query in [
       "as_of=x", "as_of=", "as_of=9223372036854775808", "as_of=2026-13-01", "as_of=2026-02-30",
-      "known_at=-", "as_of=1&as_of=1", "environment=Xcode", "limit=1", "as_of=2026-01-01T00:00:00",
+      "known_at=-", "as_of=1&as_of=1", "environment=Xcode", "limit=0", "as_of=2026-01-01T00:00:00",
       "as_of=2026-01-01T25:00:00Z", "as_of=%2B", "as_of=0x1", "known_at=1e3", "as_of=١",
     ] {
       for path in ["", "/history"] {

@@ -14,8 +14,8 @@ enum CustomerRoutes {
   /// six bytes, with room for white space.
   static let bodyLimit = 819_200
   static let maximumIds = 500
-  /// Rows in the answer to a query after which it ends; about a kilobyte each. A single customer has
-  /// at most a thousand.
+  /// Rows in the answer to a query after which it ends; about a kilobyte each. A single customer
+  /// has at most a thousand.
   private static let maximumRows = 5000
 
   /// A valid question, for one customer or for several.
