@@ -93,7 +93,8 @@ extension Journal {
     _ rowID: Int64, in table: NotedTable, _ connection: SQLiteConnection
   ) throws(StoreError) -> Bool {
     guard table.isAutoincrement else { return true }
-    let last = try connection.statement("SELECT seq FROM sqlite_sequence WHERE name = ?")
+    let last =
+      try connection.statement("SELECT seq FROM sqlite_sequence WHERE name = ?")
       .bind(1, table.name).first { $0.int(0) } ?? 0
     return rowID > 0 && rowID - max(0, last) < 1 << 40
   }

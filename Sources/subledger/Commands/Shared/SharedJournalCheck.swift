@@ -32,8 +32,8 @@ enum SharedJournalCheck {
           next: "check the server, \"connection\", \"passwordFile\" and the role's rights")
       ]
     }
-    return rights(report) + roots(configuration, report) + durability(shared, report) + encryption(shared, report)
-      + clock(report) + copy(report, folder) + duties(report)
+    return rights(report) + roots(configuration, report) + durability(shared, report)
+      + encryption(shared, report) + clock(report) + copy(report, folder) + duties(report)
   }
 
   private static func rights(_ report: ServerReport) -> [DoctorCheck] {

@@ -18,7 +18,8 @@ enum SharedJournalTrust {
     if arguments.has("--json") {
       Terminal.print(
         .object([
-          ("object", .string("trust_roots")), ("sha256", .array(names(roots).map(JSONValue.string))),
+          ("object", .string("trust_roots")),
+          ("sha256", .array(names(roots).map(JSONValue.string))),
         ]))
     } else {
       Terminal.print(text(roots))
