@@ -22,7 +22,8 @@ public enum Migrations {
   /// The migrations of the shared journal on PostgreSQL, oldest first, numbered from 1 without a
   /// gap. `:"schema"` and `:"daemon"` stand for identifiers.
   public static let sharedJournal: [(number: Int, name: String, sql: [UInt8])] = [
-    (1, "shared_journal", PackageResources._001_shared_journal_sql)
+    (1, "shared_journal", PackageResources._001_shared_journal_sql),
+    (2, "trust_root", PackageResources._002_trust_root_sql),
   ]
 
   /// The schema of a mirror in PostgreSQL, with `{schema}`, `{layout}` in place of names.

@@ -137,6 +137,8 @@ struct JournalSQL {
 
   var journalId: String { "SELECT journal_id FROM \(schema).journal" }
 
+  var trustRoots: String { "SELECT sha256 FROM \(schema).trust_root" }
+
   var insertJournalId: String {
     "INSERT INTO \(schema).journal (journal_id) VALUES ($1) ON CONFLICT DO NOTHING"
   }
@@ -176,7 +178,9 @@ struct JournalSQL {
         OR has_table_privilege('\(schema).dictionary', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
         OR has_table_privilege('\(schema).journal', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
         OR has_table_privilege('\(schema).note', 'UPDATE, DELETE, TRUNCATE, TRIGGER')
-        OR has_table_privilege('\(schema).head', 'DELETE, TRUNCATE, TRIGGER'),
+        OR has_table_privilege('\(schema).head', 'DELETE, TRUNCATE, TRIGGER')
+        OR coalesce(has_table_privilege(to_regclass('\(schema).trust_root')::oid,
+          'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER'), false),
       (extract(epoch FROM current_setting('statement_timeout')::interval) * 1000)::bigint
     FROM pg_roles, pg_namespace WHERE rolname = current_user AND nspname = '\(name)'
     """

@@ -9,15 +9,22 @@ import SignedData
 public struct SchemaMigration {
   private let schema: PostgresIdentifier
   private let daemon: PostgresIdentifier
+  /// What a new shared journal trusts; empty for what each daemon does.
+  private let roots: Set<[UInt8]>
 
+  /// - Parameter roots: SHA-256 of the root certificates that the daemons of a new shared journal
+  ///   must trust; empty to leave that to each.
   /// - Throws: `SharedJournalError.refused` if the name is too long for that of a role.
-  public init(schema: PostgresIdentifier) throws(SharedJournalError) {
+  public init(
+    schema: PostgresIdentifier, trusting roots: Set<[UInt8]> = []
+  ) throws(SharedJournalError) {
     let role = PostgresJournalSettings.daemonRole(of: schema)
     guard let daemon = PostgresIdentifier(role) else {
       throw .refused(state: "the schema's name is too long")
     }
     self.schema = schema
     self.daemon = daemon
+    self.roots = roots
   }
 
   /// What a migration did.
@@ -33,7 +40,7 @@ public struct SchemaMigration {
     let steps = Migrations.sharedJournal.map { migration in
       sql(migration.sql) + record(migration, at: "(extract(epoch FROM now()) * 1000)::bigint")
     }
-    return (["BEGIN;", createRole] + steps + ["COMMIT;", ""]).joined(separator: "\n")
+    return (["BEGIN;", createRole] + steps + [trust, "COMMIT;", ""]).joined(separator: "\n")
   }
 
   /// Runs what is missing, in one SQL transaction.
@@ -52,7 +59,8 @@ public struct SchemaMigration {
       try connection.execute(
         "SELECT 1 FROM pg_roles WHERE rolname = $1", [.text(daemon.name)], by: deadline))
     let steps = known.dropFirst(found).map { sql($0.sql) + record($0, at: String(now)) }
-    let script = ((role.count == 0 ? [createRole] : []) + steps).joined(separator: "\n")
+    let script = ((role.count == 0 ? [createRole] : []) + steps + (found == 0 ? [trust] : []))
+      .joined(separator: "\n")
     // Several statements without a BEGIN of their own are one SQL transaction.
     try mapError(FailurePolicy.beforeCommit, try connection.run(script: script, by: deadline))
     return .migrated(from: found, to: known.count)
@@ -78,6 +86,8 @@ public struct SchemaMigration {
     }
     return rows.count
   }
+
+  private var trust: String { roots.isEmpty ? "" : TrustRootTable.script(roots, in: schema) }
 
   private var createRole: String { "CREATE ROLE \(daemon.quoted) NOLOGIN;" }
 

@@ -22,6 +22,8 @@ public struct ServerReport: Sendable {
   public let statementTimeout: Int64
   /// The newest event.
   public let seq: Int64
+  /// As `SharedJournal.trustRoots`.
+  public let trustRoots: Set<[UInt8]>
   public let duties: [Duty]
 
   /// - Throws: `.refused` if it cannot be used, `.notNow` if no server answers.
@@ -44,6 +46,7 @@ public struct ServerReport: Sendable {
       \.element)
     statementTimeout = rights.integer(0, names.count) ?? 0
     seq = try link.execute(sql.head, by: deadline).integer(0, 0) ?? 0
+    trustRoots = try TrustRootTable.read(link, sql, by: deadline)
     let rows = try link.execute(sql.duties, by: deadline)
     duties = (0..<rows.count).map { row in
       Duty(

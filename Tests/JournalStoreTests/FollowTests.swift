@@ -122,7 +122,9 @@ import Testing
     #expect(try reader.events(after: 0, limit: 9).map(\.seq) == [1])
     var isReadable: [Bool] = []
     try reader.forEachPayload(from: 1, through: 2) { _, _, payload in
-      if case .unreadable = payload.content { isReadable.append(false) } else {
+      if case .unreadable = payload.content {
+        isReadable.append(false)
+      } else {
         isReadable.append(true)
       }
       return true

@@ -33,7 +33,8 @@ import Testing
   @Test(arguments: [
     ("quarantine/2", "no JSON"), ("quarantine/2", "{}"), ("quarantine/x", #"{"removed":true}"#),
     ("", #"{"value":1}"#), ("quarantine/2", #"{"value":1}"#), ("later/1", #"{"columns":{}}"#),
-    ("meta/later", #"{"value":1}"#), ("meta/foreign_overflow", #"{"value":-1}"#), ("meta/journal_id", #"{"value":1}"#),
+    ("meta/later", #"{"value":1}"#), ("meta/foreign_overflow", #"{"value":-1}"#),
+    ("meta/journal_id", #"{"value":1}"#),
     ("quarantine/2", #"{"columns":{"later":1}}"#),
     ("quarantine/2", #"{"columns":{"reason":"other_app"}}"#),
     ("quarantine/2", #"{"columns":{"reason":1,"is_foreign":7,"source":"v2"}}"#),

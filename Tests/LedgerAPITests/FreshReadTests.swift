@@ -18,7 +18,8 @@ import Testing
 
   private func access(_ server: SharedJournalServer, isFresh: Bool) -> SharedAccess {
     SharedAccess(
-      holdMilliseconds: 1_000, pollMilliseconds: 3_600_000, readsAreFresh: isFresh
+      trustRoots: try? TrustRoots(files: [authority.root]), holdMilliseconds: 1_000,
+      pollMilliseconds: 3_600_000, readsAreFresh: isFresh
     ) { InMemorySharedJournal(server) }
   }
 

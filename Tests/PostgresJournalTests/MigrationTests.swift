@@ -13,29 +13,58 @@ import Testing
       SHA256.hash(migration.sql).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
     #expect(
-      digests == ["27170413fa0a0fef482009892f4667adc3b1ebdbf7c4f4d2b01d912e9664b301"],
+      digests == [
+        "27170413fa0a0fef482009892f4667adc3b1ebdbf7c4f4d2b01d912e9664b301",
+        "43cc759a80236c826cf156d411bc0f1a0dd4176d57cf90e0a377d22d7fea528c",
+      ],
       "an applied migration must never change: add a new one")
   }
 
   @Test func `a second migration finds nothing missing`() throws {
     let fixture = try JournalFixture()
     #expect(try fixture.migrate() == .current)
-    #expect(try fixture.sql("SELECT count(*) FROM migration") == "1")
+    #expect(try fixture.sql("SELECT count(*) FROM migration") == "2")
   }
 
   @Test func `a newer schema and another program's are refused`() throws {
     let fixture = try JournalFixture()
-    try fixture.sql("INSERT INTO migration VALUES (2, 'later', sha256('x'), 0)")
-    #expect(throws: SharedJournalError.newer(found: 2, known: 1)) { try fixture.migrate() }
-    #expect(throws: SharedJournalError.newer(found: 2, known: 1)) {
+    try fixture.sql("INSERT INTO migration VALUES (3, 'later', sha256('x'), 0)")
+    #expect(throws: SharedJournalError.newer(found: 3, known: 2)) { try fixture.migrate() }
+    #expect(throws: SharedJournalError.newer(found: 3, known: 2)) {
       try fixture.journal().identify([UInt8](repeating: 1, count: 16), by: fixture.soon)
     }
     try fixture.sql(
-      "DELETE FROM migration WHERE number = 2; UPDATE migration SET sha256 = sha256('x')")
+      """
+      DELETE FROM migration WHERE number = 3;
+      UPDATE migration SET sha256 = sha256('x') WHERE number = 1
+      """)
     let refused = SharedJournalError.refused(state: "migration 1 is of another program")
     #expect(throws: refused) { try fixture.migrate() }
     #expect(throws: refused) {
       try fixture.journal().identify([UInt8](repeating: 1, count: 16), by: fixture.soon)
+    }
+  }
+
+  @Test func `a shared journal of before the trust roots is used, and gets them by a migration`()
+    throws
+  {
+    let fixture = try JournalFixture()
+    try fixture.sql("DROP TABLE trust_root; DELETE FROM migration WHERE number = 2")
+    let id = [UInt8](repeating: 1, count: 16)
+    let journal = try fixture.journal()
+    #expect(try journal.identify(id, by: fixture.soon) == id)
+    #expect(try journal.trustRoots(by: fixture.soon) == [])
+    #expect(try fixture.migrate() == .migrated(from: 1, to: 2))
+    #expect(try journal.trustRoots(by: fixture.soon) == [])
+    let roots: Set<[UInt8]> = [SHA256.hash([1]), SHA256.hash([2])]
+    for wanted in [roots, [SHA256.hash([3])]] {
+      try TrustRootTable.set(
+        wanted, in: fixture.schema, on: fixture.connect(), by: fixture.soon)
+      #expect(try journal.trustRoots(by: fixture.soon) == wanted)
+    }
+    #expect(throws: SharedJournalError.refused(state: "42501")) {
+      try TrustRootTable.set(
+        roots, in: fixture.schema, on: fixture.connect(user: fixture.daemon), by: fixture.soon)
     }
   }
 
@@ -44,13 +73,15 @@ import Testing
     let fixture = try JournalFixture()
     let other = try server.makeDatabase()
     let schema = try #require(PostgresIdentifier("p_\(other)"))
-    let script = try SchemaMigration(schema: schema).script
+    let script = try SchemaMigration(schema: schema, trusting: [SHA256.hash([1])]).script
     #expect(!script.contains(":\""))
     try server.sql(script, in: other)
     let settings = PostgresJournalSettings(
       address: try PostgresAddress(checking: server.address(other)), schema: schema)
     let id = [UInt8](repeating: 3, count: 16)
     #expect(try PostgresJournal(settings).identify(id, by: fixture.soon) == id)
+    #expect(
+      try PostgresJournal(settings).trustRoots(by: fixture.soon) == [SHA256.hash([1])])
     let columns = """
       SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
       WHERE table_schema = '%' ORDER BY table_name, ordinal_position

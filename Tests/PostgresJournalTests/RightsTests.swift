@@ -52,6 +52,7 @@ import Testing
     "DELETE FROM duty", "DROP TABLE event", "ALTER TABLE event DISABLE TRIGGER ALL",
     "DROP TRIGGER event_append ON event", "SET session_replication_role = replica",
     "CREATE TABLE other (n integer)", "UPDATE migration SET name = 'y'",
+    "INSERT INTO trust_root VALUES (sha256('x'))", "DELETE FROM trust_root",
     "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE sql AS ''",
   ])
   func `the daemon's role may append and nothing else`(sql: String) throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Simulator
 import StrictJSON
 import Support
 import Testing
@@ -69,6 +70,44 @@ import Testing
     #expect(found.code == 1 && found.output.contains("cancels statements after 2000 ms"))
     #expect(found.output.contains("more rights than it needs"), "\(found)")
     #expect(try daemon.stop().code == 0)
+  }
+
+  @Test func `the owner says which roots every daemon trusts, and another one does not start`()
+    throws
+  {
+    let shared = try SharedInstallations(2)
+    let (first, stranger) = (shared.installations[0], shared.installations[1])
+    let other = try SimulatedAuthority.make()
+    try Data(other.root).write(to: stranger.root)
+    let refused = try stranger.run("serve")
+    #expect(refused.code == 2 && refused.errors.contains("here alone: "), "\(refused)")
+    #expect(refused.errors.contains("shared-journal trust"))
+    let doctor = try stranger.run("doctor", "--offline")
+    #expect(doctor.output.contains("names other root certificates"), "\(doctor)")
+    // One that trusts another root as well appended what that signed, while none were set.
+    try shared.sql("DELETE FROM trust_root")
+    let unset = try first.run("doctor", "--offline")
+    #expect(unset.output.contains("names no root certificates"), "\(unset)")
+    let attacker = try stranger.startWithoutProjection()
+    let forged = try other.sign(notification: Sample.notification(1, otid: "6660"))
+    #expect(attacker.client().post(forged)?.status == 200)
+    let daemon = try first.start()
+    #expect(daemon.client().get("/v1/entitlements/6660")?.status == 404)
+    #expect(daemon.client().get("/readyz")?.text.contains(#""unproven_events":1"#) == true)
+    #expect(
+      daemon.client().post(try first.sign(Sample.notification(2, otid: "6660")))?.status == 200)
+    #expect(daemon.client().get("/v1/entitlements/6660")?.status == 200)
+    let status = try first.run("shared-journal", "status")
+    #expect(status.output.contains("not believed  1 unproven event"), "\(status)")
+    #expect(try attacker.stop().code == 0)
+    #expect(try daemon.stop().code == 0)
+    let verified = try first.run("verify")
+    #expect(verified.code == 1 && verified.output.contains("not proven"), "\(verified)")
+    let set = try first.run(
+      "shared-journal", "trust", "--connection", shared.server.address(shared.database),
+      "--schema", shared.schema)
+    #expect(set.code == 0, "\(set)")
+    #expect(try stranger.run("serve").code == 2)
   }
 
   @Test func `a copy is served with its shared journal alone`() throws {

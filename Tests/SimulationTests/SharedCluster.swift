@@ -1,4 +1,5 @@
 import AppStore
+import Configuration
 import Foundation
 import JournalStore
 import LedgerEngine
@@ -129,6 +130,7 @@ final class SharedCluster {
         time += 1
         let server = server
         let access = SharedAccess(
+          trustRoots: fixtures.configuration.trustRoots,
           holdMilliseconds: schedule.isImpatient ? 0 : 5, pollMilliseconds: 3_600_000
         ) { InMemorySharedJournal(server) }
         daemon.ledger = try DeterministicLedger.open(

@@ -1,4 +1,5 @@
 import AppStore
+import Configuration
 import JournalStore
 import LedgerAudit
 import LedgerEngine
@@ -28,11 +29,14 @@ import Testing
 
     func folder(_ name: String) -> DataFolder { DataFolder(path: "\(scratch.path)/\(name)") }
 
+    /// - Parameter roots: nil for those of the fixtures.
     func open(
-      _ name: String, isShared: Bool = true, holdMilliseconds: Int64 = 60_000
+      _ name: String, isShared: Bool = true, holdMilliseconds: Int64 = 60_000,
+      trusting roots: TrustRoots? = nil
     ) throws -> DeterministicLedger {
       let server = server
       let access = SharedAccess(
+        trustRoots: roots ?? fixtures.configuration.trustRoots,
         holdMilliseconds: holdMilliseconds, pollMilliseconds: 3_600_000
       ) { InMemorySharedJournal(server) }
       return try DeterministicLedger.open(

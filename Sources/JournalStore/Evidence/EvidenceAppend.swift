@@ -146,7 +146,7 @@ extension Journal {
       """
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body)
       FROM event e
-      WHERE e.stream_id = \(JournalReader.streamId) ORDER BY e.seq
+      WHERE e.stream_id = \(JournalReader.streamId) AND \(CopyFaults.isProven) ORDER BY e.seq
       """
     ).bind(1, key?.originalTransactionId).bind(2, key?.environment.rawValue)
       .bind(3, key?.bundleId).forEach { (row) throws(StoreError) in

@@ -65,7 +65,8 @@ extension JournalReader {
       """
       SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body)
       FROM event e
-      WHERE e.stream_id = \(Self.streamId) AND e.seq <= ? ORDER BY e.seq
+      WHERE e.stream_id = \(Self.streamId) AND e.seq <= ? AND \(CopyFaults.isProven)
+      ORDER BY e.seq
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, seq).forEach { (row) throws(StoreError) in
@@ -81,19 +82,9 @@ extension JournalReader {
   public func heldEvidence(after id: Int64, limit: Int) throws(StoreError) -> [HeldEvidence] {
     guard try hasEvidence() else { return [] }
     return try connection.statement(
-      """
-      SELECT \(HeldEvidence.columns), a.environment, a.bundle_id, s.original_transaction_id
-      FROM held_evidence h LEFT JOIN stream s ON s.id = h.stream_id
-        LEFT JOIN app a ON a.id = s.app_id
-      WHERE h.id > ? ORDER BY h.id LIMIT ?
-      """
+      HeldEvidence.select + "WHERE h.id > ? ORDER BY h.id LIMIT ?"
     ).bind(1, id).bind(2, Int64(limit)).all { (row) throws(StoreError) in
-      let stream = row.optionalText(12).map {
-        StreamKey(
-          environment: Environment(rawValue: row.text(10)), bundleId: row.text(11),
-          originalTransactionId: $0)
-      }
-      return try HeldEvidence(row, of: stream, codec)
+      try HeldEvidence.read(row, codec)
     }
   }
 

@@ -24,6 +24,29 @@ public struct HeldEvidence: Sendable {
     h.body_sha256, h.arrival, h.dictionary_id, h.body
     """
 
+  static let select = """
+    SELECT \(columns), a.environment, a.bundle_id, s.original_transaction_id
+    FROM held_evidence h LEFT JOIN stream s ON s.id = h.stream_id LEFT JOIN app a ON a.id = s.app_id
+
+    """
+
+  /// - Parameter row: of `select`.
+  static func read(_ row: Statement, _ codec: BodyCodec) throws(StoreError) -> HeldEvidence {
+    let stream = row.optionalText(12).map {
+      StreamKey(
+        environment: Environment(rawValue: row.text(10)), bundleId: row.text(11),
+        originalTransactionId: $0)
+    }
+    return try HeldEvidence(row, of: stream, codec)
+  }
+
+  static func read(
+    _ id: Int64, _ connection: SQLiteConnection, _ codec: BodyCodec
+  ) throws(StoreError) -> HeldEvidence? {
+    try connection.statement(select + "WHERE h.id = ?").bind(1, id)
+      .first { (row) throws(StoreError) in try read(row, codec) }
+  }
+
   /// - Parameter row: begins with `columns`.
   init(_ row: Statement, of stream: StreamKey?, _ codec: BodyCodec) throws(StoreError) {
     id = row.int(0)

@@ -21,6 +21,8 @@ public final class Journal {
   var copy: CopyState?
   /// The hashes of bodies that are followed.
   let followedBodies = BodyHash()
+  /// Proves what is followed; nil only where a test follows what nobody signed.
+  public var followedProof: FollowedProof?
   /// What the copy followed and does not take for what it says.
   public internal(set) var faults = CopyFaults.none
   /// Whether something personal was removed since `emptyWAL`, which is to be called then. Stored in
@@ -106,7 +108,11 @@ public final class Journal {
     let journal = try Journal(connection, dictionary, decode)
     if isCopy { try journal.beginRecording() }
     try journal.markOpen()
-    try journal.applySkipped()
+    if journal.faults.skippedNotes > 0 {
+      try journal.transact { (connection) throws(StoreError) in
+        try journal.applySkipped(.newer, connection)
+      }
+    }
     try journal.emptyOwedWAL()
     try mapError(StoreError.init, try DurableFile.syncFolder(of: folder.journal))
     return journal

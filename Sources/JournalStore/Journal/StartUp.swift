@@ -1,4 +1,3 @@
-import AppStore
 import Platform
 import SignedData
 
@@ -146,13 +145,10 @@ enum StartUp {
     guard var previous = try reader.hash(at: first - 1) else { throw .brokenTail(seq: first - 1) }
     var next = first
     let hash = BodyHash()
-    // Another daemon wrote them so, or its note with the receipt is still to be followed.
+    // Another daemon wrote them so.
     let broken = first <= head.seq ? try reader.faultySeqs(in: first...head.seq).broken : []
-    let isCopy = try reader.isCopy()
     try reader.forEachRaw(from: first, through: head.seq) { raw in
-      let isIntact =
-        broken.contains(raw.event.seq) || raw.isBodyIntact(hash)
-        || isCopy && raw.event.source == .receipt && !raw.isBodyReadable
+      let isIntact = broken.contains(raw.event.seq) || raw.isBodyIntact(hash)
       guard raw.event.seq == next, isIntact, raw.isChained(after: previous) else { return false }
       previous = raw.event.hash
       next += 1

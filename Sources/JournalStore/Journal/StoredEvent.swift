@@ -47,3 +47,14 @@ public struct StoredEvent: Sendable, Equatable, StreamEvent {
       body: [], bodySHA256: bodySHA256, hash: hash)
   }
 }
+
+extension StoredEvent {
+  init(_ event: PackedEvent, body: [UInt8]) {
+    self.init(
+      seq: event.seq, notificationUUID: event.notificationUUID, source: event.source,
+      environment: event.environment, bundleId: event.bundleId,
+      notificationType: event.notificationType, subtype: event.subtype,
+      originalTransactionId: event.originalTransactionId, signedDate: event.signedDate,
+      receivedAt: event.receivedAt, body: body, bodySHA256: event.bodySHA256, hash: event.hash)
+  }
+}

@@ -41,6 +41,17 @@ public struct ProjectionList: Sendable, Equatable {
     }
   }
 
+  /// Removes all projections of a folder that no process uses: they are built again.
+  ///
+  /// - Throws: what the file system reports.
+  public static func discard(_ folder: DataFolder) throws(StoreError) {
+    let names = try mapError(StoreError.init, try FolderListing.names(folder.path))
+    for name in names where name.hasPrefix("entitlements-") {
+      try mapError(StoreError.init, try DurableFile.remove(folder.projection(named: name)))
+    }
+    try ProjectionList().write(folder)
+  }
+
   /// The name of the projection that was made live last.
   public var live: String? { names.first }
 

@@ -36,7 +36,7 @@ extension JournalReader {
       FROM event e
       WHERE e.stream_id = \(Self.streamId)
       AND e.seq > ? AND e.seq <= ? AND e.signed_date_ms <= ? AND e.received_at_ms <= ?
-      AND \(Self.isApples) ORDER BY e.seq
+      AND \(Self.isApples) AND \(CopyFaults.isProven) ORDER BY e.seq
       """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, first).bind(5, seq).bind(6, signedThrough).bind(7, receivedThrough).forEach {
@@ -48,7 +48,7 @@ extension JournalReader {
 
   /// Calls `body` with the payload of each event of a range in order of seq, until it returns
   /// false, together with the event's stream and hash[seq]. The stream is nil without a
-  /// transaction, and of a statement of the owner. A payload that cannot be recovered has the
+  /// transaction, of a statement of the owner, and of an event that is not proven. A payload that cannot be recovered has the
   /// content `unreadable`.
   ///
   /// A read transaction lasts for one batch and its calls of `body`. `body` must not call this
@@ -68,7 +68,7 @@ extension JournalReader {
       try connection.statement(
         """
         SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body),
-          e.hash, s.app_id, s.original_transaction_id
+          e.hash, s.app_id, CASE WHEN \(CopyFaults.isProven) THEN s.original_transaction_id END
         FROM event e LEFT JOIN stream s ON s.id = e.stream_id
         WHERE e.seq BETWEEN ? AND ? ORDER BY e.seq LIMIT \(Self.batchSize)
         """
@@ -123,7 +123,7 @@ extension JournalReader {
         s.id, s.app_id, s.original_transaction_id
       FROM stream s CROSS JOIN event e INDEXED BY event_stream ON e.stream_id = s.id
       WHERE s.id BETWEEN ? AND ? AND s.original_transaction_id IS NOT NULL AND e.seq <= ?
-        AND \(Self.isApples)
+        AND \(Self.isApples) AND \(CopyFaults.isProven)
       ORDER BY s.id, e.seq
       """
     ).bind(1, ids.lowerBound).bind(2, ids.upperBound).bind(3, seq).forEach {

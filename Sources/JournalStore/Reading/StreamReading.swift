@@ -35,7 +35,8 @@ extension JournalReader {
     try connection.statement(
       EventRow.select(body: CopyFaults.body) + """
         WHERE e.stream_id = \(Self.streamId)
-        AND e.signed_date_ms <= ? AND e.received_at_ms <= ? ORDER BY e.seq
+        AND e.signed_date_ms <= ? AND e.received_at_ms <= ? AND \(CopyFaults.isProven)
+        ORDER BY e.seq
         """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, signedThrough).bind(5, receivedThrough).forEach { (row) throws(StoreError) in
@@ -63,7 +64,7 @@ extension JournalReader {
     .all { $0.int(0) }
   }
 
-  /// Whether a stream has an event after a seq.
+  /// Whether a stream has a proven event after a seq.
   ///
   /// - Throws: what SQLite reports.
   public func hasEvents(of key: StreamKey, after seq: Int64) throws(StoreError) -> Bool {
@@ -74,29 +75,35 @@ extension JournalReader {
     of key: StreamKey, after seq: Int64, _ connection: SQLiteConnection
   ) throws(StoreError) -> Bool {
     try connection.statement(
-      "SELECT 1 FROM event WHERE stream_id = \(streamId) AND seq > ? LIMIT 1"
+      """
+      SELECT 1 FROM event e WHERE stream_id = \(streamId) AND seq > ? AND \(CopyFaults.isProven)
+      LIMIT 1
+      """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, seq).first { _ in true } ?? false
   }
 
-  /// Whether a stream has an event up to a seq.
+  /// Whether a stream has a proven event up to a seq.
   ///
   /// - Throws: what SQLite reports.
   public func hasEvents(of key: StreamKey, through seq: Int64) throws(StoreError) -> Bool {
     try connection.statement(
-      "SELECT 1 FROM event WHERE stream_id = \(Self.streamId) AND seq <= ? LIMIT 1"
+      """
+      SELECT 1 FROM event e WHERE stream_id = \(Self.streamId) AND seq <= ?
+        AND \(CopyFaults.isProven) LIMIT 1
+      """
     ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
       .bind(4, seq).first { _ in true } ?? false
   }
 
-  /// The streams that have an event after a seq.
+  /// The streams that have a proven event after a seq.
   ///
   /// - Throws: what SQLite reports.
   public func streams(withEventsAfter seq: Int64) throws(StoreError) -> [StreamKey] {
     try connection.statement(
       """
       SELECT environment, bundle_id, original_transaction_id
-      FROM (SELECT DISTINCT stream_id AS id FROM event WHERE seq > ?)
+      FROM (SELECT DISTINCT stream_id AS id FROM event e WHERE seq > ? AND \(CopyFaults.isProven))
         JOIN stream USING (id) JOIN app ON app.id = stream.app_id
       WHERE original_transaction_id IS NOT NULL
       """
@@ -158,7 +165,7 @@ extension JournalReader {
     return id
   }
 
-  /// The number of streams with an event up to a seq, which is the number of rows of a projection
+  /// The number of streams with a proven event up to a seq, which is the number of rows of a projection
   /// folded that far.
   ///
   /// - Throws: what SQLite reports.
@@ -166,7 +173,8 @@ extension JournalReader {
     try connection.statement(
       """
       SELECT count(*) FROM stream s WHERE original_transaction_id IS NOT NULL
-        AND EXISTS (SELECT 1 FROM event e WHERE e.stream_id = s.id AND e.seq <= ?)
+        AND EXISTS (SELECT 1 FROM event e WHERE e.stream_id = s.id AND e.seq <= ?
+          AND \(CopyFaults.isProven))
       """
     ).bind(1, seq).first { $0.int(0) } ?? 0
   }

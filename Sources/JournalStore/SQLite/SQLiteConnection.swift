@@ -189,17 +189,19 @@ package final class SQLiteConnection {
     }
   }
 
-  /// Runs `body` within an SQL transaction; an error undoes what `body` wrote, and nothing else.
+  /// Runs `body` within an SQL transaction; a reason that it returns, or an error, undoes what
+  /// `body` wrote, and nothing else.
   ///
   /// - Throws: what `body` throws, and what SQLite reports.
-  func undoingErrors<Result>(
-    _ body: () throws(StoreError) -> Result
-  ) throws(StoreError) -> Result {
+  func undoing<Reason>(
+    _ body: () throws(StoreError) -> Reason?
+  ) throws(StoreError) -> Reason? {
     try statement("SAVEPOINT step").run()
     do {
-      let result = try body()
+      let reason = try body()
+      if reason != nil { try statement("ROLLBACK TO step").run() }
       try statement("RELEASE step").run()
-      return result
+      return reason
     } catch {
       // Some errors end the transaction, and the savepoint with it.
       if sqlite3_get_autocommit(handle) == 0 {

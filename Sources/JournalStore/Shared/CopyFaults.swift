@@ -1,3 +1,18 @@
+/// Proves what a copy follows: that Apple signed it, and that its columns say what it says (T4 of
+/// `SharedJournal`). Used on the thread that follows.
+public struct FollowedProof {
+  /// Which of these events are not proven, by seq. They are of sources that Apple signs, or that
+  /// this program does not know.
+  let unproven: ([StoredEvent]) -> Set<Int64>
+  let isProven: (HeldEvidence) -> Bool
+
+  public init(
+    unproven: @escaping ([StoredEvent]) -> Set<Int64>, isProven: @escaping (HeldEvidence) -> Bool
+  ) {
+    (self.unproven, self.isProven) = (unproven, isProven)
+  }
+}
+
 /// What a copy followed and does not take for what it says, because another daemon wrote it.
 public struct CopyFaults: Sendable, Equatable {
   /// Events whose body cannot be recovered, or is not what its hash says.
@@ -33,6 +48,37 @@ extension Journal {
   func markBroken(_ seq: Int64, _ connection: SQLiteConnection) throws(StoreError) {
     try connection.statement("INSERT INTO broken_event (seq) VALUES (?)").bind(1, seq).run()
     try readFaults(connection)
+  }
+
+  /// Marks an event that was followed as unproven.
+  func markUnproven(_ seq: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+    try connection.statement("INSERT INTO unproven_event (seq) VALUES (?)").bind(1, seq).run()
+    try readFaults(connection)
+  }
+
+  /// Proves again what was not proven when it was followed: trust roots may have been added since.
+  ///
+  /// - Parameter discard: removes the rows, which were folded without it, before any mark is
+  ///   removed.
+  /// - Throws: what `discard` throws, and what SQLite reports.
+  public func proveAgain(
+    discardingRows discard: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    guard let followedProof, faults.unprovenEvents + faults.skippedNotes > 0 else { return }
+    try transact { (connection) throws(StoreError) in try applySkipped(.unproven, connection) }
+    let marked = try connection().statement(
+      EventRow.select + "WHERE e.seq IN (SELECT seq FROM unproven_event) ORDER BY e.seq"
+    ).all { (row) throws(StoreError) in try EventRow.read(row, codec).event }
+    let unproven = followedProof.unproven(marked)
+    let proven = marked.map(\.seq).filter { !unproven.contains($0) }
+    guard !proven.isEmpty else { return }
+    try discard()
+    try transact { (connection) throws(StoreError) in
+      for seq in proven {
+        try connection.statement("DELETE FROM unproven_event WHERE seq = ?").bind(1, seq).run()
+      }
+      try readFaults(connection)
+    }
   }
 
   func readFaults(_ connection: SQLiteConnection) throws(StoreError) {

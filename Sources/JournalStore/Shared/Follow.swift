@@ -7,8 +7,8 @@ extension Journal {
   ///
   /// Each event must be at the head + 1 with the hash that `ChainHash` gives; each note must
   /// continue the chain of notes. One bad row stops nothing: an event whose body is not what its
-  /// hash says is marked as broken, and a note that cannot be applied is kept and skipped
-  /// (`faults`).
+  /// hash says is marked as broken, one that `followedProof` does not prove as unproven, and a note
+  /// that cannot be applied is kept and skipped (`faults`).
   ///
   /// - Throws: `StoreError.shared(.diverged)` if the tail does not continue this copy;
   ///   `.shared(.broken)` if a dictionary is not what its hash says; otherwise what SQLite reports.
@@ -24,16 +24,16 @@ extension Journal {
       let followed = try transact { (connection) throws(StoreError) in
         var state = copy
         for item in tail.dictionaries { try follow(item, &state, connection) }
-        for event in tail.events { try follow(event, connection) }
-        for note in tail.notes { try follow(note, &state, connection) }
+        try follow(tail.notes, &state, connection)
+        // There may be a better dictionary for the latest header, or a receipt less.
+        if !tail.dictionaries.isEmpty || !tail.notes.isEmpty { codec.forget() }
+        try follow(tail.events, waitsForNotes: state.notes < tail.head.notes, connection)
         state.values = try CopyState.values(connection)
         try state.write(connection)
         guard !tail.isWhole || isAt(tail.head, state) else { throw .shared(.diverged) }
         return state
       }
       self.copy = followed
-      // It may have a better dictionary for the latest header, or have removed a receipt.
-      if !tail.dictionaries.isEmpty || !tail.notes.isEmpty { codec.forget() }
     }
   }
 
@@ -55,8 +55,37 @@ extension Journal {
     state.dictionary = item.id
   }
 
+  /// - Parameter waitsForNotes: whether an event whose receipt is not there yet, and those behind
+  ///   it, are left for the next tail: a note that is still to be followed has it.
   private func follow(
-    _ event: PackedEvent, _ connection: SQLiteConnection
+    _ events: [PackedEvent], waitsForNotes: Bool, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    var bodies: [[UInt8]?] = []
+    for event in events {
+      let body = try followedBody(event)
+      if body == nil, waitsForNotes, event.source == .receipt { break }
+      bodies.append(body)
+    }
+    let signed = zip(events, bodies).compactMap { event, body in
+      event.source == .v1 || event.source.isOwners ? nil : body.map { StoredEvent(event, body: $0) }
+    }
+    let unproven = followedProof?.unproven(signed) ?? []
+    for (event, body) in zip(events, bodies) {
+      try follow(event, body, isProven: !unproven.contains(event.seq), connection)
+    }
+  }
+
+  /// The body of an event, if it is what its hash says.
+  private func followedBody(_ event: PackedEvent) throws(StoreError) -> [UInt8]? {
+    guard ReceiptReference.isOf(event.originalTransactionId, event.body),
+      let body = try codec.decode(event.body, dictionary: event.dictionary),
+      followedBodies.hash(body) == event.bodySHA256
+    else { return nil }
+    return body
+  }
+
+  private func follow(
+    _ event: PackedEvent, _ body: [UInt8]?, isProven: Bool, _ connection: SQLiteConnection
   ) throws(StoreError) {
     guard event.seq == head.seq + 1, event.receivedAt >= head.receivedAt ?? .min,
       event.link.hash(after: head.hash) == event.hash
@@ -66,11 +95,8 @@ extension Journal {
     if event.source == .v1 || event.source == .renewal {
       try RunningDigest.v1Apps.add([event.seq], connection)
     }
-    // The receipt of an event is in a note, which may follow later and has a hash of its own.
-    guard event.source != .receipt else { return }
-    guard let body = try codec.decode(event.body, dictionary: event.dictionary),
-      followedBodies.hash(body) == event.bodySHA256
-    else { return try markBroken(event.seq, connection) }
+    guard let body else { return try markBroken(event.seq, connection) }
+    if !isProven { try markUnproven(event.seq, connection) }
     if event.source.isOwners { try followStatement(event, body, connection) }
     if event.source == .v1 {
       try V1Filing.accept(event.seq, body, under: event.originalTransactionId, connection)

@@ -3,21 +3,31 @@ import SignedData
 
 /// Applies the notes that a copy follows.
 extension Journal {
-  /// Follows a note: its place in the chain, and what it says.
+  /// Follows notes: their places in the chain, and what they say. Receipts come first, because held
+  /// evidence is proven with them.
   func follow(
-    _ note: Note, _ state: inout CopyState, _ connection: SQLiteConnection
+    _ notes: [Note], _ state: inout CopyState, _ connection: SQLiteConnection
   ) throws(StoreError) {
-    guard note.version == state.notes + 1 else { throw .shared(.diverged) }
-    state.notes = note.version
-    state.notesHash = note.chain(after: state.notesHash)
-    // What it was about is gone, as a later note says.
-    if note.isCleared { return }
+    for note in notes {
+      guard note.version == state.notes + 1 else { throw .shared(.diverged) }
+      state.notes = note.version
+      state.notesHash = note.chain(after: state.notesHash)
+    }
+    // What a cleared one was about is gone, as a later note says.
+    let said = notes.filter { !$0.isCleared }
+    let receipts = said.filter { $0.isAbout(.receipt) }
+    for note in receipts { try follow(note, connection) }
+    for note in said where !note.isAbout(.receipt) { try follow(note, connection) }
+    if !receipts.isEmpty { try applySkipped(.unproven, connection) }
+  }
+
+  private func follow(_ note: Note, _ connection: SQLiteConnection) throws(StoreError) {
     if let reason = try apply(note, connection) { try skip(note, reason, connection) }
   }
 
   /// Why a note was not applied.
-  private enum SkipReason: String {
-    case newer, invalid
+  enum SkipReason: String {
+    case newer, invalid, unproven
   }
 
   /// Writes what a note says, or nothing.
@@ -30,16 +40,18 @@ extension Journal {
       return .invalid
     }
     try forgetSkipped(change.row, connection)
+    var reason: SkipReason?
     do throws(StoreError) {
-      return try connection.undoingErrors { () throws(StoreError) in
+      reason = try connection.undoing { () throws(StoreError) in
         try self.apply(change, connection)
       }
     } catch {
       // A constraint or a trigger of the table refused it.
       guard case .sql = error else { throw error }
-      try readCounts(connection)
-      return .invalid
+      reason = .invalid
     }
+    if reason != nil { try readCounts(connection) }
+    return reason
   }
 
   private func apply(
@@ -55,6 +67,10 @@ extension Journal {
     case .row(let columns, let stream):
       guard Set(columns.keys).isSubset(of: table.columns) else { return .newer }
       try put(table, rowID, columns, stream, connection)
+      if table.name == NotedTable.heldEvidence.name, let followedProof {
+        let held = try HeldEvidence.read(rowID, connection, codec)
+        return held.map(followedProof.isProven) ?? false ? nil : .unproven
+      }
     case .value: return .invalid
     }
     return nil
@@ -77,7 +93,8 @@ extension Journal {
     _ rowID: Int64, in table: NotedTable, _ connection: SQLiteConnection
   ) throws(StoreError) -> Bool {
     guard table.isAutoincrement else { return true }
-    let last = try connection.statement("SELECT seq FROM sqlite_sequence WHERE name = ?")
+    let last =
+      try connection.statement("SELECT seq FROM sqlite_sequence WHERE name = ?")
       .bind(1, table.name).first { $0.int(0) } ?? 0
     return rowID > 0 && rowID - max(0, last) < 1 << 40
   }
@@ -112,25 +129,22 @@ extension Journal {
     try readFaults(connection)
   }
 
-  /// Applies the notes that an older program did not know.
-  func applySkipped() throws(StoreError) {
+  /// Applies notes that were skipped, where that is possible now.
+  func applySkipped(
+    _ reason: SkipReason, _ connection: SQLiteConnection
+  ) throws(StoreError) {
     guard faults.skippedNotes > 0 else { return }
-    try transact { (connection) throws(StoreError) in
-      let notes = try connection.statement(
-        """
-        SELECT version, subject, sha256, body FROM skipped_note WHERE reason = 'newer'
-        ORDER BY version
-        """
-      ).all { row in
-        Note(version: row.int(0), subject: row.text(1), sha256: row.bytes(2), body: row.bytes(3))
-      }
-      for note in notes {
-        try connection.statement("DELETE FROM skipped_note WHERE version = ?")
-          .bind(1, note.version).run()
-        if let reason = try apply(note, connection) { try skip(note, reason, connection) }
-      }
-      try readFaults(connection)
+    let notes = try connection.statement(
+      "SELECT version, subject, sha256, body FROM skipped_note WHERE reason = ? ORDER BY version"
+    ).bind(1, reason.rawValue).all { row in
+      Note(version: row.int(0), subject: row.text(1), sha256: row.bytes(2), body: row.bytes(3))
     }
+    for note in notes {
+      try connection.statement("DELETE FROM skipped_note WHERE version = ?")
+        .bind(1, note.version).run()
+      try follow(note, connection)
+    }
+    try readFaults(connection)
   }
 
   // MARK: Rows
@@ -219,4 +233,8 @@ extension Statement {
     case .null, .real: bind(index, nil as Int64?)
     }
   }
+}
+
+extension Note {
+  fileprivate func isAbout(_ table: NotedTable) -> Bool { subject.hasPrefix("\(table.name)/") }
 }

@@ -10,7 +10,7 @@ public import Platform
 ///   same `JournalPosition`. So `Journal.append` decides on the copy's tables alone.
 /// - T3. A copy is a prefix of the shared journal. It commits after the shared journal.
 /// - T4. `Journal.follow` takes an event only at the copy's head + 1, with the hash that
-///   `ChainHash` gives.
+///   `ChainHash` gives, and folds what Apple signs only where that is proven again.
 /// - T5. An answer leaves only after a commit that is known to be durable.
 /// - T6. The head is not held for longer than a few seconds.
 public protocol SharedJournal: AnyObject {
@@ -20,6 +20,10 @@ public protocol SharedJournal: AnyObject {
   func identify(
     _ proposed: [UInt8], by deadline: Deadline
   ) throws(SharedJournalError) -> [UInt8]
+
+  /// SHA-256 of the root certificates that its owner says every daemon must trust, and no other;
+  /// empty if the owner says nothing.
+  func trustRoots(by deadline: Deadline) throws(SharedJournalError) -> Set<[UInt8]>
 
   /// Takes the head, and returns what is behind `place`: at most `JournalTail.limit` of each kind.
   /// The head is held until `commit`, `abandon` or an error, only if the tail is whole: otherwise

@@ -11,6 +11,8 @@ public enum SharedJournalError: Error, Sendable, Equatable {
   case refused(state: String)
   /// The schema is newer than this program.
   case newer(found: Int, known: Int)
+  /// This daemon trusts other root certificates than the owner of the shared journal says.
+  case otherRoots(state: String)
   /// What was written breaks a rule of the shared journal: a defect, or a change by hand. Nothing
   /// is appended or followed until an operator has removed it; reads go on.
   case broken(state: String)
@@ -27,6 +29,10 @@ extension SharedJournalError: CustomStringConvertible {
         + "`subledger doctor` says more"
     case .newer(let found, let known):
       "the shared journal has schema \(found), this program knows \(known); run the newer program"
+    case .otherRoots(let state):
+      "this daemon trusts other root certificates than the shared journal's owner says (\(state)); "
+        + "give it the \"trustRoots\" of the other daemons, or let the owner run "
+        + "`subledger shared-journal trust`"
     case .broken(let state):
       "the shared journal holds what no program wrote (\(state)); find out with `subledger doctor` "
         + "and the server's log which role wrote it, and restore the shared journal to before it"

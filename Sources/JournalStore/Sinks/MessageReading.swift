@@ -52,7 +52,7 @@ extension JournalReader {
       e.signed_date_ms, e.received_at_ms, \(arrival)
     FROM event e JOIN kind k ON k.id = e.kind_id LEFT JOIN stream s ON s.id = e.stream_id
       LEFT JOIN app a ON a.id = s.app_id
-    WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
+    WHERE e.seq > ? AND e.seq <= ? AND \(CopyFaults.isProven) ORDER BY e.seq LIMIT ?
     """
   }
 

@@ -70,15 +70,27 @@ enum Schemas {
 
   private static let state = Schema.object([("status", .oneOf(["alive", "ready"], ""))])
 
-  private static let ready = Schema.object([
-    ("status", .oneOf(["ready"], "")),
-    (
-      "projection",
-      .oneOf(
-        ProjectionState.allCases.map(\.rawValue),
-        "The state of the entitlement rows. Notifications are taken in every one.")
-    ),
-  ])
+  private static let ready = Schema.object(
+    [
+      ("status", .oneOf(["ready"], "")),
+      (
+        "projection",
+        .oneOf(
+          ProjectionState.allCases.map(\.rawValue),
+          "The state of the entitlement rows. Notifications are taken in every one.")
+      ),
+    ],
+    optional: [
+      (
+        "shared_journal",
+        .object([
+          ("broken_events", .integer("Events whose body is not what its hash says.")),
+          ("unproven_events", .integer("Events that are not proven, and fold into nothing.")),
+          ("skipped_notes", .integer("Other writes that could not be applied.")),
+          ("next", .text("What to do about them.")),
+        ])
+      )
+    ])
 
   /// RFC 9457.
   private static let problem = Schema.object(

@@ -168,8 +168,10 @@ final class ChainCheck {
       guard let notification = try decode(event, proven) else {
         return add(3, event.seq, "the payload is not JSON")
       }
-      if let column = Self.differingColumn(event, notification) {
+      if let column = event.columnDiffering(from: notification) {
         add(5, event.seq, "column \(column) differs from the body")
+      } else if proof != nil, faulty.unproven.contains(event.seq) {
+        add(7, event.seq, "is proven and marked as unproven; start the daemon again")
       }
     } catch {
       add(3, event.seq, "is not proven: \(error.code)")
@@ -251,25 +253,6 @@ final class ChainCheck {
       && statement.at == event.signedDate
     if !isSame { add(5, event.seq, "a column differs from the body") }
     statements.append((event.seq, statement.mac))
-  }
-
-  private static func differingColumn(
-    _ event: StoredEvent, _ notification: DecodedNotification
-  ) -> String? {
-    if event.notificationUUID != notification.notificationUUID { return "notification_uuid" }
-    if event.source != notification.source { return "source" }
-    if event.environment != notification.environment { return "environment" }
-    if let bundleId = notification.bundleId ?? (event.source == .renewal ? event.bundleId : nil),
-      event.bundleId != bundleId
-    {
-      return "bundle_id"
-    }
-    if event.notificationType != notification.notificationType { return "notification_type" }
-    if event.subtype != notification.subtype { return "subtype" }
-    if event.originalTransactionId != notification.originalTransactionId {
-      return "original_transaction_id"
-    }
-    return event.signedDate == notification.signedDate ? nil : "signed_date_ms"
   }
 }
 

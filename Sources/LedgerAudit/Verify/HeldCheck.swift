@@ -23,7 +23,10 @@ enum HeldCheck {
           continue
         }
         do throws(Refusal) {
-          if let column = differingColumn(item, try decoded(item, proof)) {
+          let body = try proof.decoded(
+            item.body, of: item.source, about: item.stream?.originalTransactionId,
+            at: item.receivedAt)
+          if let column = item.columnDiffering(from: body) {
             findings.add(5, nil, "held evidence \(item.id): column \(column) differs from the body")
           } else if item.source == .renewal {
             renewals.append(item)
@@ -38,30 +41,5 @@ enum HeldCheck {
           "held evidence \(item.id) is renewal information of a customer without a transaction")
       }
     }
-  }
-
-  private static func decoded(
-    _ item: HeldEvidence, _ proof: NotificationProof
-  ) throws(Refusal) -> DecodedNotification {
-    if item.source == .receipt {
-      return try proof.receipts.notification(
-        item.body, of: item.stream?.originalTransactionId, at: item.receivedAt)
-    }
-    let proven = try proof.prove(item.body[...], at: item.receivedAt)
-    return try proof.notification(in: proven, of: item.source, at: item.receivedAt).decoded
-  }
-
-  private static func differingColumn(
-    _ item: HeldEvidence, _ body: DecodedNotification
-  ) -> String? {
-    let event = body.foldEvent(seq: 0)
-    if item.notificationUUID != body.notificationUUID { return "notification_uuid" }
-    guard let stream = item.stream, stream.environment == body.environment,
-      stream.bundleId == body.bundleId ?? stream.bundleId,
-      stream.originalTransactionId == body.originalTransactionId
-    else { return "stream_id" }
-    let transaction = item.source == .receipt ? nil : event.transactions.first?.transactionId
-    if item.transactionId != transaction { return "transaction_id" }
-    return item.signedDate == body.signedDate ? nil : "signed_date_ms"
   }
 }

@@ -49,7 +49,7 @@ struct CopyOpening {
         status.regressions.add(1)
         journal = try openJournal(lock)
         writer = CopyWriter(shared, journal, access, status, pause: pause)
-      case .shared(.newer): throw error
+      case .shared(.newer), .shared(.otherRoots): throw error
       case .shared:
         status.record(error)
         return (journal, writer)
@@ -62,10 +62,18 @@ struct CopyOpening {
 
   private func openJournal(_ lock: borrowing FolderLock) throws(StoreError) -> Journal {
     let isThere = try ledger.folder.hasJournal()
-    return try Journal.open(
+    let journal = try Journal.open(
       ledger.folder, lock: lock, now: now, sharing: ledger.dictionary,
       decodingWith: { try? JournaledNotification.foldEvent($0) },
       sharedId: { (own) throws(StoreError) in try self.sharedId(own, hasCopy: isThere) })
+    if let roots = access.trustRoots {
+      // The configuration's roots were read, so they are certificates.
+      guard let proof = try? TailProof(roots) else { throw .sql("a root is not a certificate") }
+      journal.followedProof = proof.followed
+      let folder = ledger.folder
+      try journal.proveAgain { () throws(StoreError) in try ProjectionList.discard(folder) }
+    }
+    return journal
   }
 
   /// The id of the shared journal, which takes `own` if it has none.
@@ -84,7 +92,7 @@ struct CopyOpening {
           status.record(.shared(error))
           pause(100)
           if deadline.hasPassed { throw .shared(error) }
-        case .refused, .diverged, .newer, .broken: throw .shared(error)
+        case .refused, .diverged, .newer, .otherRoots, .broken: throw .shared(error)
         }
       }
     }

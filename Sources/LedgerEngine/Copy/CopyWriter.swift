@@ -1,6 +1,8 @@
+import Encoding
 import JournalStore
 import Observability
 import Platform
+import SignedData
 import StrictJSON
 
 /// Appends to a shared journal, and follows it, on the writer's thread.
@@ -147,7 +149,7 @@ final class CopyWriter {
       // A later commit of this connection would say nothing about this one.
       shared.disconnect()
       confirmed = nil
-    case .diverged, .refused, .newer, .broken: throw error
+    case .diverged, .refused, .newer, .otherRoots, .broken: throw error
     }
     guard !deadline.hasPassed else { throw error }
     pause(Int32.random(in: 5...50))
@@ -246,11 +248,27 @@ final class CopyWriter {
     guard id == journal.journalId else {
       throw .shared(.refused(state: "it is another journal than that of this folder"))
     }
+    try requireSameRoots(by: deadline)
     guard hashes == [own.hash, own.notesHash, try journal.lastDictionaryHash()] else {
       throw .shared(.diverged)
     }
     isVerified = true
     status.record(journal.faults)
+  }
+
+  /// - Throws: `StoreError.shared(.otherRoots)` if the owner of the shared journal says that its
+  ///   daemons trust others.
+  private func requireSameRoots(by deadline: Deadline) throws(StoreError) {
+    guard let own = access.trustRoots?.fingerprints else { return }
+    let agreed = try mapError(StoreError.shared, try shared.trustRoots(by: deadline))
+    guard !agreed.isEmpty, agreed != own else { return }
+    func names(_ roots: Set<[UInt8]>) -> String {
+      roots.map { String(Hexadecimal.encode($0).prefix(16)) }.sorted().joined(separator: " ")
+    }
+    let (more, less) = (names(own.subtracting(agreed)), names(agreed.subtracting(own)))
+    let parts = [("here alone", more), ("missing here", less)].filter { !$0.1.isEmpty }
+    throw .shared(
+      .otherRoots(state: parts.map { "\($0.0): \($0.1)" }.joined(separator: "; ")))
   }
 
   /// Milliseconds after which `poll` should be called.

@@ -1,4 +1,5 @@
 public import JournalStore
+public import SignedData
 
 /// The shared journal that a ledger's folder is a copy of, and how it is used.
 public struct SharedAccess: Sendable {
@@ -15,12 +16,17 @@ public struct SharedAccess: Sendable {
   /// Whether each read waits until the rows have all that the shared journal has.
   public let readsAreFresh: Bool
 
+  /// What proves the events that others appended; nil where a test appends what nobody signed.
+  public let trustRoots: TrustRoots?
+
   public init(
+    trustRoots: TrustRoots? = nil,
     holdMilliseconds: Int64 = 8_000, pollMilliseconds: Int64 = 100, readsAreFresh: Bool = false,
     openDuties: (@Sendable () -> any DutyTable)? = nil,
     open: @escaping @Sendable () -> any SharedJournal
   ) {
     self.open = open
+    self.trustRoots = trustRoots
     self.openDuties = openDuties
     self.holdMilliseconds = holdMilliseconds
     self.pollMilliseconds = pollMilliseconds

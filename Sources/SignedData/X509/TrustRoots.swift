@@ -34,6 +34,11 @@ public struct TrustRoots: Sendable {
     self.certificates = certificates
   }
 
+  /// SHA-256 of the DER of each root.
+  public var fingerprints: Set<[UInt8]> {
+    Set(pinned + receiptPins + certificates.map(SHA256.hash))
+  }
+
   /// Other pins than Apple's, for tests.
   package init(
     pinned: [[UInt8]], receiptPins: [[UInt8]] = [], certificates: [[UInt8]] = []

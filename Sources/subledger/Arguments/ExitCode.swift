@@ -41,7 +41,7 @@ enum ExitCode: Int32, CaseIterable {
   init(_ error: StoreError) {
     switch error {
     case .newer, .shared(.newer): self = .newer
-    case .copyWithoutSharedJournal: self = .usage
+    case .copyWithoutSharedJournal, .shared(.otherRoots): self = .usage
     case .brokenTail, .corrupt, .foreign, .noProjection, .missingWAL, .frozenMigration:
       self = .findings
     case .locked, .noJournal, .otherOwner,

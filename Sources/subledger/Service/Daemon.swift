@@ -38,7 +38,7 @@ struct Daemon {
       CommandError.store,
       try Ledger.start(
         folder, now: Clock.now(), durations: configuration.nonRenewingDurations,
-        shared: configuration.sharedJournal?.access
+        shared: configuration.sharedJournal?.access(trusting: configuration.trustRoots)
       ) { error in
         Log.write(.error, "journal_failed", [("error", .string(error.description))])
         // The next start copies the write-ahead log to a new file: after a failed sync, pages in

@@ -34,6 +34,10 @@ package final class InMemorySharedJournal: SharedJournal {
     }
   }
 
+  package func trustRoots(by deadline: Deadline) throws(SharedJournalError) -> Set<[UInt8]> {
+    try run { $0.trustRoots }
+  }
+
   package func begin(
     after place: JournalPosition, by deadline: Deadline
   ) throws(SharedJournalError) -> JournalTail {

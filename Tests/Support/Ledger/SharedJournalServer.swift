@@ -31,6 +31,7 @@ package final class SharedJournalServer: Sendable {
 
   struct State {
     var journalId: [UInt8]?
+    var trustRoots: Set<[UInt8]> = []
     var content = Content()
     /// The content after the last commit that was said to be durable.
     var durable = Content()
@@ -65,6 +66,9 @@ package final class SharedJournalServer: Sendable {
   package func change(_ change: (inout Content) -> Void) {
     state.withLock { change(&$0.content) }
   }
+
+  /// What its owner says that daemons must trust.
+  package func trust(_ roots: Set<[UInt8]>) { state.withLock { $0.trustRoots = roots } }
 
   /// While it is down, every call is answered `.notNow`.
   package func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }

@@ -4,14 +4,18 @@ import LedgerEngine
 import Observability
 import Platform
 import PostgresJournal
+import SignedData
 import StrictJSON
 
 /// The configured shared journal as the modules below want it.
 extension Configuration.SharedJournal {
   /// How a ledger uses it.
-  var access: SharedAccess {
+  ///
+  /// - Parameter roots: prove what others append.
+  func access(trusting roots: TrustRoots) -> SharedAccess {
     let settings = settings
     return SharedAccess(
+      trustRoots: roots,
       holdMilliseconds: holdSeconds * 1_000, pollMilliseconds: pollMilliseconds,
       readsAreFresh: reads == .fresh, openDuties: { PostgresDutyTable(settings) },
       open: { PostgresJournal(settings) })

@@ -5,6 +5,7 @@ import LedgerEngine
 import Platform
 import PostgresClient
 import PostgresJournal
+import SignedData
 
 /// What `doctor` says of the shared journal.
 enum SharedJournalCheck {
@@ -31,8 +32,8 @@ enum SharedJournalCheck {
           next: "check the server, \"connection\", \"passwordFile\" and the role's rights")
       ]
     }
-    return rights(report) + durability(shared, report) + encryption(shared, report)
-      + clock(report) + copy(report, folder) + duties(report)
+    return rights(report) + roots(configuration, report) + durability(shared, report)
+      + encryption(shared, report) + clock(report) + copy(report, folder) + duties(report)
   }
 
   private static func rights(_ report: ServerReport) -> [DoctorCheck] {
@@ -51,6 +52,28 @@ enum SharedJournalCheck {
             + "cancelled otherwise, and its outcome is not known"))
     }
     return checks
+  }
+
+  private static func roots(
+    _ configuration: Configuration, _ report: ServerReport
+  ) -> [DoctorCheck] {
+    if report.trustRoots.isEmpty {
+      return [
+        DoctorCheck(
+          topic, "it names no root certificates: each daemon trusts its own",
+          next: "as its owner, run `subledger shared-journal migrate` and `subledger "
+            + "shared-journal trust`")
+      ]
+    }
+    guard report.trustRoots == configuration.trustRoots.fingerprints else {
+      return [
+        DoctorCheck(
+          topic, "it names other root certificates than this configuration",
+          next: "give \"trustRoots\" of the other daemons, or as its owner run `subledger "
+            + "shared-journal trust`")
+      ]
+    }
+    return [DoctorCheck(topic, "every daemon must trust the root certificates of this one")]
   }
 
   private static func durability(

@@ -7,15 +7,15 @@ import PostgresJournal
 /// `shared-journal`: the journal on PostgreSQL that several daemons append to.
 enum SharedJournalCommand {
   static let flags: [Command.Flag] = [
-    .init("--connection", "CONNINFO", "for migrate and try: the owner's connection string"),
-    .init("--password-file", "FILE", "for migrate and try: the owner's password, mode 0600"),
-    .init("--schema", "NAME", "for migrate: the schema to make; subledger by default"),
+    .init("--connection", "CONNINFO", "for migrate, trust and try: the owner's connection string"),
+    .init("--password-file", "FILE", "for migrate, trust and try: the owner's password, mode 0600"),
+    .init("--schema", "NAME", "for migrate and trust: the schema; subledger by default"),
     .init("--from", "FOLDER", "for init: the folder to upload; the data folder by default"),
     .init("--sql", "for migrate: print what an empty database gets, and connect to nothing"),
     .json,
   ]
 
-  static let verbs = ["migrate", "try", "init", "detach", "status"]
+  static let verbs = ["migrate", "trust", "try", "init", "detach", "status"]
 
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     guard let verb = arguments.operands.first else {
@@ -26,6 +26,7 @@ enum SharedJournalCommand {
     }
     switch verb {
     case "migrate": return try SharedJournalMigration.run(arguments)
+    case "trust": return try SharedJournalTrust.run(arguments)
     case "try": return try SharedJournalTrial.run(arguments)
     case "init": return try SharedJournalUpload.run(arguments)
     case "detach": return try SharedJournalUpload.detach(arguments)

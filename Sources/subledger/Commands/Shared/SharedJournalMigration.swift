@@ -1,14 +1,16 @@
 import Configuration
 import Platform
 import PostgresJournal
+import SignedData
 import StrictJSON
 
 /// `shared-journal migrate`: makes the tables, as their owner.
 enum SharedJournalMigration {
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let schema = try SharedJournalCommand.schema(arguments)
+    let roots = try arguments.configuration().trustRoots.fingerprints
     let migration = try mapError(
-      SharedJournalCommand.failed, try SchemaMigration(schema: schema))
+      SharedJournalCommand.failed, try SchemaMigration(schema: schema, trusting: roots))
     if arguments.has("--sql") {
       Terminal.print(migration.script)
       return .good
@@ -27,7 +29,10 @@ enum SharedJournalMigration {
     case .current: Terminal.print("The schema \(schema) is up to date.")
     case .migrated(let from, let to):
       Terminal.print("The schema \(schema) was migrated from \(from) to \(to).")
-      if from == 0 { Terminal.print(next(role)) }
+      Terminal.print(
+        from == 0
+          ? SharedJournalTrust.text(roots) + next(role)
+          : "Next: `subledger shared-journal trust` sets the root certificates of all daemons.")
     }
     return .good
   }

@@ -51,6 +51,7 @@ enum SharedJournalStatus {
     var lines = [
       "server        \(shared.address.description), schema \(shared.schema)",
       "encrypted     \(report.isEncrypted ? "yes" : "no")",
+      "trust roots   \(report.trustRoots.isEmpty ? "not set" : "\(report.trustRoots.count)")",
       "newest event  seq \(report.seq)",
       "this copy     " + (copied.map { "seq \($0.seq)" } ?? "none yet"),
       "this daemon   \(state)",
@@ -71,6 +72,7 @@ enum SharedJournalStatus {
     .object([
       ("object", .string("shared_journal")), ("server", .string(shared.address.description)),
       ("schema", .string(shared.schema.name)), ("encrypted", .boolean(report.isEncrypted)),
+      ("trust_roots", .integer(Int64(report.trustRoots.count))),
       ("seq", .integer(report.seq)), ("copy_seq", .optional(copied?.seq)),
       ("daemon", .string(state)),
       ("faults", copied.map { .object($0.faults.members) } ?? .null),

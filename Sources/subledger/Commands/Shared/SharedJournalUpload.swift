@@ -20,7 +20,8 @@ enum SharedJournalUpload {
     let reporter = ProgressReporter("upload")
     let isDone = try mapError(
       CommandError.store,
-      try CopyUpload.run(folder, to: shared.access.open(), now: Clock.now()) { done, total in
+      try CopyUpload.run(folder, to: PostgresJournal(shared.settings), now: Clock.now()) {
+        done, total in
         reporter.show(done, of: total)
         return !interruption.isRequested
       })
