@@ -75,6 +75,7 @@ extension JournalReader {
         case .journalId: row.type == "blob" && row.length == 16
         case .quarantineDigest, .heldDigest, .v1Digest, .notesHash:
           row.type == "blob" && row.length == 32
+        case .judgedWaiting: row.type == "blob" && row.length % 8 == 0
         case .open, .shared: row.value == 0 || row.value == 1
         case .generation, .foreignOverflow, .unnamedThrough, .quarantineCount, .heldCount, .v1Count,
           .v1From, .v1FiledFrom, .v1FiledGeneration, .notes, .judgedBy, .judgedThrough,
