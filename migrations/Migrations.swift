@@ -13,6 +13,7 @@ public enum Migrations {
     (6, "accounts", PackageResources._006_accounts_sql),
     (7, "receipt", PackageResources._007_receipt_sql),
     (8, "copy", PackageResources._008_copy_sql),
+    (9, "claim", PackageResources._009_claim_sql),
   ]
 
   /// The schema of a projection. Projections are never migrated, because they can be built again.

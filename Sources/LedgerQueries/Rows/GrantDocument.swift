@@ -93,13 +93,20 @@ extension LedgerReader {
     return try store { () throws(StoreError) in try journal.sharedPurchaseCount() }
   }
 
-  /// The accounts that have a purchase, as far as they are not forgotten.
+  /// The accounts that have a purchase, as far as they are not forgotten: the first of them, and
+  /// how many there are.
   ///
   /// - Throws: `Failure.store` if the journal cannot be read.
-  func accounts(_ key: StreamKey, _ question: Question) throws(Failure) -> [String] {
-    guard mayHaveStatements else { return [] }
+  func accounts(
+    _ key: StreamKey, _ question: Question
+  ) throws(Failure) -> (names: [String], count: Int) {
+    guard mayHaveStatements else { return ([], 0) }
     return try store { () throws(StoreError) in
-      try journal.accounts(of: key, receivedThrough: question.knownAt ?? .max)
+      let time = question.knownAt ?? .max
+      let names = try journal.accounts(
+        of: key, receivedThrough: time, limit: RowDocument.maximumAccounts)
+      guard names.count == RowDocument.maximumAccounts else { return (names, names.count) }
+      return (names, try journal.accountCount(of: key, receivedThrough: time))
     }
   }
 }

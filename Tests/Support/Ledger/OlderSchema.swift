@@ -15,6 +15,7 @@ package enum OlderSchema {
       DROP VIEW journal_v1;
       DROP TABLE arrival;
       DROP TABLE held_evidence;
+      DROP TABLE claim;
       DROP TABLE statement;
       DROP TABLE account;
       DROP TABLE receipt;
