@@ -162,6 +162,36 @@ import Testing
     #expect(try ledger.verify().findings.map(\.what) == [])
   }
 
+  @Test func `grants are listed in pages, each with its end`() throws {
+    let ledger = try Self.ledger()
+    for number in 1...7 {
+      Self.say(.grant(entitlement: "\(number)", until: nil, reason: nil), to: ledger)
+    }
+    let customer = CustomerName(.account, "user-4711")
+    let all = try ledger.reader().grants(of: customer, .production)
+    for place in [1, 5] {
+      guard case .string(let id) = all[place].json["id"] else { continue }
+      Self.say(.revocation(of: id), to: ledger)
+    }
+    for limit in [1, 3, 7, 8] {
+      var (listed, after): ([JSONValue], Int64?) = ([], 0)
+      while let seq = after {
+        let page = try ledger.reader().grants(
+          of: customer, .production, after: seq, limit: limit
+        ) { _ in true }
+        #expect(page.grants.count == limit || page.next == nil)
+        listed += page.grants.map(\.json)
+        after = page.next
+      }
+      #expect(listed == (try ledger.reader().grants(of: customer, .production).map(\.json)))
+      #expect(listed.filter { $0["revoked_at"] != .null }.count == 2)
+    }
+    let other = try ledger.reader().grants(
+      of: customer, .production, after: 0, limit: 3
+    ) { $0 != TestLedger.bundleId }
+    #expect(other.grants.isEmpty && other.next == nil)
+  }
+
   @Test func `after an erasure no file has a byte of the account`() throws {
     let ledger = try Self.ledger()
     let name = "erase-me-\(UInt64.random(in: 0...UInt64.max))"

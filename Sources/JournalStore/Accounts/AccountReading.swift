@@ -7,15 +7,22 @@ public struct StoredStatement: Sendable {
   public let receivedAt: Int64
   public let statement: OwnerStatement
 
+  /// Those about a customer, behind a seq, of one notification type.
+  static let ofType = """
+    s.mac = ? AND s.seq > ? AND e.kind_id IN
+      (SELECT id FROM kind WHERE notification_type = ?)
+    """
+
   /// Reads statements in order of seq. One that is damaged is left out; `verify` names it.
   static func read(
-    _ condition: String, _ connection: SQLiteConnection, _ codec: BodyCodec,
+    _ condition: String, _ connection: SQLiteConnection, _ codec: BodyCodec, limit: Int = .max,
     binding bind: (Statement) -> Void
   ) throws(StoreError) -> [StoredStatement] {
     let prepared = try connection.statement(
       """
       SELECT e.seq, e.received_at_ms, e.dictionary_id, e.body
       FROM statement s JOIN event e ON e.seq = s.seq WHERE \(condition) ORDER BY s.seq
+      LIMIT \(limit)
       """)
     bind(prepared)
     return try prepared.all { (row) throws(StoreError) -> StoredStatement? in
@@ -49,6 +56,19 @@ extension JournalReader {
     return try StoredStatement.read(
       "s.mac = ? AND e.received_at_ms <= ?", connection, codec
     ) { $0.bind(1, mac).bind(2, receivedThrough) }
+  }
+
+  /// The statements about a customer that are of one kind, behind a seq, in order of seq.
+  ///
+  /// - Parameter type: in the place of Apple's notificationType, as `GRANT`.
+  /// - Throws: what SQLite reports.
+  public func statements(
+    about mac: [UInt8], type: String, after seq: Int64, limit: Int = .max
+  ) throws(StoreError) -> [StoredStatement] {
+    guard try hasAccounts() else { return [] }
+    return try StoredStatement.read(
+      StoredStatement.ofType, connection, codec, limit: limit
+    ) { $0.bind(1, mac).bind(2, seq).bind(3, type) }
   }
 
   /// The purchases that an account has, in the order in which it claimed them.

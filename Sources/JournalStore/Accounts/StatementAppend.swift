@@ -127,13 +127,9 @@ extension Journal {
         granted.statement?.environment == statement.environment,
         granted.statement?.bundleId == statement.bundleId
       else { return .notFound }
-      return try StoredStatement.read(
-        """
-        s.mac = ? AND s.seq > ? AND e.kind_id IN
-          (SELECT id FROM kind WHERE notification_type = 'GRANT_REVOKE')
-        """, connection, codec
-      ) { $0.bind(1, statement.mac).bind(2, granted.seq) }
-      .first { $0.statement.content == statement.content }.map { .duplicate(seq: $0.seq) }
+      return try StoredStatement.read(StoredStatement.ofType, connection, codec) {
+        $0.bind(1, statement.mac).bind(2, granted.seq).bind(3, statement.notificationType)
+      }.first { $0.statement.content == statement.content }.map { .duplicate(seq: $0.seq) }
     }
   }
 
