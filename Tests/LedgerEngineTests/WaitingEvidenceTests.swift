@@ -192,6 +192,41 @@ import Testing
     #expect(waited > 1 && compared > 100)
   }
 
+  @Test func `on a shared journal another daemon judges what one left when it was lost`() throws {
+    let receiver = try Receiver(TestLedger().configuration)
+    let (server, scratch) = (SharedJournalServer(), try Scratch())
+    let access = SharedAccess(openDuties: { InMemoryDutyTable(server) }) {
+      InMemorySharedJournal(server)
+    }
+    var time: Int64 = 0
+    let lost = try DeterministicLedger.open(
+      DataFolder(path: "\(scratch.path)/1"), now: 0,
+      clock: {
+        time += 1_000_000_000
+        return time
+      }, shared: access)
+    func tell(_ fact: Fact) throws {
+      lost.ledger.submit(try fact.received(by: receiver)) { _ in }
+      lost.work()
+    }
+    try tell(.notification("SUBSCRIBED", on: 0))
+    for day in 1...130 { try tell(.renewal(on: day)) }
+    while lost.ledger.judging.waitingCount > 0 { lost.work() }
+    try tell(.notification("CHANGED", on: 65, Fact.Period(), Self.renewal(isOn: false)))
+    #expect(lost.ledger.judging.waitingCount == 1 && server.content.head.seq == 2)
+
+    let other = try DeterministicLedger.open(
+      DataFolder(path: "\(scratch.path)/2"), now: 0, clock: { 0 }, shared: access)
+    for _ in 0..<3 { other.work() }
+    #expect(other.ledger.judging.waitingCount == 0 && server.content.head.seq == 3)
+    let question = LedgerReader.Question(now: Fact.time(131))
+    let row = try LedgerReader(other.ledger.folder, durations: [:]).entitlement(
+      Fact.original, environment: .production, bundleId: nil, question)
+    #expect(row?.entitlement.autoRenew == true)
+    other.stop()
+    lost.stop()
+  }
+
   private static func entitlement(_ events: [FoldEvent], _ time: Int64) -> Entitlement? {
     var state = StreamState()
     for event in events { state.evolve(event) }
