@@ -14,6 +14,7 @@ public enum Migrations {
     (7, "receipt", PackageResources._007_receipt_sql),
     (8, "copy", PackageResources._008_copy_sql),
     (9, "follow", PackageResources._009_follow_sql),
+    (10, "claim", PackageResources._010_claim_sql),
   ]
 
   /// The schema of a projection. Projections are never migrated, because they can be built again.

@@ -138,12 +138,12 @@ import Testing
       ) { $0.contains(banned) }, "a retired name")
   }
 
-  @Test func `each folder of migrations stays below 24 KB`() {
+  @Test func `each folder of migrations stays below 28 KB`() {
     for folder in ["sqlite", "postgres"] {
       let bytes = Repository.files.filter { $0.path.hasPrefix("migrations/\(folder)/") }
         .reduce(0) { $0 + $1.text.utf8.count }
       #expect(
-        bytes > 0 && bytes < 24_576, "\(folder): \(bytes) bytes: more takes long to compile")
+        bytes > 0 && bytes < 28_672, "\(folder): \(bytes) bytes: more takes long to compile")
     }
   }
 

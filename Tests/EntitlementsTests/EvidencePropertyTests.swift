@@ -14,12 +14,78 @@ import Testing
     init(_ events: [FoldEvent]) { for event in events { tell(event) } }
 
     private mutating func tell(_ event: FoldEvent) {
-      guard !isEvidence(event) || judge.saysNew(event) else { return held.append(event) }
+      let isNew = !isEvidence(event) || judge.saysNew(event) == true
+      guard isNew else { return held.append(event) }
       judge.add(event)
       journaled.append(event)
-      let released = judge.release(held)
+      var pass = EvidencePass(events: journaled, pieces: held)
+      while !pass.advance(while: { false }) {}
+      let released = pass.released
+      for piece in released { judge.add(held[piece]) }
       journaled += released.map { held[$0] }
       held = held.indices.filter { !released.contains($0) }.map { held[$0] }
+    }
+  }
+
+  /// A stream of which what is held is judged in turns between the events that are told. Evidence
+  /// for which there is no time is held without being judged.
+  private struct ToldInTurns {
+    private(set) var journaled: [FoldEvent] = []
+    private(set) var held: [FoldEvent] = []
+    private var judge = EvidenceJudge()
+    private var pass: EvidencePass?
+    /// What is held when the pass begins.
+    private var pieces: [FoldEvent] = []
+    private var isRepeated = false
+
+    init(_ events: [FoldEvent], _ chance: inout SplitMix64) {
+      for event in events {
+        tell(event, &chance)
+        if chance.once(in: 2) { work(Int(chance.below(6))) }
+      }
+      while pass != nil { work(.max) }
+    }
+
+    private mutating func tell(_ event: FoldEvent, _ chance: inout SplitMix64) {
+      if isEvidence(event) {
+        let isInDoubt = chance.once(in: 4)
+        guard !isInDoubt, judge.saysNew(event) == true else {
+          held.append(event)
+          if isInDoubt || pass != nil { judgeAgain() }
+          return
+        }
+      }
+      journal(event)
+      if pass == nil { begin() } else { pass?.add(event) }
+    }
+
+    private mutating func judgeAgain() {
+      if pass == nil { begin() } else { isRepeated = true }
+    }
+
+    private mutating func journal(_ event: FoldEvent) {
+      judge.add(event)
+      journaled.append(event)
+    }
+
+    private mutating func begin() {
+      (pieces, isRepeated) = (held, false)
+      pass = EvidencePass(events: journaled, pieces: pieces)
+    }
+
+    private mutating func work(_ steps: Int) {
+      var left = steps
+      let isDone = pass?.advance {
+        left -= 1
+        return left > 0
+      }
+      guard isDone == true, let released = pass?.released.map({ pieces[$0] }) else { return }
+      for event in released where held.contains(where: { $0.uuid == event.uuid }) {
+        held.removeAll { $0.uuid == event.uuid }
+        journal(event)
+      }
+      pass = nil
+      if isRepeated { begin() }
     }
   }
 
@@ -105,13 +171,27 @@ import Testing
     }
   }
 
+  @Test func `judging in turns changes no row, now or in the past`() {
+    Self.property(1).holds("the law of turns") { events, chance in
+      let told = ToldInTurns(events.shuffled(using: &chance), &chance)
+      guard told.journaled.count + told.held.count == events.count else { return "one is lost" }
+      for time in events.map(\.signedDate) + [.max] {
+        let isPast = { (event: FoldEvent) in event.signedDate <= time }
+        if Self.row(told.journaled.filter(isPast)) != Self.row(events.filter(isPast)) {
+          return "as of \(time == .max ? "now" : TestDate.text(time))"
+        }
+      }
+      return nil
+    }
+  }
+
   @Test func `what a state shows to be new, the events show too`() {
     Self.property(1).holds("news by a state") { events, chance in
       var judge = EvidenceJudge()
       var newest = Int64.min
       for event in events.shuffled(using: &chance) {
         let state = EvidenceJudge.state(of: judge.state, changedBy: event)
-        let isNew = judge.saysNew(event)
+        let isNew = judge.saysNew(event) == true
         judge.add(event)
         if let state {
           if !isNew || state != judge.state { return "the state shows more" }

@@ -44,6 +44,7 @@ import Testing
       // Renewal information whose transaction comes later is refused at first.
       for _ in 0..<2 {
         let dispositions = ledger.ingest(lines: told, at: MixedLives.end)
+        ledger.waitUntilJudged()
         for (line, disposition) in zip(told, dispositions) {
           if case .refused = disposition { continue }
           add(line)
@@ -177,20 +178,23 @@ import Testing
       var isJudged = false
       while !isJudged {
         let journal = try upgraded.open()
-        let judged = try journal.judgeNext { false }
+        var steps = 0
+        let judged = try journal.judgeNext {
+          steps += 1
+          return steps < 150
+        }
         if judged.hasNews {
           _ = try journal.journalNews(judged, at: MixedLives.end)
         } else {
           try journal.pass(judged, isStored: true)
         }
-        #expect(journal.judgedThrough == .max || judged.streams == 1)
         isJudged = journal.isJudged
         try journal.close()
         turns += 1
         left.append(try JournalReader.open(ledger.folder).unjudgedCount())
       }
     }
-    #expect(turns > 3 && left == left.sorted(by: >) && left.last == 0)
+    #expect(turns > 3 && left == left.sorted(by: >) && left.last == 0, "\(left)")
     _ = try upgraded.expectRows(try ledger.reader(), &chance, "in \(turns) turns")
     let uuids = try ledger.events().map(\.notificationUUID)
     #expect(Set(uuids).count == uuids.count)
@@ -233,7 +237,7 @@ import Testing
     #expect(ledger.ledger.judging.streams.value == 1)
   }
 
-  /// A ledger whose writer judges one stream in each turn.
+  /// A ledger whose writer judges for one step in each turn.
   private func slowly(
     _ upgraded: Upgraded, _ body: (DeterministicLedger) throws -> Void
   ) throws {
@@ -271,7 +275,7 @@ import Testing
       slow.work()
       #expect(answers.all == ["notJudged", "accepted"])
       var turns = 0
-      while !slow.ledger.judging.isComplete, turns < 1_000 {
+      while !slow.ledger.judging.isComplete, turns < 100_000 {
         #expect(!slow.hasProjection)
         if turns < 3 { slow.work() } else { slow.recoverProjection() }
         turns += 1

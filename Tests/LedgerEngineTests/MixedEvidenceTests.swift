@@ -74,6 +74,7 @@ import Testing
       lines.shuffle(using: &chance)
       let ledger = try Self.ledger()
       let told = try tell(ledger, lines, &chance)
+      ledger.waitUntilJudged()
       #expect(try ledger.verify().findingCount == 0, "seed \(seed)")
       for (stream, events) in told {
         compared += try compare(ledger, stream, Array(events.values), &chance, "seed \(seed)")
@@ -122,6 +123,7 @@ import Testing
         let parts = ledger.foldEvents(line: line, at: MixedLives.end)
         let before = try parts.map { try rows(ledger, $0.0, known) }
         if case .refused = ledger.ingest(lines: [line], at: MixedLives.end).first { continue }
+        ledger.waitUntilJudged()
         for (part, before) in zip(parts, before) {
           if isNoNews(part.1, known[part.0]) {
             let after = try rows(ledger, part.0, known)

@@ -5,6 +5,7 @@ import LedgerAudit
 import LedgerEngine
 import LedgerQueries
 import Platform
+import StrictJSON
 import Support
 import Testing
 
@@ -97,6 +98,42 @@ import Testing
     #expect(try JournalReader.open(ledger.folder).accounts(of: Self.key) == ["b", "c"])
   }
 
+  @Test func `a row names the first accounts of a purchase, and says how many there are`() throws {
+    let ledger = try Self.ledger()
+    for number in 1...25 { Self.say(Self.claim, "\(number)", to: ledger) }
+    for account in ["1", "3"] { Self.say(Self.release, account, to: ledger) }
+    Self.say(Self.claim, "1", to: ledger)
+    #expect(Self.erase("5", ledger) == .done(wasKnown: true))
+    let row = try #require(try ledger.row("7000"))
+    #expect(row.accounts == ["2", "4"] + (6...23).map { "\($0)" })
+    #expect(row.accountCount == 23 && row.json["account_count"]?.text == "23")
+    #expect(try JournalReader.open(ledger.folder).sharedPurchaseCount() == 1)
+    #expect(try ledger.verify().findings.map(\.what) == [])
+  }
+
+  @Test func `claims of an older journal are found, and claims that nobody made`() throws {
+    let ledger = try Self.ledger()
+    for account in ["b", "a", "c"] { Self.say(Self.claim, account, to: ledger) }
+    Self.say(Self.release, "b", to: ledger)
+    func change(_ sql: String) throws {
+      try ledger.whileStopped {
+        let file = try SQLiteConnection.open(ledger.folder.journal, .write)
+        try file.execute(sql)
+        try file.checkpointTruncate()
+        file.close()
+      }
+    }
+    try change(
+      """
+      DROP TABLE claim; DROP TRIGGER statement_insert; DELETE FROM migration WHERE number = 9;
+      PRAGMA user_version = 8;
+      """)
+    #expect(try JournalReader.open(ledger.folder).accounts(of: Self.key) == ["a", "c"])
+    #expect(try ledger.verify().findings.map(\.what) == [])
+    try change("UPDATE claim SET seq = 2 WHERE seq = 3")
+    #expect(try ledger.verify().findings.count == 2)
+  }
+
   @Test func `an idempotency key journals one statement once, and no other`() throws {
     let ledger = try Self.ledger()
     let grant = OwnerStatement.Content.grant(entitlement: "pro", until: nil, reason: "press")
@@ -123,6 +160,36 @@ import Testing
     #expect(Self.say(.revocation(of: id), to: ledger) == .accepted(seq: 3))
     #expect(Self.say(.revocation(of: id), to: ledger) == .duplicate(seq: 3))
     #expect(try ledger.verify().findings.map(\.what) == [])
+  }
+
+  @Test func `grants are listed in pages, each with its end`() throws {
+    let ledger = try Self.ledger()
+    for number in 1...7 {
+      Self.say(.grant(entitlement: "\(number)", until: nil, reason: nil), to: ledger)
+    }
+    let customer = CustomerName(.account, "user-4711")
+    let all = try ledger.reader().grants(of: customer, .production)
+    for place in [1, 5] {
+      guard case .string(let id) = all[place].json["id"] else { continue }
+      Self.say(.revocation(of: id), to: ledger)
+    }
+    for limit in [1, 3, 7, 8] {
+      var (listed, after): ([JSONValue], Int64?) = ([], 0)
+      while let seq = after {
+        let page = try ledger.reader().grants(
+          of: customer, .production, after: seq, limit: limit
+        ) { _ in true }
+        #expect(page.grants.count == limit || page.next == nil)
+        listed += page.grants.map(\.json)
+        after = page.next
+      }
+      #expect(listed == (try ledger.reader().grants(of: customer, .production).map(\.json)))
+      #expect(listed.filter { $0["revoked_at"] != .null }.count == 2)
+    }
+    let other = try ledger.reader().grants(
+      of: customer, .production, after: 0, limit: 3
+    ) { $0 != TestLedger.bundleId }
+    #expect(other.grants.isEmpty && other.next == nil)
   }
 
   @Test func `after an erasure no file has a byte of the account`() throws {

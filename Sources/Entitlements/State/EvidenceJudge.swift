@@ -5,9 +5,9 @@ import AppStore
 /// Evidence is a transaction or renewal information that Apple signed outside of a notification.
 /// Most of it repeats what the journal says. It is journaled if it says something new: folded into
 /// the stream as of its own date, or as of a later one, it changes what a register holds, or an
-/// answer at any time. Other evidence is held, and asked again whenever an event is added, so that
-/// after any order of arrival the row is the one that journaling every piece would have given, also
-/// as of any time (promise 6).
+/// answer at any time. Other evidence is held, and judged again by `EvidencePass` whenever an event
+/// is added, so that after any order of arrival the row is the one that journaling every piece
+/// would have given, also as of any time (promise 6).
 public struct EvidenceJudge: Sendable {
   /// In ascending order of signedDate.
   private var events: [FoldEvent] = []
@@ -36,39 +36,25 @@ public struct EvidenceJudge: Sendable {
 
   /// Whether evidence says something that the added events do not: as of its own date, or as of
   /// that of any later event.
-  public func saysNew(_ evidence: FoldEvent) -> Bool {
-    let later = events.partitionPoint { $0.signedDate <= evidence.signedDate }
-    guard later < events.count else { return state.isChanged(by: evidence) }
-    var past = StreamState()
-    for event in events[..<later] { past.evolve(event) }
-    if past.isChanged(by: evidence) { return true }
-    return events[later...].contains { event in
-      past.evolve(event)
-      return past.isChanged(by: evidence)
+  ///
+  /// - Parameter isGoingOn: called after each of these; false ends.
+  /// - Returns: nil if it was ended before that was known.
+  public func saysNew(
+    _ evidence: FoldEvent, while isGoingOn: () -> Bool = { true }
+  ) -> Bool? {
+    let isNewest = events.last.map { $0.signedDate <= evidence.signedDate } ?? true
+    if isNewest { return state.isChanged(by: evidence) }
+    var pass = EvidencePass(events: events, pieces: [evidence])
+    while !pass.advance(while: { false }), pass.released.isEmpty {
+      guard isGoingOn() else { return nil }
     }
+    return !pass.released.isEmpty
   }
 
   /// The state of a stream with evidence that says something new as of its last event, as
   /// `saysNew` also finds; nil where the events have to be judged one by one.
   public static func state(of state: StreamState, changedBy evidence: FoldEvent) -> StreamState? {
     state.changed(by: evidence)
-  }
-
-  /// Adds those pieces of held evidence that say something new, the newest first.
-  ///
-  /// - Returns: their indices in `held`, in the order in which they are to be journaled.
-  public mutating func release(_ held: [FoldEvent]) -> [Int] {
-    var waiting = held.indices.sorted {
-      (held[$0].signedDate, held[$0].uuid) > (held[$1].signedDate, held[$1].uuid)
-    }
-    var released: [Int] = []
-    // What one of them adds may make another one new.
-    while let place = waiting.firstIndex(where: { saysNew(held[$0]) }) {
-      let index = waiting.remove(at: place)
-      add(held[index])
-      released.append(index)
-    }
-    return released
   }
 }
 

@@ -7,15 +7,22 @@ public struct StoredStatement: Sendable {
   public let receivedAt: Int64
   public let statement: OwnerStatement
 
+  /// Those about a customer, behind a seq, of one notification type.
+  static let ofType = """
+    s.mac = ? AND s.seq > ? AND e.kind_id IN
+      (SELECT id FROM kind WHERE notification_type = ?)
+    """
+
   /// Reads statements in order of seq. One that is damaged is left out; `verify` names it.
   static func read(
-    _ condition: String, _ connection: SQLiteConnection, _ codec: BodyCodec,
+    _ condition: String, _ connection: SQLiteConnection, _ codec: BodyCodec, limit: Int = .max,
     binding bind: (Statement) -> Void
   ) throws(StoreError) -> [StoredStatement] {
     let prepared = try connection.statement(
       """
       SELECT e.seq, e.received_at_ms, e.dictionary_id, e.body
       FROM statement s JOIN event e ON e.seq = s.seq WHERE \(condition) ORDER BY s.seq
+      LIMIT \(limit)
       """)
     bind(prepared)
     return try prepared.all { (row) throws(StoreError) -> StoredStatement? in
@@ -51,6 +58,19 @@ extension JournalReader {
     ) { $0.bind(1, mac).bind(2, receivedThrough) }
   }
 
+  /// The statements about a customer that are of one kind, behind a seq, in order of seq.
+  ///
+  /// - Parameter type: in the place of Apple's notificationType, as `GRANT`.
+  /// - Throws: what SQLite reports.
+  public func statements(
+    about mac: [UInt8], type: String, after seq: Int64, limit: Int = .max
+  ) throws(StoreError) -> [StoredStatement] {
+    guard try hasAccounts() else { return [] }
+    return try StoredStatement.read(
+      StoredStatement.ofType, connection, codec, limit: limit
+    ) { $0.bind(1, mac).bind(2, seq).bind(3, type) }
+  }
+
   /// The purchases that an account has, in the order in which it claimed them.
   ///
   /// - Throws: what SQLite reports.
@@ -58,6 +78,19 @@ extension JournalReader {
     claimedBy account: String, receivedThrough: Int64 = .max
   ) throws(StoreError) -> [StreamKey] {
     guard let mac = try mac(of: CustomerName(.account, account)) else { return [] }
+    if receivedThrough == .max, try hasClaims() {
+      return try connection.statement(
+        """
+        SELECT a.environment, a.bundle_id, s.original_transaction_id
+        FROM claim c JOIN stream s ON s.id = c.stream_id JOIN app a ON a.id = s.app_id
+        WHERE c.mac = ? ORDER BY c.seq
+        """
+      ).bind(1, mac).all { row in
+        StreamKey(
+          environment: Environment(rawValue: row.text(0)), bundleId: row.text(1),
+          originalTransactionId: row.text(2))
+      }
+    }
     var streams: [StreamKey] = []
     for item in try statements(about: mac, receivedThrough: receivedThrough) {
       guard let id = item.statement.originalTransactionId else { continue }
@@ -73,24 +106,60 @@ extension JournalReader {
   /// The accounts that have a purchase, in the order in which they claimed it. One that was
   /// forgotten is left out.
   ///
+  /// - Parameters:
+  ///   - receivedThrough: the latest receive time, in milliseconds since 1970 UTC.
+  ///   - limit: how many are read.
   /// - Throws: what SQLite reports.
   public func accounts(
-    of key: StreamKey, receivedThrough: Int64 = .max
+    of key: StreamKey, receivedThrough: Int64 = .max, limit: Int = .max
   ) throws(StoreError) -> [String] {
     guard try hasAccounts() else { return [] }
-    let all = try StoredStatement.read(
-      "s.stream_id = \(Self.streamId) AND e.received_at_ms <= ?", connection, codec
-    ) {
-      $0.bind(1, key.originalTransactionId).bind(2, key.environment.rawValue)
-        .bind(3, key.bundleId).bind(4, receivedThrough)
+    guard receivedThrough == .max, try hasClaims() else {
+      return Array(try pastAccounts(of: key, receivedThrough).prefix(limit))
     }
-    var macs: [[UInt8]] = []
-    for item in all {
-      macs.removeAll { $0 == item.statement.mac }
-      if case .claim = item.statement.content { macs.append(item.statement.mac) }
+    return try claims("a.name", of: key, "ORDER BY c.seq LIMIT ?").bind(4, Int64(limit))
+      .all { $0.text(0) }
+  }
+
+  /// How many accounts have a purchase. Reads two entries of indexes for each, no statement.
+  ///
+  /// - Parameter receivedThrough: the latest receive time, in milliseconds since 1970 UTC.
+  /// - Throws: what SQLite reports.
+  public func accountCount(
+    of key: StreamKey, receivedThrough: Int64 = .max
+  ) throws(StoreError) -> Int {
+    guard receivedThrough == .max, try hasClaims() else {
+      return try accounts(of: key, receivedThrough: receivedThrough).count
     }
+    return Int(try claims("count(*)", of: key, "").first { $0.int(0) } ?? 0)
+  }
+
+  private func claims(
+    _ selected: String, of key: StreamKey, _ end: String
+  ) throws(StoreError) -> Statement {
+    try connection.statement(
+      """
+      SELECT \(selected) FROM claim c JOIN account a ON a.mac = c.mac AND a.kind = 'account'
+      WHERE c.stream_id = \(Self.streamId) \(end)
+      """
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+  }
+
+  private func pastAccounts(
+    of key: StreamKey, _ receivedThrough: Int64
+  ) throws(StoreError) -> [String] {
+    let all = try connection.statement(
+      """
+      SELECT s.mac, k.notification_type = 'ACCOUNT_CLAIM' FROM statement s
+      JOIN event e ON e.seq = s.seq JOIN kind k ON k.id = e.kind_id
+      WHERE s.stream_id = \(Self.streamId) AND e.received_at_ms <= ? ORDER BY s.seq
+      """
+    ).bind(1, key.originalTransactionId).bind(2, key.environment.rawValue).bind(3, key.bundleId)
+      .bind(4, receivedThrough).all { (mac: $0.bytes(0), isClaim: $0.int(1) == 1) }
+    var places: [[UInt8]: Int] = [:]
+    for (place, item) in all.enumerated() { places[item.mac] = item.isClaim ? place : nil }
     var names: [String] = []
-    for mac in macs {
+    for mac in places.sorted(by: { $0.value < $1.value }).map(\.key) {
       let name = try connection.statement(
         "SELECT name FROM account WHERE mac = ? AND kind = 'account'"
       ).bind(1, mac).first { $0.text(0) }
@@ -128,23 +197,38 @@ extension JournalReader {
       if mac != row.bytes(4) { changed.append("account \(row.int(0)) was changed") }
       return changed.count < 100
     }
-    return strange + changed
+    return try strange + changed + claimFaults()
   }
 
-  /// How many purchases more than one account has. Reads every statement.
+  /// Claims that the statements do not say, and the other way round.
+  private func claimFaults() throws(StoreError) -> [String] {
+    guard try hasClaims() else { return [] }
+    let derived = """
+      SELECT stream_id, mac, seq FROM statement WHERE seq IN (
+        SELECT max(s.seq) FROM statement s JOIN event e ON e.seq = s.seq
+        WHERE e.source = 'account' GROUP BY s.stream_id, s.mac)
+      AND seq IN (SELECT e.seq FROM event e JOIN kind k ON k.id = e.kind_id
+        WHERE k.notification_type = 'ACCOUNT_CLAIM')
+      """
+    let claims = "SELECT stream_id, mac, seq FROM claim"
+    return try connection.statement(
+      """
+      SELECT seq FROM (\(derived) EXCEPT \(claims)) UNION
+      SELECT seq FROM (\(claims) EXCEPT \(derived)) ORDER BY seq LIMIT 100
+      """
+    ).all { "the claim at \($0.int(0)) is not what the statements say" }
+  }
+
+  /// How many purchases more than one account has. Reads an entry of an index for each claim.
   ///
   /// - Throws: what SQLite reports.
   public func sharedPurchaseCount() throws(StoreError) -> Int64 {
-    guard try hasAccounts() else { return 0 }
+    guard try hasClaims() else { return 0 }
     return try connection.statement(
       """
       SELECT count(*) FROM (
-        SELECT last.stream_id FROM (
-          SELECT s.stream_id, max(s.seq) AS seq FROM statement s JOIN event e ON e.seq = s.seq
-          WHERE e.source = 'account' GROUP BY s.stream_id, s.mac) AS last
-        JOIN event e ON e.seq = last.seq JOIN kind k ON k.id = e.kind_id
-        JOIN statement s ON s.seq = last.seq JOIN account a ON a.mac = s.mac
-        WHERE k.notification_type = 'ACCOUNT_CLAIM' GROUP BY last.stream_id HAVING count(*) > 1)
+        SELECT 1 FROM claim c JOIN account a ON a.mac = c.mac
+        GROUP BY c.stream_id HAVING count(*) > 1)
       """
     ).first { $0.int(0) } ?? 0
   }

@@ -112,29 +112,40 @@ extension Journal {
   private func holds(
     _ statement: OwnerStatement, _ connection: SQLiteConnection
   ) throws(StoreError) -> AppendOutcome? {
-    // Of the same app and environment: a token may cover no other.
-    let all = try StoredStatement.read(
-      "s.mac = ?", connection, codec
-    ) { $0.bind(1, statement.mac) }
-    .filter {
-      $0.statement.environment == statement.environment
-        && $0.statement.bundleId == statement.bundleId
-    }
     switch statement.content {
     case .grant: return nil
     case .claim(let id), .release(let id):
-      let last = all.last { $0.statement.originalTransactionId == id }
-      if let last, last.statement.content == statement.content { return .duplicate(seq: last.seq) }
-      guard case .release = statement.content, last == nil else { return nil }
-      return .notFound
-    case .revocation(let grant):
-      let isGranted = all.contains {
-        if case .grant = $0.statement.content { $0.statement.id == grant } else { false }
-      }
-      guard isGranted else { return .notFound }
-      return all.first { $0.statement.content == statement.content }
-        .map { .duplicate(seq: $0.seq) }
+      let last = try lastStatement(of: id, statement, connection)
+      let isClaim = if case .claim = statement.content { true } else { false }
+      if let last, last.isClaim == isClaim { return .duplicate(seq: last.seq) }
+      return isClaim || last != nil ? nil : .notFound
+    case .revocation(let id):
+      var grant = statement
+      (grant.content, grant.id) = (.grant(entitlement: "", until: nil, reason: nil), id)
+      // Of the same app and environment: a token may cover no other.
+      guard let granted = try journaled(NotificationUUID(grant), connection),
+        granted.statement?.environment == statement.environment,
+        granted.statement?.bundleId == statement.bundleId
+      else { return .notFound }
+      return try StoredStatement.read(StoredStatement.ofType, connection, codec) {
+        $0.bind(1, statement.mac).bind(2, granted.seq).bind(3, statement.notificationType)
+      }.first { $0.statement.content == statement.content }.map { .duplicate(seq: $0.seq) }
     }
+  }
+
+  /// The last statement of an account about a purchase.
+  private func lastStatement(
+    of originalTransactionId: String, _ statement: OwnerStatement, _ connection: SQLiteConnection
+  ) throws(StoreError) -> (seq: Int64, isClaim: Bool)? {
+    let stream = try streamId(
+      AppKey(environment: statement.environment, bundleId: statement.bundleId),
+      originalTransactionId, connection)
+    let claim = try connection.statement("SELECT seq FROM claim WHERE stream_id = ? AND mac = ?")
+      .bind(1, stream).bind(2, statement.mac).first { $0.int(0) }
+    if let claim { return (claim, true) }
+    return try connection.statement(
+      "SELECT seq FROM statement WHERE mac = ? AND stream_id = ? ORDER BY seq DESC LIMIT 1"
+    ).bind(1, statement.mac).bind(2, stream).first { ($0.int(0), false) }
   }
 
   static func countStatements(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {

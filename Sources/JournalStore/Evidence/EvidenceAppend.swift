@@ -20,20 +20,64 @@ extension Journal {
       throw .sql("evidence that cannot be decoded was submitted")
     }
     if try isNews(event, evidence, connection) { return nil }
-    var judge = try judge(of: evidence.streamKey, connection)
+    let stream = try streamId(of: evidence, connection)
+    var judge = EvidenceJudge()
+    let isRead = try read(evidence, stream, into: &judge, connection)
     // Its app follows from the transaction alone: renewal information does not name it.
     if evidence.source == .renewal, !judge.hasTransaction { return .noTransaction }
-    if judge.saysNew(event) {
+    let isNew = isRead ? judge.saysNew(event, while: batch.isJudging) : nil
+    if isNew == true {
       judge.add(event)
       batch.judged = evidence.streamKey.map { ($0, judge.state) }
       return nil
     }
     let isReceipt = evidence.source == .receipt
     if isReceipt, try hasSameReceipt(evidence, event, judge, connection) { return .alreadyHeld }
+    if isNew == nil, try !isHeldInDoubt(of: stream, connection) { return nil }
     try insertHeld(
       evidence, transactionId: isReceipt ? nil : event.transactions.first?.transactionId,
       connection)
     return .held
+  }
+
+  /// Makes a stream wait about which a piece was not judged in time. Judged with all others then,
+  /// the piece may still be journaled.
+  ///
+  /// - Returns: false if it is to be journaled, which is always right: on a shared journal, where
+  ///   nothing else is held that would tell the other copies of it.
+  private func isHeldInDoubt(
+    of stream: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
+    if isCopy, try !isHeld(about: stream, connection) { return false }
+    try wait(stream, connection)
+    return true
+  }
+
+  /// Whether anything is held about a stream.
+  private func isHeld(
+    about stream: Int64, _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
+    guard heldCount > 0 else { return false }
+    return try connection.statement("SELECT 1 FROM held_evidence WHERE stream_id = ? LIMIT 1")
+      .bind(1, stream).first { _ in true } ?? false
+  }
+
+  /// Reads the events of the stream that evidence is about. One whose body cannot be read is left
+  /// out, as in its row.
+  ///
+  /// - Returns: false if not all were read in the time that the batch has. Renewal information is
+  ///   refused without a transaction, so one is looked for in any case.
+  private func read(
+    _ evidence: NewEvent, _ stream: Int64, into judge: inout EvidenceJudge,
+    _ connection: SQLiteConnection
+  ) throws(StoreError) -> Bool {
+    guard let key = evidence.streamKey else { return true }
+    let isWaiting = waitingStreams.contains(stream)
+    let needsTransaction = evidence.source == .renewal
+    return try forEachEvent(of: stream, key, connection) { _, event in
+      if let event { judge.add(event) }
+      return (!isWaiting && batch.isJudging()) || (needsTransaction && !judge.hasTransaction)
+    }
   }
 
   /// Whether a state that is at hand shows that evidence says something new. Only the events of its
@@ -88,73 +132,29 @@ extension Journal {
   }
 
   /// Journals that evidence of a stream which, because of an event just appended, says something
-  /// new.
+  /// new. What is not judged in the time that the batch has is judged in turns.
   func releaseHeld(
     behind event: NewEvent, _ connection: SQLiteConnection
   ) throws(StoreError) {
     guard let key = event.streamKey else { return }
-    let news = try news(inHeldOf: try streamId(of: event, connection), key, connection)
-    try release(news, of: key, at: event.receivedAt, connection)
-  }
-
-  /// The held evidence of a stream that says something new, in the order in which it is to be
-  /// journaled.
-  func news(
-    inHeldOf stream: Int64, _ key: StreamKey, _ connection: SQLiteConnection
-  ) throws(StoreError) -> [(held: HeldEvidence, event: FoldEvent)] {
-    let held = try connection.statement(
-      "SELECT \(HeldEvidence.columns) FROM held_evidence h WHERE h.stream_id = ?"
-    ).bind(1, stream).all { (row) throws(StoreError) in try HeldEvidence(row, of: key, codec) }
-    guard !held.isEmpty else { return [] }
-    var judge = try judge(of: key, connection)
-    // What cannot be decoded stays for `verify` to find.
-    let readable = held.compactMap { item in decodeForFold(item.payload).map { (item, $0) } }
-    return judge.release(readable.map(\.1)).map { readable[$0] }
-  }
-
-  /// Journals held evidence of a stream.
-  ///
-  /// - Parameter time: when it is received as an event, milliseconds since 1970 UTC.
-  func release(
-    _ news: [(held: HeldEvidence, event: FoldEvent)], of key: StreamKey, at time: Int64,
-    _ connection: SQLiteConnection
-  ) throws(StoreError) {
-    guard !news.isEmpty else { return }
-    batch.judged = nil
-    for (item, event) in news {
-      try removeHeld(item.id, connection)
-      let outcome = try appendNew(NewEvent(item, event, of: key, at: time), connection)
-      guard case .journaled(let seq, _) = outcome else { continue }
-      var folded = event
-      folded.seq = seq
-      batch.released.append(ReleasedEvidence(stream: key, event: folded))
+    let stream = try streamId(of: event, connection)
+    guard try isHeld(about: stream, connection), !waitingStreams.contains(stream) else { return }
+    let judging = StreamJudging(stream, key)
+    var isDone = false
+    if try advance(judging, connection, while: batch.isJudging) {
+      let journaled = try journalReleased(
+        judging, at: event.receivedAt, connection, while: batch.isJudging)
+      isDone = keep(journaled, of: judging)
     }
+    guard !isDone else { return }
+    if self.judging == nil { self.judging = judging }
+    try wait(stream, connection)
   }
 
   /// Held evidence of another file of this journal, to be judged again; nil if it cannot be read.
   func newEvent(_ held: HeldEvidence) -> NewEvent? {
     guard let key = held.stream, let event = decodeForFold(held.payload) else { return nil }
     return NewEvent(held, event, of: key, at: held.receivedAt)
-  }
-
-  /// What the events of a stream say. One whose body cannot be read is left out, as in its row.
-  private func judge(
-    of key: StreamKey?, _ connection: SQLiteConnection
-  ) throws(StoreError) -> EvidenceJudge {
-    var judge = EvidenceJudge()
-    try connection.statement(
-      """
-      SELECT e.seq, e.source, e.notification_uuid, e.dictionary_id, \(CopyFaults.body)
-      FROM event e
-      WHERE e.stream_id = \(JournalReader.streamId) AND \(CopyFaults.isProven) ORDER BY e.seq
-      """
-    ).bind(1, key?.originalTransactionId).bind(2, key?.environment.rawValue)
-      .bind(3, key?.bundleId).forEach { (row) throws(StoreError) in
-        let payload = try codec.payload(row, of: key?.originalTransactionId)
-        if let event = decodeForFold(payload) { judge.add(event) }
-        return true
-      }
-    return judge
   }
 
   // MARK: The table
@@ -188,6 +188,8 @@ extension Journal {
   private func thinHeld(
     _ stream: Int64, before time: Int64, _ connection: SQLiteConnection
   ) throws(StoreError) {
+    // Some of it may say something new.
+    guard !waitingStreams.contains(stream) else { return }
     let surplus = try connection.statement(
       """
       SELECT id FROM (
@@ -201,7 +203,7 @@ extension Journal {
     for id in surplus { try removeHeld(id, connection) }
   }
 
-  private func removeHeld(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
+  func removeHeld(_ id: Int64, _ connection: SQLiteConnection) throws(StoreError) {
     try RunningDigest.held.remove(id, connection)
     let receipt = try connection.statement(
       "DELETE FROM held_evidence WHERE id = ? RETURNING iif(source = 'receipt', body_sha256, x'')"
@@ -231,7 +233,7 @@ extension NewEvent {
   /// Held evidence that is to be journaled.
   ///
   /// - Parameter receivedAt: the receive time of the event that it follows.
-  fileprivate init(
+  init(
     _ held: HeldEvidence, _ event: FoldEvent, of stream: StreamKey, at receivedAt: Int64
   ) {
     self.init(

@@ -6,48 +6,53 @@ import Entitlements
 /// `meta` says which fold judges, through which stream it has, and in which generation of the
 /// journal that was known. A program of another fold writes its own, and one that knows none of it
 /// grows the generation alone: after either of them all is judged again.
+///
+/// Before that, and always, the streams are judged that wait because an append had no time for it.
+/// They are in `meta` too, and so found again after a crash.
 extension Journal {
   /// What judging the held evidence of some streams found.
-  public struct Judged: Sendable {
-    /// How many streams were judged.
+  public struct Judged {
+    /// How many streams were judged that another fold had judged.
     public fileprivate(set) var streams = 0
-    /// What is held and new about some of them.
-    fileprivate var news: [News] = []
-    /// What was judged.
-    fileprivate let position: JournalPosition
+    /// Streams that had waited, and those about which something new is held.
+    fileprivate var finished: [StreamJudging] = []
     /// The id of the last stream; `.max` if there is none behind it.
     fileprivate(set) var through: Int64
     /// Whether something new is held about the next stream, which is none of them.
     public fileprivate(set) var endsAtNews = false
 
     /// Whether something new is held about one of them.
-    public var hasNews: Bool { !news.isEmpty }
+    public var hasNews: Bool { finished.contains { $0.hasNews } }
     /// Whether they were the last.
     var isLast: Bool { through == .max }
   }
 
-  fileprivate struct News {
-    let stream: Int64
-    let key: StreamKey
-    let pieces: [(held: HeldEvidence, event: FoldEvent)]
-  }
-
   /// Whether all that is held is judged by this program's fold: then the journal alone gives the
-  /// rows that journaling every piece would have given.
+  /// rows that journaling every piece would have given, but for streams that wait.
   public var isJudged: Bool { judgedThrough == .max }
+  /// How many streams wait because an append had no time to judge what is held about them.
+  public var waitingCount: Int { waitingStreams.count }
 
-  /// Judges the held evidence of the next streams, in the order of their ids, and writes nothing.
+  /// Judges the held evidence of the next streams and writes nothing: of those that wait, or, if
+  /// there is none, of those that another fold judged, in the order of their ids.
   ///
   /// - Parameters:
-  ///   - isHalting: whether it ends before the first stream about which something new is held.
-  ///   - isGoingOn: called after each stream; false ends.
+  ///   - isHalting: whether it ends before the first stream of another fold about which something
+  ///     new is held.
+  ///   - isGoingOn: called after each step; false ends, and the next call goes on there.
   /// - Throws: what SQLite reports.
   public func judgeNext(
     untilNews isHalting: Bool = false, while isGoingOn: () -> Bool
   ) throws(StoreError) -> Judged {
     let connection = try connection()
-    var judged = Judged(position: position, through: judgedThrough)
-    repeat {
+    var judged = Judged(through: judgedThrough)
+    for stream in waitingStreams {
+      guard let judging = try judge(stream, connection, while: isGoingOn) else { break }
+      judged.finished.append(judging)
+      guard isGoingOn() else { break }
+    }
+    guard waitingStreams.isEmpty else { return judged }
+    while !judged.isLast {
       let next = try connection.statement(
         "SELECT stream_id FROM held_evidence WHERE stream_id > ? ORDER BY stream_id LIMIT 1"
       ).bind(1, judged.through).first { $0.int(0) }
@@ -55,34 +60,58 @@ extension Journal {
         judged.through = .max
         break
       }
-      if let news = try news(inHeldOf: next, connection) {
+      guard let judging = try judge(next, connection, while: isGoingOn) else { break }
+      if judging.hasNews {
         judged.endsAtNews = isHalting
         if isHalting { break }
-        judged.news.append(news)
+        judged.finished.append(judging)
       }
       judged.through = next
       judged.streams += 1
-    } while isGoingOn()
+      guard isGoingOn() else { break }
+    }
     return judged
+  }
+
+  /// Nil if the stream is not judged to its end yet.
+  private func judge(
+    _ stream: Int64, _ connection: SQLiteConnection, while isGoingOn: () -> Bool
+  ) throws(StoreError) -> StreamJudging? {
+    var current = judging
+    if current?.stream != stream {
+      current = StreamJudging(stream, try JournalReader.streamKey(stream, connection))
+      judging = current
+    }
+    guard let current, try advance(current, connection, while: isGoingOn) else { return nil }
+    judging = nil
+    return current
   }
 
   /// Goes on behind streams about which nothing new is held.
   ///
-  /// - Parameter isStored: whether the next start goes on from there too; always behind the last.
+  /// - Parameter isStored: whether the next start goes on from there too; always behind the last,
+  ///   and behind one that waited.
   /// - Throws: what SQLite reports.
   public func pass(_ judged: Judged, isStored: Bool) throws(StoreError) {
     precondition(!judged.hasNews, "what is new would stay out of the journal")
-    if isStored || judged.isLast {
+    guard judged.through != judgedThrough || !judged.finished.isEmpty else { return }
+    if isStored || judged.isLast || !judged.finished.isEmpty {
       // It is a fact of this file alone: another copy judges what it has.
       try transact { (connection) throws(StoreError) in
+        for judging in judged.finished { try endWaiting(judging, connection) }
+        try storeWaiting(connection)
         try Meta(connection: connection).set(.judgedThrough, judged.through)
       }
     }
     judgedThrough = judged.through
   }
 
-  /// Journals what is held about streams and is new, and goes on behind them. It is judged again if
-  /// a copy has followed others meanwhile; `released` has what was journaled.
+  /// The largest number of pieces that one call of `journalNews` journals.
+  private static let releaseLimit = 100
+
+  /// Journals what is held about streams and is new, and goes on behind them. A stream waits about
+  /// which more is new, or which is to be judged again because a copy has followed others
+  /// meanwhile. `released` has what was journaled.
   ///
   /// - Parameters:
   ///   - now: when it is received as events, milliseconds since 1970 UTC.
@@ -92,29 +121,35 @@ extension Journal {
   public func journalNews(
     _ judged: Judged, at now: Int64, shipping ship: Shipper<Int>? = nil
   ) throws(StoreError) -> Int {
+    var done: [(StreamJudging, Journaled)] = []
     let count = try write(shipping: ship) { (connection) throws(StoreError) in
+      done = []
       try appending(connection) { () throws(StoreError) in
-        let isCurrent = position == judged.position
-        for known in judged.news {
-          let news = isCurrent ? known : try news(inHeldOf: known.stream, connection)
-          if let news { try release(news.pieces, of: news.key, at: now, connection) }
+        for judging in judged.finished {
+          guard try isCurrent(judging, connection), batch.released.count < Self.releaseLimit else {
+            try wait(judging.stream, connection)
+            continue
+          }
+          let journaled = try journalReleased(judging, at: now, connection) {
+            batch.released.count < Self.releaseLimit
+          }
+          done.append((judging, journaled))
+          if journaled.isAll(of: judging) {
+            try endWaiting(judging, connection)
+          } else {
+            try wait(judging.stream, connection)
+          }
         }
       }
       try Meta(connection: connection).set(.judgedThrough, judged.through)
       return batch.released.count
     }
+    for (judging, journaled) in done {
+      keep(journaled, of: judging)
+      if judging.hasNews { self.judging = judging }
+    }
     judgedThrough = judged.through
     return count
-  }
-
-  /// Nil if there is none.
-  private func news(
-    inHeldOf stream: Int64, _ connection: SQLiteConnection
-  ) throws(StoreError) -> News? {
-    // Without its row, which `verify` finds missing, nobody knows what it is about.
-    guard let key = try JournalReader.streamKey(stream, connection) else { return nil }
-    let pieces = try news(inHeldOf: stream, key, connection)
-    return pieces.isEmpty ? nil : News(stream: stream, key: key, pieces: pieces)
   }
 
   /// Decides at the start, within `markOpen`, from which stream on what is held is to be judged.

@@ -7,20 +7,24 @@ extension Journal {
   /// Writes a batch in one SQL transaction, which is synced when this returns (promise 1). Either
   /// the whole batch is written or nothing.
   ///
-  /// - Parameter ship: needed in a copy of a shared journal.
+  /// - Parameters:
+  ///   - ship: needed in a copy of a shared journal.
+  ///   - isJudging: called while held evidence is judged; after false the rest is judged in turns
+  ///     (`judgeNext`).
   /// - Returns: one outcome for each submission, in the same order.
   /// - Throws: `StoreError.full` when the disk is full: nothing was written, and the call may be
   ///   repeated. `StoreError.sql` when a UUID or a hash has the wrong form. A fatal error
   ///   (`StoreError.isFatal`) ends the journal: every later call throws it again. What `ship`
   ///   throws, and `.copyWithoutSharedJournal` without it in a copy: nothing was written.
   public func append(
-    _ batch: [Submission], shipping ship: Shipper<[AppendOutcome]>? = nil
+    _ batch: [Submission], shipping ship: Shipper<[AppendOutcome]>? = nil,
+    judgingWhile isJudging: @escaping () -> Bool = { true }
   ) throws(StoreError) -> [AppendOutcome] {
     precondition(batch.count <= Self.batchLimit, "a batch has at most 1,000 submissions")
     let outcomes = try write(shipping: ship) { (connection) throws(StoreError) in
       var outcomes: [AppendOutcome] = []
       outcomes.reserveCapacity(batch.count)
-      try appending(connection) { () throws(StoreError) in
+      try appending(connection, judgingWhile: isJudging) { () throws(StoreError) in
         for submission in batch { outcomes.append(try append(submission, connection)) }
       }
       // This SQL transaction is synced anyway, so waiting counts cost no sync of their own.
@@ -35,10 +39,12 @@ extension Journal {
 
   /// Runs the appends of one batch, within `write`.
   func appending(
-    _ connection: SQLiteConnection, _ appends: () throws(StoreError) -> Void
+    _ connection: SQLiteConnection, judgingWhile isJudging: @escaping () -> Bool = { true },
+    _ appends: () throws(StoreError) -> Void
   ) throws(StoreError) {
-    batch = Batch(start: head.seq)
+    batch = Batch(start: head.seq, isJudging: isJudging)
     try appends()
+    try storeWaiting(connection)
     try RunningDigest.v1Apps.add(batch.unnamed, connection)
   }
 

@@ -42,6 +42,11 @@ public final class Journal {
   /// The stream through which held evidence is judged by this fold, in the order of ids; `.max`
   /// once all is.
   var judgedThrough: Int64 = 0
+  /// The streams that wait to be judged, the first first.
+  var waitingStreams: [Int64] = []
+  var hasUnstoredWaiting = false
+  /// The stream that is being judged in turns, if one is.
+  var judging: StreamJudging?
   /// How many statements of the owner are journaled.
   public internal(set) var statementCount: Int64 = 0
   /// The batch that is appended, or was appended last.
@@ -57,6 +62,8 @@ public final class Journal {
   struct Batch {
     /// The head's seq before.
     let start: Int64
+    /// Whether there is time to judge held evidence.
+    var isJudging: () -> Bool = { true }
     var released: [ReleasedEvidence] = []
     /// The stream about which evidence was journaled last, and what it says; nil if other events
     /// were appended since.
@@ -224,6 +231,7 @@ public final class Journal {
     // The shared journal's failures say nothing about this file.
     if error.isFatal, error != .shared(.diverged) { closingError = error }
     codec.forget()
+    (judging, hasUnstoredWaiting) = (nil, false)
     guard closingError == nil else { return }
     do throws(StoreError) {
       head = try Self.readHead(live)
@@ -239,6 +247,7 @@ public final class Journal {
     apps.removeAll()
     kinds.removeAll()
     heldCount = try Self.countHeld(connection)
+    waitingStreams = try Self.readWaiting(connection)
     statementCount = try Self.countStatements(connection)
     quarantineSizes = try Self.quarantineSizes(connection)
     hasErased = try Meta(connection: connection).int(.erasureDue) == 1

@@ -17,6 +17,7 @@ struct Meta {
     case judgedBy = "evidence_judged_by"
     case judgedThrough = "evidence_judged_through"
     case judgedGeneration = "evidence_judged_generation"
+    case judgedWaiting = "evidence_waiting"
     case v1From = "v1_from"
     case v1Count = "v1_count"
     case v1Digest = "v1_digest"

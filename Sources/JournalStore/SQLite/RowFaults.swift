@@ -76,6 +76,7 @@ extension JournalReader {
         case .quarantineDigest, .heldDigest, .v1Digest, .notesHash:
           row.type == "blob" && row.length == 32
         case .open, .shared, .erasureDue: row.value == 0 || row.value == 1
+        case .judgedWaiting: row.type == "blob" && row.length % 8 == 0
         case .generation, .foreignOverflow, .unnamedThrough, .quarantineCount, .heldCount, .v1Count,
           .v1From, .v1FiledFrom, .v1FiledGeneration, .notes, .judgedBy, .judgedThrough,
           .judgedGeneration:

@@ -206,6 +206,12 @@ extension Journal {
     try statement.bind(Int32(names.count + 1), rowID).run()
     try table.digest?.add([rowID], connection)
     if !exists { try count(table, rowID, 1, connection) }
+    // Told again, it says that what is held about its stream is not judged (`Journal.wait`).
+    if exists, table.name == NotedTable.heldEvidence.name,
+      case .integer(let id) = columns["stream_id"]
+    {
+      markWaiting(id)
+    }
   }
 
   /// Keeps what the journal counts in memory. Called while the row is there.

@@ -20,7 +20,7 @@ import SignedData
 // |                      | *_count, *_digest, v1_from, v1_filed_from   | derived                  |
 // |                      | journal_id, open, shared, notes*,           | local                    |
 // |                      | generation, v1_filed_generation             | local                    |
-// |                      | evidence_judged_*                           | local                    |
+// |                      | evidence_judged_*, evidence_waiting         | local                    |
 // | broken_event,        | follow                                      | local                    |
 // | unproven_event,      |                                             |                          |
 // | skipped_note         |                                             |                          |

@@ -92,7 +92,7 @@ extension LedgerHandler {
     }
   }
 
-  /// Lists what was granted to a customer.
+  /// Lists what was granted to a customer. The cursor is the seq of the last grant shown.
   func grants(
     _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
   ) -> HTTPResponse? {
@@ -101,15 +101,19 @@ extension LedgerHandler {
       let query = try QueryString(request.query, of: admitted.route)
       let customer = try StatementRequest.customer(admitted, query)
       let environment = query.environment ?? .production
+      let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
+      guard let after = start ?? .some(0) else { throw .after }
+      let limit = Int(query.integer("limit", of: admitted.route))
       return service.answer(.short, token, through: sender) {
         reader throws(LedgerReader.Failure) in
-        let grants = try reader.grants(of: customer, environment).filter { grant in
-          token.covers(environment: environment, bundleId: grant.bundleId)
-            && query["bundle_id"].map { $0 == grant.bundleId } ?? true
+        let page = try reader.grants(of: customer, environment, after: after, limit: limit) {
+          bundleId in
+          token.covers(environment: environment, bundleId: bundleId)
+            && query["bundle_id"].map { $0 == bundleId } ?? true
         }
         return .json([
-          ("object", .string("list")), ("items", .array(grants.map(\.json))),
-          ("next_page", .null),
+          ("object", .string("list")), ("items", .array(page.grants.map(\.json))),
+          ("next_page", .optional(page.next.map(String.init))),
         ])
       }
     } catch {

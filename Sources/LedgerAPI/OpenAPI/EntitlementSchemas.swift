@@ -73,7 +73,13 @@ extension Schemas {
       (
         "accounts",
         .list(
-          .text("An account of yours that has the purchase. Absent if none has claimed it."))
+          .text(
+            "An account of yours that has the purchase, the first 20 to claim it. Absent if none "
+              + "has."))
+      ),
+      (
+        "account_count",
+        .integer("How many accounts have it. Absent if none has.")
       ),
       (
         "shared_by_accounts",

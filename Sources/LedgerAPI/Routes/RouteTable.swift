@@ -236,8 +236,13 @@ extension Route {
     Route(
       .grants, "GET", "/v1/customers/{id}/grants", .token(.read, .grant),
       "Lists what you granted to a customer, oldest first, ended grants included.",
-      [.customerId, .customerName, .environment, .onlyBundleId],
-      [answer("The grants.", "GrantList"), refused, unauthorized, notAllowed, unavailable]),
+      [
+        .customerId, .customerName, .environment, .onlyBundleId, .limit(500, default: 50), .after,
+      ],
+      [
+        answer("A page of the grants.", "GrantList"), refused, unauthorized, notAllowed,
+        unavailable,
+      ]),
     Route(
       .grant, "POST", "/v1/customers/{id}/grants", .token(.grant),
       "Grants a customer an entitlement without a purchase.",

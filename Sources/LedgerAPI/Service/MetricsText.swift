@@ -190,6 +190,10 @@ extension Metrics {
     page.single(
       "subledger_held_judged_events_total", .counter, "Events that were journaled by that.",
       ledger.judging.journaled.value)
+    page.single(
+      "subledger_held_waiting_streams", .gauge,
+      "Customers whose held evidence is still to be judged behind an event that was appended.",
+      ledger.judging.waitingCount)
     if let copy = ledger.copy { write(copy, &page) }
     guard let disk = readings.disk else { return }
     page.single(

@@ -4,8 +4,8 @@ import Platform
 import StrictJSON
 import Synchronization
 
-/// Judges held evidence by this program's fold, in turns that let notifications pass, until all is
-/// judged. On the writer's thread.
+/// Judges held evidence in turns that let notifications pass, on the writer's thread: of customers
+/// for which an append had no time, and once by this program's fold, until all is judged.
 ///
 /// Another fold decided what is held in a journal that it wrote. No rows of this fold become live
 /// before that is judged: the journal alone would not give them.
@@ -41,7 +41,27 @@ struct HeldJudging {
   }
 
   /// Milliseconds after which the next turn is due; negative: never.
-  var millisecondsUntilDue: Int32 { journal.isJudged ? -1 : isWaiting ? Self.pause : 0 }
+  var millisecondsUntilDue: Int32 { isDone ? -1 : isWaiting ? Self.pause : 0 }
+
+  private var isDone: Bool { journal.isJudged && journal.waitingCount == 0 }
+
+  /// Steps that an append takes in any case, so that nobody with little held ever waits.
+  private static let minimumSteps = 100
+
+  /// Whether a turn that begins now goes on, asked after each step.
+  ///
+  /// - Parameter steps: how many it takes in any case.
+  private func turn(of steps: Int = 0) -> () -> Bool {
+    let (clock, began) = (clock, clock())
+    var left = steps
+    return {
+      left -= 1
+      return left > 0 || clock() - began < Self.turn
+    }
+  }
+
+  /// Whether an append that begins now goes on with judging.
+  func turnOfAppend() -> () -> Bool { turn(of: Self.minimumSteps) }
 
   /// Judges for some milliseconds.
   ///
@@ -50,25 +70,25 @@ struct HeldJudging {
   mutating func perform(
     journalNews: (Journal.Judged) throws(StoreError) -> Int
   ) throws(StoreError) {
-    guard !journal.isJudged else { return }
+    guard !isDone else { return }
     // After an error too.
     isWaiting = true
     // A copy that lacks something would miss what is held there.
     guard ledger.copy?.isReady ?? true else { return }
-    let began = clock()
-    let judged = try journal.judgeNext(untilNews: !ledger.duties.holds(.evidence)) {
-      clock() - began < Self.turn
-    }
+    let judged = try journal.judgeNext(
+      untilNews: !ledger.duties.holds(.evidence), while: turn())
     if judged.hasNews {
-      ledger.judging.journaled.add(Int64(try journalNews(judged)))
+      let count = Int64(try journalNews(judged))
+      if judged.streams > 0 { ledger.judging.journaled.add(count) }
     } else {
       let isStored = clock() - storedAt >= Self.storing
       try journal.pass(judged, isStored: isStored)
       if isStored { storedAt = clock() }
     }
     ledger.judging.streams.add(Int64(judged.streams))
+    ledger.judging.setWaiting(journal.waitingCount)
     isWaiting = judged.endsAtNews
-    if journal.isJudged { finish() }
+    if journal.isJudged, !ledger.judging.isComplete { finish() }
   }
 
   private func finish() {
@@ -88,6 +108,9 @@ struct HeldJudging {
 /// How far held evidence is judged by this program's fold, for all threads.
 public final class JudgingStatus: Sendable {
   private let isFinished = Atomic<Bool>(false)
+  private let waiting = Atomic<Int64>(0)
+  /// Customers that wait because an append had no time to judge what is held about them.
+  public var waitingCount: Int64 { waiting.load(ordering: .relaxed) }
   /// Streams that were judged since the start.
   public let streams = Counter()
   /// Pieces of evidence that were journaled by that.
@@ -97,6 +120,8 @@ public final class JudgingStatus: Sendable {
 
   /// Whether all is judged. Before, no rows of this fold become live.
   public var isComplete: Bool { isFinished.load(ordering: .acquiring) }
+
+  func setWaiting(_ count: Int) { waiting.store(Int64(count), ordering: .relaxed) }
 
   func finish() { isFinished.store(true, ordering: .releasing) }
 }

@@ -103,6 +103,7 @@ package final class LedgerWriter {
   private func recordJournal() {
     ledger.setHead(journal.head)
     ledger.liveProjection.recordEvidence(isHeld: journal.heldCount > 0)
+    ledger.judging.setWaiting(journal.waitingCount)
     ledger.liveProjection.recordStatements(journal.statementCount > 0)
   }
 
@@ -233,7 +234,7 @@ package final class LedgerWriter {
         foldFollowed(through: written.isFollowed ? journal.head.seq : written.followedThrough)
         (outcomes, isFolded) = (written.result, written.isFollowed)
       } else {
-        outcomes = try journal.append(submissions)
+        outcomes = try journal.append(submissions, judgingWhile: judging.turnOfAppend())
       }
     } catch {
       if error == .full { ledger.meter.recordDiskFull() }
@@ -289,7 +290,9 @@ package final class LedgerWriter {
       mustTouch: { outcomes, confirmed in
         outcomes.contains { $0.dependsOnMore(than: confirmed, of: self.journal.position) }
       },
-      { (ship) throws(StoreError) in try self.journal.append(batch, shipping: ship) })
+      { (ship) throws(StoreError) in
+        try self.journal.append(batch, shipping: ship, judgingWhile: self.judging.turnOfAppend())
+      })
   }
 
   // MARK: Following a shared journal

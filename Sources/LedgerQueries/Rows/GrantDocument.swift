@@ -66,13 +66,56 @@ extension LedgerReader {
     guard mayHaveStatements else { return [] }
     return try store { () throws(StoreError) in
       guard let mac = try journal.mac(of: customer) else { return [] }
-      var grants: [GrantDocument] = []
-      for item in try journal.statements(about: mac, receivedThrough: receivedThrough)
-      where item.statement.environment == environment {
-        if let grant = GrantDocument(item) { grants.append(grant) }
-        for index in grants.indices { grants[index].end(by: item) }
-      }
+      let all = try journal.statements(about: mac, receivedThrough: receivedThrough)
+        .filter { $0.statement.environment == environment }
+      var grants = all.compactMap { GrantDocument($0) }
+      Self.end(&grants, by: all)
       return grants
+    }
+  }
+
+  /// A page of what was granted to a customer, oldest first, ended grants included. Reads the grants
+  /// of the page, and all that were ended since.
+  ///
+  /// - Parameters:
+  ///   - seq: the last grant of the page before; 0 for the first page.
+  ///   - isShown: whether a grant of an app may be shown.
+  /// - Returns: the grants, and the last one's seq if there are more.
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  public func grants(
+    of customer: CustomerName, _ environment: Environment, after seq: Int64, limit: Int,
+    where isShown: (_ bundleId: String) -> Bool
+  ) throws(Failure) -> (grants: [GrantDocument], next: Int64?) {
+    guard mayHaveStatements else { return ([], nil) }
+    return try store { () throws(StoreError) in
+      guard let mac = try journal.mac(of: customer) else { return ([], nil) }
+      var grants: [GrantDocument] = []
+      var last = seq
+      while grants.count <= limit {
+        let found = try journal.statements(
+          about: mac, type: "GRANT", after: last, limit: limit + 1)
+        guard let end = found.last?.seq else { break }
+        last = end
+        grants += found.filter { $0.statement.environment == environment }
+          .compactMap { GrantDocument($0) }.filter { isShown($0.bundleId) }
+      }
+      let hasMore = grants.count > limit
+      grants = Array(grants.prefix(limit))
+      let first = grants.first?.seq ?? last
+      let ends = try journal.statements(about: mac, type: "GRANT_REVOKE", after: first)
+      Self.end(&grants, by: ends.filter { $0.statement.environment == environment })
+      return (grants, hasMore ? grants.last?.seq : nil)
+    }
+  }
+
+  private static func end(_ grants: inout [GrantDocument], by statements: [StoredStatement]) {
+    let places = Dictionary(
+      grants.indices.map { (grants[$0].id, $0) }, uniquingKeysWith: { one, _ in one })
+    for item in statements {
+      guard case .revocation(let id) = item.statement.content, let place = places[id] else {
+        continue
+      }
+      grants[place].end(by: item)
     }
   }
 
@@ -84,13 +127,20 @@ extension LedgerReader {
     return try store { () throws(StoreError) in try journal.sharedPurchaseCount() }
   }
 
-  /// The accounts that have a purchase, as far as they are not forgotten.
+  /// The accounts that have a purchase, as far as they are not forgotten: the first of them, and
+  /// how many there are.
   ///
   /// - Throws: `Failure.store` if the journal cannot be read.
-  func accounts(_ key: StreamKey, _ question: Question) throws(Failure) -> [String] {
-    guard mayHaveStatements else { return [] }
+  func accounts(
+    _ key: StreamKey, _ question: Question
+  ) throws(Failure) -> (names: [String], count: Int) {
+    guard mayHaveStatements else { return ([], 0) }
     return try store { () throws(StoreError) in
-      try journal.accounts(of: key, receivedThrough: question.knownAt ?? .max)
+      let time = question.knownAt ?? .max
+      let names = try journal.accounts(
+        of: key, receivedThrough: time, limit: RowDocument.maximumAccounts)
+      guard names.count == RowDocument.maximumAccounts else { return (names, names.count) }
+      return (names, try journal.accountCount(of: key, receivedThrough: time))
     }
   }
 }

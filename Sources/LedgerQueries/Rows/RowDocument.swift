@@ -19,16 +19,21 @@ public struct RowDocument: Sendable {
   /// The owner's accounts that have the purchase, in the order in which they claimed it. No part of
   /// the row proper.
   public let accounts: [String]
+  /// How many there are, of which `accounts` has the first.
+  public let accountCount: Int
   /// The end of the current billing period, milliseconds since 1970; nil: it does not end. The
   /// outer nil: not determined, and the row then does not have the member.
   public let periodEndsAt: Int64??
   /// The `known_at` of the question, milliseconds since 1970; nil: all events that we have.
   public let knownAt: Int64?
 
+  /// How many accounts a row names.
+  public static let maximumAccounts = 20
+
   public init(
     key: StreamKey, entitlement: Entitlement, eventCount: Int64, lastEvent: StreamState.LastEvent?,
-    succeededBy: String?, confirmedAt: Int64? = nil, accounts: [String] = [],
-    periodEndsAt: Int64?? = nil, knownAt: Int64?
+    succeededBy: String?, confirmedAt: Int64? = nil,
+    accounts: (names: [String], count: Int) = ([], 0), periodEndsAt: Int64?? = nil, knownAt: Int64?
   ) {
     self.key = key
     self.entitlement = entitlement
@@ -36,7 +41,7 @@ public struct RowDocument: Sendable {
     self.lastEvent = lastEvent
     self.succeededBy = succeededBy
     self.confirmedAt = confirmedAt
-    self.accounts = accounts
+    (self.accounts, accountCount) = accounts
     self.periodEndsAt = periodEndsAt
     self.knownAt = knownAt
   }
@@ -72,8 +77,13 @@ public struct RowDocument: Sendable {
     ]
     if let periodEndsAt { members.append(("period_ends_at", .optional(periodEndsAt))) }
     if let confirmedAt { members.append(("confirmed_at", .integer(confirmedAt))) }
-    if !accounts.isEmpty { members.append(("accounts", .array(accounts.map(JSONValue.string)))) }
-    if accounts.count > 1 { members.append(("shared_by_accounts", .boolean(true))) }
+    if accountCount > 0 {
+      members += [
+        ("accounts", .array(accounts.map(JSONValue.string))),
+        ("account_count", .integer(Int64(accountCount))),
+      ]
+    }
+    if accountCount > 1 { members.append(("shared_by_accounts", .boolean(true))) }
     if entitlement.hasAnomaly { members.append(("anomaly", .boolean(true))) }
     return .object(members)
   }

@@ -156,6 +156,14 @@ import Testing
     #expect(later.json?["entitlements"]?["pro"]?["active"]?.boolean == false)
     let listed = try served.ask("GET", path)
     #expect(listed.json?["items"]?.elements.map { $0["id"]?.string } == [id])
+    _ = try served.ask("POST", path, body)
+    let page = try served.ask("GET", "\(path)?limit=1")
+    #expect(page.json?["items"]?.elements.map { $0["id"]?.string } == [id])
+    let after = try #require(page.json?["next_page"]?.string)
+    let rest = try served.ask("GET", "\(path)?limit=1&after=\(after)")
+    #expect(rest.json?["items"]?.elements.count == 1, "\(rest.text)")
+    #expect(rest.json?["next_page"]?.kind == .null)
+    #expect(try served.ask("GET", "\(path)?after=x").status == 400)
     #expect(try served.installation.verify().code == 0)
   }
 

@@ -18,6 +18,7 @@ package enum OlderSchema {
       DROP TABLE skipped_note;
       DROP TABLE arrival;
       DROP TABLE held_evidence;
+      DROP TABLE claim;
       DROP TABLE statement;
       DROP TABLE account;
       DROP TABLE receipt;

@@ -286,6 +286,14 @@ public final class TestLedger {
     try Verify.run(folder, configuration, threads: 1) { _, _ in true }
   }
 
+  /// Waits until no customer waits to be judged; a minute at most.
+  public func waitUntilJudged() {
+    let deadline = Deadline(milliseconds: 60_000)
+    while ledger.judging.waitingCount > 0, !deadline.hasPassed {
+      WakeupEvent().wait(milliseconds: 1)
+    }
+  }
+
   /// Stops the ledger, runs `body` on its files, and starts it again.
   public func whileStopped<Value>(_ body: () throws -> Value) throws -> Value {
     opened = nil
