@@ -43,7 +43,7 @@ struct NotedTable: Sendable {
   static func named(_ name: String) -> NotedTable? { all.first { $0.name == name } }
 
   /// Tables of which the other copies derive the rows, or get them in another form.
-  static let derived: Set = ["event", "dictionary", "app", "stream", "kind", "statement"]
+  static let derived: Set = ["event", "dictionary", "app", "stream", "kind", "statement", "claim"]
 
   /// Values of `meta` that travel as notes.
   static let noted: [Meta.Key] = [.foreignOverflow, .unnamedThrough]
