@@ -9,7 +9,7 @@ import SignedData
 // | event                | append                                      | `PackedEvent`            |
 // | dictionary           | append: a new header, a trained dictionary  | `PackedDictionary`       |
 // | app, stream, kind    | append, held evidence                       | derived; ids may differ  |
-// | statement            | append of a statement of the owner          | derived from the event   |
+// | statement, claim     | append of a statement of the owner          | derived from the event   |
 // | arrival              | append: how an event came                   | note                     |
 // | quarantine           | append: kept, released; drop; naming        | note                     |
 // | held_evidence        | append: held, released, thinned             | note, with stream key    |

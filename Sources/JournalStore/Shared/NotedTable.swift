@@ -43,7 +43,7 @@ struct NotedTable: Sendable {
   static func named(_ name: String) -> NotedTable? { all.first { $0.name == name } }
 
   /// Tables of which the other copies derive the rows, or get them in another form.
-  static let derived: Set = ["event", "dictionary", "app", "stream", "kind", "statement"]
+  static let derived: Set = ["event", "dictionary", "app", "stream", "kind", "statement", "claim"]
 
   /// Tables about what was followed: each copy has its own.
   static let local: Set = ["broken_event", "unproven_event", "skipped_note"]

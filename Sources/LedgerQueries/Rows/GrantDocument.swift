@@ -74,8 +74,8 @@ extension LedgerReader {
     }
   }
 
-  /// A page of what was granted to a customer, oldest first, ended grants included. Reads the grants
-  /// of the page, and all that were ended since.
+  /// A page of what was granted to a customer, oldest first, ended grants included. Reads the
+  /// grants of the page, and all that were ended since.
   ///
   /// - Parameters:
   ///   - seq: the last grant of the page before; 0 for the first page.
