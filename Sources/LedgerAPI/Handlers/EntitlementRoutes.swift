@@ -49,9 +49,15 @@ extension LedgerService {
       let isOfBody = admitted.route.body != nil
       return finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
     }
+    let answerLong = { @Sendable [self] in
+      self.answer(.long, token, through: sender) { reader throws(LedgerReader.Failure) in
+        try read.response(reader, configuration, isShort: false)
+      }
+    }
     let answer = { @Sendable [self] in
-      self.answer(read.length, token, through: sender) { reader throws(LedgerReader.Failure) in
-        try read.response(reader, configuration)
+      guard read.length == .short else { return answerLong() }
+      return self.answer(.short, token, through: sender) { reader throws(LedgerReader.Failure) in
+        try read.response(reader, configuration, isShort: true) ?? answerLong()
       }
     }
     if isWaiting(for: read, answer, through: sender) { return nil }

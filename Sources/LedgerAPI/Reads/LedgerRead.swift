@@ -47,14 +47,16 @@ struct LedgerRead: Sendable {
     }
   }
 
+  /// - Parameter isShort: whether the answer is nil if it takes long.
   func response(
-    _ reader: LedgerReader, _ configuration: Configuration
-  ) throws(LedgerReader.Failure) -> HTTPResponse {
+    _ reader: LedgerReader, _ configuration: Configuration, isShort: Bool
+  ) throws(LedgerReader.Failure) -> HTTPResponse? {
     switch asked {
     case .rows(let query):
       try EntitlementRoutes.answer(admitted, request, query, token, reader)
     case .customers(let asked):
-      try CustomerRoutes.response(asked, request, configuration, token, reader)
+      try CustomerRoutes.response(
+        asked, request, configuration, token, reader, isShort: isShort)
     }
   }
 }

@@ -29,6 +29,8 @@ extension LedgerReader {
     public var catalog: EntitlementCatalog
     /// The entitlements that are answered, in their order.
     public var names: [String]
+    /// How many rows are read, consumables last: they give no entitlement.
+    public var maximumRows = LedgerReader.maximumRows
 
     /// - Parameter id: as the owner wrote it. Account tokens are UUIDs, and Apple writes them in
     ///   lower case.
@@ -45,7 +47,7 @@ extension LedgerReader {
     }
   }
 
-  /// How many rows of one customer are read, consumables last: they give no entitlement.
+  /// How many rows of one customer are read, unless the question says less.
   package static let maximumRows = 1000
 
   /// What a customer may use, and the rows that say so.
@@ -83,7 +85,7 @@ extension LedgerReader {
           confirmedAt: document.confirmedAt))
       guard let id = document.succeededBy else { continue }
       if known.isEmpty { known = Set(waiting.map(\.key) + streams.map(\.key)) }
-      guard known.count < Self.maximumRows else { continue }
+      guard known.count < asked.maximumRows else { continue }
       let (environment, bundleId) = (next.key.environment, next.key.bundleId)
       let successor = StreamKey(
         environment: environment, bundleId: bundleId, originalTransactionId: id)
@@ -127,12 +129,12 @@ extension LedgerReader {
     }.filter { asked.covers($0) && question.covers($0) }
     var found: [Located] = []
     // The newest claims first: of too many, these are most likely of use.
-    for key in keys.reversed().prefix(Self.maximumRows) {
+    for key in keys.reversed().prefix(asked.maximumRows) {
       let located = try located(
         key.originalTransactionId, key.environment, key.bundleId, question, spans)
       if let located { found.append(located) }
     }
-    return (found, keys.count > Self.maximumRows)
+    return (found, keys.count > asked.maximumRows)
   }
 
   /// The streams that an id finds, and whether there are more.
@@ -162,14 +164,14 @@ extension LedgerReader {
     let isKept = !question.isAboutThePast
     func read() throws(StoreError) -> [ProjectedRow] {
       let found = try opened.reader.customerRows(
-        kind, asked.id, asked.environment, asked.bundleId, limit: Self.maximumRows + 1, spans)
+        kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans)
       if isKept { keep(found, query, spans) }
       return found
     }
     let found = (isKept ? kept(query, spans) : nil) ?? rows(read)
     guard let found else { throw .notReady(state) }
     var streams: [Located] = []
-    for row in found.prefix(Self.maximumRows) where question.covers(row.key) {
+    for row in found.prefix(asked.maximumRows) where question.covers(row.key) {
       if later[row.key] == nil {
         streams.append(Located(key: row.key, row: row.row, opened: opened))
       }
@@ -182,7 +184,7 @@ extension LedgerReader {
     if question.isAboutThePast || !opened.isOwn {
       streams = try journaled(streams, having: kind, asked, question)
     }
-    return (streams, found.count > Self.maximumRows)
+    return (streams, found.count > asked.maximumRows)
   }
 
   /// The same streams folded from the journal, without those that did not have the id then.
