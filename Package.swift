@@ -77,7 +77,10 @@ let package = Package(
     // The shared journal of several daemons.
     module(
       "PostgresJournal",
-      ["PostgresClient", "JournalStore", "Migrations", "AppStore", "SignedData", "Platform"]),
+      [
+        "PostgresClient", "JournalStore", "Migrations", "AppStore", "SignedData", "Platform",
+        "Encoding",
+      ]),
     module("SharedJournalConformance", ["JournalStore", "AppStore", "SignedData", "Platform"]),
     module(
       "AppStoreClient",

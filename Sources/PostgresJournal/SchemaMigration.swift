@@ -1,3 +1,4 @@
+import Encoding
 public import JournalStore
 import Migrations
 public import Platform
@@ -105,12 +106,10 @@ public struct SchemaMigration {
   private func record(
     _ migration: (number: Int, name: String, sql: [UInt8]), at time: String
   ) -> String {
-    let sha256 = SHA256.hash(migration.sql).map { byte in
-      (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }
+    let sha256 = Hexadecimal.encode(SHA256.hash(migration.sql))
     return """
       INSERT INTO \(schema.quoted).migration (number, name, sha256, applied_at_ms) VALUES
-        (\(migration.number), '\(migration.name)', decode('\(sha256.joined())', 'hex'), \(time));
+        (\(migration.number), '\(migration.name)', decode('\(sha256)', 'hex'), \(time));
       """
   }
 }

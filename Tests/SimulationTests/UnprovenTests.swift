@@ -92,6 +92,8 @@ import Testing
     let key = StreamKey(
       environment: .production, bundleId: TestLedger.bundleId, originalTransactionId: "6660")
     #expect(try journal.payloads(of: key).map(\.seq) == [3])
+    let listed = try journal.events(matching: EventFilter(), after: 0, limit: 9).map(\.seq)
+    #expect(listed == [2, 3])
     #expect(try journal.messageEvents(after: 0, through: 3, limit: 9).map(\.seq) == [2, 3])
     #expect(honest.ledger.liveProjection.state == .following)
     bench.follow(attacker)

@@ -1,7 +1,7 @@
 /// Lists events by a filter.
 extension JournalReader {
   /// Up to `limit` events after a seq, and through another one, that match a filter, in order of
-  /// seq.
+  /// seq. Those marked as broken or unproven are left out.
   ///
   /// - Parameter newestFirst: whether the greatest seq comes first.
   /// - Throws: `StoreError.corrupt` when a body cannot be recovered, otherwise what SQLite reports.
@@ -11,7 +11,8 @@ extension JournalReader {
   ) throws(StoreError) -> [StoredEvent] {
     let terms = filter.terms
     let sql =
-      EventRow.select + "WHERE e.seq > ? AND e.seq <= ? AND \(CopyFaults.isReadable)"
+      EventRow.select
+      + "WHERE e.seq > ? AND e.seq <= ? AND \(CopyFaults.isReadable) AND \(CopyFaults.isProven)"
       + terms.map { " AND " + $0.sql }.joined()
       + " ORDER BY e.seq \(newestFirst ? "DESC" : "ASC") LIMIT ?"
     let statement = try connection.statement(sql)

@@ -48,8 +48,8 @@ extension JournalReader {
 
   /// Calls `body` with the payload of each event of a range in order of seq, until it returns
   /// false, together with the event's stream and hash[seq]. The stream is nil without a
-  /// transaction, of a statement of the owner, and of an event that is not proven. A payload that cannot be recovered has the
-  /// content `unreadable`.
+  /// transaction, of a statement of the owner, and of an event that is not proven. A payload that
+  /// cannot be recovered has the content `unreadable`.
   ///
   /// A read transaction lasts for one batch and its calls of `body`. `body` must not call this
   /// function of the same reader.

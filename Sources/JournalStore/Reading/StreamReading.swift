@@ -165,8 +165,8 @@ extension JournalReader {
     return id
   }
 
-  /// The number of streams with a proven event up to a seq, which is the number of rows of a projection
-  /// folded that far.
+  /// The number of streams with a proven event up to a seq, which is the number of rows of a
+  /// projection folded that far.
   ///
   /// - Throws: what SQLite reports.
   public func streamCount(through seq: Int64) throws(StoreError) -> Int64 {

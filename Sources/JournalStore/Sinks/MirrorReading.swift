@@ -36,7 +36,7 @@ extension JournalReader {
         e.received_at_ms
       FROM event e JOIN kind k ON k.id = e.kind_id LEFT JOIN stream s ON s.id = e.stream_id
         LEFT JOIN app a ON a.id = s.app_id
-      WHERE e.seq > ? AND e.seq <= ? AND \(CopyFaults.isProven) ORDER BY e.seq LIMIT ?
+      WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
       """
     ).bind(1, seq).bind(2, last).bind(3, Int64(limit)).all { (row) throws(StoreError) in
       guard let uuid = NotificationUUID(bytes: row.bytes(1)) else {

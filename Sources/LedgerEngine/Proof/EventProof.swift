@@ -3,8 +3,8 @@ import Entitlements
 package import JournalStore
 import SignedData
 
-/// Proves again what was journaled: its signatures, and that its columns follow from it (promise 3).
-/// One per thread.
+/// Proves again what was journaled: its signatures, and that its columns follow from it
+/// (promise 3). One per thread.
 final class EventProof {
   private let proof: NotificationProof
 
