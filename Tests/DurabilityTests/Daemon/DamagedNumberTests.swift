@@ -21,8 +21,10 @@ import Testing
     /// - Parameter row: `min` or `max`, for the first or the last row.
     func update(to value: String, row: String) -> String {
       guard let key else {
-        return "UPDATE \(table) SET \(name) = \(value) WHERE rowid = "
-          + "(SELECT \(row)(rowid) FROM \(table))"
+        // It has no rowid.
+        let id = table == "claim" ? "seq" : "rowid"
+        return "UPDATE \(table) SET \(name) = \(value) WHERE \(id) = "
+          + "(SELECT \(row)(\(id)) FROM \(table))"
       }
       return "INSERT OR REPLACE INTO meta VALUES ('\(key)', \(value))"
     }
@@ -43,7 +45,8 @@ import Testing
       "redelivery": ["seq", "count", "first_at_ms", "last_at_ms"], "arrival": ["seq"],
       "held_evidence": ["id", "stream_id", "signed_date_ms", "received_at_ms", "dictionary_id"],
       "account": ["id"], "statement": ["seq", "stream_id"], "receipt": ["id", "is_journaled"],
-      "sqlite_sequence": ["seq"],
+      "sqlite_sequence": ["seq"], "claim": ["stream_id", "seq"], "broken_event": ["seq"],
+      "unproven_event": ["seq"], "skipped_note": ["version"],
     ]
     for (table, names) in tables.sorted(by: { $0.key < $1.key }) {
       columns += names.map { Column(table: table, name: $0) }
