@@ -41,7 +41,7 @@ extension HostileTable {
       ]
       let rows = [
         "as_of=x", "as_of=", "as_of=9223372036854775808", "as_of=2026-13-01", "known_at=-",
-        "as_of=1&as_of=1", "environment=Xcode", "limit=1", "as_of=0x1", "known_at=1e3",
+        "as_of=1&as_of=1", "environment=Xcode", "limit=0", "as_of=0x1", "known_at=1e3",
       ]
       return gets(lists.map { "/v1/entitlements?" + $0 })
         + gets(
