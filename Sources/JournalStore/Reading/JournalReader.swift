@@ -66,7 +66,7 @@ public final class JournalReader {
 
   /// Whether the journal has the tables of accounts and statements.
   func hasAccounts() throws(StoreError) -> Bool { try hasMigration(6) }
-  func hasClaims() throws(StoreError) -> Bool { try hasMigration(9) }
+  func hasClaims() throws(StoreError) -> Bool { try hasMigration(10) }
 
   func hasMigration(_ number: Int64) throws(StoreError) -> Bool {
     if migration < number {
