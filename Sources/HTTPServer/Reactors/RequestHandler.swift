@@ -15,7 +15,7 @@ public enum ConnectionChange: Sendable {
 }
 
 /// Decides how requests are answered. Each reactor thread has one instance, made and called on that
-/// thread only, so it may own things that are not `Sendable` (a read-only SQL connection, a cache).
+/// thread only, so it may own things that are not `Sendable`, such as a cache.
 ///
 /// No method may block, or read from a disk: a handler that waits stops every connection of its
 /// thread.
@@ -76,6 +76,9 @@ public struct ResponseSender: Sendable {
 
   /// Whether the connection is closed: the response would be dropped.
   public var isAbandoned: Bool { client.isGone }
+
+  /// Whether the client has ended its side of the connection: it may be gone, or still read.
+  public var hasClientEnded: Bool { client.hasEnded }
 
   /// Calls a closure once when the client has ended its side of the connection, now if it has: it
   /// may be gone, or only send nothing more. Called on the reactor's thread or on this one; it must

@@ -10,6 +10,9 @@ final class WaitingClient: Sendable {
 
   private let state = Mutex(State())
 
+  /// Whether it sends nothing more.
+  var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
   /// Whether its connection is closed.
   var isGone: Bool { state.withLock { $0.isGone } }
 

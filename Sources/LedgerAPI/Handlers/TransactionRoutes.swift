@@ -47,12 +47,8 @@ extension LedgerHandler {
       }
       return nil
     } catch {
-      return refused(error, since: start)
+      return service.refused(error, since: start)
     }
-  }
-
-  private func refused(_ refusal: Refusal, since start: Int64) -> HTTPResponse {
-    service.refused(refusal, since: start)
   }
 }
 
@@ -160,12 +156,8 @@ extension LedgerHandler {
       if !submissions.isEmpty { service.ledger.submit(whole: submissions) }
       return nil
     } catch {
-      return refused(receipt: error, since: start)
+      return service.refused(receipt: error, since: start)
     }
-  }
-
-  private func refused(receipt refusal: Refusal, since start: Int64) -> HTTPResponse {
-    service.refused(receipt: refusal, since: start)
   }
 }
 

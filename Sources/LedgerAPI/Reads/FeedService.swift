@@ -20,21 +20,12 @@ final class FeedService: Sendable {
     let deadline: Int64?
     /// The journal's last event when it was answered last.
     var head: Int64 = -1
-    let client = Client()
 
     var owner: String { question.token.name }
     /// Whether it is answered whether or not there is something.
     var isOver: Bool {
-      client.hasEnded || deadline.map { Clock.monotonicNanoseconds() >= $0 } ?? true
+      sender.hasClientEnded || deadline.map { Clock.monotonicNanoseconds() >= $0 } ?? true
     }
-  }
-
-  /// Whether the client has ended its side: it may be gone, or still read.
-  private final class Client: Sendable {
-    private let ended = Atomic<Bool>(false)
-
-    var hasEnded: Bool { ended.load(ordering: .acquiring) }
-    func end() { ended.store(true, ordering: .releasing) }
   }
 
   private struct State {
@@ -77,10 +68,7 @@ final class FeedService: Sendable {
       leave(waiter)
       return false
     }
-    sender.whenClientEnds { [wakeup, client = waiter.client] in
-      client.end()
-      wakeup.signal()
-    }
+    sender.whenClientEnds { [wakeup] in wakeup.signal() }
     return true
   }
 
