@@ -16,7 +16,7 @@ import Synchronization
 /// the holder has judged all. So the one that is upgraded last finds what older ones held since.
 struct HeldJudging {
   /// Nanoseconds after which a turn ends.
-  private static let turn: Int64 = 20_000_000
+  private static let turn: Int64 = 10_000_000
   /// Nanoseconds of judging that a kill repeats at most.
   fileprivate static let storing: Int64 = 1_000_000_000
   /// Milliseconds between two looks at what cannot be judged or journaled now.
