@@ -130,6 +130,22 @@ import Testing
     #expect(customer.entitlements.first { $0.name == "ads" }?.answer.access != nil)
   }
 
+  @Test func `rows outside the scope take no place of others, and are not counted`() throws {
+    let ledger = try customer()
+    var asked = LedgerReader.CustomerQuestion(
+      CustomerLedger.token, .appAccountToken, .production, bundleId: nil, ledger.catalog,
+      names: ["pro"])
+    asked.maximumRows = 1
+    let now = try ScenarioSyntax.date("25-01-20")
+    let reader = try ledger.scenario.ledger.reader()
+    let other = try reader.customer(
+      asked, LedgerReader.Question(now: now) { $0.bundleId == "com.example.other" })
+    #expect(ids(other) == ["7000"] && !other.hasMore)
+    let own = try reader.customer(
+      asked, LedgerReader.Question(now: now) { $0.bundleId != "com.example.other" })
+    #expect(ids(own) == ["1000"] && own.hasMore)
+  }
+
   /// The file has the rows of the first events alone; the others come from the journal.
   @Test func `a projection that is behind is corrected, and one that is missing is not guessed`()
     throws

@@ -230,26 +230,32 @@ public final class ProjectionReader {
   /// Up to `limit` rows of one environment that have an id: where there are more, first those
   /// whose product is no consumable. In no order.
   ///
-  /// - Parameter bundleId: of this app only; nil for all.
+  /// - Parameters:
+  ///   - bundleId: of this app only; nil for all.
+  ///   - covers: whether rows of an app count where there are more than `limit`.
   /// - Throws: `StoreError.corrupt` when a row is damaged, otherwise what SQLite reports.
   public func customerRows(
     _ kind: IdKind, _ value: String, _ environment: Environment, _ bundleId: String?,
-    limit: Int, _ spans: WantedSpans
+    limit: Int, _ spans: WantedSpans, where covers: (_ bundleId: String) -> Bool = { _ in true }
   ) throws(StoreError) -> [ProjectedRow] {
     var ids = try connection.statement(
       "SELECT entitlement_id FROM token WHERE kind = ? AND value = ? LIMIT ?"
     ).bind(1, kind.rawValue).bind(2, id: value).bind(3, Int64(limit)).all { $0.int(0) }
     if ids.count == limit {
-      ids = try connection.statement(
+      ids = []
+      try connection.statement(
         """
-        SELECT e.id FROM token t JOIN entitlement e ON e.id = t.entitlement_id
+        SELECT e.id, a.bundle_id FROM token t JOIN entitlement e ON e.id = t.entitlement_id
           JOIN app a ON a.id = e.app_id LEFT JOIN product p ON p.id = e.answer_product
         WHERE t.kind = ?1 AND t.value = ?2
         AND a.environment = ?3 AND (?4 IS NULL OR a.bundle_id = ?4)
-        ORDER BY p.product_type IS 'Consumable', e.original_transaction_id, a.bundle_id LIMIT ?5
+        ORDER BY p.product_type IS 'Consumable', e.original_transaction_id, a.bundle_id
         """
       ).bind(1, kind.rawValue).bind(2, id: value).bind(3, environment.rawValue).bind(4, bundleId)
-        .bind(5, Int64(limit)).all { $0.int(0) }
+        .forEach { row in
+          if covers(row.text(1)) { ids.append(row.int(0)) }
+          return ids.count < limit
+        }
     }
     var found: [ProjectedRow] = []
     for id in ids {

@@ -168,7 +168,21 @@ extension LedgerReader {
       if isKept { keep(found, query, spans) }
       return found
     }
-    let found = (isKept ? kept(query, spans) : nil) ?? rows(read)
+    var found = (isKept ? kept(query, spans) : nil) ?? rows(read)
+    // Rows that may not be shown must not take the place of others, nor be counted.
+    if let all = found, all.count > asked.maximumRows,
+      all.contains(where: { !question.covers($0.key) })
+    {
+      found = rows { () throws(StoreError) in
+        try opened.reader.customerRows(
+          kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans
+        ) { bundleId in
+          question.covers(
+            StreamKey(
+              environment: asked.environment, bundleId: bundleId, originalTransactionId: ""))
+        }
+      }
+    }
     guard let found else { throw .notReady(state) }
     var streams: [Located] = []
     for row in found.prefix(asked.maximumRows) where question.covers(row.key) {
