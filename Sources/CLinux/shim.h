@@ -2,6 +2,7 @@
 #define SUBLEDGER_CLINUX_SHIM_H
 
 /* Headers of Linux that are not part of Swift's Glibc module. */
+#include <fcntl.h>
 #include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -20,6 +21,9 @@ extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, 
 extern int renameat2(int old_folder, const char *old_name, int new_folder, const char *new_name,
                      unsigned flags);
 static const unsigned subledger_rename_noreplace = 1;
+
+/* And for O_TMPFILE, by its public name. */
+static const int subledger_tmpfile = __O_TMPFILE;
 
 /* prctl is variadic, and Swift does not import variadic functions. */
 static inline int subledger_name_thread(const char *name) {

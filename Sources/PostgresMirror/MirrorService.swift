@@ -60,7 +60,8 @@ public final class MirrorService: Sendable {
       }
       state.running[name] = running
     } catch {
-      Log.write(.error, "mirror_not_started", [("error", .string(error.description))])
+      StoreErrors.record(
+        .mirrors, "mirror_not_started", [("error", .string(error.description))])
     }
   }
 

@@ -62,7 +62,8 @@ final class RecoveryWorker {
   /// A journal that cannot be read now is read again later.
   private func attempt(_ body: () throws(StoreError) -> Void) {
     do throws(StoreError) { try body() } catch {
-      Log.write(.error, "recovery_failed", [("error", .string(error.description))])
+      StoreErrors.record(
+        .recovery, "recovery_failed", [("error", .string(error.description))])
       service.cancellation.wait(milliseconds: Self.interval)
     }
   }

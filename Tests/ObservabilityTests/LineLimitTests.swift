@@ -29,4 +29,12 @@ import Testing
     #expect(limit.takeLeftOut(at: 3000).isEmpty)
     #expect(limit.admit(404, at: 3000) == (true, 0))
   }
+
+  @Test func `the limit may be for a minute`() {
+    var limit = LineLimit<Int>(linesPerMinute: 1)
+    let first = (0..<60).map { limit.admit(1, at: $0 * 1000) }
+    #expect(first.map(\.isLogged) == [true] + Array(repeating: false, count: 59))
+    #expect(limit.takeLeftOut(at: 59_999).isEmpty)
+    #expect(limit.admit(1, at: 60_000) == (true, 59))
+  }
 }

@@ -43,7 +43,7 @@ extension DeliveryWorker {
         Log.write(.info, "recalculations_announced", [("customers", .integer(count))])
       }
     } catch .corrupt(let what) {
-      Log.write(.error, "recalculations_not_read", [("error", .string(what))])
+      StoreErrors.record(.sinks, "recalculations_not_read", [("error", .string(what))])
     }
   }
 

@@ -34,14 +34,12 @@ extension DeliveryWorker {
       if isBlocked { Log.write(.info, "sinks_stored") }
       isBlocked = false
     } catch {
-      if !isBlocked {
-        Log.write(
-          .error, "sinks_not_stored",
-          [
-            ("error", .string(error.description)),
-            ("hint", .string("nothing is sent until the places of sinks can be stored")),
-          ])
-      }
+      StoreErrors.record(
+        .sinks, "sinks_not_stored",
+        [
+          ("error", .string(error.description)),
+          ("hint", .string("nothing is sent until the places of sinks can be stored")),
+        ])
       isBlocked = true
     }
   }

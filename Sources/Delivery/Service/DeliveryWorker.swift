@@ -86,7 +86,7 @@ final class DeliveryWorker {
         continue
       }
       do throws(StoreError) { try turn() } catch {
-        Log.write(.error, "delivery_failed", [("error", .string(error.description))])
+        StoreErrors.record(.sinks, "delivery_failed", [("error", .string(error.description))])
         close()
         cancellation.wait(milliseconds: Self.idle)
       }

@@ -78,6 +78,8 @@ public final class Journal {
   private let live: SQLiteConnection
   /// Set once a failure or `close` has ended this journal.
   private var closingError: StoreError?
+  /// Nil only while the journal is being opened.
+  private var files: JournalFiles?
 
   /// The size of the -wal, in pages, above which `checkpointIfNeeded` copies it into the file:
   /// 16 MB. An index page that changed many times since the last checkpoint is copied only once.
@@ -115,6 +117,7 @@ public final class Journal {
     let journal = try Journal(connection, dictionary, decode)
     if isCopy { try journal.beginRecording() }
     try journal.markOpen()
+    journal.files = try JournalFiles(connection)
     if journal.faults.skippedNotes > 0 {
       try journal.transact { (connection) throws(StoreError) in
         try journal.applySkipped(.newer, connection)
@@ -206,11 +209,13 @@ public final class Journal {
     let connection = try connection()
     let before = head
     do {
-      return try connection.atomically { () throws(StoreError) in
+      let result = try connection.atomically { () throws(StoreError) in
         // After a complete checkpoint SQLite begins a new -wal in the next commit.
         if connection.walPages == 0 { try writeGeneration(connection) }
         return try body(connection)
       }
+      try files?.requireInPlace()
+      return result
     } catch {
       head = before
       recover(from: error)
@@ -288,6 +293,7 @@ public final class Journal {
       }
       let emptied = Result { () throws(StoreError) in try connection.checkpointTruncate() }
       try markOpen()
+      try files?.begin()
       try emptied.get()
       guard hasErased else { return }
       try connection.atomically { () throws(StoreError) in
@@ -309,6 +315,22 @@ public final class Journal {
       guard error == .busy else { throw error }
     }
   }
+
+  /// Looks whether another program removed, replaced or cut a file. Every commit does so too.
+  ///
+  /// - Throws: `StoreError.lostFile`, which ends the journal, and what the file system reports.
+  public func checkFiles() throws(StoreError) {
+    _ = try connection()
+    do throws(StoreError) { try files?.requireInPlace() } catch {
+      recover(from: error)
+      throw error
+    }
+  }
+
+  /// Tries once more to save what a lost -wal has, once this process reads it no more.
+  ///
+  /// - Returns: whether all that was answered is in the journal.
+  public func saveAgain() -> Bool { files?.saveAgain() ?? false }
 
   /// Clears the open flag, copies the -wal into the file, removes it and closes. Later calls throw.
   /// If readers still use the -wal, it remains for the next start; this is no error.

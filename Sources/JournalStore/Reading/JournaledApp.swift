@@ -7,6 +7,12 @@ extension JournalReader {
     public let id: Int64
     public let environment: Environment
     public let bundleId: String
+
+    /// - Parameter row: begins with `id, environment, bundle_id` of the table `app`.
+    init(_ row: Statement) {
+      (id, environment) = (row.int(0), Environment(rawValue: row.text(1)))
+      bundleId = row.text(2)
+    }
   }
 
   /// Every app that has events, by bundle id and environment.
@@ -14,8 +20,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func apps() throws(StoreError) -> [JournaledApp] {
     try connection.statement("SELECT id, environment, bundle_id FROM app ORDER BY 3, 2").all {
-      JournaledApp(
-        id: $0.int(0), environment: Environment(rawValue: $0.text(1)), bundleId: $0.text(2))
+      JournaledApp($0)
     }
   }
 

@@ -234,6 +234,13 @@ package final class SQLiteConnection {
   /// The number of rows that the last statement changed.
   package var changes: Int { Int(sqlite3_changes64(handle)) }
 
+  /// The paths of the file and of its -wal, as SQLite opened them.
+  var paths: (file: String, wal: String)? {
+    guard let name = sqlite3_db_filename(handle, "main"), let wal = sqlite3_filename_wal(name)
+    else { return nil }
+    return (String(cString: name), String(cString: wal))
+  }
+
   /// The number of pages in the -wal after the last commit of this connection.
   package var walPages: Int { Int(pagesInWAL.pointee) }
 

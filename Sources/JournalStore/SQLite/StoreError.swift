@@ -18,6 +18,9 @@ public enum StoreError: Error, Sendable, Equatable {
   case noJournal(folder: String)
   /// The journal is marked as open, and its write-ahead log is missing.
   case missingWAL
+  /// Another program removed, replaced or cut this file of the open journal. `isSaved`: all that
+  /// was answered is in the journal nevertheless.
+  case lostFile(String, isSaved: Bool)
   /// The chain is broken among the last events, first at this seq (promise 5).
   case brokenTail(seq: Int64)
   /// An applied migration differs from the one with that number in this program.
@@ -62,7 +65,7 @@ public enum StoreError: Error, Sendable, Equatable {
   /// 200 and exits, and the next start copies the write-ahead log.
   public var isFatal: Bool {
     switch self {
-    case .io, .corrupt, .platform, .shared(.diverged): true
+    case .io, .corrupt, .platform, .lostFile, .shared(.diverged): true
     default: false
     }
   }
@@ -86,6 +89,12 @@ extension StoreError: CustomStringConvertible {
     case .missingWAL:
       "journal.sqlite was open and its -wal is missing or empty; put journal.sqlite-wal back, "
         + "or restore a backup"
+    case .lostFile(let name, let isSaved):
+      "another program removed, replaced or cut \(name) while it was open; "
+        + (isSaved
+          ? "nothing that was answered is lost: find out which program does that, then start again"
+          : "what was answered may be lost: put the file back, or restore a backup; then start "
+            + "again and run `subledger recover`")
     case .brokenTail(let seq):
       "the journal's chain breaks at seq \(seq); run `subledger verify`, then restore a backup"
     case .frozenMigration(let number):

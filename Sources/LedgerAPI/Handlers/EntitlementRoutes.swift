@@ -29,7 +29,10 @@ extension LedgerHandler {
 
   /// Logs a failure of the store, and returns the response to a read that failed.
   static func problem(_ failure: LedgerReader.Failure) -> HTTPResponse {
-    if case .store = failure { Log.write(.error, "read", [("code", .string("store"))]) }
+    if case .store(let error) = failure {
+      StoreErrors.record(
+        .reads, "read", [("code", .string("store")), ("error", .string(error.description))])
+    }
     return Problem.response(failure)
   }
 }

@@ -13,6 +13,8 @@ public final class LedgerService: Sendable {
   public let ledger: Ledger
   let metrics = Metrics()
   let refusalLog = RefusalLog()
+  let ownerFaults = OwnerFaults()
+  let posted = PostedTimes()
   /// The members of `GET /version` that do not change while the daemon runs.
   let version: [(String, JSONValue)]
   private let current: Mutex<Configuration>
@@ -60,12 +62,21 @@ public final class LedgerService: Sendable {
   public func startSampling(heartbeat: @escaping @Sendable () -> Void = {}) throws(PlatformError) {
     let service = self
     let started = try ResourceSampler.start(
-      ledger, rows, durations: { service.configuration.nonRenewingDurations },
+      ledger, rows, posted, durations: { service.configuration.nonRenewingDurations },
       heartbeat: {
-        service.refusalLog.writeSums()
+        service.lookAround()
         if service.ledger.meter.stalledSeconds < Self.stalledSeconds { heartbeat() }
       })
     sampler.withLock { $0 = started }
+  }
+
+  /// What is done about once a second, on the sampler's thread.
+  private func lookAround() {
+    refusalLog.writeSums()
+    ownerFaults.writeSums()
+    StoreErrors.writeSums()
+    ledger.checkFiles()
+    ledger.lookAtDisk()
   }
 
   /// Sets where the numbers of recoveries come from; nil of it shows none.
@@ -103,6 +114,8 @@ public final class LedgerService: Sendable {
     // Removed, because the sampler holds a reference to this service.
     sampler.withLock { $0.take() }?.stop()
     refusalLog.finish()
+    ownerFaults.finish()
+    StoreErrors.finish()
   }
 
   // MARK: The configuration
@@ -133,6 +146,11 @@ public final class LedgerService: Sendable {
 
   /// From now on notifications are answered with 503, so that Apple sends them again.
   public func beginDraining() { draining.store(true, ordering: .relaxed) }
+
+  /// Every reason that `unreadyReason` gives.
+  static let unreadyReasons = [
+    "disk_floor", "disk_full", "journal", "journal_stalled", "shared_journal", "shutting_down",
+  ]
 
   /// Why the daemon is not ready to accept notifications, as the code of a refusal; nil if it is.
   ///
@@ -177,8 +195,7 @@ public final class LedgerService: Sendable {
       return (name, text)
     }
     return metrics.text(
-      for: token, ledger, readings, rows.last, rows.confirmations, folded: folded,
-      versions: versions, recovery: recoveryReadings,
-      delivery: delivery.withLock { $0 }, unlogged: refusalLog.leftOut.value)
+      for: token, self, readings, folded: folded, versions: versions, recovery: recoveryReadings,
+      delivery: delivery.withLock { $0 })
   }
 }

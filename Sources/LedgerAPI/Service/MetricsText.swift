@@ -4,6 +4,7 @@ import Delivery
 import Entitlements
 import JournalStore
 import LedgerEngine
+import LedgerQueries
 import Observability
 import Platform
 
@@ -11,26 +12,24 @@ import Platform
 extension Metrics {
   /// - Parameters:
   ///   - token: what is shown: only counts of its apps and environments if it is narrowed to some.
+  ///   - service: whose ledger, counts and times are shown.
   ///   - readings: sizes, as sampled last.
-  ///   - rows: how many rows have each status; nil if they were never counted.
-  ///   - confirmations: what Apple, asked for it, said again.
   ///   - folded: the last seq in the live projection; nil if there is none.
   ///   - versions: the versions of the program and its parts, by name.
   ///   - recovery: what the daemon recovered by itself; nil if it asks about no app.
   ///   - delivery: who sends changes to others.
-  ///   - unlogged: how many refusals had no log line of their own.
   func text(
-    for token: Configuration.ReadToken, _ ledger: Ledger, _ readings: ResourceReadings,
-    _ rows: ProjectionReader.Counts?,
-    _ confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations], folded: Int64?,
-    versions: [(String, String)], recovery: RecoveryReadings?,
-    delivery: DeliveryService?, unlogged: Int64
+    for token: Configuration.ReadToken, _ service: LedgerService, _ readings: ResourceReadings,
+    folded: Int64?, versions: [(String, String)], recovery: RecoveryReadings?,
+    delivery: DeliveryService?
   ) -> String {
+    let ledger = service.ledger
     var page = PrometheusText()
     page.family("subledger_build_info", .gauge, "Versions of the program and its parts.")
     page.sample(
       "subledger_build_info", versions.map { (name: $0.0, value: $0.1) }, Int64(1))
     writeNotifications(&page, token)
+    service.posted.write(&page, service.configuration, token)
     // What is counted over all apps would tell of those that the token does not cover.
     if token.coversEverything {
       page.family("subledger_start_time_seconds", .gauge, "When the daemon started, as Unix time.")
@@ -39,17 +38,20 @@ extension Metrics {
       writeIngest(&page)
       page.single(
         "subledger_refusals_left_out_total", .counter,
-        "Refusals above ten a second of their status, which the log only counts.", unlogged)
+        "Refusals above ten a second of their status, which the log only counts.",
+        service.refusalLog.leftOut.value)
+      service.writeAlarms(&page)
       writeJournal(&page, ledger, readings)
       writeProjection(&page, ledger, folded)
       recovery?.write(&page)
       delivery?.write(&page)
     }
-    if let rows {
-      writeRowCounts(&page, rows, token)
+    let counts = service.rows.last
+    writeRowCounts(&page, counts, token)
+    if counts != nil {
       writeConfirmations(
         &page,
-        confirmations.filter {
+        service.rows.confirmations.filter {
           token.covers(environment: $0.key.environment, bundleId: $0.key.bundleId)
         })
     }
@@ -139,7 +141,13 @@ extension Metrics {
     page.single(
       "subledger_shared_journal_unknown_total", .counter,
       "Commits to the shared journal whose outcome had to be found out.", copy.unknowns.value)
-    let faults = copy.faults
+    page.single(
+      "subledger_shared_journal_regressions_total", .counter,
+      "How often the shared journal had lost what it had committed.", copy.regressions.value)
+  }
+
+  /// A journal of its own has none.
+  private func write(_ faults: CopyFaults, _ page: inout PrometheusText) {
     page.family(
       "subledger_shared_journal_faults", .gauge,
       "What was followed and is not taken for what it says, by kind.")
@@ -149,9 +157,6 @@ extension Metrics {
     ] {
       page.sample("subledger_shared_journal_faults", [(name: "kind", value: kind)], count)
     }
-    page.single(
-      "subledger_shared_journal_regressions_total", .counter,
-      "How often the shared journal had lost what it had committed.", copy.regressions.value)
   }
 
   private func writeJournal(
@@ -194,6 +199,7 @@ extension Metrics {
       "subledger_held_waiting_streams", .gauge,
       "Customers whose held evidence is still to be judged behind an event that was appended.",
       ledger.judging.waitingCount)
+    write(ledger.copy?.faults ?? .none, &page)
     if let copy = ledger.copy { write(copy, &page) }
     guard let disk = readings.disk else { return }
     page.single(
@@ -231,12 +237,17 @@ extension Metrics {
   }
 
   private func writeRowCounts(
-    _ page: inout PrometheusText, _ counts: ProjectionReader.Counts,
+    _ page: inout PrometheusText, _ counts: ProjectionReader.Counts?,
     _ token: Configuration.ReadToken
   ) {
     func isShown(_ app: ProjectionReader.Counts.App) -> Bool {
       token.covers(environment: app.environment, bundleId: app.bundleId)
     }
+    page.single(
+      "subledger_rows_broken", .gauge,
+      "Rows of the live projection whose fold failed, as of the last count.",
+      counts?.broken.filter { isShown($0.key) }.values.reduce(0, +) ?? 0)
+    guard let counts else { return }
     var numbers: [[String]: Int64] = [:]
     for (app, statuses) in counts.byStatus where isShown(app) {
       for (status, number) in statuses {
@@ -252,10 +263,6 @@ extension Metrics {
         "subledger_rows",
         [(name: "environment", value: labels[0]), (name: "status", value: labels[1])], number)
     }
-    page.single(
-      "subledger_rows_broken", .gauge,
-      "Rows of the live projection whose fold failed, as of the same count.",
-      counts.broken.filter { isShown($0.key) }.values.reduce(0, +))
     page.family("subledger_rows_age_seconds", .gauge, "How long ago the rows were counted.")
     page.sample("subledger_rows_age_seconds", [], Double(Clock.now() - counts.at) / 1000)
   }

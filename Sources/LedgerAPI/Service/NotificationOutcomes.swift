@@ -41,6 +41,7 @@ extension LedgerService {
     _ received: Receiver.Received, _ disposition: Disposition, seq: Int64, since start: Int64
   ) {
     count(received, disposition)
+    posted.record(received, at: Clock.now())
     let microseconds = observe(since: start)
     Log.write(
       .info, "notification",
@@ -66,8 +67,10 @@ extension LedgerService {
     refusal: Refusal, _ received: Receiver.Received?, _ disposition: Disposition? = nil,
     since start: Int64
   ) {
-    arrivals.record(.refused(refusal), nil, at: Clock.now())
+    let now = Clock.now()
+    arrivals.record(.refused(refusal), nil, at: now)
     metrics.refusals.add(refusal.code)
+    ownerFaults.record(refusal, received, at: now)
     let microseconds = observe(since: start)
     let fields: [(String, JSONValue)] = [
       ("outcome", .string((disposition ?? .refused(refusal)).name)),

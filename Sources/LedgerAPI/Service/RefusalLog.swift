@@ -1,7 +1,5 @@
 import Observability
-import Platform
 import StrictJSON
-import Synchronization
 
 /// Writes the log lines of refused requests that anyone can send: at most ten a second for each
 /// event and status. How many more there were is written as one line.
@@ -17,40 +15,23 @@ final class RefusalLog: Sendable {
 
   private static let linesPerSecond = 10
 
-  private let limit = Mutex(LineLimit<Kind>(linesPerSecond: linesPerSecond))
+  private let log = BoundedLog<Kind>(
+    LineLimit(linesPerSecond: linesPerSecond), .info, sumEvent: "refusals_left_out",
+    members: { [("of", .string($0.event)), ("status", .integer(Int64($0.status)))] })
+
   /// Lines that were not written.
-  let leftOut = Counter()
+  var leftOut: Counter { log.leftOut }
 
   /// Writes a line, unless ten of its kind were written within the last second.
   ///
   /// - Parameter fields: evaluated only if the line is written.
   func write(_ event: String, status: Int, _ fields: @autoclosure () -> [(String, JSONValue)]) {
-    guard Log.isWritten(.info) else { return }
-    let kind = Kind(event: event, status: status)
-    let admission = limit.withLock { $0.admit(kind, at: Self.milliseconds()) }
-    writeSum(kind, admission.leftOut)
-    if admission.isLogged { Log.write(.info, event, fields()) } else { leftOut.add() }
+    log.write(Kind(event: event, status: status), event, fields())
   }
 
   /// Writes the sums of the seconds that have ended. Called about once a second.
-  func writeSums() { writeSums(at: Self.milliseconds()) }
+  func writeSums() { log.writeSums() }
 
   /// Writes all sums, at the end.
-  func finish() { writeSums(at: .max) }
-
-  private func writeSums(at now: Int64) {
-    for sum in limit.withLock({ $0.takeLeftOut(at: now) }) { writeSum(sum.kind, sum.count) }
-  }
-
-  private func writeSum(_ kind: Kind, _ count: Int64) {
-    guard count > 0 else { return }
-    Log.write(
-      .info, "refusals_left_out",
-      [
-        ("of", .string(kind.event)), ("status", .integer(Int64(kind.status))),
-        ("count", .integer(count)),
-      ])
-  }
-
-  private static func milliseconds() -> Int64 { Clock.monotonicNanoseconds() / 1_000_000 }
+  func finish() { log.finish() }
 }

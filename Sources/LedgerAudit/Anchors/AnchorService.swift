@@ -118,6 +118,7 @@ public final class AnchorService: Sendable {
       }
       return true
     } catch {
+      StoreErrors.count(.anchors)
       guard target.failedAt == nil else { return false }
       Log.write(
         .error, "anchors_failed",

@@ -64,7 +64,8 @@ extension Doctor {
       counts.overflow > 0 ? ", and \(counts.overflow) that were only counted: it was full" : ""
     reportFinding(
       "quarantine", "\(counts.stored) stored: \(reasons.joined(separator: ", "))\(more)",
-      next: "subledger quarantine list; correct the configuration and admit them, or drop them")
+      next: "subledger quarantine list; correct the configuration and admit them, or drop them; "
+        + "what was refused meanwhile Apple may not repeat: subledger recover")
   }
 
   private mutating func examineFiling(_ reader: JournalReader) throws(StoreError) {

@@ -36,15 +36,16 @@ public final class CopyStatus: Sendable {
     if failure != nil { Log.write(.info, "shared_journal_back") }
   }
 
-  /// The shared journal could not be used or followed. Logged once until it can be.
+  /// The shared journal could not be used or followed. Logged once until it can be, or fails in
+  /// another way.
   func record(_ failure: StoreError) {
     let isNew = state.withLock { state in
       defer { state.failure = failure }
       return state.failure != failure
     }
-    guard isNew else { return }
-    Log.write(
-      .error, "shared_journal_unavailable", [("error", .string(failure.description))])
+    guard isNew else { return StoreErrors.count(.sharedJournal) }
+    StoreErrors.record(
+      .sharedJournal, "shared_journal_unavailable", [("error", .string(failure.description))])
   }
 
   /// Milliseconds since the copy last had everything, or since the start.

@@ -103,7 +103,8 @@ package final class ProjectionMaintenance {
     } catch {
       // Another process builds.
       if error == .locked { return 500 }
-      Log.write(.error, "rows_not_built", [("error", .string(error.description))])
+      StoreErrors.record(
+        .projection, "rows_not_built", [("error", .string(error.description))])
       if error.isDamage { try? Rebuild.discard(ledger.folder) }
       ledger.liveProjection.apply(.buildFailed)
       ledger.markProjectionReady()
@@ -146,9 +147,9 @@ package final class ProjectionMaintenance {
       ledger.liveProjection.reportDamage(live.generation, error)
       return 0
     }
-    if ledger.liveProjection.apply(.writeFailed) {
-      Log.write(.error, "rows_not_written", [("error", .string(error.description))])
-    }
+    StoreErrors.record(
+      .projection, "rows_not_written", [("error", .string(error.description))])
+    ledger.liveProjection.apply(.writeFailed)
     ledger.markProjectionReady()
     return Self.retryDelay
   }

@@ -276,6 +276,16 @@ public final class Ledger: Sendable {
     return received.subtracting(orBoundBy: now)
   }
 
+  /// Has the writer look whether another program removed, replaced or cut a file of the journal,
+  /// which every commit does too: for the time without any. The ledger fails if one did.
+  public func checkFiles() {
+    if jobs.count == 0 { _ = jobs.enqueueBeyondCapacity(.checkFiles) }
+  }
+
+  /// Says in the log that the disk is still full, or that it is over; tries it if no notification
+  /// tells. Called about once a second.
+  public func lookAtDisk() { meter.lookAtDisk { DiskSpace.takesBytes(folder.path) } }
+
   /// How many accounts were erased since the start: no event says so.
   public var erasures: Int { state.withLock { $0.erasures } }
 

@@ -18,6 +18,8 @@ package enum LedgerJob: Sendable {
   case adoptDurations
   /// Follows the shared journal now.
   case refresh
+  /// Looks whether another program removed or cut a file of the journal.
+  case checkFiles
   /// Puts the damaged projection aside.
   case setProjectionAside
 }

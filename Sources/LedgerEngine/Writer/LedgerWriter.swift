@@ -1,5 +1,7 @@
 package import JournalStore
+import Observability
 import Platform
+import StrictJSON
 
 /// The writer thread: the only one that writes the journal and the live projection (promise 10).
 ///
@@ -150,7 +152,12 @@ package final class LedgerWriter {
       try? housekeeping.writeCounts(journal, copy)
       copy.close()
     }
-    if ledger.failure == nil { _ = attempt { () throws(StoreError) in try journal.close() } }
+    switch ledger.failure {
+    case nil: _ = attempt { () throws(StoreError) in try journal.close() }
+    case .lostFile(let name, isSaved: false)? where journal.saveAgain():
+      Log.write(.warning, "journal_saved", [("lost", .string(name))])
+    default: break
+    }
   }
 
   private func perform(_ job: LedgerJob) {
@@ -165,6 +172,9 @@ package final class LedgerWriter {
           }
         })
     case .erase(let account, let completion): completion(erase(account))
+    case .checkFiles:
+      guard ledger.failure == nil else { break }
+      _ = attempt { () throws(StoreError) in try journal.checkFiles() }
     case .refresh:
       // All that ask from here on get a look of their own.
       let waiting = ledger.takeRefreshes()
@@ -237,9 +247,9 @@ package final class LedgerWriter {
         outcomes = try journal.append(submissions, judgingWhile: judging.turnOfAppend())
       }
     } catch {
-      if error == .full { ledger.meter.recordDiskFull() }
+      if error == .full { ledger.meter.recordDiskFull(batch.count) }
       for item in batch { item.completion(.unavailable(Self.code(error))) }
-      return fail(error)
+      return error == .full ? StoreErrors.count(.journal) : fail(error)
     }
     // Only a new event shows that the disk has space: a duplicate needs none.
     if journal.head.seq > ledger.seq { ledger.meter.recordDiskSpace() }
@@ -350,8 +360,18 @@ package final class LedgerWriter {
   /// Ends the ledger if an error is fatal: the next start repairs the files. A full disk is not
   /// fatal, because it passes.
   private func fail(_ error: StoreError) {
-    guard error.isFatal, ledger.failure == nil else { return }
+    guard error.isFatal else { return record(error) }
+    guard ledger.failure == nil else { return }
+    StoreErrors.count(.journal)
     ledger.setFailure(error)
     onFailure(error)
+  }
+
+  /// Notifications that the disk has no room for have lines of their own, and so has a shared
+  /// journal that cannot be used.
+  private func record(_ error: StoreError) {
+    if case .shared = error { return }
+    StoreErrors.record(
+      .journal, "journal_not_written", [("error", .string(error.description))])
   }
 }

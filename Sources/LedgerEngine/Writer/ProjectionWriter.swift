@@ -137,7 +137,8 @@ final class ProjectionWriter {
   private func failed(_ error: StoreError) {
     folder = nil
     if error.isDamage { return live.reportDamage(live.current.generation, error) }
-    Log.write(.error, "rows_not_written", [("error", .string(error.description))])
+    StoreErrors.record(
+      .projection, "rows_not_written", [("error", .string(error.description))])
     live.apply(.writeFailed)
   }
 
@@ -212,7 +213,8 @@ final class ProjectionWriter {
         try ProjectionFile.putAside(path, in: ledger.folder)
       }
     } catch {
-      Log.write(.error, "rows_not_put_aside", [("error", .string(error.description))])
+      StoreErrors.record(
+        .projection, "rows_not_put_aside", [("error", .string(error.description))])
       // On a full disk it is tried again; what cannot be renamed is no longer in the list.
       guard error != .full else { return }
     }
@@ -311,7 +313,8 @@ final class ProjectionWriter {
     do throws(StoreError) {
       return try command()
     } catch {
-      Log.write(.error, "rows_order_failed", [("error", .string(error.description))])
+      StoreErrors.record(
+        .projection, "rows_order_failed", [("error", .string(error.description))])
       // If the live one was closed before the error, the other thread opens it again.
       if folder == nil, live.state == .following { live.apply(.writeFailed) }
       return .failed

@@ -10,6 +10,7 @@ public final class WriterMeter: Sendable {
   /// Events that were signed before an event of their stream that was already folded.
   public let late = Counter()
   private let fullAt = Atomic<Int64>(Int64.min)
+  private let alarm = Mutex(DiskAlarm())
   private let busySince = Atomic<Int64>(Int64.max)
   private let submitted = Atomic<Int64>(0)
   private let answered = Atomic<Int64>(0)
@@ -20,11 +21,29 @@ public final class WriterMeter: Sendable {
 
   init() {}
 
-  func recordDiskFull() {
-    fullAt.store(Clock.monotonicNanoseconds(), ordering: .relaxed)
+  /// Called when a batch of `count` notifications was refused for lack of space.
+  func recordDiskFull(_ count: Int) {
+    let now = Clock.monotonicNanoseconds()
+    fullAt.store(now, ordering: .relaxed)
+    alarm.withLock { $0.recordFull(refusing: Int64(count), at: now) }?.write()
   }
 
-  func recordDiskSpace() { fullAt.store(Int64.min, ordering: .relaxed) }
+  func recordDiskSpace() {
+    fullAt.store(Int64.min, ordering: .relaxed)
+    alarm.withLock { $0.recordRoom() }
+  }
+
+  /// Whether notifications were refused for lack of space, and there was not yet room for ten
+  /// seconds.
+  public var isDiskAlarmOn: Bool { alarm.withLock { $0.isOn } }
+
+  /// - Parameter probe: whether the disk takes bytes now.
+  func lookAtDisk(probe: () -> Bool) {
+    let look = alarm.withLock { $0.look(at: Clock.monotonicNanoseconds()) }
+    look.line?.write()
+    // Not under the lock: the writer would wait for this sync.
+    if look.wantsProbe, probe() { alarm.withLock { $0.recordRoom() } }
+  }
 
   /// Called before notifications are queued.
   func submit(_ count: Int) { submitted.add(Int64(count), ordering: .sequentiallyConsistent) }

@@ -102,7 +102,9 @@ public final class Overview: Sendable {
           request.answer(try answer.json(to: request.question))
         }
       } catch {
-        Log.write(.error, "overview", [("code", .string("store"))])
+        StoreErrors.record(
+          .overview, "overview",
+          [("code", .string("store")), ("error", .string(error.description))])
         (count, isComplete) = (nil, true)
         for request in questions { request.answer(nil) }
       }

@@ -1,5 +1,5 @@
 import Encoding
-import Entitlements
+public import Entitlements
 public import JournalStore
 import Platform
 import Synchronization
@@ -10,6 +10,9 @@ public final class RowCounts: Sendable {
   private struct Latest {
     var counts: ProjectionReader.Counts?
     var confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations] = [:]
+    /// The products that were sold, and how many notifications each reason keeps in quarantine.
+    var sold: [SoldProduct] = []
+    var quarantined: [String: Int64] = [:]
     /// When they are counted again, nanoseconds of the monotonic clock.
     var due = Int64.min
   }
@@ -31,6 +34,12 @@ public final class RowCounts: Sendable {
     latest.withLock { $0.confirmations }
   }
 
+  /// The products that were sold, as of the last counts.
+  public var sold: [SoldProduct] { latest.withLock { $0.sold } }
+
+  /// How many notifications are in quarantine, by reason, as of the last counts.
+  public var quarantined: [String: Int64] { latest.withLock { $0.quarantined } }
+
   /// The counts at a time, or the last ones if they are young. Not for a thread that others wait
   /// for.
   ///
@@ -41,10 +50,16 @@ public final class RowCounts: Sendable {
     let counts = try? reader.counts(at: now)
     reader.endSnapshot()
     let confirmations = try? reader.confirmations(since: now - Self.confirmed)
+    let sold = try? reader.projection().soldProducts()
+    let quarantined = try? reader.journal.quarantineByReason()
     let ended = Clock.monotonicNanoseconds()
     latest.withLock { latest in
       latest.counts = counts
       latest.confirmations = confirmations ?? latest.confirmations
+      latest.sold = sold ?? latest.sold
+      if let quarantined {
+        latest.quarantined = quarantined.reduce(into: [:]) { $0[$1.reason, default: 0] += $1.count }
+      }
       latest.due = ended + max(Self.pause, 50 * (ended - begun))
     }
     return counts

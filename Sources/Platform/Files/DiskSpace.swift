@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The free space of a file system.
@@ -17,6 +18,23 @@ public struct DiskSpace: Sendable, Equatable {
     return DiskSpace(
       free: product(Int64(clamping: answer.f_bavail), block),
       total: product(Int64(clamping: answer.f_blocks), block))
+  }
+
+  /// Whether the file system that holds a folder takes a quarter of a megabyte now: what it reports
+  /// as free knows no quota. The file has no name, so no crash leaves it behind (open(2),
+  /// `O_TMPFILE`).
+  ///
+  /// - Returns: false also where the file system makes no such files.
+  public static func takesBytes(_ folder: String) -> Bool {
+    let bytes = [UInt8](repeating: 0xFF, count: 262_144)
+    do throws(PlatformError) {
+      let file = try OpenFile.open(folder, O_WRONLY | subledger_tmpfile)
+      try file.write(bytes[...], path: folder)
+      try file.sync(path: folder)
+      return true
+    } catch {
+      return false
+    }
   }
 
   private static func product(_ one: Int64, _ other: Int64) -> Int64 {

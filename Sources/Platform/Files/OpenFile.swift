@@ -1,10 +1,21 @@
 import Glibc
 
-/// An open file descriptor, closed at the end of the value's life.
+/// An open file descriptor, closed at the end of the value's life. Not for a database file: closing
+/// it would release the locks that SQLite holds in this process (sqlite.org/howtocorrupt.html,
+/// section 2.2).
 ///
 /// Every function throws `PlatformError.system`, which holds the path and errno.
-struct OpenFile: ~Copyable {
+public struct OpenFile: ~Copyable {
   let descriptor: Int32
+
+  /// Opens a plain file that is there, to read and write it wherever its name leads to later.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno; EINVAL for another kind.
+  public static func existing(_ path: String) throws(PlatformError) -> OpenFile {
+    let file = try open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+    try file.requireFile(path: path)
+    return file
+  }
 
   /// Opens a file; O_CREAT creates it with mode 0600.
   static func open(_ path: String, _ flags: Int32) throws(PlatformError) -> OpenFile {
@@ -17,7 +28,10 @@ struct OpenFile: ~Copyable {
 
   deinit { close(descriptor) }
 
-  func sync(path: String) throws(PlatformError) {
+  /// Syncs the content.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
+  public func sync(path: String) throws(PlatformError) {
     guard fsync(descriptor) == 0 else { throw .last("sync \(path)") }
   }
 
@@ -66,6 +80,43 @@ struct OpenFile: ~Copyable {
     var byte: UInt8 = 0
     guard pread(descriptor, &byte, 1, off_t(size - 1)) == 1 else { throw .last("read \(path)") }
     return byte
+  }
+
+  /// Reads bytes from an offset: fewer where the file ends before.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
+  public func read(_ count: Int, at offset: Int, path: String) throws(PlatformError) -> [UInt8] {
+    var code: Int32 = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      while filled < count {
+        let found = pread(
+          descriptor, buffer.baseAddress.map { $0 + filled }, count - filled, offset + filled)
+        if found < 0 && errno == EINTR { continue }
+        guard found > 0 else {
+          code = found < 0 ? errno : 0
+          return
+        }
+        filled += found
+      }
+    }
+    guard code == 0 else { throw .system("read \(path)", code) }
+    return bytes
+  }
+
+  /// Writes bytes at an offset.
+  ///
+  /// - Throws: `PlatformError.system`, which holds the path and errno.
+  public func write(_ bytes: [UInt8], at offset: Int, path: String) throws(PlatformError) {
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        pwrite(
+          descriptor, $0.baseAddress.map { $0 + written }, bytes.count - written, offset + written)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { throw .last("write \(path)") }
+      written += count
+    }
   }
 
   func write(_ bytes: ArraySlice<UInt8>, path: String) throws(PlatformError) {

@@ -45,7 +45,7 @@ enum ExitCode: Int32, CaseIterable {
     case .brokenTail, .corrupt, .foreign, .noProjection, .missingWAL, .frozenMigration:
       self = .findings
     case .locked, .noJournal, .otherOwner,
-      .full, .io, .busy, .sql, .platform, .shared:
+      .full, .io, .busy, .sql, .platform, .lostFile, .shared:
       self = .unavailable
     }
   }

@@ -55,6 +55,42 @@ import Testing
       DataFolder(path: disk.installation.data.path), answered: accepted, isDeep: true)
   }
 
+  @Test func `a full disk is an error in the log once, and a metric, until there is room`() throws {
+    let test = try FaultTest(known: 3, of: 60)
+    let disk = try test.disk()
+    disk.intercept(tracing: false)
+    let daemon = try disk.installation.start()
+    let client = daemon.client()
+    func metric(_ name: String, _ labels: [String: String] = [:]) throws -> Double? {
+      MetricsText(try #require(client.get("/metrics")).text).value(name, labels)
+    }
+    func lines(_ event: String) -> [Substring] {
+      daemon.log.split(separator: "\n").filter { $0.contains("\"event\":\"\(event)\"") }
+    }
+    #expect(try metric("subledger_disk_full") == 0)
+    try Data().write(to: disk.full)
+    var next = 3
+    while client.post(test.bodies[next].body)?.status == 200 { next += 1 }
+    for _ in 0..<50 { #expect(client.post(test.bodies[next].body)?.status == 503) }
+    #expect(try metric("subledger_disk_full") == 1 && metric("subledger_ready") == 0)
+    #expect(try metric("subledger_unready", ["reason": "disk_full"]) == 1)
+    #expect((try metric("subledger_store_errors_total", ["part": "journal"]) ?? 0) >= 51)
+    try daemon.command.wait(10, "the line") { !lines("disk_full").isEmpty }
+    #expect(lines("disk_full").count == 1)
+    let line = try #require(lines("disk_full").first)
+    #expect(line.contains("\"level\":\"error\"") && line.contains("free space"), "\(line)")
+    #expect(lines("disk_has_space").isEmpty)
+    try FileManager.default.removeItem(at: disk.full)
+    // No notification tells it: the daemon tries.
+    try daemon.command.wait(60, "the end") { !lines("disk_has_space").isEmpty }
+    #expect(lines("disk_has_space").count == 1 && lines("disk_full").count == 1)
+    #expect(lines("disk_has_space").first?.contains("\"refused\":51") == true)
+    #expect(try metric("subledger_disk_full") == 0)
+    #expect(client.post(test.bodies[next].body)?.status == 200)
+    #expect(try daemon.stop().code == 0)
+    disk.stopIntercepting()
+  }
+
   /// Neither a first start nor a start after a crash does damage, and both succeed once there is
   /// space.
   @Test func `a start on a full disk is refused with the reason`() throws {

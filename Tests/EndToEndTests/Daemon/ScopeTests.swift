@@ -176,7 +176,8 @@ import Testing
       let families: Set = [
         name, "subledger_duplicates_total", "subledger_build_info", "subledger_rows",
         "subledger_rows_broken", "subledger_rows_age_seconds", "subledger_rows_confirmed",
-        "subledger_confirmed_time_seconds",
+        "subledger_confirmed_time_seconds", "subledger_last_notification_time_seconds",
+        "subledger_last_test_time_seconds",
       ]
       #expect(Set(metrics.families.keys).isSubset(of: families), "\(metrics.families.keys)")
     }
