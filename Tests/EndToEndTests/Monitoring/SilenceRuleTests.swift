@@ -70,8 +70,8 @@ import Testing
     return one
   }
 
-  /// One restart of each healthy day at night, and one in the silence; each time the journal is read
-  /// first, and the time is 0 meanwhile.
+  /// One restart of each healthy day at night, and one in the silence; each time the journal is
+  /// read first, and the time is 0 meanwhile.
   private static var restart: RuleScenario {
     var one = scenario("restarts", days: 18, byDay(0..<15) + [15 * day + 8])
     for number in 0..<18 {
