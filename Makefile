@@ -10,6 +10,7 @@ RELEASE  = -c release --static-swift-stdlib
 BINARY   = .build/release/subledger
 TEST     = SWIFT=$(SWIFT) .ci/tests
 SHARE    = $(DESTDIR)$(PREFIX)/share
+MONITORING = Sources/subledger/subledger.docc/monitoring
 # The commit for the version, with `.changed` where files differ from it; empty without a repository.
 COMMIT   = $(shell test -e .git && git describe --always --abbrev=7 --exclude='*' --dirty=.changed)
 # The same program with changed fold rules, and how many customers `trial` compares.
@@ -176,9 +177,10 @@ screenshots: build ## Takes a screenshot of every page of the console; the READM
 tamper: deps ## Flips 2,000 single bits of a journal of 5,000 events and runs verify on each
 	SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 $(TEST) --filter FlippedBitTests
 
-metrics: deps ## Checks /metrics with Debian's promtool
+metrics: deps ## Checks /metrics, the alert rules and the dashboard with Debian's promtool
 	@$(call need,promtool,prometheus)
-	SUBLEDGER_PROMTOOL=$$(command -v promtool) $(TEST) --filter 'MetricsTests.*promtool'
+	SUBLEDGER_PROMTOOL=$$(command -v promtool) $(TEST) \
+	  --filter '^EndToEndTests\.(MetricsTests.*promtool|AlertRule|SilenceRule|Dashboard)'
 
 test-tls: deps ## Tests the nginx.conf that init writes, with Debian's nginx on loopback
 	@$(call need,nginx,nginx-light); $(call need,curl,curl)
@@ -249,7 +251,7 @@ sanitize: deps-postgres ## Runs all tests under the thread sanitizer, then under
 mutants: deps-postgres ## Breaks 114 lines, one at a time; the tests must fail for each
 	SWIFT=$(SWIFT) .ci/mutants
 
-install: build ## Installs binary, manual pages and completions under PREFIX (/usr/local)
+install: build ## Installs binary, manual, completions and alert rules under PREFIX (/usr/local)
 	install -D -m 0755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/subledger
 	install -d $(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/bash-completion/completions \
 	  $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
@@ -258,6 +260,7 @@ install: build ## Installs binary, manual pages and completions under PREFIX (/u
 	$(BINARY) completions bash >$(SHARE)/bash-completion/completions/subledger
 	$(BINARY) completions zsh >$(SHARE)/zsh/site-functions/_subledger
 	$(BINARY) completions fish >$(SHARE)/fish/vendor_completions.d/subledger.fish
+	install -D -m 0644 -t $(SHARE)/doc/subledger $(MONITORING)/alerts.yml $(MONITORING)/dashboard.json
 
 deb: build ## Builds a Debian package, checks it with lintian, and tries it in a fresh Debian
 	@$(call need,dpkg-shlibdeps,dpkg-dev); $(call need,lintian,lintian); $(call need,man,man-db)

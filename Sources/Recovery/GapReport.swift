@@ -33,6 +33,8 @@ public struct GapReport: Sendable {
     /// Those among them that Apple believes delivered, and the first seqs.
     public let delivered: Int64
     public let deliveredSeqs: [Int64]
+    /// Those recovered that Apple delivered elsewhere before an import brought what they say.
+    public let beforeImport: Int64
     /// Those that the journal has, though Apple believes that no attempt succeeded.
     public let answeredLate: Int64
     public let conflicts: Int64
@@ -56,7 +58,8 @@ public struct GapReport: Sendable {
         gone = plan.gone(account.environment)
       }
       (listed, delivered, deliveredSeqs) = (found.listed, found.delivered, found.deliveredSeqs)
-      (answeredLate, conflicts) = (found.answeredLate, found.conflicts)
+      (beforeImport, answeredLate) = (found.beforeImport, found.answeredLate)
+      conflicts = found.conflicts
       refused = found.refused.sorted { $0.key < $1.key }.map { (code: $0.key, count: $0.value) }
       outages = found.timeline.outages()
     }
@@ -107,6 +110,7 @@ extension GapReport.Account {
       ("requests", .integer(requests)), ("listed", .integer(listed)),
       ("recovered", recoveredJSON),
       ("delivered", Self.seqs(delivered, deliveredSeqs)),
+      ("before_import", .integer(beforeImport)),
       ("answered_late", .integer(answeredLate)), ("conflicts", .integer(conflicts)),
       (
         "refused",

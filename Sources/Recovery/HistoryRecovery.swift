@@ -1,8 +1,10 @@
+import AppStore
 public import AppStoreClient
 import Encoding
 public import JournalStore
 import LedgerEngine
 public import Platform
+import StrictJSON
 
 /// Recovers what one app missed in one environment: asks for Apple's notification history, slice by
 /// slice, and hands every page on to the ingest path as it comes.
@@ -135,7 +137,8 @@ public final class HistoryRecovery {
         // Apple may list one twice; in a dry run the second is skipped.
         guard outcome != .skipped, isFirst(outcome, &seqs) else { continue }
         let isNew = try mapError(RecoveryError.store, try isNew(outcome))
-        result.count(item, outcome, isNew: isNew)
+        result.count(
+          item, outcome, isNew: isNew, importedAt: isNew ? try importedAt(item) : nil)
       }
       var now = step
       now.listed += result.listed
@@ -167,6 +170,29 @@ public final class HistoryRecovery {
       try journal.arrivals(in: seq...seq)[seq] == .history
     default: false
     }
+  }
+
+  /// When the import came that the journal knew the customer of a notification from, before the
+  /// recovery; nil if it did not, or if Apple never delivered the notification.
+  private func importedAt(_ item: SentNotification) throws(RecoveryError) -> Int64? {
+    guard item.deliveredAt != nil, let key = Self.stream(of: item, account) else { return nil }
+    return try mapError(RecoveryError.store, try journal.importedAt(key))
+  }
+
+  /// The customer that a notification is about, which the sink has proven.
+  private static func stream(of item: SentNotification, _ account: AppStoreAccount) -> StreamKey? {
+    guard let payload = payload(Array(item.signedPayload.utf8)[...]),
+      case .data(let transaction?, _, _)? = try? NotificationPayload(payload).content,
+      let id = Self.payload(transaction)?["originalTransactionId"]?.string
+    else { return nil }
+    return StreamKey(
+      environment: account.environment, bundleId: account.bundleId, originalTransactionId: id)
+  }
+
+  private static func payload(_ jws: ArraySlice<UInt8>) -> JSONElement? {
+    let segments = jws.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard segments.count == 3, let bytes = Base64URL.decode(segments[1]) else { return nil }
+    return try? JSONDocument(parsing: bytes).root
   }
 
   /// Hands notifications over, again and again while the writer takes nothing.

@@ -11,6 +11,8 @@ struct SliceResult: Sendable, Equatable {
   /// Of those, the ones that Apple believes delivered: how many, and their first seqs.
   var delivered: Int64 = 0
   var deliveredSeqs: [Int64] = []
+  /// Those recovered that Apple delivered elsewhere before an import brought what they say.
+  var beforeImport: Int64 = 0
   /// Those that the journal has, and of which Apple believes that every attempt failed.
   var answeredLate: Int64 = 0
   /// Those with the UUID of an event with other content.
@@ -27,19 +29,27 @@ struct SliceResult: Sendable, Equatable {
 
   /// Counts a notification that was listed.
   ///
-  /// - Parameter isNew: whether the journal did not have it before the recovery began.
-  mutating func count(_ item: SentNotification, _ disposition: Disposition, isNew: Bool) {
+  /// - Parameters:
+  ///   - isNew: whether the journal did not have it before the recovery began.
+  ///   - importedAt: when the import came that the journal knows its customer from; nil for none.
+  mutating func count(
+    _ item: SentNotification, _ disposition: Disposition, isNew: Bool, importedAt: Int64? = nil
+  ) {
     listed += 1
     for attempt in item.sendAttempts { timeline.add(attempt.result, at: attempt.date) }
-    let isDelivered = item.sendAttempts.contains { $0.result == AttemptTimeline.success }
+    let deliveredAt = item.deliveredAt
     switch disposition {
     case .accepted(let seq), .duplicate(let seq):
       guard isNew else {
-        if !isDelivered && !item.sendAttempts.isEmpty { answeredLate += 1 }
+        if deliveredAt == nil && !item.sendAttempts.isEmpty { answeredLate += 1 }
         return
       }
       recovered += 1
-      guard isDelivered else { return }
+      guard let deliveredAt else { return }
+      if let importedAt, deliveredAt < importedAt {
+        beforeImport += 1
+        return
+      }
       delivered += 1
       if seq > 0, deliveredSeqs.count < Self.mostSeqs { deliveredSeqs.append(seq) }
     case .conflict: conflicts += 1
@@ -56,6 +66,7 @@ struct SliceResult: Sendable, Equatable {
     recovered += other.recovered
     delivered += other.delivered
     deliveredSeqs = Array((deliveredSeqs + other.deliveredSeqs).prefix(Self.mostSeqs))
+    beforeImport += other.beforeImport
     answeredLate += other.answeredLate
     conflicts += other.conflicts
     refused.merge(other.refused, uniquingKeysWith: +)
@@ -70,6 +81,7 @@ struct SliceResult: Sendable, Equatable {
       ("listed", .integer(listed)), ("recovered", .integer(recovered)),
       ("delivered", .integer(delivered)),
       ("delivered_seqs", .array(deliveredSeqs.map(JSONValue.integer))),
+      ("before_import", .integer(beforeImport)),
       ("answered_late", .integer(answeredLate)), ("conflicts", .integer(conflicts)),
       (
         "refused", .object(refused.sorted { $0.key < $1.key }.map { ($0.key, .integer($0.value)) })
@@ -98,9 +110,18 @@ struct SliceResult: Sendable, Equatable {
     deliveredSeqs = root["delivered_seqs"]?.elements.compactMap(\.integer) ?? []
     for (code, count) in root["refused"]?.members ?? [] { refused[code] = count.integer ?? 0 }
     goneBefore = number("gone_before")
+    beforeImport = number("before_import") ?? 0
     for index in stride(from: 0, to: bounds.count, by: 2) {
       guard bounds[index] <= bounds[index + 1] else { return nil }
       seqs.append(bounds[index]...bounds[index + 1])
     }
+  }
+}
+
+extension SentNotification {
+  /// When Apple first had the answer that the notification was received, in milliseconds since
+  /// 1970; nil if it never had.
+  var deliveredAt: Int64? {
+    sendAttempts.filter { $0.result == AttemptTimeline.success }.map(\.date).min()
   }
 }

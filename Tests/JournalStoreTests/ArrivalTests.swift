@@ -64,6 +64,25 @@ import Testing
     #expect(tests.map(\.app.bundleId) == ["com.example.app"])
   }
 
+  @Test func `the import that made a customer known is told, and only that`() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    let key = StreamKey(
+      environment: "Production", bundleId: "com.example.app",
+      originalTransactionId: "2000000000000000")
+    let events = [EventArrival.import, .posted].enumerated().map { index, arrival in
+      var event = Sample.event(index + 1)
+      (event.arrival, event.originalTransactionId) = (arrival, key.originalTransactionId)
+      return event
+    }
+    _ = try opened.journal.append([.event(events[0]), .event(events[1])])
+    let reader = try JournalReader.open(scratch.folder)
+    #expect(try reader.importedAt(key) == events[0].receivedAt)
+    let other = try Scratch()
+    _ = try other.open().journal.append([.event(events[1]), .event(events[0])])
+    #expect(try JournalReader.open(other.folder).importedAt(key) == nil)
+  }
+
   @Test func `the view has it, also in a journal of an older schema`() throws {
     let scratch = try Scratch()
     do {

@@ -72,6 +72,17 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
+  @Test func `every metric of a shared journal that a rule or the dashboard names is printed`()
+    throws
+  {
+    let installation = try SharedInstallations(1).installations[0]
+    let daemon = try installation.startWithoutProjection()
+    let page = MetricsText(daemon.client().get("/metrics")?.text ?? "")
+    let names = try MonitoringFiles.metrics().filter { $0.hasPrefix("subledger_shared_journal_") }
+    #expect(names.count == 3 && MonitoringFiles.missing(names, in: page) == [])
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `the owner says which roots every daemon trusts, and another one does not start`()
     throws
   {

@@ -58,50 +58,6 @@ extension JournalReader {
     ).bind(1, first).bind(2, last).bind(3, app).first { $0.int(0) }
   }
 
-  /// When the newest notification of each app among the events of a range was received that Apple
-  /// posted and that is no test, in milliseconds since 1970 UTC.
-  ///
-  /// - Throws: what SQLite reports.
-  public func lastPosted(
-    from first: Int64, through last: Int64
-  ) throws(StoreError) -> [(app: JournaledApp, receivedAt: Int64)] {
-    try connection.statement(
-      """
-      SELECT a.id, a.environment, a.bundle_id, max(e.received_at_ms)
-      FROM event e CROSS JOIN stream s ON s.id = e.stream_id CROSS JOIN app a ON a.id = s.app_id
-      CROSS JOIN kind k ON k.id = e.kind_id
-      WHERE e.seq BETWEEN ?1 AND ?2 AND e.source IN ('v2', 'v1') AND k.notification_type <> 'TEST'
-        AND NOT EXISTS (SELECT 1 FROM arrival r WHERE r.seq = e.seq)
-      GROUP BY a.id
-      """
-    ).bind(1, first).bind(2, last).all { (JournaledApp($0), $0.int(3)) }
-  }
-
-  /// When Apple's newest test of each app came, among its last `limit` events that are about
-  /// no customer, in milliseconds since 1970 UTC.
-  ///
-  /// - Throws: what SQLite reports.
-  public func lastTests(
-    amongLast limit: Int
-  ) throws(StoreError) -> [(app: JournaledApp, receivedAt: Int64)] {
-    var found: [(app: JournaledApp, receivedAt: Int64)] = []
-    for app in try apps() {
-      let time = try connection.statement(
-        """
-        SELECT max(e.received_at_ms) FROM (
-          SELECT seq, kind_id, received_at_ms FROM event INDEXED BY event_stream
-          WHERE stream_id = (
-            SELECT id FROM stream WHERE app_id = ?1 AND original_transaction_id IS NULL)
-          ORDER BY seq DESC LIMIT ?2) e
-        CROSS JOIN kind k ON k.id = e.kind_id WHERE k.notification_type = 'TEST'
-          AND NOT EXISTS (SELECT 1 FROM arrival r WHERE r.seq = e.seq)
-        """
-      ).bind(1, app.id).bind(2, Int64(limit)).first { $0.optionalInt(0) }
-      if let time = time ?? nil { found.append((app, time)) }
-    }
-    return found
-  }
-
   /// The number of events, which differs from the head's seq if the journal was tampered with.
   ///
   /// - Throws: what SQLite reports.

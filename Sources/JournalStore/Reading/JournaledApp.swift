@@ -42,23 +42,4 @@ extension JournalReader {
     ).bind(1, id).bind(2, end).all { ($0.int(0), $0.int(1)) }
     return (Dictionary(found, uniquingKeysWith: max), end < last ? end : nil)
   }
-
-  /// The receive times of an app's newest events, latest first, in milliseconds since 1970 UTC.
-  ///
-  /// - Throws: what SQLite reports.
-  public func arrivals(
-    environment: Environment, bundleId: String, limit: Int
-  ) throws(StoreError) -> [Int64] {
-    let app = try connection.statement(
-      "SELECT id FROM app WHERE environment = ? AND bundle_id = ?"
-    ).bind(1, environment.rawValue).bind(2, bundleId).first { $0.int(0) }
-    guard let app else { return [] }
-    // Reads backwards from the head: an active app has its newest events there.
-    return try connection.statement(
-      """
-      SELECT e.received_at_ms FROM event e CROSS JOIN stream s ON s.id = e.stream_id
-      WHERE s.app_id = ? ORDER BY e.seq DESC LIMIT ?
-      """
-    ).bind(1, app).bind(2, Int64(limit)).all { $0.int(0) }
-  }
 }

@@ -3,6 +3,7 @@ import Delivery
 import HTTPServer
 import JournalStore
 import LedgerEngine
+import Observability
 import Platform
 import StrictJSON
 
@@ -28,9 +29,21 @@ extension LedgerHandler {
         return Problem.response(.malformed("query"))
       }
       return feed(admitted.route, query, .all, through: sender)
+    case .controlRefusals: return refusals()
     default: return Problem.noSuchRoute
     }
     return nil
+  }
+
+  /// How many notifications were refused since the daemon started, by reason.
+  private func refusals() -> HTTPResponse {
+    .json([
+      ("started_at", .integer(service.metrics.startedAt)),
+      (
+        "refusals",
+        .object(service.metrics.refusals.samples.map { ($0.key, .integer($0.count)) })
+      ),
+    ])
   }
 
   /// Proves and submits the lines of a batch. `skip_bad` in the query continues after a refused

@@ -124,7 +124,7 @@ public final class LedgerHandler: RequestHandler {
     case .openAPI: return service.openAPI
     case .page: return ConsolePages.response(request.path) ?? Problem.noSuchRoute
     case .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
-      .controlErase, .controlSink, .controlEvents:
+      .controlErase, .controlSink, .controlEvents, .controlRefusals:
       return control(admitted, request, through: sender)
     }
   }

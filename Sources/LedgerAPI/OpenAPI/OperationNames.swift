@@ -55,7 +55,7 @@ extension Route {
     case .openAPI: "getOpenAPI"
     // Not documented.
     case .page, .controlIngest, .controlProjection, .controlAdmit, .controlDrop, .controlStatement,
-      .controlErase, .controlSink, .controlEvents:
+      .controlErase, .controlSink, .controlEvents, .controlRefusals:
       "\(name)"
     }
   }

@@ -16,7 +16,7 @@ final class Route: Sendable {
     case controlIngest
     case controlProjection(ProjectionOrder)
     case controlAdmit, controlDrop
-    case controlStatement, controlErase, controlSink, controlEvents
+    case controlStatement, controlErase, controlSink, controlEvents, controlRefusals
   }
 
   /// What a command asks the daemon to do with the projections of its folder.

@@ -347,6 +347,9 @@ extension Route {
       Route(
         .controlEvents, "GET", "/control/events", .local,
         "Waits for events, for `events --follow`.", feed),
+      Route(
+        .controlRefusals, "GET", "/control/refusals", .local,
+        "Counts refused notifications, for `doctor`."),
     ]
     + ProjectionOrder.allCases.map { order in
       Route(

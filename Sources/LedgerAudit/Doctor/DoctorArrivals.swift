@@ -3,7 +3,7 @@ import Configuration
 import Entitlements
 import JournalStore
 
-/// When notifications of each app arrived.
+/// When Apple posted notifications of each app.
 extension Doctor {
   /// How many pauses between arrivals are compared with the current one.
   private static let comparedPauses = 200
@@ -12,18 +12,21 @@ extension Doctor {
     for app in configuration.apps.values.sorted(by: { $0.bundleId < $1.bundleId }) {
       var hasArrivals = false
       for environment in app.environments.sorted() {
-        let times = try reader.arrivals(
+        let times = try reader.postedTimes(
           environment: environment, bundleId: app.bundleId, limit: Self.comparedPauses + 1)
-        hasArrivals = hasArrivals || !times.isEmpty
+        let tests = try reader.postedTimes(
+          .tests, environment: environment, bundleId: app.bundleId, limit: 1)
+        hasArrivals = hasArrivals || !times.isEmpty || !tests.isEmpty
         examineSilence("\(app.bundleId) \(environment.rawValue)", times, environment == .production)
       }
       guard !hasArrivals else { continue }
       reportFinding(
-        "arrivals", "\(app.bundleId): no notification was ever journaled",
+        "arrivals", "\(app.bundleId): Apple has never posted a notification",
         next: "App Store Connect, App Information: give the URL "
           + "https://your.host/v1/notifications, version 2, for both environments, then run "
           + "subledger test-notification; check the quarantine too")
     }
+    try examineTypes(reader)
   }
 
   /// - Parameter times: receive times, the newest first.

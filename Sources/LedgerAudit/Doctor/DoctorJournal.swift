@@ -1,7 +1,9 @@
+import Configuration
 import Encoding
 import Entitlements
 import JournalStore
 import LedgerEngine
+import Observability
 import Platform
 
 /// The journal: receive times, quarantine, and the write-ahead log.
@@ -56,7 +58,8 @@ extension Doctor {
     let counts = try reader.quarantineCounts()
     guard counts.stored > 0 else { return report("quarantine", "empty") }
     var sums: [String: Int64] = [:]
-    for part in try reader.quarantineByReason() { sums[part.reason, default: 0] += part.count }
+    let parts = try reader.quarantineByReason()
+    for part in parts { sums[part.reason, default: 0] += part.count }
     // The most frequent reason first.
     let sorted = sums.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
     let reasons = sorted.map { "\($0.value) \($0.key)" }
@@ -64,9 +67,28 @@ extension Doctor {
       counts.overflow > 0 ? ", and \(counts.overflow) that were only counted: it was full" : ""
     reportFinding(
       "quarantine", "\(counts.stored) stored: \(reasons.joined(separator: ", "))\(more)",
-      next: "subledger quarantine list; correct the configuration and admit them, or drop them; "
-        + "what was refused meanwhile Apple may not repeat: subledger recover")
+      next: admission(parts) + (counts.overflow > 0 ? "; then subledger recover" : ""))
   }
+
+  /// What to do about what was not admitted: the most frequent one that the configuration can mend,
+  /// one of our apps first. Anyone can send notifications of an app of his own.
+  private func admission(_ parts: [JournalReader.QuarantineCount]) -> String {
+    let list = "subledger quarantine list"
+    let mendable = parts.filter { Self.mistakes[$0.reason] != nil && $0.bundleId != nil }
+    let own = mendable.first { configuration.apps[$0.bundleId ?? ""] != nil }
+    guard let part = own ?? mendable.first, let id = part.bundleId,
+      let mistake = Self.mistakes[part.reason]
+    else { return list + "; correct the configuration and admit them, or drop them" }
+    let bundleId = VisibleText.of(id)
+    return "if \(bundleId) is yours, \(mistake), reload, and run subledger quarantine admit --app "
+      + "\(bundleId) --reason \(part.reason); see also \(list)"
+  }
+
+  /// What the configuration lacks, by the reason of a quarantined notification.
+  private static let mistakes = [
+    "other_app": "add it to \"apps\"", "other_app_apple_id": "correct its \"appAppleId\"",
+    "other_environment": "add the environment to its \"environments\"",
+  ]
 
   private mutating func examineFiling(_ reader: JournalReader) throws(StoreError) {
     let count = try reader.formerlyFiledCount()

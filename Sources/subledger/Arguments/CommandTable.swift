@@ -129,7 +129,8 @@ enum CommandTable {
         + "Sandbox, and takes each notification like a request to /v1/notifications; duplicates "
         + "change nothing. Ends with the gap report: what was missing, when and why Apple could "
         + "not deliver, what Apple believes delivered, and what it no longer has. Exits with 1 for "
-        + "the last two, and for what could not be proven. Asks at the configured share of "
+        + "the last two, and for what could not be proven; what was delivered elsewhere before the "
+        + "import of a customer is no alarm. Asks at the configured share of "
         + "Apple's limits. While a daemon runs, it receives the notifications. Stopped at any "
         + "point, the same command goes on within a day. Needs appStore in the configuration.",
       usage: "[--since T] [--until T] [--dry-run]", flags: RecoverCommand.flags,
@@ -266,9 +267,10 @@ enum CommandTable {
       action: AnchorCommand.run),
     Command(
       name: "doctor", summary: "Checks the installation and says what to do about each finding.",
-      details: "Checks configuration, permissions, clock, disk, libraries, roots, chains, silence, "
-        + "quarantine, projection and anchors. With appStore it asks Apple, for ten seconds at "
-        + "most, whether it accepts the key; a network that is away is no finding. Changes "
+      details: "Checks configuration, permissions, clock, disk, libraries, roots, chains, silence "
+        + "of an app and of a type, quarantine, projection and anchors, whether a daemon runs, and "
+        + "what it refused that may be your mistake. With appStore it asks Apple, for ten seconds "
+        + "at most, whether it accepts the key; a network that is away is no finding. Changes "
         + "nothing. Also works while a daemon runs.",
       usage: "", flags: DoctorCommand.flags,
       example: "subledger doctor --config /etc/subledger/config.json",

@@ -1,4 +1,5 @@
 import Foundation
+import Simulator
 import StrictJSON
 import Support
 import Testing
@@ -27,8 +28,9 @@ import Testing
     return checks
   }
 
+  /// The findings, except that no daemon runs: most tests stop it first.
   private func findings(_ installation: Installation) throws -> [Check] {
-    try examine(installation).filter(\.isFinding)
+    try examine(installation).filter { $0.isFinding && !$0.what.hasPrefix("no daemon runs") }
   }
 
   /// One app with only the Sandbox, so that the extra root of the tests is no finding; one token.
@@ -93,7 +95,7 @@ import Testing
     #expect(found.first?.next?.contains("\"pro\"") == true)
   }
 
-  @Test func `a sound installation has no findings, with and without a daemon`() throws {
+  @Test func `a sound installation has no findings, and at rest that no daemon runs`() throws {
     let installation = try sound()
     let daemon = try installation.start()
     for number in 1...3 { try post(installation, daemon, number) }
@@ -101,11 +103,19 @@ import Testing
     let beside = try examine(installation, 0)
     #expect(beside.contains { $0.topic == "daemon" && $0.what == "ready" })
     #expect(beside.contains { $0.what.contains("3 events, a daemon runs") })
-    #expect(try content(installation) == before)
+    let after = try content(installation)
+    // The daemon makes its key and the first anchor when it comes to it.
+    let changed = after.filter { !$0.key.hasPrefix("anchor") && before[$0.key] != $0.value }
+    #expect(changed.isEmpty, "\(changed.keys)")
     #expect(try daemon.stop().code == 0)
     before = try content(installation)
-    let atRest = try examine(installation, 0)
+    let atRest = try examine(installation, 1)
     #expect(try content(installation) == before)
+    let down = atRest.filter(\.isFinding)
+    #expect(down.count == 1 && down.first?.topic == "daemon", "\(down)")
+    #expect(
+      down.first?.what
+        == "no daemon runs on \(installation.data.path): what Apple sends is not received")
     for topic in [
       "configuration", "permissions", "clock", "disk", "libraries", "roots", "journal", "chains",
       "arrivals", "quarantine", "rows", "anchors",
@@ -115,7 +125,7 @@ import Testing
     #expect(atRest.contains { $0.what.contains("1 certificate chain in the newest 3 events") })
     #expect(atRest.contains { $0.what.contains("SQLite 3.") && $0.what.contains("OpenSSL 3.") })
     let text = try installation.run("doctor")
-    #expect(text.code == 0 && text.output.hasSuffix("0 findings\n"))
+    #expect(text.code == 1 && text.output.hasSuffix("1 finding\n"))
   }
 
   @Test func `an extra root trusted for Production is a finding`() throws {
@@ -161,7 +171,12 @@ import Testing
     #expect(daemon.client().post(body)?.status == 422)
     #expect(try daemon.stop().code == 0)
     let found = try findings(installation)
-    #expect(found.contains { $0.topic == "quarantine" && $0.what == "1 stored: 1 other_app" })
+    let kept = try #require(found.first { $0.topic == "quarantine" })
+    #expect(kept.what == "1 stored: 1 other_app")
+    #expect(
+      kept.next?.contains("subledger quarantine admit --app com.foreign --reason other_app")
+        == true,
+      "\(kept)")
     #expect(
       found.contains { $0.topic == "arrivals" && $0.next?.contains("App Store Connect") == true })
     #expect(found.count == 2, "\(found)")
@@ -224,12 +239,38 @@ import Testing
     #expect(try findings(installation).map(\.what) == ["\(file) has no anchor of this journal"])
     let key = try installation.run("anchor", "--public-key").output.split(separator: "\n")
     #expect(try installation.run("anchor", "--append", file).code == 0)
-    let good = try examine(installation, 0).filter { $0.topic == "anchors" }
+    let good = try examine(installation).filter { $0.topic == "anchors" }
     #expect(good.contains { $0.what == "public key " + (key.dropFirst().first ?? "none") })
     #expect(good.contains { $0.what.hasPrefix("the last in \(file) is of seq 1, ") })
     try anchored(inside)
     #expect(
       try findings(installation).contains { $0.what.hasSuffix("is stored beside the journal") })
+  }
+
+  @Test func `what a wrong secret or an unknown root refuses is a finding, with what to do`() throws
+  {
+    let installation = try sound()
+    let daemon = try installation.start()
+    try post(installation, daemon, 1)
+    #expect(try findings(installation).isEmpty)
+    let client = daemon.client()
+    let other = try SimulatedAuthority.make()
+    let foreign = try other.sign(notification: Sample.notification(2, environment: "Sandbox"))
+    #expect(client.post(foreign)?.status == 401)
+    let old = #"{"notification_type":"CANCEL","environment":"Sandbox","password":"canary-91"}"#
+    for _ in 0..<2 { #expect(client.post(Array(old.utf8))?.status == 401) }
+    let found = try findings(installation)
+    #expect(found.map(\.topic) == ["refusals", "refusals"])
+    for check in found {
+      let next = try #require(check.next)
+      let since = try #require(next.firstMatch(of: /subledger recover --since ([0-9TZ:.-]+)/)?.1)
+      #expect(check.what.contains(" since \(since) "), "\(check)")
+      #expect(!check.description.contains("canary"))
+    }
+    #expect(found.first?.what.hasPrefix("2 notifications since") == true, "\(found)")
+    #expect(found.first?.next?.contains("v1SharedSecretFile") == true)
+    #expect(found.last?.what.hasSuffix("though one has that name (chain_path)") == true)
+    #expect(try daemon.stop().code == 0)
   }
 
   @Test func `a daemon that is not ready is a finding`() throws {

@@ -180,6 +180,10 @@ final class PlayedStore {
 
   /// Runs `recover` for Production.
   func recover(_ arguments: String...) throws -> (code: Int32, app: JSONElement) {
+    try recover(arguments)
+  }
+
+  func recover(_ arguments: [String]) throws -> (code: Int32, app: JSONElement) {
     let finished = try installation.launch(
       ["recover", "--config", installation.config.path, "--environment", "Production", "--json"]
         + arguments

@@ -36,6 +36,36 @@ import Testing
     #expect(try store.installation.run("history", id).output.contains(", from Apple's history"))
   }
 
+  @Test func `what an import has is no alarm, and what it does not have is one`() throws {
+    let played = try ImportTests.Played(customers: 12, days: 60, seed: 9)
+    let installation = played.store.installation
+    let some = try played.write(played.ids.prefix(4).joined(separator: "\n"))
+    #expect(try played.fill(some).code == 0)
+    let imported = Set(
+      try installation.events().compactMap { $0["original_transaction_id"]?.string })
+    let bodies = Int64(try played.store.bodies().count)
+    for arguments in [["--dry-run"], []] {
+      let (code, app) = try played.store.recover(arguments)
+      let alarms = try #require(app["delivered"]?["count"]?.integer)
+      let known = try #require(app["before_import"]?.integer)
+      #expect(code == 1 && alarms > 0 && known > 0 && alarms + known == bodies, "\(arguments)")
+      guard arguments.isEmpty else { continue }
+      let seqs = Set(app["delivered"]?["seqs"]?.elements.compactMap(\.integer) ?? [])
+      let alarming = try installation.events().filter { seqs.contains($0["seq"]?.integer ?? 0) }
+      let ids = alarming.compactMap { $0["original_transaction_id"]?.string }
+      #expect(!ids.isEmpty && imported.isDisjoint(with: ids))
+    }
+  }
+
+  @Test func `the first recover after an import of everybody raises no alarm`() throws {
+    let played = try ImportTests.Played(customers: 12, days: 60, seed: 9)
+    let list = try played.write(played.ids.joined(separator: "\n"))
+    #expect(try played.fill(list).code == 0)
+    let finished = try run(played.store, "--environment", "Production")
+    #expect(finished.code == 0 && !finished.output.contains("ALARM"), "\(finished)")
+    #expect(finished.output.contains("delivered elsewhere before the import"), "\(finished)")
+  }
+
   @Test func `both environments are asked, and one that refuses does not stop the other`() throws {
     let store = try delivered()
     try store.control(#"{"neverReleased":true}"#)

@@ -40,6 +40,11 @@ enum RecoverText {
           + "answer"
           + seqs(account.delivered, account.deliveredSeqs))
     }
+    if account.beforeImport > 0 {
+      line(
+        "\(account.beforeImport) that Apple delivered elsewhere before the import, which has what "
+          + "they say")
+    }
     if let gone = account.gone, !gone.isEmpty {
       line(
         "GONE: Apple has nothing any more from \(time(gone.lowerBound)) to "

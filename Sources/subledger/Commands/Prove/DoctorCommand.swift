@@ -19,6 +19,7 @@ enum DoctorCommand {
       checks = Doctor.examine(configuration, file: arguments.configurationFile, at: Clock.now())
       checks += SharedJournalCheck.examine(configuration, arguments.folder(configuration))
       checks += daemon(arguments.folder(configuration).controlSocket, configuration, arguments)
+      checks += OwnerFaultCheck.examine(arguments.folder(configuration))
       checks += AppStoreKeyCheck.examine(configuration, isOffline: arguments.has("--offline"))
     } catch {
       guard case .configuration(let mistake) = error else { throw error }
@@ -29,12 +30,22 @@ enum DoctorCommand {
     return checks.contains(where: \.isFinding) ? .findings : .good
   }
 
-  /// What a running daemon answers to `GET /readyz`; empty if none holds the folder.
+  /// What a running daemon answers to `GET /readyz`, or that none holds the folder. A folder
+  /// without a journal never had one.
   private static func daemon(
     _ socket: String, _ configuration: Configuration, _ arguments: Arguments
   ) -> [DoctorCheck] {
     let folder = arguments.folder(configuration)
-    guard let isLocked = try? folder.isLocked(), isLocked else { return [] }
+    guard let isLocked = try? folder.isLocked() else { return [] }
+    guard isLocked else {
+      guard (try? folder.hasJournal()) == true else { return [] }
+      return [
+        .init(
+          "daemon", "no daemon runs on \(folder.path): what Apple sends is not received",
+          next: "systemctl start subledger, or subledger serve; it recovers what was missed if it "
+            + "has a key of appStore, otherwise Apple comes again for some days")
+      ]
+    }
     guard let client = ControlClient(folder), let answer = try? client.get("/readyz") else {
       return [
         .init(
