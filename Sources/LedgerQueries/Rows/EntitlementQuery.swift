@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 import Entitlements
 import JournalStore
 import LedgerEngine
@@ -115,7 +116,7 @@ extension LedgerReader {
     _ key: StreamKey, _ environment: Environment?, _ bundleId: String?, _ question: Question
   ) -> Bool {
     (environment.map { $0 == key.environment } ?? true)
-      && (bundleId.map { $0 == key.bundleId } ?? true) && question.covers(key)
+      && (bundleId.map { ByteSearch.areEqual($0, key.bundleId) } ?? true) && question.covers(key)
   }
 
   /// The element of an array that has one; nil if it is empty.
