@@ -39,7 +39,8 @@ import Testing
     let counts = try #require(try finished.lines().last, "\(finished)", sourceLocation: location)
     #expect(
       counts.value.text == "{\"lines\":\(lines),\"accepted\":\(accepted),"
-        + "\"duplicates\":\(duplicates),\"refused\":\(refused),\"conflicts\":\(conflicts)}",
+        + "\"duplicates\":\(duplicates),\"refused\":\(refused),\"conflicts\":\(conflicts),"
+        + "\"without_purchases\":0}",
       sourceLocation: location)
     #expect(finished.code == (refused == 0 ? 0 : 1), sourceLocation: location)
   }

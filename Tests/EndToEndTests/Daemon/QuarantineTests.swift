@@ -105,7 +105,8 @@ import Testing
     #expect(refused.code == 1, "\(refused)")
     #expect(
       try refused.lines().first?.value.text
-        == #"{"admitted":0,"duplicates":0,"conflicts":0,"refused":600}"#)
+        == #"{"admitted":0,"duplicates":0,"conflicts":0,"refused":600,"held":0,"#
+        + #""without_purchases":0}"#)
     try installation.configure(apps: [
       Installation.app(), Installation.app("com.example.other"),
     ])

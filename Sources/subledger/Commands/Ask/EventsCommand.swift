@@ -38,6 +38,7 @@ enum EventsCommand {
     let interruption = Interruption.started(cancellation)
     var table = QueryTable(["seq", "received", "type", "environment", "original transaction id"])
     var hasPrinted = false
+    var end: Int64 = 0
     while !interruption.isRequested {
       let (head, page) = try mapError(CommandError.store) { () throws(StoreError) in
         // Opened for each page, because a daemon may have been started on the folder meanwhile.
@@ -50,6 +51,11 @@ enum EventsCommand {
             matching: filter, after: last, limit: Int(min(remaining, pageSize)))
         )
       }
+      guard head.seq >= end else {
+        throw .unavailable(
+          "the journal was replaced by one that ends at seq \(head.seq), before \(end)")
+      }
+      end = head.seq
       print(page, &table, arguments)
       hasPrinted = hasPrinted || !page.isEmpty
       last = page.last?.seq ?? last
