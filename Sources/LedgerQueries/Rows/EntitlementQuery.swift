@@ -21,6 +21,19 @@ extension LedgerReader {
     return try document(found.key, found.row, question, found.opened)
   }
 
+  /// Whether a row with this id has a purchase without an end of its own, which a configured
+  /// duration may end.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  public func mayLast(
+    _ originalTransactionId: String, _ question: Question
+  ) throws(Failure) -> Bool {
+    for key in try keys(originalTransactionId, nil, nil, question) {
+      if try journaledRow(of: key, question).lasting != nil { return true }
+    }
+    return false
+  }
+
   /// A row that was found, and the projection that the rest of the answer reads.
   struct Located {
     let key: StreamKey

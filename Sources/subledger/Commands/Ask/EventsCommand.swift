@@ -30,7 +30,7 @@ enum EventsCommand {
     let filter = try filter(arguments)
     var remaining = try arguments.number("--limit", 1...1_000_000_000) ?? .max
     var last = try arguments.number("--after", 0...Int64.max) ?? 0
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.readableFolder()
     let isUnknown = try mapError(CommandError.store) { () throws(StoreError) in
       try tellUnknown(filter, JournalReader.open(folder))
     }

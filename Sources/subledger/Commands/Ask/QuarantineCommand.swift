@@ -37,7 +37,7 @@ enum QuarantineCommand {
     _ filter: QuarantineFilter, _ arguments: Arguments
   ) throws(CommandError) -> ExitCode {
     let limit = Int(try arguments.number("--limit", 1...1_000_000) ?? 100)
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.readableFolder()
     let (items, counts) = try mapError(CommandError.store) { () throws(StoreError) in
       let journal = try JournalReader.open(folder)
       return (try journal.quarantined(limit: limit, filter), try journal.quarantineCounts())
