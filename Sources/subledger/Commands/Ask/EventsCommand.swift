@@ -117,7 +117,7 @@ enum EventsCommand {
     }
     for event in page {
       let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: "/")
-      _ = table.add([
+      table.addOrPrint([
         .integer(event.seq), .text(Timestamp.text(event.receivedAt)), .text(type),
         .text(event.environment.rawValue), .text(event.originalTransactionId ?? "–"),
       ])

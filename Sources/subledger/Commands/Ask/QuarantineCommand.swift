@@ -11,7 +11,7 @@ enum QuarantineCommand {
   static let flags: [Command.Flag] = [
     .init("--app", "ID", "only notifications of the app with this bundle id"),
     .init("--reason", "CODE", "only notifications that were not admitted for this reason"),
-    .init("--limit", "N", "list at most N (100), 10000 as a table"), .json,
+    .init("--limit", "N", "list at most N (100)"), .json,
   ]
 
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
@@ -48,7 +48,7 @@ enum QuarantineCommand {
     }
     if !items.isEmpty {
       var table = QueryTable(["id", "received", "reason", "environment", "app", "type"])
-      for item in items { _ = table.add(cells(item)) }
+      for item in items { table.addOrPrint(cells(item)) }
       table.print()
     }
     let more =
