@@ -224,7 +224,7 @@ import Testing
       ("entitlements", .object([("gold", products("pro.monthly"))]))
     ])
     daemon.command.signal(SIGHUP)
-    try daemon.command.wait(20, "the reload") {
+    try daemon.command.wait(60, "the reload") {
       client.get(path)?.json?["entitlements"]?["gold"] != nil
     }
     let entitlements = try #require(client.get(path)?.json?["entitlements"])
