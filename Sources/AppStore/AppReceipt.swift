@@ -27,7 +27,7 @@ public struct AppReceipt: Sendable {
   /// All other attributes: 4 and 5, which are about a device, and those that no document names.
   public let otherAttributes: [ReceiptAttribute]
   /// The indices of the records, by original transaction id.
-  private let streams: [String: [Int]]
+  private let streams: [ExactText: [Int]]
 
   /// The types of attributes that are read.
   private enum Kind {
@@ -65,10 +65,10 @@ public struct AppReceipt: Sendable {
     otherAttributes = attributes.all(except: Kind.known)
     var records: [Record] = []
     records.reserveCapacity(attributes.repeated.count)
-    var streams: [String: [Int]] = [:]
+    var streams: [ExactText: [Int]] = [:]
     for value in attributes.repeated {
       let record = try Record(value)
-      streams[record.originalTransactionId, default: []].append(records.count)
+      streams[ExactText(record.originalTransactionId), default: []].append(records.count)
       records.append(record)
     }
     (self.records, self.streams) = (records, streams)
@@ -100,7 +100,7 @@ public struct AppReceipt: Sendable {
 
   /// Every original transaction id of the records, sorted by bytes.
   public var originalTransactionIds: [String] {
-    streams.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    streams.keys.map(\.text).sorted(by: ByteSearch.precedes)
   }
 
   /// The transactions of one stream, as the fold reads them.
@@ -108,11 +108,11 @@ public struct AppReceipt: Sendable {
   /// If one is listed twice, the first record counts, unless only the other is cancelled, as in V1.
   public func transactions(of originalTransactionId: String) -> [Transaction] {
     var found: [Transaction] = []
-    var places: [String: Int] = [:]
-    for index in streams[originalTransactionId] ?? [] {
+    var places: [ExactText: Int] = [:]
+    for index in streams[ExactText(originalTransactionId)] ?? [] {
       let transaction = Transaction(records[index], signedDate: creationDate)
-      guard let known = places[transaction.transactionId] else {
-        places[transaction.transactionId] = found.count
+      guard let known = places[ExactText(transaction.transactionId)] else {
+        places[ExactText(transaction.transactionId)] = found.count
         found.append(transaction)
         continue
       }

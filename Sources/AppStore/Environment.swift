@@ -1,3 +1,5 @@
+import Encoding
+
 /// The App Store environment that a fact comes from: Production or Sandbox.
 ///
 /// A structure rather than an enumeration: configuration and ingest admit the two constants only,
@@ -20,6 +22,6 @@ public struct Environment: RawRepresentable, Sendable, Hashable, Comparable,
 
   /// By UTF-8 bytes, as SQL orders text.
   public static func < (left: Environment, right: Environment) -> Bool {
-    left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
+    ByteSearch.precedes(left.rawValue, right.rawValue)
   }
 }

@@ -31,7 +31,7 @@ public struct StreamKey: Sendable, Hashable, Comparable {
 
   /// Nil if both are equal.
   private static func precedes(_ left: String, _ right: String) -> Bool? {
-    ByteSearch.areEqual(left, right) ? nil : left.utf8.lexicographicallyPrecedes(right.utf8)
+    ByteSearch.areEqual(left, right) ? nil : ByteSearch.precedes(left, right)
   }
 }
 

@@ -1,3 +1,4 @@
+import Encoding
 public import StrictJSON
 
 /// Apple's responseBodyV1, modern and older form, as far as admission and the fold read it.
@@ -56,7 +57,7 @@ public struct V1Notification: Sendable {
     formerOriginalTransactionId =
       try root.scalar("original_transaction_id")
       ?? entries.max(by: Self.isOlder)?.originalTransactionId
-    var own = entries.filter { $0.originalTransactionId == stream }
+    var own = entries.filter { ByteSearch.areEqual($0.originalTransactionId, stream) }
     try Self.applyTopLevelCancellation(root, to: &own)
     let pending = Self.pending(root, stream, newest: own.max(by: Self.isOlder))
     renewal = try Self.renewal(root, pending)
@@ -88,7 +89,7 @@ public struct V1Notification: Sendable {
 
   static func isOlder(_ one: Transaction, _ other: Transaction) -> Bool {
     if one.purchaseDate != other.purchaseDate { return one.purchaseDate < other.purchaseDate }
-    return one.transactionId.utf8.lexicographicallyPrecedes(other.transactionId.utf8)
+    return ByteSearch.precedes(one.transactionId, other.transactionId)
   }
 
   // MARK: Transactions
@@ -103,7 +104,9 @@ public struct V1Notification: Sendable {
     for list in lists.compactMap({ $0 }) {
       for entry in list.kind == .array ? list.elements : [list] {
         guard let transaction = try Transaction(v1: entry) else { continue }
-        let known = found.firstIndex { $0.transactionId == transaction.transactionId }
+        let known = found.firstIndex {
+          ByteSearch.areEqual($0.transactionId, transaction.transactionId)
+        }
         guard let known else {
           found.append(transaction)
           continue
@@ -143,7 +146,7 @@ public struct V1Notification: Sendable {
     _ root: JSONElement, _ stream: String?, newest: Transaction?
   ) -> JSONElement? {
     let own = (root["unified_receipt"]?["pending_renewal_info"]?.elements ?? []).filter {
-      (try? $0.scalar("original_transaction_id")) == stream
+      ByteSearch.areEqual(try? $0.scalar("original_transaction_id"), stream)
     }
     return own.first { (try? $0.scalar("product_id")) == newest?.productId } ?? own.first
   }

@@ -13,7 +13,7 @@ static inline int subledger_sqlite_configure(sqlite3 *handle, int option, int va
 }
 
 /* sqlite3_config is variadic. SQLite counts its memory under one lock for the whole process, taken
-   for every allocation; the count is not used, so it is switched off. */
+   for every allocation; where no limit needs the count, it is switched off. */
 static inline int subledger_sqlite_count_no_memory(void) {
   return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }

@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 
 extension Configuration {
   /// What a bearer token may do.
@@ -46,7 +47,8 @@ extension Configuration {
 
     /// Whether the token covers this app and environment.
     public func covers(environment: Environment?, bundleId: String?) -> Bool {
-      let coversApp = bundleIds.map { ids in bundleId.map(ids.contains) ?? false } ?? true
+      let coversApp =
+        bundleIds.map { ids in bundleId.map { ids.contains(exactly: $0) } ?? false } ?? true
       let coversEnvironment =
         environments.map { all in environment.map(all.contains) ?? false } ?? true
       return coversApp && coversEnvironment

@@ -41,6 +41,18 @@ public enum ByteSearch {
     return isSame ?? text.utf8.elementsEqual(bytes)
   }
 
+  /// As of two texts; nil equals nothing but nil.
+  public static func areEqual(_ left: String?, _ right: String?) -> Bool {
+    guard let left, let right else { return left == nil && right == nil }
+    return areEqual(left, right)
+  }
+
+  /// Whether the UTF-8 of a text comes before that of another, as SQL orders texts (BINARY in
+  /// sqlite.org/datatype3.html#collation).
+  public static func precedes(_ one: String, _ other: String) -> Bool {
+    one.utf8.lexicographicallyPrecedes(other.utf8)
+  }
+
   /// Whether both texts have the same UTF-8. `String` also calls two texts equal that spell an
   /// accent in different ways.
   public static func areEqual(_ left: String, _ right: String) -> Bool {

@@ -31,7 +31,7 @@ struct AnsweredRow {
   ]
 
   /// - Parameters:
-  ///   - dispositions: what became of the answer's evidence; what was refused says nothing.
+  ///   - dispositions: what became of the answer's evidence; what was not taken says nothing.
   ///   - time: that of the rows it is compared with, milliseconds since 1970.
   ///   - durations: milliseconds that non-renewing products last, by product id.
   init(
@@ -62,8 +62,7 @@ struct AnsweredRow {
   ) -> StreamState {
     var state = StreamState()
     for ((jws, source), disposition) in zip(answer.evidence, dispositions) {
-      if case .refused = disposition { continue }
-      guard
+      guard disposition.notTaken == nil,
         let decoded = try? JournaledNotification.decode(
           signedPayload: ArraySlice(jws.utf8), of: source),
         let id = decoded.originalTransactionId,

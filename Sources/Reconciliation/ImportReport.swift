@@ -35,13 +35,13 @@ public struct ImportReport: Sendable {
   mutating func count(_ dispositions: [Disposition]) -> Bool {
     var isComplete = true
     for disposition in dispositions {
-      switch disposition {
-      case .accepted:
+      if case .accepted = disposition {
         journaled += 1
         isComplete = false
-      case .confirmed, .alreadyConfirmed, .duplicate: confirmed += 1
-      case .refused(let refusal): refused[refusal.code, default: 0] += 1
-      default: refused[disposition.name, default: 0] += 1
+      } else if let code = disposition.notTaken {
+        refused[code, default: 0] += 1
+      } else {
+        confirmed += 1
       }
     }
     return isComplete

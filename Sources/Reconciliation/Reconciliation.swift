@@ -54,9 +54,7 @@ public struct Reconciliation: Sendable {
     appleStatus = apple.status
     fields = Self.fields(before, apple, after)
     journaled = dispositions.count { if case .accepted = $0 { true } else { false } }
-    refused = dispositions.compactMap { disposition in
-      if case .refused(let refusal) = disposition { refusal.code } else { nil }
-    }
+    refused = dispositions.compactMap(\.notTaken)
   }
 
   /// Members that say nothing about the entitlement.

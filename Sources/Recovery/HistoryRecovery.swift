@@ -134,8 +134,8 @@ public final class HistoryRecovery {
         RecoveryError.init, try client.notificationHistory(query, paginationToken: token))
       let outcomes = try submit(page.notifications.map(\.signedPayload))
       for (item, outcome) in zip(page.notifications, outcomes) {
-        // Apple may list one twice; in a dry run the second is skipped.
-        guard outcome != .skipped, isFirst(outcome, &seqs) else { continue }
+        // Apple may list one twice.
+        guard isFirst(outcome, &seqs) else { continue }
         let isNew = try mapError(RecoveryError.store, try isNew(outcome))
         result.count(
           item, outcome, isNew: isNew, importedAt: isNew ? try importedAt(item) : nil)
@@ -157,6 +157,7 @@ public final class HistoryRecovery {
     case .conflict(let seq):
       // Known, though with other content: it is not missing in the history.
       seqs.insert(seq).inserted
+    case .skipped: !sink.isDry
     default: true
     }
   }

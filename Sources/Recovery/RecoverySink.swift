@@ -14,9 +14,13 @@ public protocol RecoverySink {
 
   /// What would have been recovered since the last call; nil if it is in the journal.
   func takeUnjournaled() -> JournalReader.Recovered?
+
+  /// Whether it journals nothing. Then one that was listed before is skipped.
+  var isDry: Bool { get }
 }
 
 extension RecoverySink {
+  public var isDry: Bool { false }
   public func takeUnjournaled() -> JournalReader.Recovered? { nil }
 }
 
@@ -77,6 +81,7 @@ public final class LedgerSink: RecoverySink {
 
 /// Proves and journals nothing: it only says what would be new.
 public final class DryRunSink: RecoverySink {
+  public var isDry: Bool { true }
   private let journal: JournalReader
   private let receiver: Receiver
   private var unjournaled = JournalReader.Recovered()

@@ -53,11 +53,8 @@ struct SliceResult: Sendable, Equatable {
       delivered += 1
       if seq > 0, deliveredSeqs.count < Self.mostSeqs { deliveredSeqs.append(seq) }
     case .conflict: conflicts += 1
-    case .refused(let refusal): refused[refusal.code, default: 0] += 1
     // Evidence alone is confirmed, and a history has none.
-    case .confirmed, .alreadyConfirmed, .quarantined, .quarantineFull, .receiveTimeBehind,
-      .skipped, .notFound, .unavailable:
-      refused[disposition.name, default: 0] += 1
+    default: refused[disposition.notTaken ?? disposition.name, default: 0] += 1
     }
   }
 

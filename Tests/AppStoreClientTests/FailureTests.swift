@@ -151,10 +151,10 @@ import Testing
 
   @Test(
     arguments: [
-      ([.pause(milliseconds: 3_000)], ClientError.timeout(.answer), 6),
-      ([.text("HTTP/1.1 200 -\r\nA: b\r\n"), .pause(milliseconds: 3_000)], .timeout(.body), 6),
+      ([.pause(milliseconds: 60_000)], ClientError.timeout(.answer), 6),
+      ([.text("HTTP/1.1 200 -\r\nA: b\r\n"), .pause(milliseconds: 60_000)], .timeout(.body), 6),
       (
-        [.text("HTTP/1.1 200 -\r\nContent-Length: 9\r\n\r\n{"), .pause(milliseconds: 3_000)],
+        [.text("HTTP/1.1 200 -\r\nContent-Length: 9\r\n\r\n{"), .pause(milliseconds: 60_000)],
         .timeout(.body), 6
       ),
       ([.close], .cutOff, 6),
@@ -165,7 +165,7 @@ import Testing
   func `a fault on the way is repeated within bounds and named`(
     steps: [ScriptedServer.Step], fault: ClientError, attempts: Int
   ) throws {
-    let fixture = try Fixture(total: 150) { _ in steps }
+    let fixture = try Fixture(total: 1_000) { _ in steps }
     let error = try fixture.failure()
     #expect(error.reason == .transport(fault), "\(error)")
     #expect(fixture.server.requests.count == attempts)

@@ -152,9 +152,9 @@ import Testing
     let start: [Step] =
       isHead
       ? [.text("HTTP/1.1 200 -\r\nX: ")]
-      : [.text(Self.head + "Content-Length: 900\r\n\r\n{\"")]
-    let steps = start + (0..<300).flatMap { _ in byte }
-    let fixture = try Fixture(policy: .interactive, total: 200) { _ in steps }
+      : [.text(Self.head + "Content-Length: 9000\r\n\r\n{\"")]
+    let steps = start + (0..<1000).flatMap { _ in byte }
+    let fixture = try Fixture(policy: .interactive, total: 1_000) { _ in steps }
     let began = Clock.monotonicNanoseconds()
     let error = try #require(throws: AppStoreError.self) {
       try Self.call(endpoint, fixture.client)
@@ -162,7 +162,7 @@ import Testing
     let milliseconds = (Clock.monotonicNanoseconds() - began) / 1_000_000
     #expect(error.reason == .transport(.timeout(.body)), "\(error)")
     #expect(fixture.server.requests.count == 3)
-    #expect(milliseconds >= 600, "three requests of 200 ms, not of 3 s: \(milliseconds)")
+    #expect(milliseconds >= 2_900, "three requests of a second, not of ten: \(milliseconds)")
   }
 
   @Test func `nobody at the address is an error after as many attempts as the policy has`() throws {

@@ -52,6 +52,17 @@ import Testing
     ("nothing", [:], "3"),
   ]
 
+  @Test func `a stream has the transactions of its own spelling alone`() throws {
+    let ids = ["caf\u{E9}", "cafe\u{301}"]
+    let entries = ids.map { Self.entry($0, bought: 1_000) }
+    let top: Members = [
+      "original_transaction_id": .string(ids[1]),
+      "unified_receipt": .object([("latest_receipt_info", .array(entries))]),
+    ]
+    let own = try V1Notification(try Self.body(top)).transactions
+    #expect(own.map { Array(($0.originalTransactionId ?? "").utf8) } == [Array(ids[1].utf8)])
+  }
+
   @Test func `each sign names the stream where no stronger one does`() throws {
     let pending = [Self.pending("3", "three"), Self.pending("2", "two")]
     for (index, sign) in Self.signs.enumerated() {

@@ -31,6 +31,14 @@ import Testing
     #expect(access.token(authorization: fields) == nil)
   }
 
+  @Test func `a token covers the spelling of its app alone`() {
+    var token = Self.token("one", "secret-1")
+    token.bundleIds = ["com.example.K"]
+    #expect(token.covers(environment: .production, bundleId: "com.example.K"))
+    #expect(!token.covers(environment: .production, bundleId: "com.example.\u{212A}"))
+    #expect(!token.covers(environment: .production, bundleId: nil))
+  }
+
   /// A comparison that accepted one guess in hundreds would only show among thousands.
   @Test func `no guess among 20,000 is accepted`() {
     let accepted = (0..<20_000).filter {

@@ -61,6 +61,12 @@ import Testing
     throw TestFailure("timed out: \(service.statuses)")
   }
 
+  /// What happens afterwards has a later time than what happened before.
+  private static func waitForTheNextMillisecond() {
+    let now = Clock.now()
+    while Clock.now() <= now { usleep(500) }
+  }
+
   @Test func `a sink whose messages cannot begin to be sent is down, and says why`() throws {
     let receiver = try ScriptedServer { _ in [.response(204, "")] }
     var bad = try Self.sink("bad", receiver)
@@ -99,11 +105,11 @@ import Testing
     try Self.run([sink], world) { service in
       let start = try Self.wait(service, "a") { $0.counts.delivered == 1 }
       answer.status.store(503, ordering: .relaxed)
-      // A later millisecond than that of the start.
-      usleep(2_000)
+      Self.waitForTheNextMillisecond()
       try add(2)
       let down = try Self.wait(service, "a") { $0.state == "down" }
       #expect(down.since > start.since)
+      Self.waitForTheNextMillisecond()
       answer.status.store(204, ordering: .relaxed)
       let up = try Self.wait(service, "a") { $0.state == "up" }
       #expect(up.since > down.since)

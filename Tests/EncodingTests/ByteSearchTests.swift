@@ -30,6 +30,28 @@ import Testing
     #expect(!ByteSearch.areEqual(bytes[1..<2], []))
   }
 
+  @Test func `texts are ordered by their UTF-8`() {
+    let ordered = ["", "Z", "a", "ab", "e\u{301}", "f", "\u{E9}", "\u{FFFD}", "\u{1F600}"]
+    for (index, one) in ordered.enumerated() {
+      for (place, other) in ordered.enumerated() {
+        #expect(ByteSearch.precedes(one, other) == (index < place), "\(one) \(other)")
+      }
+    }
+    #expect(ByteSearch.areEqual(nil, nil as String?) && !ByteSearch.areEqual(nil, ""))
+  }
+
+  @Test func `a key is the text with these bytes`() {
+    // The last is the sign of the kelvin, which `String` calls equal to the letter.
+    let pairs = [("caf\u{E9}", "cafe\u{301}"), ("K", "\u{212A}")]
+    for (one, other) in pairs {
+      #expect(one == other && ExactText(one) != ExactText(other))
+      #expect(Set([one, other, one].map(ExactText.init)).count == 2)
+      #expect([one: 1][exactly: one] == 1 && [one: 1][exactly: other] == nil)
+      #expect(Set([one]).contains(exactly: one) && !Set([one]).contains(exactly: other))
+    }
+    #expect([String: Int]()[exactly: ""] == nil && !Set<String>().contains(exactly: ""))
+  }
+
   @Test func `texts are equal when their UTF-8 is`() {
     let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
     #expect(composed == decomposed && !ByteSearch.areEqual(composed, decomposed))

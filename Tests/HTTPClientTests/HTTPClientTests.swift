@@ -166,19 +166,20 @@ import Testing
   }
 
   @Test func `each leg has an end, and the error names it`() throws {
-    let slow = ScriptedServer.Step.pause(milliseconds: 5_000)
-    #expect(try Self.failure([slow], total: 200) == .timeout(.answer))
+    let slow = ScriptedServer.Step.pause(milliseconds: 60_000)
+    #expect(try Self.failure([slow], total: 1_500) == .timeout(.answer))
     #expect(
-      try Self.failure([.text("HTTP/1.1 200 -\r\nX: y\r\n"), slow], total: 300) == .timeout(.body))
+      try Self.failure([.text("HTTP/1.1 200 -\r\nX: y\r\n"), slow], total: 1_500)
+        == .timeout(.body))
     #expect(
       try Self.failure(
-        [.text("HTTP/1.1 200 -\r\nContent-Length: 9\r\n\r\nabc"), slow], total: 300)
+        [.text("HTTP/1.1 200 -\r\nContent-Length: 9\r\n\r\nabc"), slow], total: 1_500)
         == .timeout(.body))
     // A server that takes no part in the handshake.
     let server = try ScriptedServer { _ in [slow] }
     let url = try #require(ServiceURL("https://127.0.0.1:\(server.port)"))
     #expect(throws: ClientError.timeout(.tls)) {
-      try HTTPClient(Self.settings(total: 300)).send(ClientRequest(.get, url))
+      try HTTPClient(Self.settings(total: 1_500)).send(ClientRequest(.get, url))
     }
   }
 

@@ -15,7 +15,7 @@ import Testing
   }
 
   private func waitForCuts(_ echoes: EchoServer, _ count: Int) {
-    for _ in 0..<3000 where echoes.log.cut.load(ordering: .relaxed) < count { usleep(10_000) }
+    for _ in 0..<6000 where echoes.log.cut.load(ordering: .relaxed) < count { usleep(10_000) }
   }
 
   private func server(_ reactors: Int) throws -> EchoServer {

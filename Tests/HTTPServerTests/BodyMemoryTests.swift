@@ -18,7 +18,7 @@ import Testing
   }
 
   private func waitForRefusals(_ echoes: EchoServer, _ count: Int) {
-    for _ in 0..<1000 where echoes.log.refusals.withLock({ $0.count }) < count { usleep(10_000) }
+    for _ in 0..<6000 where echoes.log.refusals.withLock({ $0.count }) < count { usleep(10_000) }
   }
 
   @Test func `unfinished bodies over the shared limit are refused until the others fit`() throws {
@@ -57,7 +57,7 @@ import Testing
       #expect(clients[0].response()?.status == 200, "round \(round)")
       clients[1].reset()
       clients[2].finishSending()
-      #expect(clients[2].isClosed(within: 10))
+      #expect(clients[2].isClosed(within: 60))
     }
     #expect(echoes.log.refusals.withLock { $0 } == [])
     echoes.server.drain(within: 5)
@@ -69,7 +69,7 @@ import Testing
       $0.limits.bodySeconds = 600
     }
     let slow = unfinished(echoes, 4)
-    usleep(300_000)
+    usleep(1_000_000)
     // The body alone is over the limit unless the slow ones give way.
     let client = echoes.client()
     let head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 450001\r\n\r\n"

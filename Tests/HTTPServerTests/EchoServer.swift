@@ -15,8 +15,13 @@ final class EchoLog: Sendable {
   let ended = Atomic<Int>(0)
   /// The bodies served, in the order of service.
   let bodies = Mutex<[String]>([])
-  /// Until it is set, requests to /gate are not answered.
+  /// Until it is set, requests to /gate and to /when-open are not answered.
   let isGateOpen = Atomic<Bool>(false)
+
+  /// Waits until something holds, for up to a minute.
+  func wait(until holds: (EchoLog) -> Bool) {
+    for _ in 0..<60_000 where !holds(self) { usleep(1_000) }
+  }
 }
 
 /// Answers with the body of the request, at once or later.
@@ -64,6 +69,13 @@ final class EchoHandler: RequestHandler {
         usleep(200_000)
         sender.send(HTTPResponse(status: 200, body: request.body))
         sender.send(HTTPResponse(status: 500))
+      }
+      thread?.detach()
+      return nil
+    case "/when-open":
+      let thread = try? Thread.start("later") { [log] in
+        log.wait { $0.isGateOpen.load(ordering: .relaxed) }
+        sender.send(HTTPResponse(status: 200, body: request.body))
       }
       thread?.detach()
       return nil

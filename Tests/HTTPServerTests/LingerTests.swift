@@ -15,7 +15,7 @@ import Testing
   private func body(_ length: Int) -> [UInt8] { [UInt8](repeating: 0x20, count: length) }
 
   private func waitUntilClosed(_ echoes: EchoServer) {
-    for _ in 0..<1000 where echoes.log.open.load(ordering: .relaxed) > 0 { usleep(10_000) }
+    for _ in 0..<6000 where echoes.log.open.load(ordering: .relaxed) > 0 { usleep(10_000) }
     #expect(echoes.log.open.load(ordering: .relaxed) == 0)
   }
 
@@ -23,7 +23,7 @@ import Testing
   func `a client that sends its whole body before it reads sees the refusal`(
     _ path: String, _ status: Int
   ) throws {
-    let echoes = try EchoServer { $0.limits.lingerSeconds = 60 }
+    let echoes = try EchoServer { $0.limits.lingerSeconds = 600 }
     let client = echoes.client()
     let length = 7 * Self.mebibyte
     #expect(client.write(head(length, path: path) + body(length)))
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func `a client that ends its stream with the body sees the refusal`() throws {
-    let echoes = try EchoServer(reactors: 1) { $0.limits.lingerSeconds = 60 }
+    let echoes = try EchoServer(reactors: 1) { $0.limits.lingerSeconds = 600 }
     // The reactor is busy until all of it has arrived.
     let gate = echoes.client()
     gate.write(echo("", path: "/gate"))
@@ -54,7 +54,7 @@ import Testing
 
   @Test func `a refused client that sends without end is closed after so many bytes`() throws {
     let echoes = try EchoServer {
-      $0.limits.lingerSeconds = 60
+      $0.limits.lingerSeconds = 600
       $0.limits.lingerBytes = Self.mebibyte
     }
     let client = echoes.client()
@@ -75,7 +75,7 @@ import Testing
       client.write(head(1 << 30))
       #expect(client.response()?.status == 413)
     }
-    for _ in 0..<1000 where echoes.log.open.load(ordering: .relaxed) > 0 {
+    for _ in 0..<6000 where echoes.log.open.load(ordering: .relaxed) > 0 {
       clients[1].write([0x20])
       usleep(10_000)
     }

@@ -82,7 +82,7 @@ import Testing
       client.write(echo("after it", path: "/work"))
       #expect(client.response()?.body == "after it")
     }
-    echoes.server.drain(within: 5)
+    echoes.server.drain(within: 60)
     #expect(echoes.log.open.load(ordering: .relaxed) == 0)
   }
 

@@ -28,7 +28,7 @@ final class RawClient {
   deinit { if descriptor >= 0 { close(descriptor) } }
 
   private func connect<Address>(_ address: inout Address) {
-    var timeout = timeval(tv_sec: 10, tv_usec: 0)
+    var timeout = timeval(tv_sec: 60, tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     _ = withUnsafePointer(to: &address) {
@@ -62,7 +62,7 @@ final class RawClient {
     descriptor = -1
   }
 
-  /// Returns false at the end of the stream, after a reset, or after ten seconds without input.
+  /// Returns false at the end of the stream, after a reset, or after a minute without input.
   private func receive() -> Bool {
     var buffer = [UInt8](repeating: 0, count: 65536)
     let count = recv(descriptor, &buffer, buffer.count, 0)

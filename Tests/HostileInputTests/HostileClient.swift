@@ -145,7 +145,7 @@ final class HostileClient {
       if try counters()[Self.leftOut] == before { break }
       usleep(100_000)
     }
-    try daemon.command.wait(20, "the line of a request") {
+    try daemon.command.wait(60, "the line of a request") {
       try newLines().contains { $0.contains("\"status\":404") }
     }
   }
@@ -228,7 +228,7 @@ final class HostileClient {
   /// Waits for `count` log lines, which a thread of the daemon writes.
   private func lines(_ name: String, _ count: Int) throws -> [String] {
     var lines: [String] = []
-    try daemon.command.wait(20, "\(count) lines of \(name)") {
+    try daemon.command.wait(60, "\(count) lines of \(name)") {
       lines += try newLines()
       return lines.count >= count
     }

@@ -389,7 +389,7 @@ extension HostileTable {
 
   /// A connection within the limit: connections of the start-up may still be closing.
   private static func seated(_ hostile: HostileClient) throws -> Client {
-    for _ in 0..<100 {
+    for _ in 0..<1200 {
       let client = hostile.daemon.client()
       if client.get("/healthz")?.status == 200 { return client }
       usleep(50_000)

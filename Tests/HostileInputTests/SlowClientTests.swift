@@ -18,7 +18,7 @@ import Testing
   private func warmUp(_ daemon: RunningDaemon) throws {
     let clients = (0..<16).map { _ in daemon.client() }
     for client in clients { #expect(client.get("/v1/entitlements?limit=1")?.status == 200) }
-    try daemon.command.wait(30, "the rows to be counted") {
+    try daemon.command.wait(60, "the rows to be counted") {
       clients[0].get("/metrics")?.text.contains("\nsubledger_rows_age_seconds ") == true
     }
   }
@@ -38,7 +38,7 @@ import Testing
 
   /// Waits until only the asking connection is open, then counts descriptors.
   private func settled(_ daemon: RunningDaemon) throws -> Int {
-    try daemon.command.wait(30, "all connections to be closed") { open(daemon) == 1 }
+    try daemon.command.wait(60, "all connections to be closed") { open(daemon) == 1 }
     return descriptors(daemon)
   }
 
@@ -75,7 +75,7 @@ import Testing
       }
     }
     _ = try settled(daemon)
-    try daemon.command.wait(30, "\(before) descriptors") { descriptors(daemon) <= before }
+    try daemon.command.wait(60, "\(before) descriptors") { descriptors(daemon) <= before }
     #expect(try daemon.stop().code == 0)
     #expect(try installation.verify().code == 0)
   }
@@ -86,9 +86,9 @@ import Testing
     try installation.configure(
       with: Self.limits([("connections", .integer(40)), ("connectionsPerAddress", .integer(40))]))
     let daemon = try installation.start()
-    try daemon.command.wait(30, "places to be free") { open(daemon) == 1 }
+    try daemon.command.wait(60, "places to be free") { open(daemon) == 1 }
     var slow = (0..<40).map { _ in SlowClient(.dripsBody, port: daemon.port) }
-    try daemon.command.wait(30, "the places to be taken") {
+    try daemon.command.wait(60, "the places to be taken") {
       // The client that asked last may still have had a place when these came.
       for index in slow.indices {
         slow[index].goOn()
@@ -98,7 +98,7 @@ import Testing
       return daemon.client().get("/metrics")?.status == 503
     }
     let late = (0..<300).map { _ in SlowClient(.silent, port: daemon.port) }
-    try daemon.command.wait(30, "all of them to be answered") {
+    try daemon.command.wait(60, "all of them to be answered") {
       for client in late { client.goOn() }
       return late.allSatisfy { $0.isClosed }
     }
@@ -109,7 +109,7 @@ import Testing
     }
     #expect(told.count >= 270, "of 300")
     for client in slow { client.leave(resetting: true) }
-    try daemon.command.wait(30, "places to be free again") { open(daemon) == 1 }
+    try daemon.command.wait(60, "places to be free again") { open(daemon) == 1 }
     let notification = try installation.sign(Sample.notification(1))
     #expect(daemon.client().post(notification)?.status == 200)
     #expect(try daemon.stop().code == 0)

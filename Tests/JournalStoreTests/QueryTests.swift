@@ -188,27 +188,60 @@ import Testing
     #expect(text.contains("1 s") && text.contains("--limit-seconds"))
   }
 
-  @Test func `the time in which a row is used does not count`() throws {
-    var count = 0
+  /// Of these instructions, 10,000 take minutes.
+  @Test func `a query of few and long instructions is stopped too`() throws {
+    let scratch = try filled()
+    let sql =
+      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+      + "SELECT sum(length(hex(randomblob(8000000)))) FROM n"
+    let began = Clock.monotonicNanoseconds()
+    #expect(throws: QueryError.timeLimit(seconds: 1)) {
+      try rows(sql, scratch, limit: QueryLimit(seconds: 1))
+    }
+    #expect(Clock.monotonicNanoseconds() - began < 60_000_000_000)
+  }
+
+  /// While the rows are printed, the write-ahead log cannot be shortened either.
+  @Test func `the time in which a row is used counts`() throws {
     let scratch = try filled()
     let reader = try QueryReader.open(scratch.folder)
-    try reader.prepare("SELECT seq FROM journal_v1 LIMIT 3")
-      .run(QueryLimit(seconds: 1)) { _ in
+    let query = try reader.prepare("SELECT seq FROM journal_v1")
+    #expect(throws: QueryError.timeLimit(seconds: 1)) {
+      try query.run(QueryLimit(seconds: 1)) { _ in
         usleep(400_000)
-        count += 1
         return true
       }
-    #expect(count == 3)
+    }
+  }
+
+  @Test func `a query that does not end after its time is told of once`() throws {
+    let scratch = try filled()
+    let reader = try QueryReader.open(scratch.folder)
+    let query = try reader.prepare("SELECT seq FROM journal_v1")
+    let told = WakeupEvent()
+    let limit = QueryLimit(
+      seconds: 1,
+      onOverrun: { error in
+        if error == .timeLimit(seconds: 1) { told.signal() }
+      })
+    #expect(throws: QueryError.timeLimit(seconds: 1)) {
+      try query.run(limit) { _ in
+        told.wait()
+        return true
+      }
+    }
+  }
+
+  @Test func `a row that is too long is not returned`() throws {
+    let scratch = try filled()
+    let columns = "zeroblob(8000000), zeroblob(8000000), zeroblob(8000000)"
+    #expect(throws: QueryError.memoryLimit) { try rows("SELECT \(columns)", scratch) }
   }
 
   @Test func `an interrupted query ends and the next one works`() throws {
     let scratch = try filled()
     let reader = try QueryReader.open(scratch.folder)
-    var asked = 0
-    let limit = QueryLimit(seconds: 30) {
-      asked += 1
-      return asked > 3
-    }
+    let limit = QueryLimit(seconds: 600, isInterrupted: { true })
     #expect(throws: QueryError.interrupted) { try rows(endless, reader, limit: limit) }
     #expect(try rows("SELECT count(*) FROM journal_v1", reader) == [[.integer(20)]])
   }

@@ -50,7 +50,7 @@ import Testing
 
     /// What was performed, once that is so many reads.
     func performed(_ count: Int) -> [String] {
-      for _ in 0..<30_000 where log.performed.withLock({ $0.count }) < count { usleep(1_000) }
+      for _ in 0..<60_000 where log.performed.withLock({ $0.count }) < count { usleep(1_000) }
       return log.performed.withLock { $0 }
     }
   }

@@ -77,7 +77,7 @@ import Testing
     answered.wait(milliseconds: 20_000)
     #expect(answers.all.withLock { $0 } == ["failed"])
     #expect(ledger.ledger.failure == nil)
-    for _ in 0..<20_000 where ledger.ledger.liveProjection.state != .following { usleep(1_000) }
+    for _ in 0..<60_000 where ledger.ledger.liveProjection.state != .following { usleep(1_000) }
     #expect(ledger.ledger.liveProjection.damages == 1)
     let body = try SharedAuthority.sign(Sample.notification(9, otid: "7001"))
     #expect(try ledger.ingest(body, at: Sample.start) == .accepted(4))

@@ -137,6 +137,19 @@ import Testing
       ], "active basic 30", on: 21)
   }
 
+  @Test func `two spellings of an id in a receipt are two customers`() throws {
+    let ledger = try TestLedger()
+    let ids = ["caf\u{E9}", "cafe\u{301}"]
+    let content = ReceiptContent(
+      creationDate: Fact.time(3),
+      records: [Sample.record(1, of: ids[0]), Sample.record(1, of: ids[1])])
+    let der = try SharedAuthority.receipt(content)
+    #expect(ledger.ingest(receipt: der, at: Fact.time(3)) == .accepted(1))
+    #expect(try ledger.events().count == 2)
+    for id in ids { #expect(try ledger.row(id, now: Fact.time(4))?.eventCount == 1) }
+    #expect(try ledger.verify().findings == [])
+  }
+
   @Test func `a held receipt is journaled when an older one contradicts it`() throws {
     let ledger = try TestLedger()
     let facts: [Fact] = [

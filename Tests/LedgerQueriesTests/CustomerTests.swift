@@ -178,4 +178,45 @@ import Testing
     }
     #expect(try scenario.ledger.verify().findings == [])
   }
+
+  /// Two spellings of one accent, which `String` calls equal and SQL does not.
+  private static let spellings = ["caf\u{E9}", "cafe\u{301}"]
+
+  /// While the clock is behind the evaluated answers, every row is evaluated; else an index answers.
+  @Test(arguments: 1...4)
+  func `a list has one spelling of a product and of ids, evaluated or not`(limit: Int) throws {
+    var scenario = try ScenarioLedger()
+    var expected: [[[UInt8]]] = [[], []]
+    for number in 0..<6 {
+      let (product, id) = (Self.spellings[number % 2], "\(Self.spellings[number / 3])\(number)")
+      try scenario.send(
+        "SUBSCRIBED", signed: "25-01-01", received: "25-01-02",
+        "\(id) \(product) 25-01-01→25-02-01 bought of \(id)",
+        more: ["appTransactionId": .string(product)])
+      expected[number % 2].append(Array(id.utf8))
+    }
+    for now in ["25-01-20", "99-01-01"] {
+      for (product, ids) in zip(Self.spellings, expected) {
+        let sorted = ids.sorted { $0.lexicographicallyPrecedes($1) }
+        let found = try scenario.ids(limit: limit, now: now) { $0.productId = product }
+        #expect(found.map { Array($0.utf8) } == sorted, "at \(now)")
+        let same = try scenario.ids(limit: limit, now: now) { $0.appTransactionId = product }
+        #expect(same.map { Array($0.utf8) } == sorted, "at \(now)")
+      }
+      #expect(try scenario.ids(limit: limit, now: now).count == 6)
+    }
+  }
+
+  @Test func `a duration ends the product that it is spelled for`() throws {
+    var scenario = try ScenarioLedger(durations: [Self.spellings[0]: "P30D"])
+    for (number, product) in Self.spellings.enumerated() {
+      try scenario.send(
+        "ONE_TIME_CHARGE", signed: "25-01-01", received: "25-01-02",
+        "\(1000 + number) \(product) 25-01-01 bought of \(1000 + number) non-renewing")
+    }
+    let active = try scenario.ids(now: "99-01-01") { $0.statuses = [.active] }
+    #expect(active == ["1001"])
+    #expect(try scenario.row("1000", now: "99-01-01").contains("expired"))
+    #expect(try scenario.row("1001", now: "99-01-01").contains("active"))
+  }
 }

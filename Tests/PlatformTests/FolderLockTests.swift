@@ -14,7 +14,7 @@ import Testing
   /// Whether no process holds the lock. A test that starts a process at the same time gives it a
   /// copy of the descriptor, which is closed a moment later.
   private func isReleased(_ path: String) throws -> Bool {
-    for _ in 0..<200 {
+    for _ in 0..<12_000 {
       if try !FolderLock.isHeld(path) { return true }
       usleep(5_000)
     }

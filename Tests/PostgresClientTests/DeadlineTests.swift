@@ -23,7 +23,7 @@ import Testing
         try connection.execute("SELECT pg_sleep(30)", by: Deadline(milliseconds: 200))
       }
     }
-    #expect(took < 5)
+    #expect(took < 25)
     #expect(!connection.isUsable && connection.backendId == 0)
     #expect(throws: PostgresError.lost) { try connection.execute("SELECT 1", by: fixture.soon) }
   }
@@ -37,7 +37,7 @@ import Testing
         try PostgresConnection.dial(address, password: nil, by: Deadline(milliseconds: 200))
       }
     }
-    #expect(took < 5)
+    #expect(took < 25)
   }
 
   @Test func `the next host is tried where one is silent or gone`() throws {

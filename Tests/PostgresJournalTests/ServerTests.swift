@@ -67,7 +67,7 @@ import Testing
   private func set(_ name: String, _ value: String, on server: TemporaryPostgres) throws {
     try server.sql("ALTER SYSTEM SET \(name) = '\(value)'")
     try server.sql("SELECT pg_reload_conf()")
-    let end = Date(timeIntervalSinceNow: 10)
+    let end = Date(timeIntervalSinceNow: 60)
     while try server.sql("SHOW \(name)") != value, Date() < end { usleep(10_000) }
   }
 

@@ -95,7 +95,7 @@ final class DaemonGroup {
 
   /// Waits until every copy has what the shared journal has, and stops the daemons.
   func settle() throws {
-    let end = Date(timeIntervalSinceNow: 20 * RunningCommand.timeoutFactor)
+    let end = Date(timeIntervalSinceNow: 60 * RunningCommand.timeoutFactor)
     let head = try shared.sql("SELECT seq FROM head")
     for daemon in daemons.compactMap({ $0 }) {
       while Date() < end, Self.seq(of: daemon).map({ String($0) }) != head { usleep(20_000) }

@@ -14,7 +14,7 @@ import Testing
       let primary = try TemporaryPostgres()
       self.primary = primary
       standby = try TemporaryPostgres(following: primary)
-      try TemporaryPostgres.wait(20, "the standby to follow") {
+      try TemporaryPostgres.wait(60, "the standby to follow") {
         try primary.sql("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'") == "1"
       }
       if isSynchronous {
@@ -50,13 +50,13 @@ import Testing
     try group.send(group.bodies(0..<SharedStormTests.postCount * 2)) { round in
       if round == 0 {
         // Early, so that most are still to be answered when the standby has taken over.
-        try TemporaryPostgres.wait(20, "the first answers") {
+        try TemporaryPostgres.wait(60, "the first answers") {
           group.traffic.answers.milliseconds.count >= 20
         }
         failed = Date()
         promotion = try servers.failOver()
         let before = group.traffic.answers.milliseconds.count
-        try TemporaryPostgres.wait(20, "an answer") {
+        try TemporaryPostgres.wait(60, "an answer") {
           group.traffic.answers.milliseconds.count > before
         }
         first = Date().timeIntervalSince(failed)

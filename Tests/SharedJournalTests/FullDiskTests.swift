@@ -14,7 +14,7 @@ import Testing
     let bodies = try group.bodies(0..<SharedStormTests.postCount)
     var (refused, taken) = (0, 0)
     try group.send(bodies) { _ in
-      try TemporaryPostgres.wait(30, "refusals") {
+      try TemporaryPostgres.wait(60, "refusals") {
         group.traffic.answers.statuses[503, default: 0] >= 20
       }
       let before = group.traffic.answers

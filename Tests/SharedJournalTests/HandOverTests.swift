@@ -42,7 +42,7 @@ import Testing
   /// The daemon that has the sink, once it has.
   private func holder() throws -> Int {
     var holder: Int?
-    try TemporaryPostgres.wait(20, "the sink") {
+    try TemporaryPostgres.wait(60, "the sink") {
       holder = group.daemons.firstIndex { daemon in
         daemon?.client().get("/v1/sinks")?.json?["items"]?.elements.isEmpty == false
       }
@@ -114,7 +114,7 @@ import Testing
     #expect(state()?.string == "paused")
     let other = group.shared.installations[first]
     #expect(try other.run("sink", "resume", "backend", "--from", "start").code == 0)
-    try TemporaryPostgres.wait(20, "all again") { messages.count == 40 }
+    try TemporaryPostgres.wait(60, "all again") { messages.count == 40 }
     try group.start(second)
     try group.settle()
     try group.expectNothingLostOrTwice()
@@ -128,7 +128,7 @@ import Testing
     try Self.configure([first], receiver, [])
     let alone = try first.start()
     let client = alone.client()
-    try TemporaryPostgres.wait(20, "the sink") {
+    try TemporaryPostgres.wait(60, "the sink") {
       client.get("/v1/sinks")?.json?["items"]?.elements.isEmpty == false
     }
     for number in 0..<10 {
@@ -139,7 +139,7 @@ import Testing
     #expect(try first.run("shared-journal", "init").code == 0)
     isUp.set()
     let daemon = try second.startWithoutProjection()
-    try TemporaryPostgres.wait(20, "all events") {
+    try TemporaryPostgres.wait(60, "all events") {
       let seqs = receiver.requests.compactMap {
         try? JSONDocument(parsing: $0.body).root["data"]?["seq"]?.integer
       }

@@ -112,7 +112,8 @@ extension SimulatedCluster {
       case .duplicate(let seq):
         try checkAccepted(item, seq)
         observed.repeats[seq, default: 0] += 1
-      case .confirmed, .alreadyConfirmed: throw Violation("\(item.name) is no evidence")
+      case .confirmed, .alreadyConfirmed, .noPurchases:
+        throw Violation("\(item.name) is no evidence")
       case .conflict(let seq):
         try checkAccepted(item, seq)
         try checkQuarantined(item)

@@ -73,20 +73,24 @@ import Testing
 
 /// Texts that take long in a parser that is not linear.
 @Suite(.serialized) struct EffortTests {
-  private func milliseconds(_ work: () throws -> Void) rethrows -> Int64 {
-    let clock = ContinuousClock()
-    let duration = try clock.measure(work)
-    return duration.components.seconds * 1000 + duration.components.attoseconds
-      / 1_000_000_000_000_000
+  /// Expects linear work: quadratic work takes 64 times as long for eight times the size.
+  private func expectLinear(_ size: Int, _ text: (Int) -> String) throws {
+    let durations = try [size / 8, size].map { size in
+      let bytes = Array(text(size).utf8)
+      return try (0..<3).map { _ in
+        try ContinuousClock().measure { _ = try JSONDocument(parsing: bytes).root.string }
+      }.min() ?? .zero
+    }
+    #expect(durations[1] < durations[0] * 30, "\(durations)")
   }
 
-  /// The limit is for a debug build on a busy machine; quadratic work would take minutes.
   @Test func `an object of 100,000 members is parsed in linear time`() throws {
-    let text = "{" + (0..<100_000).map { "\"k\($0)\":\($0)" }.joined(separator: ",") + "}"
-    var document: JSONDocument?
-    let duration = try milliseconds { document = try JSONDocument(parsing: Array(text.utf8)) }
-    #expect(duration < 5000)
-    #expect(document?.root["k99999"]?.integer == 99_999)
+    func text(_ count: Int) -> String {
+      "{" + (0..<count).map { "\"k\($0)\":\($0)" }.joined(separator: ",") + "}"
+    }
+    try expectLinear(100_000, text)
+    let document = try JSONDocument(parsing: Array(text(100_000).utf8))
+    #expect(document.root["k99999"]?.integer == 99_999)
   }
 
   @Test func `members and values beyond a limit are refused where it is reached`() throws {
@@ -108,14 +112,14 @@ import Testing
   }
 
   @Test func `long strings and arrays are parsed in linear time`() throws {
-    let long = "\"" + String(repeating: "\\u00e9x", count: 40_000) + "\""
-    let wide = "[" + String(repeating: "1,", count: 100_000) + "1]"
-    var counts: [Int?] = []
-    let duration = try milliseconds {
-      counts.append(try JSONDocument(parsing: Array(long.utf8)).root.string?.utf8.count)
-      counts.append(try JSONDocument(parsing: Array(wide.utf8)).root.elements.count)
+    func long(_ count: Int) -> String {
+      "\"" + String(repeating: "\\u00e9x", count: count) + "\""
     }
-    #expect(counts == [120_000, 100_001])
-    #expect(duration < 5000)
+    func wide(_ count: Int) -> String { "[" + String(repeating: "1,", count: count) + "1]" }
+    try expectLinear(40_000, long)
+    try expectLinear(100_000, wide)
+    let text = try JSONDocument(parsing: Array(long(40_000).utf8)).root.string
+    #expect(text?.utf8.count == 120_000)
+    #expect(try JSONDocument(parsing: Array(wide(100_000).utf8)).root.elements.count == 100_001)
   }
 }

@@ -17,6 +17,18 @@ struct ConfigurationReader {
   /// The element that is being read, for errors, for example `apps[0]`; empty at the top level.
   var keyPath = ""
 
+  /// The keys at the top.
+  static let keys: Set = [
+    "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
+    "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements", "sinks",
+    "verifyReceipt", "sharedJournal",
+  ]
+  /// The keys of an app.
+  static let appKeys: Set = [
+    "bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations",
+    "appStore", "entitlements",
+  ]
+
   init(file: String, credentials: String? = nil) {
     self.file = file
     self.credentials = credentials
@@ -27,13 +39,7 @@ struct ConfigurationReader {
   /// - Throws: `ConfigurationError` for the first thing that is wrong.
   mutating func read(into configuration: inout Configuration) throws(ConfigurationError) {
     let root = try document()
-    try requireKnownKeys(
-      root,
-      [
-        "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
-        "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements", "sinks",
-        "verifyReceipt", "sharedJournal",
-      ])
+    try requireKnownKeys(root, Self.keys)
     if let listen = try text(root, "listen") { configuration.listen = listen }
     if let data = try text(root, "data") { configuration.data = data }
     if let name = try text(root, "logLevel") {
@@ -89,7 +95,7 @@ struct ConfigurationReader {
     return ConfigurationError("\(location): \(what)", next: next)
   }
 
-  private func document() throws(ConfigurationError) -> JSONElement {
+  func document() throws(ConfigurationError) -> JSONElement {
     let bytes = try read(file, limit: 1_048_576)
     do throws(JSONError) {
       return try JSONDocument(parsing: bytes).root
@@ -182,12 +188,7 @@ struct ConfigurationReader {
   // MARK: Parts
 
   private func app(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.App {
-    try requireKnownKeys(
-      entry,
-      [
-        "bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations",
-        "appStore", "entitlements",
-      ])
+    try requireKnownKeys(entry, Self.appKeys)
     let environments = try environments(entry) ?? Set(Environment.all)
     guard !environments.isEmpty else {
       throw invalid("environments is empty", "name one, or omit it for both")
@@ -253,7 +254,7 @@ struct ConfigurationReader {
     return Set(names.compactMap(Configuration.Permission.init))
   }
 
-  private func roots(
+  func roots(
     _ root: JSONElement, into configuration: inout Configuration
   ) throws(ConfigurationError) {
     guard let paths = try texts(root, "trustRoots") else { return }
@@ -307,7 +308,7 @@ struct ConfigurationReader {
     limit == "diskBytes" ? 1_000_000_000_000_000 : 1_000_000_000
   }
 
-  private func anchors(
+  func anchors(
     _ root: JSONElement, into configuration: inout Configuration
   ) throws(ConfigurationError) {
     guard let object = root["anchors"] else { return }
@@ -327,7 +328,7 @@ struct ConfigurationReader {
     configuration.anchors = anchors
   }
 
-  private func durations(
+  func durations(
     _ root: JSONElement, into configuration: inout Configuration
   ) throws(ConfigurationError) {
     guard let object = root["nonRenewingDurations"] else { return }

@@ -1,5 +1,6 @@
 import AppStore
 public import Configuration
+import Encoding
 import JournalStore
 
 /// Which events a sink gets, and under which type.
@@ -14,10 +15,10 @@ struct MessageFilter {
   }
 
   func passes(_ event: MessageEvent) -> Bool {
-    if let only, event.originalTransactionId != only { return false }
+    if only != nil, !ByteSearch.areEqual(event.originalTransactionId, only) { return false }
     guard sink.arrivals.contains(event.arrival.rawValue),
       sink.environments?.contains(event.environment) ?? true,
-      sink.bundleIds?.contains(event.bundleId) ?? true, canSend(event)
+      sink.bundleIds?.contains(exactly: event.bundleId) ?? true, canSend(event)
     else { return false }
     return passes(type: MessageType.of(event))
   }
@@ -31,7 +32,7 @@ struct MessageFilter {
   /// Whether a sink is told what time alone changes for a customer, and what another fold does.
   func passes(_ key: StreamKey, type: String) -> Bool {
     sink.environments?.contains(key.environment) ?? true
-      && sink.bundleIds?.contains(key.bundleId) ?? true && passes(type: type)
+      && sink.bundleIds?.contains(exactly: key.bundleId) ?? true && passes(type: type)
   }
 
   func passes(type: String) -> Bool {

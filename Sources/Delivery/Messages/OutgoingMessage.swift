@@ -97,7 +97,7 @@ struct MessageMaker {
     else { throw .unreadable }
     var members = root.members.map { ($0.name, $0.value.value) }
     members.append(("password", .string(secret.text)))
-    members.sort { $0.0.utf8.lexicographicallyPrecedes($1.0.utf8) }
+    members.sort { ByteSearch.precedes($0.0, $1.0) }
     return JSONValue.object(members).bytes
   }
 

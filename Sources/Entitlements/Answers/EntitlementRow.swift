@@ -240,16 +240,15 @@ public struct EntitlementRow: Sendable, Equatable {
   private func pendingProductId(in span: Span) -> String? {
     guard autoRenew == true, let next = renewalProductId else { return nil }
     let renewed = renewedProductId ?? span.productId
-    let isSame = renewed.map { $0.utf8.elementsEqual(next.utf8) } ?? false
-    return isSame ? nil : next
+    return ByteSearch.areEqual(renewed, next) ? nil : next
   }
 
   /// When a non-renewing subscription ends by its product's configured duration; nil if none is
   /// configured.
   func lastingEnd(_ durations: [String: Int64]) -> Int64? {
-    guard !durations.isEmpty, let lasting, let duration = durations[lasting.productId] else {
-      return nil
-    }
+    guard !durations.isEmpty, let lasting,
+      let duration = durations[exactly: lasting.productId]
+    else { return nil }
     return lasting.from.advanced(orBoundBy: duration)
   }
 }
@@ -283,9 +282,6 @@ extension EntitlementRow.Span {
 
   /// Compares bytes: `String` calls two encodings of one accented letter equal.
   private func hasSameProduct(as other: Self) -> Bool {
-    guard let one = productId, let two = other.productId else {
-      return productId == nil && other.productId == nil
-    }
-    return ByteSearch.areEqual(one, two)
+    ByteSearch.areEqual(productId, other.productId)
   }
 }

@@ -66,6 +66,6 @@ public struct EntitlementCatalog: Sendable, Equatable {
   }
 
   private static func sorted(_ names: some Sequence<String>) -> [String] {
-    names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    names.sorted(by: ByteSearch.precedes)
   }
 }

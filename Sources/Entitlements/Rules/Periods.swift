@@ -1,4 +1,5 @@
 import AppStore
+import Encoding
 
 extension Array {
   /// How many elements at the start satisfy `isBefore`, which none after them does.
@@ -252,8 +253,8 @@ extension StreamState.TransactionRegister {
     )
     if begins != otherBegins { return begins < otherBegins }
     if one.key != other.key { return one.key < other.key }
-    return one.held.transaction.transactionId.utf8.lexicographicallyPrecedes(
-      other.held.transaction.transactionId.utf8)
+    return ByteSearch.precedes(
+      one.held.transaction.transactionId, other.held.transaction.transactionId)
   }
 }
 

@@ -20,7 +20,7 @@ public struct Predecessor: Sendable, Equatable {
   /// The order of transactions that name a stream: purchase date, then the bytes of their ids.
   public static func isNamedEarlier(_ one: Self, _ other: Self) -> Bool {
     if one.namedAt != other.namedAt { return one.namedAt < other.namedAt }
-    return one.transactionId.utf8.lexicographicallyPrecedes(other.transactionId.utf8)
+    return ByteSearch.precedes(one.transactionId, other.transactionId)
   }
 }
 
@@ -34,7 +34,7 @@ extension StreamState {
     for register in transactions.values {
       guard let id = register.held.transaction.previousOriginalTransactionId else { continue }
       let index = previousOriginalTransactionIds.partitionPoint {
-        $0.utf8.lexicographicallyPrecedes(id.utf8)
+        ByteSearch.precedes($0, id)
       }
       guard index < greatest.count, ByteSearch.areEqual(previousOriginalTransactionIds[index], id)
       else { continue }

@@ -1,4 +1,5 @@
 import AppStore
+import Encoding
 
 /// Encodes a state as bytes for a projection. Equal states always give equal bytes.
 ///
@@ -86,9 +87,7 @@ extension StreamState {
     try coder.list(&previousOriginalTransactionIds, "") { (id, coder) throws(StateDamage) in
       try coder.text(&id)
     }
-    try Self.requireAscending(previousOriginalTransactionIds) {
-      $0.utf8.lexicographicallyPrecedes($1.utf8)
-    }
+    try Self.requireAscending(previousOriginalTransactionIds, ByteSearch.precedes)
     let blank = TransactionRegister(key: Key(), held: .init(Transaction()))
     try coder.list(&registers, blank) { (register, coder) throws(StateDamage) in
       try register.visit(&coder)

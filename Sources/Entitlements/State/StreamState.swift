@@ -257,7 +257,7 @@ public struct StreamState: Sendable, Equatable {
 
   /// Inserts a text into texts that are sorted by bytes, unless it is there.
   static func insert(_ text: String, into sorted: inout [String]) {
-    let index = sorted.partitionPoint { $0.utf8.lexicographicallyPrecedes(text.utf8) }
+    let index = sorted.partitionPoint { ByteSearch.precedes($0, text) }
     let isKnown = index < sorted.count && ByteSearch.areEqual(sorted[index], text)
     if !isKnown { sorted.insert(text, at: index) }
   }

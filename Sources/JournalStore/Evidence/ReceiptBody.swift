@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 import SignedData
 
 /// A receipt on its way into the journal, shared by the events that it makes: one for each original
@@ -69,6 +70,6 @@ struct ReceiptReference {
     guard stored.first == BodyCodec.Form.receipt else { return true }
     guard let named = ReceiptReference(stored)?.originalTransactionId, let originalTransactionId
     else { return false }
-    return named.utf8.elementsEqual(originalTransactionId.utf8)
+    return ByteSearch.areEqual(named, originalTransactionId)
   }
 }

@@ -67,7 +67,11 @@ extension Journal {
     if let run = event.run, run.isEnded { return .skipped }
     if let outcome = try existingEvent(of: event, uuid, connection) { return outcome }
     if event.source.isEvidence, !event.preservesReceivedAt {
-      if let outcome = try hold(event, connection) { return outcome }
+      if let outcome = try hold(event, connection) {
+        let isKept = outcome == .held || outcome == .alreadyHeld
+        if isKept { try release(ComparedContent(event), connection) }
+        return outcome
+      }
     } else {
       batch.judged = nil
     }

@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 public import Entitlements
 import Platform
 
@@ -261,7 +262,7 @@ public final class ProjectionReader {
     for id in ids {
       let row = try connection.statement(Self.byId).bind(1, id).first(row(spans))
       guard let row, row.key.environment == environment else { continue }
-      if bundleId ?? row.key.bundleId == row.key.bundleId { found.append(row) }
+      if bundleId.map({ ByteSearch.areEqual($0, row.key.bundleId) }) ?? true { found.append(row) }
     }
     return found
   }

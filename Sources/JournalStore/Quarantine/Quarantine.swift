@@ -62,7 +62,7 @@ extension Journal {
     return ids
   }
 
-  /// Removes a notification from quarantine that is journaled.
+  /// Removes a notification from quarantine that is journaled, or held beside the journal.
   func release(
     _ content: ComparedContent, _ connection: SQLiteConnection
   ) throws(StoreError) {

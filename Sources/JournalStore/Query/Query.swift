@@ -1,4 +1,5 @@
 import CSQLite
+import Platform
 
 /// One statement of the user, checked and prepared.
 public final class Query {
@@ -18,26 +19,33 @@ public final class Query {
   /// Runs the query and calls `row` with the values of each row, in the order of `columns`, until
   /// it returns false. All rows of one file are of one commit.
   ///
-  /// - Throws: `QueryError.timeLimit` and `.interrupted` as `limit` says, `.refused` for an error
-  ///   of the SQL that only its run shows, such as an integer overflow, `.filesChanged` when the
-  ///   rows may be of several commits, and `.store` for what SQLite reports of the files.
+  /// - Parameter limit: ends with the query.
+  /// - Throws: `QueryError.timeLimit` and `.interrupted` as `limit` says, `.memoryLimit` for a row
+  ///   that is too long and where SQLite got no memory, `.refused` for an error of the SQL that
+  ///   only its run shows, such as an integer overflow, `.filesChanged` when the rows may be of
+  ///   several commits, and `.store` for what SQLite reports of the files.
   public func run(
     _ limit: QueryLimit, _ row: ([QueryValue]) -> Bool
   ) throws(QueryError) {
-    let handle = reader.connection.handle
-    limit.attach(to: handle)
+    try mapError(
+      { (error: PlatformError) in QueryError.store(StoreError(error)) }, try limit.start())
+    limit.attach(to: reader.connection.handle)
     defer {
-      limit.detach(from: handle)
+      limit.end()
       sqlite3_reset(raw)
     }
     let indexes = 0..<Int32(columns.count)
     while true {
-      let code = limit.measure { sqlite3_step(raw) }
+      if let reason = limit.reason { throw reason }
+      let code = sqlite3_step(raw)
       guard code == SQLITE_ROW else {
         if let reason = limit.reason { throw reason }
         try reader.requireUnchangedFiles()
         if code == SQLITE_DONE { return }
         throw reader.error(code)
+      }
+      guard indexes.reduce(0, { $0 + statement.length($1) }) <= QueryReader.maximumRow else {
+        throw .memoryLimit
       }
       guard row(indexes.map(statement.value)) else { return try reader.requireUnchangedFiles() }
     }

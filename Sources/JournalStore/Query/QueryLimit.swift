@@ -1,58 +1,99 @@
 import CSQLite
-import Platform
+public import Platform
+import Synchronization
 
-/// Stops a query that runs too long, or that the user interrupts. Use one per query.
+/// Stops a query that takes too long, or that the user interrupts. Use one per query.
 ///
-/// Only the time that SQLite computes counts, not the time in which the rows are written: a reader
-/// of the output may pause.
-public final class QueryLimit {
-  /// The time that the query may run.
+/// A thread looks at the clock and interrupts SQLite (sqlite.org/c3ref/interrupt.html). All time
+/// counts from the moment the limit is made: opening the files, waiting for a lock, the reader of
+/// the output. For as long as a query runs, the write-ahead log cannot be shortened.
+///
+/// SQLite notices the interruption between two instructions, and one may take hours: a pattern of
+/// LIKE on a long text, or the output blocks. Then `onOverrun` is called, which can only end the
+/// process.
+public final class QueryLimit: Sendable {
+  /// The time that the query may take.
   public let seconds: Int64
-  private let isInterrupted: () -> Bool
-  private var nanosecondsLeft: Int64
-  /// When the current step of the statement began, by the monotonic clock.
-  private var stepBegan: Int64 = 0
-  /// Why the query was stopped; nil if it was not.
-  private(set) var reason: QueryError?
+  private let deadline: Deadline
+  private let isInterrupted: @Sendable () -> Bool
+  private let onOverrun: @Sendable (QueryError) -> Void
+  private let state = Mutex(State())
+  private let ended = Cancellation()
 
-  /// SQLite's virtual machine runs this many instructions between two looks at the clock: about
-  /// 0.1 ms.
-  private static let instructions: Int32 = 10_000
+  private struct State {
+    var thread: Thread?
+    /// The address of the connection that is interrupted; 0 for none.
+    var handle: UInt = 0
+    var reason: QueryError?
+  }
 
-  public init(seconds: Int64, isInterrupted: @escaping () -> Bool = { false }) {
+  /// Milliseconds between two looks at the clock.
+  private static let interval: Int64 = 20
+  /// Milliseconds from the first interruption that are left for the query to end.
+  private static let grace: Int64 = 1_000
+
+  /// - Parameters:
+  ///   - isInterrupted: whether the user wants it to end; called on another thread.
+  ///   - onOverrun: called on another thread, once, if the query has not ended one second after its
+  ///     time was over.
+  public init(
+    seconds: Int64, isInterrupted: @escaping @Sendable () -> Bool = { false },
+    onOverrun: @escaping @Sendable (QueryError) -> Void = { _ in }
+  ) {
     self.seconds = seconds
-    self.isInterrupted = isInterrupted
-    nanosecondsLeft = seconds * 1_000_000_000
+    deadline = Deadline(milliseconds: seconds * 1_000)
+    (self.isInterrupted, self.onOverrun) = (isInterrupted, onOverrun)
   }
 
-  /// Runs `step` and counts its time.
-  func measure(_ step: () -> Int32) -> Int32 {
-    stepBegan = Clock.monotonicNanoseconds()
-    if shouldStop() { return SQLITE_INTERRUPT }
-    let code = step()
-    nanosecondsLeft -= Clock.monotonicNanoseconds() - stepBegan
-    return code
+  /// Why the query was stopped; nil if it was not.
+  var reason: QueryError? { state.withLock { $0.reason } }
+
+  /// Starts the thread, unless it runs.
+  ///
+  /// - Throws: `PlatformError.system` if the kernel refuses another thread.
+  public func start() throws(PlatformError) {
+    guard state.withLock({ $0.thread == nil }) else { return }
+    let thread = try Thread.start("query limit") { [self] in watch() }
+    state.withLock { $0.thread = thread }
   }
 
-  /// Makes SQLite ask this limit while a statement of the connection runs. The limit must exist
-  /// until `detach`.
+  /// Ends the thread: nothing is interrupted afterwards.
+  public func end() {
+    ended.request()
+    state.withLock { $0.thread }?.join()
+  }
+
+  /// Makes the limit hold for what runs on this connection, which must exist until `end`.
   func attach(to handle: OpaquePointer) {
-    sqlite3_progress_handler(
-      handle, Self.instructions,
-      { context in
-        guard let context else { return 0 }
-        return Unmanaged<QueryLimit>.fromOpaque(context).takeUnretainedValue().shouldStop() ? 1 : 0
-      }, Unmanaged.passUnretained(self).toOpaque())
+    let address = UInt(bitPattern: handle)
+    state.withLock { $0.handle = address }
   }
 
-  func detach(from handle: OpaquePointer) { sqlite3_progress_handler(handle, 0, nil, nil) }
-
-  private func shouldStop() -> Bool {
-    if isInterrupted() {
-      reason = .interrupted
-    } else if Clock.monotonicNanoseconds() - stepBegan > nanosecondsLeft {
-      reason = .timeLimit(seconds: seconds)
+  private func watch() {
+    let last = Deadline(milliseconds: Self.grace, after: deadline.nanoseconds)
+    var isTold = false
+    while !ended.isRequested {
+      ended.wait(milliseconds: Self.interval)
+      guard stop() else { continue }
+      if last.hasPassed, !isTold, let reason {
+        isTold = true
+        onOverrun(reason)
+      }
     }
-    return reason != nil
+  }
+
+  /// Interrupts the query if it is to end. Again and again: SQLite forgets an interruption that
+  /// comes before the first step.
+  ///
+  /// - Returns: whether it is to end.
+  private func stop() -> Bool {
+    let isInterrupted = isInterrupted()
+    return state.withLock { state in
+      if state.reason == nil, isInterrupted { state.reason = .interrupted }
+      if state.reason == nil, deadline.hasPassed { state.reason = .timeLimit(seconds: seconds) }
+      guard state.reason != nil else { return false }
+      if let handle = OpaquePointer(bitPattern: state.handle) { sqlite3_interrupt(handle) }
+      return true
+    }
   }
 }

@@ -1,5 +1,6 @@
 import CSQLite
 import Platform
+import Synchronization
 
 /// Runs SQL of the user over the views of a folder, with or without a running daemon. Use one per
 /// thread.
@@ -14,8 +15,18 @@ public final class QueryReader {
   /// The files that are read as files at rest, as they were before they were opened.
   private let atRest: [(path: String, identity: FileIdentity)]
 
-  /// The longest text or blob that a query may make, in bytes.
-  private static let maximumLength: Int32 = 100_000_000
+  /// The longest text or blob that a query may make, in bytes: longer than any that is stored.
+  private static let maximumLength: Int32 = 16 << 20
+  /// The texts and blobs of a row that a query returns, in bytes.
+  static let maximumRow = 16 << 20
+  /// What SQLite may hold after `limitMemory`, in bytes.
+  static let maximumMemory: Int64 = 128 << 20
+
+  /// Limits the memory of SQLite in this process, for which it counts its memory: for a process
+  /// that runs a query and nothing else. Call it before any file is opened.
+  public static func limitMemory() {
+    SQLiteConnection.heapLimit.store(maximumMemory, ordering: .relaxed)
+  }
 
   /// Opens the journal of a folder, and its live projection if there is one.
   ///
@@ -33,6 +44,8 @@ public final class QueryReader {
     connection = files.connection
     atRest = files.atRest
     let handle = connection.handle
+    // What does not fit is sorted and collected on the disk (sqlite.org/tempfiles.html).
+    try connection.execute("PRAGMA temp_store=FILE")
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.maximumLength)
     let tables = try files.tables()
     let present = SQLView.all.filter { view in
@@ -90,6 +103,8 @@ public final class QueryReader {
   func error(_ code: Int32) -> QueryError {
     let message = String(cString: sqlite3_errmsg(connection.handle))
     switch code & 0xFF {
+    case SQLITE_NOMEM: return .memoryLimit
+    case SQLITE_IOERR where code == Self.noMemoryForPages: return .memoryLimit
     case SQLITE_ERROR, SQLITE_AUTH, SQLITE_TOOBIG, SQLITE_MISMATCH, SQLITE_RANGE,
       SQLITE_CONSTRAINT:
       if let view = missingView(message) { return .noProjection(view: view) }
@@ -100,6 +115,9 @@ public final class QueryReader {
     default: return .store(.of(code, message))
     }
   }
+
+  /// SQLITE_IOERR_NOMEM (sqlite.org/rescode.html).
+  private static let noMemoryForPages: Int32 = 10 | 12 << 8
 
   /// The view of a missing projection that SQLite did not find.
   private func missingView(_ message: String) -> String? {

@@ -1,4 +1,5 @@
 import AppStore
+import Encoding
 import StrictJSON
 
 /// Under which stream a V1 event was filed.
@@ -13,8 +14,8 @@ enum V1Filing {
     guard let root = try? JSONDocument(parsing: body).root,
       let notification = try? V1Notification(root)
     else { return false }
-    return notification.originalTransactionId != originalTransactionId
-      && notification.formerOriginalTransactionId == originalTransactionId
+    return !ByteSearch.areEqual(notification.originalTransactionId, originalTransactionId)
+      && ByteSearch.areEqual(notification.formerOriginalTransactionId, originalTransactionId)
   }
 
   /// Notes, when a journal is opened, from which seq on this build appends. A former build may have

@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 public import Entitlements
 
 /// Lists and counts of what rows answer at a time. They cost what they return: the present answers
@@ -26,7 +27,7 @@ extension ProjectionReader {
     public func matches(_ row: ProjectedRow, _ entitlement: Entitlement?) -> Bool {
       guard let entitlement, covers(row.key.environment, row.key.bundleId) else { return false }
       return wants(entitlement.status)
-        && productId ?? entitlement.productId == entitlement.productId
+        && (productId.map { ByteSearch.areEqual($0, entitlement.productId) } ?? true)
     }
   }
 

@@ -201,7 +201,7 @@ extension EntitlementRow {
     guard index > 0 else { return false }
     let (one, other) = (spans[index - 1], spans[index])
     return one.status != other.status || one.givesAccess != other.givesAccess
-      || !SameBytes.are(one.productId, other.productId)
+      || !ByteSearch.areEqual(one.productId, other.productId)
   }
 
   /// The columns of the table `entitlement_span` but its row: all of the span's transaction. What
@@ -264,7 +264,7 @@ extension Purchase {
 
   /// An id: null is that of the entitlement, 0 is none.
   private static func visit(_ id: String?, _ last: String?, _ sink: inout some ColumnSink) {
-    if SameBytes.are(id, last) {
+    if ByteSearch.areEqual(id, last) {
       sink.add(nil as Int64?)
     } else if let id {
       sink.add(id)

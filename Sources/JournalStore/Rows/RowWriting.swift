@@ -24,7 +24,10 @@ extension Projection {
     let answer = try answer(of: projected.row, app, at: now)
     let id = try writeRow(packed, app, answer, over: reference, connection)
     try writeSpans(of: id, packed, app, replacing: reference?.spans ?? [], connection)
-    if !SameBytes.are(reference?.ids ?? [[], [], []], packed.ids) {
+    let hasSameIds = (reference?.ids ?? [[], [], []]).elementsEqual(packed.ids) {
+      $0.elementsEqual($1, by: ByteSearch.areEqual)
+    }
+    if !hasSameIds {
       try writeIds(packed.ids, replacing: reference?.ids, of: id, connection)
     }
     try write(

@@ -13,9 +13,9 @@ final class SharedValues {
 
     /// Compares bytes.
     func isSame(as other: Product) -> Bool {
-      SameBytes.are(productId, other.productId) && SameBytes.are(type, other.type)
-        && SameBytes.are(subscriptionGroupId, other.subscriptionGroupId)
-        && SameBytes.are(ownership, other.ownership)
+      ByteSearch.areEqual(productId, other.productId) && ByteSearch.areEqual(type, other.type)
+        && ByteSearch.areEqual(subscriptionGroupId, other.subscriptionGroupId)
+        && ByteSearch.areEqual(ownership, other.ownership)
     }
   }
 

@@ -1,4 +1,5 @@
 import CSQLite
+import Synchronization
 
 /// One SQLite connection, used by one thread.
 ///
@@ -36,8 +37,18 @@ package final class SQLiteConnection {
   /// What SQLite reports changed rows to, if anything.
   var changedRows: ChangedRows?
 
+  /// Bytes that SQLite may hold in this process; 0 for any number. Set before any file is opened.
+  static let heapLimit = Atomic<Int64>(0)
+
   /// Evaluated once, before SQLite is first used (sqlite.org/c3ref/config.html).
-  private static let isSetUp = subledger_sqlite_count_no_memory() == SQLITE_OK
+  private static let isSetUp = setUp()
+
+  /// A limit needs the count of memory (sqlite.org/c3ref/hard_heap_limit64.html).
+  private static func setUp() -> Bool {
+    let limit = heapLimit.load(ordering: .relaxed)
+    guard limit > 0 else { return subledger_sqlite_count_no_memory() == SQLITE_OK }
+    return sqlite3_hard_heap_limit64(limit) >= 0
+  }
 
   /// Opens an existing file.
   ///

@@ -174,6 +174,11 @@ package final class Statement {
     }
   }
 
+  /// The bytes of a text or a blob, without a copy of it; 0 for any other value.
+  func length(_ column: Int32) -> Int {
+    isText(column) || isBlob(column) ? Int(sqlite3_column_bytes(raw, column)) : 0
+  }
+
   /// The value of a column whose type is not known in advance.
   func value(_ column: Int32) -> QueryValue {
     switch sqlite3_column_type(raw, column) {

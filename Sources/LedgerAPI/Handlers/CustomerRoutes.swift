@@ -73,8 +73,11 @@ enum CustomerRoutes {
       guard (1...maximumIds).contains(ids.count), ids.allSatisfy(accepts) else {
         throw ParameterFault(.invalid, "ids", expected: expected)
       }
-      var known: Set<String> = []
-      ids.removeAll { !known.insert(kind == .appAccountToken ? $0.lowercased() : $0).inserted }
+      var known: Set<ExactText> = []
+      ids.removeAll { id in
+        let id = kind == .appAccountToken ? id.lowercased() : id
+        return !known.insert(ExactText(id)).inserted
+      }
       guard after < ids.count else { throw .after }
     }
 

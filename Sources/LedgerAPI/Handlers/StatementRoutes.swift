@@ -135,7 +135,7 @@ extension LedgerService {
     case .conflict: return sender.send(Problem.reusedKey)
     case .unavailable(let code): return sender.send(Problem.response(.unavailable(code)))
     case .refused(let refusal): return sender.send(Problem.response(toTransaction: refusal))
-    case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped:
+    case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .noPurchases:
       return sender.send(Problem.response(.malformed("envelope")))
     }
     answerJournaled(said.token, through: sender) { reader throws(LedgerReader.Failure) in

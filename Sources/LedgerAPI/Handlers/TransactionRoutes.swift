@@ -67,7 +67,8 @@ extension LedgerService {
     case .refused(let refusal): return sender.send(refused(refusal, since: start))
     case .unavailable(let code): return sender.send(refused(.unavailable(code), since: start))
     // None of them happens to evidence of the network.
-    case .conflict, .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .notFound:
+    case .conflict, .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .notFound,
+      .noPurchases:
       return sender.send(refused(.malformed("envelope"), since: start))
     }
     record(transaction: result.disposition, stream, since: start)
@@ -182,8 +183,8 @@ extension LedgerService {
       return sender.send(
         result.disposition == .quarantined
           ? Problem.response(.notAdmitted(code)) : Problem.notKept(code))
-    // None of them happens to a receipt of the network.
-    case .conflict, .notFound, .receiveTimeBehind, .skipped:
+    // None of them happens to a receipt of the network: one without purchases is confirmed.
+    case .conflict, .notFound, .receiveTimeBehind, .skipped, .noPurchases:
       return sender.send(refused(receipt: .malformed("envelope"), since: start))
     }
     record(receipt: result.disposition, receipt, since: start)

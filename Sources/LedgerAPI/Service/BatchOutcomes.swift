@@ -12,7 +12,7 @@ extension LedgerService {
     case .accepted, .duplicate, .conflict, .confirmed, .alreadyConfirmed:
       count(received, disposition)
     case .quarantined, .quarantineFull: metrics.notifications.add(received, disposition)
-    case .receiveTimeBehind, .skipped, .notFound, .refused, .unavailable: break
+    case .noPurchases, .receiveTimeBehind, .skipped, .notFound, .refused, .unavailable: break
     }
   }
 
@@ -31,7 +31,8 @@ extension LedgerService {
       case .unavailable(let code):
         metrics.refusals.add(code)
         other += 1
-      case .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind: other += 1
+      case .noPurchases, .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind:
+        other += 1
       }
     }
     Log.write(

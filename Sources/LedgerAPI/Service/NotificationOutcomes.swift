@@ -26,7 +26,7 @@ extension LedgerService {
         ? Problem.response(refusal) : Problem.notKept(refusal.code)
     // None of them happens to a notification from the network: it has no receive time of its own,
     // belongs to no run, and is no evidence and no statement.
-    case .receiveTimeBehind, .skipped, .notFound, .confirmed, .alreadyConfirmed:
+    case .receiveTimeBehind, .skipped, .notFound, .confirmed, .alreadyConfirmed, .noPurchases:
       return Problem.response(.malformed("received_at_ms"))
     case .refused(let refusal):
       record(refusal: refusal, received, since: start)

@@ -25,8 +25,8 @@ public enum Export {
   ///   - write: called with batches of whole lines.
   ///   - progress: called now and then with the events written and the head; false stops.
   /// - Returns: how many events were written; nil if it was stopped.
-  /// - Throws: `StoreError.corrupt` if a body cannot be recovered, other errors of the journal, and
-  ///   what `write` throws.
+  /// - Throws: `StoreError.corrupt` if a body cannot be recovered or an event is missing, other
+  ///   errors of the journal, and what `write` throws.
   public static func run(
     _ folder: DataFolder, only originalTransactionId: String? = nil,
     write: ([UInt8]) throws(StoreError) -> Void, progress: (Int64, Int64) -> Bool
@@ -39,7 +39,10 @@ public enum Export {
     var last: Int64 = 0
     while last < head {
       let batch = try journal.events(after: last, limit: batchSize).filter { $0.seq <= head }
-      guard let end = batch.last else { break }
+      let whole = zip((last + 1)..., batch).prefix { $0 == $1.seq }.count
+      guard let end = batch.last, whole == batch.count else {
+        throw .corrupt("an event behind seq \(last + Int64(whole)) is missing")
+      }
       let arrivals = try journal.arrivals(in: last + 1...end.seq)
       try writeLines(batch, arrivals, write)
       last = end.seq

@@ -44,6 +44,25 @@ public struct Doctor {
     return doctor.checks
   }
 
+  /// Makes the checks that need the data folder alone, where the configuration is refused.
+  ///
+  /// - Parameters:
+  ///   - configuration: of which the data folder is known.
+  ///   - now: our clock, in milliseconds since 1970 UTC.
+  public static func examineFolder(
+    _ configuration: Configuration, at now: Int64
+  ) -> [DoctorCheck] {
+    var doctor = Doctor(configuration, file: nil, at: now)
+    doctor.examineInstallation()
+    doctor.examineLibraries()
+    doctor.examineJournal()
+    // The others are about apps, roots and products.
+    let topics: Set = [
+      "permissions", "disk", "clock", "libraries", "journal", "quarantine", "evidence", "rows",
+    ]
+    return doctor.checks.filter { topics.contains($0.topic) }
+  }
+
   /// Reports something that is as it should be.
   mutating func report(_ topic: String, _ what: String) {
     checks.append(DoctorCheck(topic, what))

@@ -1,5 +1,6 @@
 import AppStore
 import Configuration
+import Encoding
 import Entitlements
 import JournalStore
 import LedgerEngine
@@ -218,9 +219,10 @@ final class ChainCheck {
     let isSame =
       body.bytes == event.body && body.uuid == event.notificationUUID
       && notification.environment == event.environment
-      && notification.notificationType == event.notificationType && event.subtype == nil
-      && notification.bundleId ?? event.bundleId == event.bundleId
-      && notification.originalTransactionId == event.originalTransactionId
+      && ByteSearch.areEqual(notification.notificationType, event.notificationType)
+      && event.subtype == nil
+      && ByteSearch.areEqual(notification.bundleId ?? event.bundleId, event.bundleId)
+      && ByteSearch.areEqual(notification.originalTransactionId, event.originalTransactionId)
       && notification.evidenceDate == event.signedDate
     if !isSame { add(5, event.seq, "a column differs from the body") }
     guard proof != nil else { return }
@@ -234,7 +236,8 @@ final class ChainCheck {
   ) throws(PayloadFault) -> V1Notification {
     let notification = try V1Notification(root)
     let (filed, former) = (event.originalTransactionId, notification.formerOriginalTransactionId)
-    guard notification.originalTransactionId != filed, former == filed, event.seq < v1FiledFrom
+    guard !ByteSearch.areEqual(notification.originalTransactionId, filed),
+      ByteSearch.areEqual(former, filed), event.seq < v1FiledFrom
     else { return notification }
     return try V1Notification(root, of: filed)
   }
@@ -247,9 +250,11 @@ final class ChainCheck {
     }
     let isSame =
       NotificationUUID(statement) == event.notificationUUID
-      && statement.environment == event.environment && statement.bundleId == event.bundleId
-      && statement.notificationType == event.notificationType && event.subtype == nil
-      && statement.originalTransactionId == event.originalTransactionId
+      && statement.environment == event.environment
+      && ByteSearch.areEqual(statement.bundleId, event.bundleId)
+      && ByteSearch.areEqual(statement.notificationType, event.notificationType)
+      && event.subtype == nil
+      && ByteSearch.areEqual(statement.originalTransactionId, event.originalTransactionId)
       && statement.at == event.signedDate
     if !isSame { add(5, event.seq, "a column differs from the body") }
     statements.append((event.seq, statement.mac))

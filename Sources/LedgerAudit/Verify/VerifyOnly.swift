@@ -1,5 +1,6 @@
 public import AppStore
 public import Configuration
+import Encoding
 public import JournalStore
 import Platform
 
@@ -21,7 +22,7 @@ extension Verify {
 
     func covers(_ key: StreamKey) -> Bool {
       (environment.map { $0 == key.environment } ?? true)
-        && (bundleId.map { $0.utf8.elementsEqual(key.bundleId.utf8) } ?? true)
+        && (bundleId.map { ByteSearch.areEqual($0, key.bundleId) } ?? true)
     }
   }
 

@@ -25,6 +25,7 @@ public enum BatchReceive {
         case .unavailable(let code): .object([("unavailable", .string(code))])
         case .confirmed: .object([("confirmed", .boolean(true))])
         case .alreadyConfirmed: .object([("confirmed", .boolean(false))])
+        case .noPurchases: .object([(noPurchases, .boolean(true))])
         case .skipped, .notFound: .null
         }
       })
@@ -42,6 +43,7 @@ public enum BatchReceive {
       case (_, ("conflict", let value)?): dispositions.append(.conflict(seq: value.integer ?? 0))
       case (_, ("confirmed", let value)?):
         dispositions.append(value.boolean == true ? .confirmed : .alreadyConfirmed)
+      case (_, (Self.noPurchases, _)?): dispositions.append(.noPurchases)
       case (_, ("refused", let value)?):
         dispositions.append(.refused(.malformed(value.string ?? "")))
       case (_, ("unavailable", let value)?):
@@ -52,6 +54,7 @@ public enum BatchReceive {
     return dispositions
   }
 
+  private static let noPurchases = "no_purchases"
   private static let behindHead = Refusal.malformed("received_at_ms_behind_head")
 
   /// What a line may have besides a body.
@@ -90,6 +93,7 @@ public enum BatchReceive {
     for (index, line) in lines.enumerated() {
       do throws(Refusal) {
         let parts = try receive(line: line, receiver, at: now, limit: limit, verifying: chain)
+        if parts.isEmpty { dispositions[index] = .noPurchases }
         for received in parts {
           submissions.append((index, skipsRefused ? received : received.joining(run)))
         }
@@ -128,7 +132,8 @@ public enum BatchReceive {
       })
   }
 
-  /// Proves one line, without its line end: one event, or those of a `SubmittedTransaction`.
+  /// Proves one line, without its line end: one event, or those of a `SubmittedTransaction` or of
+  /// a receipt, which are none if it lists no purchase.
   ///
   /// - Throws: as `Receiver.receive`, and `Refusal.malformed` for a line that is too long, ends in
   ///   CR, has a receive time that cannot be preserved or an unknown arrival, or does not continue

@@ -17,6 +17,8 @@ public enum Disposition: Sendable, Equatable {
   case confirmed
   /// Evidence that is held already.
   case alreadyConfirmed
+  /// A genuine receipt without purchases: it says nothing of anybody, and nothing was written.
+  case noPurchases
   /// The statement is about a purchase, claim or grant that is not there; nothing was written.
   case notFound
   /// Its given receive time is before the head's; nothing was written.
@@ -37,9 +39,21 @@ public enum Disposition: Sendable, Equatable {
     case .conflict: "conflict"
     case .quarantined: "quarantined"
     case .quarantineFull: "not_kept"
+    case .noPurchases: "no_purchases"
     case .skipped: "skipped"
     case .unavailable, .refused(.unavailable): "unavailable"
     case .receiveTimeBehind, .notFound, .refused: "refused"
+    }
+  }
+
+  /// Why nothing of it is in the journal or held beside it, as a code; nil if it is there, or has
+  /// nothing that could be.
+  public var notTaken: String? {
+    switch self {
+    case .accepted, .duplicate, .confirmed, .alreadyConfirmed, .noPurchases: nil
+    case .refused(let refusal): refusal.code
+    case .unavailable(let code): code
+    case .conflict, .quarantined, .quarantineFull, .notFound, .receiveTimeBehind, .skipped: name
     }
   }
 

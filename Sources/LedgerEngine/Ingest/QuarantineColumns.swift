@@ -1,4 +1,5 @@
 import AppStore
+import Encoding
 public import JournalStore
 import SignedData
 import StrictJSON
@@ -94,16 +95,25 @@ public struct QuarantineColumns {
     let isV1 = item.source == .v1
     let columns: [(String, Bool)] = [
       ("source", [.v2, .v1, .receipt].contains(item.source)),
-      ("notification_uuid", item.notificationUUID == read.notificationUUID?.description),
+      (
+        "notification_uuid",
+        ByteSearch.areEqual(item.notificationUUID, read.notificationUUID?.description)
+      ),
       ("environment", item.environment == read.environment),
       // The secret named the app of a V1 body that does not.
-      ("bundle_id", isV1 && read.bundleId == nil || item.bundleId == read.bundleId),
-      ("notification_type", item.notificationType == read.notificationType),
+      (
+        "bundle_id",
+        isV1 && read.bundleId == nil || ByteSearch.areEqual(item.bundleId, read.bundleId)
+      ),
+      (
+        "notification_type", ByteSearch.areEqual(item.notificationType, read.notificationType)
+      ),
       ("signed_date_ms", isV1 && item.reason == "conflict" || item.signedDate == read.signedDate),
       (
         "original_transaction_id",
-        !isNamed || originalTransactionId == read.originalTransactionId
-          || isV1 && originalTransactionId == read.formerOriginalTransactionId
+        !isNamed || ByteSearch.areEqual(originalTransactionId, read.originalTransactionId)
+          || isV1
+            && ByteSearch.areEqual(originalTransactionId, read.formerOriginalTransactionId)
       ),
     ]
     return columns.filter { !$0.1 }.map(\.0)

@@ -1,5 +1,6 @@
 public import AppStore
 public import Configuration
+import Encoding
 public import JournalStore
 import SignedData
 import StrictJSON
@@ -138,8 +139,8 @@ public final class Receiver {
       throw .notAdmitted("payload_shape")
     }
     let named = notification.decoded.bundleId
-    guard let bundleId = bundleId ?? named, let app = apps[bundleId],
-      (named ?? bundleId).utf8.elementsEqual(bundleId.utf8)
+    guard let bundleId = bundleId ?? named, let app = apps[exactly: bundleId],
+      ByteSearch.areEqual(named ?? bundleId, bundleId)
     else { throw .notAdmitted("wrong_app") }
     guard notification.decoded.environment == environment, app.environments.contains(environment)
     else { throw .notAdmitted("wrong_environment") }
@@ -154,7 +155,7 @@ public final class Receiver {
 
   /// Checks that the notification is for one of our apps, as configured, and returns its bundle id.
   private func admit(_ notification: DecodedNotification) throws(Refusal) -> String {
-    guard let bundleId = notification.bundleId, let app = apps[bundleId] else {
+    guard let bundleId = notification.bundleId, let app = apps[exactly: bundleId] else {
       throw .notAdmitted("other_app")
     }
     if notification.environment == .production, notification.appAppleId != app.appAppleId {
@@ -204,6 +205,6 @@ public final class Receiver {
 
   func owner(_ bundleId: String?) -> NewQuarantine.Owner {
     guard let bundleId else { return .unnamed }
-    return apps[bundleId] == nil ? .foreign : .ours
+    return apps[exactly: bundleId] == nil ? .foreign : .ours
   }
 }

@@ -135,7 +135,7 @@ extension Receiver {
   private func admit(
     _ content: AppReceipt, expecting expected: Environment?
   ) throws(Refusal) -> Environment {
-    guard let app = apps[content.bundleId] else { throw .notAdmitted("other_app") }
+    guard let app = apps[exactly: content.bundleId] else { throw .notAdmitted("other_app") }
     guard let environment = content.environment else { throw .notAdmitted("receipt_type") }
     guard expected == nil || expected == environment else {
       throw .notAdmitted(Self.wrongEnvironment)
@@ -146,13 +146,15 @@ extension Receiver {
 
   /// The original transaction ids of a receipt, those with the newest purchase first.
   private static func newestFirst(_ content: AppReceipt) -> [String] {
-    var newest: [String: Int64] = [:]
+    var newest: [ExactText: Int64] = [:]
     for record in content.records {
-      newest[record.originalTransactionId] = max(
-        newest[record.originalTransactionId] ?? .min, record.purchaseDate)
+      let id = ExactText(record.originalTransactionId)
+      newest[id] = max(newest[id] ?? .min, record.purchaseDate)
     }
     // Sorted by bytes: a stable order among equals.
-    let ids = content.originalTransactionIds.enumerated().map { ($0, newest[$1] ?? .min, $1) }
+    let ids = content.originalTransactionIds.enumerated().map { place, id in
+      (place, newest[ExactText(id)] ?? .min, id)
+    }
     return ids.sorted { $0.1 == $1.1 ? $0.0 < $1.0 : $0.1 > $1.1 }.map(\.2)
   }
 }

@@ -36,7 +36,7 @@ public struct SubmittedTransaction: Sendable {
       1
     case .accepted: 2
     case .confirmed: 3
-    case .duplicate, .alreadyConfirmed: 4
+    case .duplicate, .alreadyConfirmed, .noPurchases: 4
     }
   }
 

@@ -36,7 +36,7 @@ package final class KeptRows: Sendable {
 
     func isSame(as other: Query) -> Bool {
       hash == other.hash && ByteSearch.areEqual(id, other.id) && kind == other.kind
-        && environment == other.environment && bundleId == other.bundleId
+        && environment == other.environment && ByteSearch.areEqual(bundleId, other.bundleId)
     }
   }
 

@@ -1,4 +1,5 @@
 package import AppStore
+import Encoding
 import Entitlements
 package import JournalStore
 import SignedData
@@ -42,19 +43,21 @@ extension NotificationProof {
 }
 
 extension StoredEvent {
-  /// The name of the first column that does not follow from the body; nil if all do.
+  /// The name of the first column that does not follow from the body, byte by byte; nil if all do.
   package func columnDiffering(from notification: DecodedNotification) -> String? {
     if notificationUUID != notification.notificationUUID { return "notification_uuid" }
     if source != notification.source { return "source" }
     if environment != notification.environment { return "environment" }
     if let bundleId = notification.bundleId ?? (source == .renewal ? bundleId : nil),
-      self.bundleId != bundleId
+      !ByteSearch.areEqual(self.bundleId, bundleId)
     {
       return "bundle_id"
     }
-    if notificationType != notification.notificationType { return "notification_type" }
-    if subtype != notification.subtype { return "subtype" }
-    if originalTransactionId != notification.originalTransactionId {
+    if !ByteSearch.areEqual(notificationType, notification.notificationType) {
+      return "notification_type"
+    }
+    if !ByteSearch.areEqual(subtype, notification.subtype) { return "subtype" }
+    if !ByteSearch.areEqual(originalTransactionId, notification.originalTransactionId) {
       return "original_transaction_id"
     }
     return signedDate == notification.signedDate ? nil : "signed_date_ms"
@@ -67,11 +70,11 @@ extension HeldEvidence {
     let event = body.foldEvent(seq: 0)
     if notificationUUID != body.notificationUUID { return "notification_uuid" }
     guard let stream, stream.environment == body.environment,
-      stream.bundleId == body.bundleId ?? stream.bundleId,
-      stream.originalTransactionId == body.originalTransactionId
+      ByteSearch.areEqual(stream.bundleId, body.bundleId ?? stream.bundleId),
+      ByteSearch.areEqual(stream.originalTransactionId, body.originalTransactionId)
     else { return "stream_id" }
     let transaction = source == .receipt ? nil : event.transactions.first?.transactionId
-    if transactionId != transaction { return "transaction_id" }
+    if !ByteSearch.areEqual(transactionId, transaction) { return "transaction_id" }
     return signedDate == body.signedDate ? nil : "signed_date_ms"
   }
 }

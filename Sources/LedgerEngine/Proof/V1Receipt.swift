@@ -67,7 +67,8 @@ public struct V1Receipt: Sendable {
   private static func require(
     _ receipt: AppReceipt, of bundleId: String?, in environment: Environment
   ) throws(Refusal) {
-    guard receipt.environment == environment, receipt.bundleId == bundleId ?? receipt.bundleId
+    guard receipt.environment == environment,
+      ByteSearch.areEqual(receipt.bundleId, bundleId ?? receipt.bundleId)
     else { throw .notAdmitted("receipt_of_another_app") }
   }
 
@@ -84,11 +85,13 @@ public struct V1Receipt: Sendable {
   }
 
   private static func word(of receipt: AppReceipt, about transaction: Transaction) -> Word {
-    let records = receipt.records.filter { $0.transactionId == transaction.transactionId }
+    let records = receipt.records.filter {
+      ByteSearch.areEqual($0.transactionId, transaction.transactionId)
+    }
     guard !records.isEmpty else { return .absent }
     let agrees = records.contains { record in
-      record.originalTransactionId == transaction.originalTransactionId
-        && record.productId == transaction.productId
+      ByteSearch.areEqual(record.originalTransactionId, transaction.originalTransactionId)
+        && ByteSearch.areEqual(record.productId, transaction.productId)
         && isSame(record.purchaseDate, transaction.purchaseDate)
         && isSame(record.expiresDate, transaction.expiresDate)
     }

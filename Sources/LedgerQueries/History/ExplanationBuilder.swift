@@ -117,7 +117,7 @@ struct ExplanationBuilder {
   /// The end of a non-renewing product that the configuration gives a duration; nil for others.
   private var configuredEnd: Int64? {
     guard let head, head.transaction.expiresDate == nil, let product = head.transaction.productId,
-      durations[product] != nil
+      durations[exactly: product] != nil
     else { return nil }
     return entitlement.expiresAt
   }

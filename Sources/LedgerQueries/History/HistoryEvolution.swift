@@ -1,4 +1,5 @@
 import AppStore
+import Encoding
 import Entitlements
 import JournalStore
 import LedgerEngine
@@ -72,7 +73,9 @@ struct HistoryEvolution {
       show(progress.entitlement(at: clock, durations: durations))
     }
     let transaction = step?.transactions.max {
-      ($0.purchaseDate, $0.transactionId) < ($1.purchaseDate, $1.transactionId)
+      $0.purchaseDate == $1.purchaseDate
+        ? ByteSearch.precedes($0.transactionId, $1.transactionId)
+        : $0.purchaseDate < $1.purchaseDate
     }
     let entry = HistoryEntry(
       event: event.withoutBody, transaction: transaction,

@@ -52,7 +52,8 @@ public final class Arrivals: Sendable {
     case .refused(.malformed), .refused(.untrusted): add(Key(hour: hour, outcome: .refused))
     case .unavailable, .refused(.unavailable): add(Key(hour: hour, outcome: .unavailable))
     case .accepted, .quarantined, .quarantineFull, .refused(.notAdmitted): break
-    case .receiveTimeBehind, .skipped, .confirmed, .alreadyConfirmed, .notFound: break
+    case .receiveTimeBehind, .skipped, .confirmed, .alreadyConfirmed, .noPurchases, .notFound:
+      break
     }
   }
 

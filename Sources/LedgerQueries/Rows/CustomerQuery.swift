@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 public import Entitlements
 import JournalStore
 import LedgerEngine
@@ -218,12 +219,13 @@ extension LedgerReader {
 
 extension LedgerReader.CustomerQuestion {
   fileprivate func covers(_ key: StreamKey) -> Bool {
-    environment == key.environment && bundleId ?? key.bundleId == key.bundleId
+    environment == key.environment
+      && (bundleId.map { ByteSearch.areEqual($0, key.bundleId) } ?? true)
   }
 }
 
 extension FoldedStream {
   fileprivate func hasId(_ id: String, _ kind: ProjectionReader.IdKind) -> Bool {
-    ids[Int(kind.rawValue) - 1].contains(id)
+    ids[Int(kind.rawValue) - 1].contains { ByteSearch.areEqual($0, id) }
   }
 }

@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 public import Entitlements
 import JournalStore
 
@@ -108,7 +109,8 @@ extension LedgerReader.Filter {
   fileprivate func projected(_ question: LedgerReader.Question) -> ProjectionReader.Filter {
     let (environment, bundleId) = (environment, bundleId)
     var filter = ProjectionReader.Filter { rowEnvironment, rowBundleId in
-      environment ?? rowEnvironment == rowEnvironment && bundleId ?? rowBundleId == rowBundleId
+      environment ?? rowEnvironment == rowEnvironment
+        && (bundleId.map { ByteSearch.areEqual($0, rowBundleId) } ?? true)
         && question.covers(
           StreamKey(environment: rowEnvironment, bundleId: rowBundleId, originalTransactionId: ""))
     }
@@ -121,7 +123,9 @@ extension LedgerReader.Filter {
 
   /// Whether a row with these ids is found by the filter's.
   fileprivate func finds(_ ids: [[String]]) -> Bool {
-    (appAccountToken.map(ids[0].contains) ?? true)
-      && (appTransactionId.map(ids[1].contains) ?? true)
+    func has(_ id: String?, _ known: [String]) -> Bool {
+      id.map { id in known.contains { ByteSearch.areEqual($0, id) } } ?? true
+    }
+    return has(appAccountToken, ids[0]) && has(appTransactionId, ids[1])
   }
 }

@@ -1,4 +1,5 @@
 public import AppStore
+import Encoding
 import Entitlements
 import JournalStore
 import LedgerEngine
@@ -18,6 +19,19 @@ extension LedgerReader {
       originalTransactionId, environment, bundleId, question, .since(question.time))
     guard let found else { return nil }
     return try document(found.key, found.row, question, found.opened)
+  }
+
+  /// Whether a row with this id has a purchase without an end of its own, which a configured
+  /// duration may end.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  public func mayLast(
+    _ originalTransactionId: String, _ question: Question
+  ) throws(Failure) -> Bool {
+    for key in try keys(originalTransactionId, nil, nil, question) {
+      if try journaledRow(of: key, question).lasting != nil { return true }
+    }
+    return false
   }
 
   /// A row that was found, and the projection that the rest of the answer reads.
@@ -115,7 +129,7 @@ extension LedgerReader {
     _ key: StreamKey, _ environment: Environment?, _ bundleId: String?, _ question: Question
   ) -> Bool {
     (environment.map { $0 == key.environment } ?? true)
-      && (bundleId.map { $0 == key.bundleId } ?? true) && question.covers(key)
+      && (bundleId.map { ByteSearch.areEqual($0, key.bundleId) } ?? true) && question.covers(key)
   }
 
   /// The element of an array that has one; nil if it is empty.

@@ -1,4 +1,5 @@
 import AppStore
+import Encoding
 import Entitlements
 import JournalStore
 import LedgerEngine
@@ -111,6 +112,6 @@ extension LedgerReader {
 extension Predecessor {
   /// Compares bytes.
   fileprivate func names(_ key: StreamKey) -> Bool {
-    originalTransactionId.utf8.elementsEqual(key.originalTransactionId.utf8)
+    ByteSearch.areEqual(originalTransactionId, key.originalTransactionId)
   }
 }

@@ -117,6 +117,54 @@ struct Arguments {
         data: values["--data"], logLevel: values["--log-level"]))
   }
 
+  /// The configuration of a command that only reads. If it is refused, a warning says so, and what
+  /// can be read of it is returned.
+  ///
+  /// - Parameter needed: the parts without which the answer could be wrong.
+  /// - Throws: `CommandError.configuration` if the configuration is refused and one of these cannot
+  ///   be read.
+  func readable(
+    _ needed: Set<Configuration.Part>
+  ) throws(CommandError) -> Configuration.Readable {
+    let refused: ConfigurationError
+    do throws(CommandError) {
+      return Configuration.Readable(try configuration())
+    } catch {
+      guard case .configuration(let mistake) = error else { throw error }
+      refused = mistake
+    }
+    let found = try partialConfiguration()
+    let lacking = found.missing.intersection(needed)
+    guard lacking.isEmpty else {
+      let hint = lacking.contains(.data) ? "; to read a data folder all the same, give --data" : ""
+      throw .configuration(ConfigurationError(refused.problem, next: refused.next + hint))
+    }
+    let names = found.missing.map(\.rawValue).sorted().joined(separator: ", ")
+    Terminal.error("warning: \(refused)", .yellow)
+    Terminal.error(
+      "warning: the configuration is not applied; read without it"
+        + (needed.contains(.data) ? ": \(found.configuration.data)" : "")
+        + (names.isEmpty ? "" : "; not known: \(names)"), .yellow)
+    return found
+  }
+
+  /// What can be read of a configuration that is refused.
+  ///
+  /// - Throws: `CommandError.configuration` for a defect of the libraries.
+  func partialConfiguration() throws(CommandError) -> Configuration.Readable {
+    try mapError(
+      CommandError.configuration,
+      try Configuration.readable(
+        file: configurationFile, variables: ProcessEnvironment.variables, data: values["--data"]))
+  }
+
+  /// The data folder, for a command that reads it and needs nothing else of the configuration.
+  ///
+  /// - Throws: `CommandError.configuration` if it is not known which folder that is.
+  func readableFolder() throws(CommandError) -> DataFolder {
+    folder(try readable([.data]).configuration)
+  }
+
   /// The data folder of a configuration; a relative path starts at the working directory.
   func folder(_ configuration: Configuration) -> DataFolder {
     DataFolder(path: configuration.data)

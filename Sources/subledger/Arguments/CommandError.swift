@@ -25,7 +25,7 @@ enum CommandError: Error {
   static func query(_ error: QueryError) -> CommandError {
     switch error {
     case .refused(let reason): .usage(reason)
-    case .noProjection, .timeLimit, .filesChanged: .unavailable(error.description)
+    case .noProjection, .timeLimit, .memoryLimit, .filesChanged: .unavailable(error.description)
     case .interrupted: .interrupted("stopped")
     case .store(let error): .store(error)
     }

@@ -115,9 +115,10 @@ enum CommandTable {
       name: "query", summary: "Runs SQL over the journal and the entitlement rows, read-only.",
       details: "Reads the views journal_v1, quarantine_v1, entitlement_v1 and "
         + "entitlement_span_v1, which one SELECT may join; --schema describes their columns. "
-        + "Nothing but SELECT is allowed. Prints a table of at most 10,000 rows; --json and --csv "
-        + "print all rows, blobs as hexadecimal digits. SQL is read from standard input with -. "
-        + "Also works while a daemon runs.",
+        + "Nothing but SELECT is allowed. Prints a table of at most 10,000 rows, fewer where they "
+        + "are very long; --json and --csv print all rows, blobs as hexadecimal digits. SQL is "
+        + "read from standard input with -. SQLite has 128 MiB of memory for it, and puts what "
+        + "does not fit into temporary files. Also works while a daemon runs.",
       usage: "'SELECT …' | - | --schema", flags: QueryCommand.flags,
       example: "subledger query \"\(SQLView.exampleQuery)\"", action: QueryCommand.run),
   ]

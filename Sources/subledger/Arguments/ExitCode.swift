@@ -31,7 +31,7 @@ enum ExitCode: Int32, CaseIterable {
       "Usage: an argument or the SQL of a query is wrong, or the configuration is refused."
     case .unavailable:
       "Unavailable: the data is locked or missing, the disk or the network failed, or a query "
-        + "reached its time limit. The same command may succeed later."
+        + "reached its limit of time or memory. The same command may succeed later."
     case .newer: "The data is from a newer version of subledger. Nothing was changed."
     case .interrupted:
       "Stopped: ^C ended the command before it was done. serve and demo end in order, with 0."

@@ -29,6 +29,12 @@ enum Terminal {
     write(style.applied(to: shown(text), on: STDERR_FILENO) + [0x0A], to: STDERR_FILENO)
   }
 
+  /// Writes to standard error if that does not wait for who reads it.
+  static func errorUnlessBlocked(_ text: String) {
+    var watched = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+    if poll(&watched, 1, 0) == 1 { error(text, .red) }
+  }
+
   // MARK: Source
 
   private enum Source {

@@ -81,18 +81,26 @@ struct TextWrapper {
 
   /// The text as `add` would print it on one line, with the most columns it can take.
   static func visible(_ text: String) -> (text: String, width: Int) {
-    let cells = cells(text)
-    return (cells.map(\.text).joined(), cells.reduce(0) { $0 + $1.width })
+    var (whole, width) = ("", 0)
+    for character in VisibleText.of(text) {
+      for cell in cells(character) {
+        whole += cell.text
+        width += cell.width
+      }
+    }
+    return (whole, width)
   }
 
-  /// The text in units that must not be broken, each with the most columns it can take.
   private static func cells(_ text: String) -> [(text: String, width: Int)] {
-    VisibleText.of(text).flatMap { character -> [(text: String, width: Int)] in
-      let scalars = character.unicodeScalars
-      // The width of a character with many combining marks depends on the terminal.
-      guard scalars.count <= 3 else { return scalars.map { (number($0), 10) } }
-      return [(String(character), scalars.reduce(0) { $0 + columns(of: $1) })]
-    }
+    VisibleText.of(text).flatMap { cells($0) }
+  }
+
+  /// A character in units that must not be broken, each with the most columns it can take.
+  private static func cells(_ character: Character) -> [(text: String, width: Int)] {
+    let scalars = character.unicodeScalars
+    // The width of a character with many combining marks depends on the terminal.
+    guard scalars.count <= 3 else { return scalars.map { (number($0), 10) } }
+    return [(String(character), scalars.reduce(0) { $0 + columns(of: $1) })]
   }
 
   private static func number(_ scalar: Unicode.Scalar) -> String {

@@ -77,7 +77,7 @@ import Testing
         done.leave()
       }
       let wanted = before + Int.random(in: 1...work.count / 2, using: &random)
-      try daemon.command.wait(20, "some answers") { answered.all.count >= wanted }
+      try daemon.command.wait(60, "some answers") { answered.all.count >= wanted }
       usleep(UInt32.random(in: 0...2_000, using: &random))
       try daemon.crash()
       done.wait()
@@ -133,7 +133,7 @@ import Testing
       postAll(port, work, answered)
       done.leave()
     }
-    try daemon.command.wait(20, "some answers") { answered.all.count >= 30 }
+    try daemon.command.wait(60, "some answers") { answered.all.count >= 30 }
     #expect(try daemon.stop().code == 0)
     done.wait()
     #expect(answered.all.count < work.count)

@@ -161,7 +161,7 @@ import Testing
       }
     }
     let daemon = try installation.launch(["serve"] + config)
-    try daemon.wait(30, "the start or a refusal") {
+    try daemon.wait(60, "the start or a refusal") {
       !daemon.isRunning || RunningDaemon.port(in: daemon.errorsSoFar()) != nil
     }
     if let port = RunningDaemon.port(in: daemon.errorsSoFar()) {

@@ -15,7 +15,7 @@ import Testing
   ) throws {
     let daemon = try installation.startWithoutProjection()
     let client = daemon.client()
-    try daemon.command.wait(30, "the projection") {
+    try daemon.command.wait(60, "the projection") {
       let row = client.get("/v1/entitlements/70001")
       #expect(row?.status == 200, sourceLocation: location)
       #expect(row?.json?["event_count"]?.integer == events, sourceLocation: location)
@@ -152,7 +152,7 @@ import Testing
     #expect(client.get("/v1/entitlements/70009")?.status == 200)
     #expect(lock != nil)
     lock = nil
-    try daemon.command.wait(20, "the projection") {
+    try daemon.command.wait(60, "the projection") {
       client.get("/v1/entitlements")?.status == 200
     }
     #expect(client.get("/v1/entitlements/70009")?.status == 200)

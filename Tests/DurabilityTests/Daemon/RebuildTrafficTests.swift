@@ -77,7 +77,7 @@ import Testing
     let traffic = ProjectionTraffic(installation)
     let isOver = Flag()
     traffic.start(daemon.port)
-    try daemon.command.wait(20, "customers") { traffic.customers.count > 100 }
+    try daemon.command.wait(60, "customers") { traffic.customers.count > 100 }
     let beside = readBeside(installation, traffic, until: isOver)
     defer {
       isOver.set()
@@ -120,7 +120,7 @@ import Testing
       let traffic = try continuedTraffic(installation, round)
       let daemon = try installation.start()
       traffic.start(daemon.port)
-      try daemon.command.wait(30, "customers") { traffic.customers.count > 100 }
+      try daemon.command.wait(60, "customers") { traffic.customers.count > 100 }
       try killRebuild(installation, after: .random(in: 20_000...300_000))
       try rebuild(installation, ["--apply"])
       try rebuild(installation, ["--rollback"])

@@ -248,6 +248,29 @@ import Testing
     #expect(verified.output.contains(edit.finding), "\(verified)")
   }
 
+  /// `String` calls both spellings equal.
+  @Test func `verify finds a column that spells an accent in another way than the body`() throws {
+    let installation = try Installation()
+    let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+    let lines = try [
+      installation.sign(Sample.notification(1, otid: composed)),
+      installation.sign(Sample.notification(2, bundleId: "com.\(composed)")),
+    ]
+    let file = try installation.file("lines", lines)
+    #expect(try installation.run("ingest", "--skip-bad", file).code == 1)
+    #expect(try installation.verify().code == 0)
+    try installation.tamper(
+      """
+      UPDATE stream SET original_transaction_id = '\(decomposed)'
+        WHERE original_transaction_id = '\(composed)';
+      UPDATE quarantine SET bundle_id = 'com.\(decomposed)';
+      """)
+    let verified = try installation.run("verify")
+    #expect(verified.code == 1, "\(verified)")
+    #expect(verified.output.contains("column original_transaction_id differs"), "\(verified)")
+    #expect(verified.output.contains("column bundle_id differs"), "\(verified)")
+  }
+
   /// A journal of an older program has no digests. It is verified as before, and the next start
   /// makes them.
   @Test func `a journal without digests has no findings, and gets them from a start`() throws {

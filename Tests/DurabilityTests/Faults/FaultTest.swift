@@ -54,7 +54,7 @@ struct FaultTest: Sendable {
     disk.intercept(tracing: false, fault)
     let command = try disk.installation.launch(
       ["serve", "--config", disk.installation.config.path])
-    let end = Date(timeIntervalSinceNow: 20)
+    let end = Date(timeIntervalSinceNow: 60)
     var port: UInt16?
     while port == nil, command.isRunning, Date() < end {
       port = RunningDaemon.port(in: command.errorsSoFar())

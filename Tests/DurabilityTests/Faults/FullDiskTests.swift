@@ -145,7 +145,7 @@ import Testing
         "-Urm", "sh", "-c", script, "sh", data.path, disk.installation.program.path,
         disk.installation.config.path,
       ], in: folder, program: URL(filePath: "/usr/bin/unshare"))
-    try command.wait(20, "the daemon to listen") {
+    try command.wait(60, "the daemon to listen") {
       RunningDaemon.port(in: command.errorsSoFar()) != nil
     }
     let port = try #require(RunningDaemon.port(in: command.errorsSoFar()))

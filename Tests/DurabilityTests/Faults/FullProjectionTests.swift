@@ -39,7 +39,7 @@ import Testing
     #expect(isUnwritable, "the projection's file had room")
     #expect(daemon.log.contains("rows_not_written"))
     try FileManager.default.removeItem(at: disk.full)
-    try daemon.command.wait(20, "the projection to follow") { state(client) == "following" }
+    try daemon.command.wait(60, "the projection to follow") { state(client) == "following" }
     #expect(try daemon.stop().code == 0)
     disk.stopIntercepting()
     try test.imageCheck.run(

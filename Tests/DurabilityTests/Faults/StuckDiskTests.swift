@@ -28,7 +28,7 @@ import Testing
     #expect(client.get("/v1/entitlements/900")?.status == 200)
     #expect(pending.answer == nil, "answered before the sync: promise 1")
     try FileManager.default.removeItem(at: disk.stuck)
-    try daemon.command.wait(20, "the answer") { pending.answer != nil }
+    try daemon.command.wait(60, "the answer") { pending.answer != nil }
     #expect(pending.answer?.status == 200)
     #expect(client.get("/readyz", token: nil)?.status == 200)
     try daemon.stop()

@@ -150,7 +150,8 @@ import Testing
     #expect(checks.count == 8 && checks.allSatisfy { $0.next == nil })
     #expect(checks.first?.what.contains("timeout") == true, "\(checks)")
     #expect(checks.last?.what.contains("no time was left") == true, "\(checks)")
-    #expect(seconds < 10 + 10 * RunningCommand.timeoutFactor, "\(seconds)")
+    // Without the limit, eight questions would take ten seconds each.
+    #expect(seconds < 60 * RunningCommand.timeoutFactor, "\(seconds)")
     #expect(try store.requests("production").values.reduce(0, +) <= 4)
   }
 }

@@ -155,7 +155,7 @@ import Testing
     setting.expectFailure("quarantine", report, next: "subledger quarantine admit \(id)")
     #expect(try setting.installation.run("quarantine", "admit", "\(id)").code != 0)
     setting.daemon.command.signal(SIGHUP)
-    try setting.daemon.command.wait(20, "the reload") { setting.daemon.log.contains("reloaded") }
+    try setting.daemon.command.wait(60, "the reload") { setting.daemon.log.contains("reloaded") }
     let admitted = try setting.installation.run("quarantine", "admit", "\(id)")
     #expect(admitted.code == 0, "\(admitted)")
   }
@@ -174,7 +174,7 @@ import Testing
     let finished = try setting.run("--environment", "Production", "--timeout", "2")
     #expect(finished.code == 3 && finished.errors.contains("within 2 s"), "\(finished)")
     #expect(finished.errors.contains("journaled meanwhile, seq 1"), "\(finished)")
-    #expect(Date().timeIntervalSince(began) < 15 * RunningCommand.timeoutFactor)
+    #expect(Date().timeIntervalSince(began) < 50 * RunningCommand.timeoutFactor)
     let sent = try setting.store.requests("production").values.reduce(0, +)
     #expect((2...4).contains(sent), "asked once, and for the status a few times: \(sent)")
   }

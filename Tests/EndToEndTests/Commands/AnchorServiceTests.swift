@@ -50,12 +50,12 @@ import Testing
     let client = daemon.client()
     try post(1...1, installation, client)
     // The first event is anchored at once, because there was no anchor before.
-    try daemon.command.wait(10, "the first anchor") { anchors(file) == [1] }
+    try daemon.command.wait(60, "the first anchor") { anchors(file) == [1] }
     try post(2...3, installation, client)
     Thread.sleep(forTimeInterval: 2.5)
     #expect(anchors(file) == [1])
     try post(4...4, installation, client)
-    try daemon.command.wait(10, "an anchor of seq 4") { anchors(file) == [1, 4] }
+    try daemon.command.wait(60, "an anchor of seq 4") { anchors(file) == [1, 4] }
     try post(5...5, installation, client)
     #expect(try daemon.stop().code == 0)
     #expect(anchors(file) == [1, 4, 5])
@@ -83,7 +83,7 @@ import Testing
     Thread.sleep(forTimeInterval: 1.5)
     #expect(anchors(file) == [2], "time alone does not move the head")
     try post(3...3, installation, daemon.client())
-    try daemon.command.wait(10, "an anchor of seq 3") { anchors(file) == [2, 3] }
+    try daemon.command.wait(60, "an anchor of seq 3") { anchors(file) == [2, 3] }
     try daemon.crash()
     try anchored(minutesAgo: 8)
     daemon = try installation.start()
@@ -99,7 +99,7 @@ import Testing
     let daemon = try installation.start()
     let client = daemon.client()
     try post(1...1, installation, client)
-    try daemon.command.wait(10, "a failure") { count("anchors_failed", daemon) == 1 }
+    try daemon.command.wait(60, "a failure") { count("anchors_failed", daemon) == 1 }
     for number in 2...8 {
       try post(number...number, installation, client)
       Thread.sleep(forTimeInterval: 1)
@@ -108,14 +108,14 @@ import Testing
     #expect(daemon.log.contains("it is tried again"))
     let volume = file.deletingLastPathComponent()
     try FileManager.default.createDirectory(at: volume, withIntermediateDirectories: true)
-    try daemon.command.wait(15, "the volume to be used") {
+    try daemon.command.wait(60, "the volume to be used") {
       count("anchors_resumed", daemon) == 1
     }
     #expect(anchors(file) == Array(1...8), "no event is left out")
     // Removed again for good: the daemon still ends in good order.
     try FileManager.default.removeItem(at: volume)
     try post(9...9, installation, client)
-    try daemon.command.wait(10, "a second failure") { count("anchors_failed", daemon) == 2 }
+    try daemon.command.wait(60, "a second failure") { count("anchors_failed", daemon) == 2 }
     #expect(try daemon.stop().code == 0)
     #expect(count("anchors_failed", daemon) == 2)
     let verified = try installation.run("verify")
@@ -130,10 +130,10 @@ import Testing
     let daemon = try installation.start()
     try post(1...1, installation, daemon.client())
     // One for the file in the folder, and one for that of the configuration.
-    try daemon.command.wait(10, "a failure") { count("anchors_failed", daemon) == 2 }
+    try daemon.command.wait(60, "a failure") { count("anchors_failed", daemon) == 2 }
     #expect(daemon.log.contains("chmod 600"))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
-    try daemon.command.wait(15, "an anchor") { anchors(file) == [1] }
+    try daemon.command.wait(60, "an anchor") { anchors(file) == [1] }
     try daemon.stop()
   }
 
@@ -143,7 +143,7 @@ import Testing
     #expect(try installation.run("anchor", "--append", file.path).code == 0)
     try installation.cut(after: 2)
     let daemon = try installation.start()
-    try daemon.command.wait(10, "the loss to be noticed") { count("anchors_ahead", daemon) == 1 }
+    try daemon.command.wait(60, "the loss to be noticed") { count("anchors_ahead", daemon) == 1 }
     try post(4...5, installation, daemon.client())
     try daemon.stop()
     let verified = try installation.run("verify")

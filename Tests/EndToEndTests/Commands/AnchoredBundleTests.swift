@@ -54,7 +54,7 @@ import Testing
     // The daemon anchors what was imported before it started, too.
     let daemon = try installation.start()
     let expected = (1...9).map { Int64($0) * 256 } + [2400]
-    try daemon.command.wait(20, "the anchors") { seqs(installation) == expected }
+    try daemon.command.wait(60, "the anchors") { seqs(installation) == expected }
     let counts = try export(installation, to: bundle)
     #expect(try size() < Self.megabyte)
     #expect((counts["links"]?.integer ?? .max) <= 12 * 255)
@@ -76,7 +76,7 @@ import Testing
     let installation = try Installation()
     try installation.fill(1...2000, otids: 20)
     let daemon = try installation.start()
-    try daemon.command.wait(20, "the anchors") { seqs(installation).last == 2000 }
+    try daemon.command.wait(60, "the anchors") { seqs(installation).last == 2000 }
     let bundle = installation.folder.appending(path: "bundle.zst")
     let counts = try export(installation, to: bundle, "--compress")
     #expect(counts["events"]?.integer == 100, "\(counts)")
@@ -96,7 +96,7 @@ import Testing
     let installation = try Installation()
     var daemon = try installation.start()
     #expect(daemon.client().post(try installation.sign(Sample.notification(1)))?.status == 200)
-    try daemon.command.wait(10, "the first anchor") { seqs(installation) == [1] }
+    try daemon.command.wait(60, "the first anchor") { seqs(installation) == [1] }
     try daemon.crash()
     // What a power loss leaves of a line that was not synced.
     let file = installation.data.appending(path: "anchors.ndjson")
@@ -104,7 +104,7 @@ import Testing
     try (whole + whole.prefix(70)).write(to: file)
     try installation.fill(2...600)
     daemon = try installation.start()
-    try daemon.command.wait(10, "the next anchors") { seqs(installation) == [1, 257, 513] }
+    try daemon.command.wait(60, "the next anchors") { seqs(installation) == [1, 257, 513] }
     #expect(anchors(installation).count { $0 == nil } == 1)
     #expect(try Data(contentsOf: file).starts(with: whole))
     #expect(try daemon.stop().code == 0)
@@ -115,7 +115,7 @@ import Testing
     let installation = try Installation()
     try installation.fill(1...2)
     let daemon = try installation.start()
-    try daemon.command.wait(10, "the first anchor") { seqs(installation) == [2] }
+    try daemon.command.wait(60, "the first anchor") { seqs(installation) == [2] }
     let doctor = try installation.run("doctor").output
     #expect(doctor.contains("anchors.ndjson is of seq 2"), "\(doctor)")
     #expect(doctor.contains("a copy elsewhere is what gives anchors force"), "\(doctor)")

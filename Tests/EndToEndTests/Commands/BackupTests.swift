@@ -91,11 +91,11 @@ import Testing
     let daemon = try installation.start()
     let traffic = BackupTraffic(installation, pause: Self.pause)
     traffic.start(daemon.port)
-    try daemon.command.wait(30, "some answers") { traffic.answered.count >= 30 }
+    try daemon.command.wait(60, "some answers") { traffic.answered.count >= 30 }
     var made: [MadeBackup] = []
     for number in 1...Self.backups { made.append(try makeBackup(number, installation, traffic)) }
     let count = traffic.answered.count
-    try daemon.command.wait(30, "more answers") { traffic.answered.count > count + 10 }
+    try daemon.command.wait(60, "more answers") { traffic.answered.count > count + 10 }
     traffic.end()
     #expect(try daemon.stop().code == 0)
     let final = try entries(installation.journal)
@@ -188,7 +188,7 @@ import Testing
       let partial = URL(filePath: folder.path + ".partial")
       let command = try installation.launch(
         ["backup", folder.path, "--config", installation.config.path])
-      try command.wait(20, "the backup to begin") {
+      try command.wait(60, "the backup to begin") {
         isThere(partial) || isThere(folder) || !command.isRunning
       }
       usleep(UInt32(round) * 12_000)
@@ -213,7 +213,7 @@ import Testing
     let partial = URL(filePath: folder.path + ".partial")
     let command = try installation.launch(
       ["backup", folder.path, "--config", installation.config.path])
-    try command.wait(20, "the backup to begin") { isThere(partial) }
+    try command.wait(60, "the backup to begin") { isThere(partial) }
     command.signal(SIGINT)
     let finished = try command.finish()
     #expect(finished.code == 130 && finished.errors.contains("stopped"), "\(finished)")

@@ -218,7 +218,7 @@ import Testing
   // MARK: Duplicates
 
   private func redeliveries(_ client: Client, _ count: Int64) throws -> JSONElement {
-    for _ in 0..<200 {
+    for _ in 0..<2400 {
       let answer = client.get("/v1/entitlements/7000/history")?.json
       let found = answer?["items"]?.elements.first?["redeliveries"]
       if let found, found["count"]?.integer ?? 0 >= count { return found }
@@ -345,7 +345,7 @@ import Testing
     let daemon = try installation.start()
     let client = daemon.client()
     var found = 0
-    for _ in 0..<200 where found < 2 {
+    for _ in 0..<2400 where found < 2 {
       found =
         client.get("/v1/entitlements/7000/history")?.json?["items"]?.elements.withoutTransitions
         .count ?? 0

@@ -72,7 +72,7 @@ import Testing
     let daemon = try RunningDaemon(program: program, config: work.config, in: work.folder)
     let client = daemon.client()
     #expect(client.post(try installation.sign(Sample.notification(1, otid: "7001")))?.status == 200)
-    let end = Date(timeIntervalSinceNow: 20)
+    let end = Date(timeIntervalSinceNow: 60)
     while client.get("/v1/entitlements/7001", token: token)?.status != 200, Date() < end {
       usleep(10_000)
     }

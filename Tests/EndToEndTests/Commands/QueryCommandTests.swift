@@ -155,6 +155,70 @@ import Testing
     #expect(result.errors.contains("--limit-seconds"), "\(result)")
   }
 
+  /// Each position of the text is compared with nearly all of the other text: that takes hours.
+  private static let instruction =
+    "SELECT instr(hex(zeroblob(8000000)), hex(zeroblob(4000000)) || '1')"
+
+  @Test(arguments: ["--json", "--csv", nil])
+  func `a query in one long instruction is ended after its time`(format: String?) throws {
+    let installation = try filled()
+    let query = try installation.launch(
+      ["query", Self.instruction, "--limit-seconds", "1", "--config", installation.config.path]
+        + [format].compactMap { $0 })
+    let result = try query.finish(within: 60)
+    #expect(result.code == 3 && result.errors.contains("--limit-seconds"), "\(result)")
+  }
+
+  @Test(arguments: [false, true])
+  func `a query whose output nobody reads is ended after its time`(errorsToo: Bool) throws {
+    let installation = try filled()
+    let pipe = installation.folder.appending(path: "pipe").path
+    try #require(mkfifo(pipe, 0o600) == 0)
+    let sql = Self.endless.replacing("count(*)", with: "i")
+    let script = """
+      exec 3<>"\(pipe)"
+      "\(RunningCommand.program.path)" query "\(sql)" --csv --limit-seconds 1 \
+        --config "\(installation.config.path)" >"\(pipe)" \(errorsToo ? "2>&1" : "")
+      """
+    let result = try RunningCommand(
+      ["-c", script], in: installation.folder, program: URL(filePath: "/bin/sh")
+    ).finish(within: 60)
+    #expect(result.code == 3, "\(result)")
+    #expect(result.errors.contains("--limit-seconds") != errorsToo, "\(result)")
+  }
+
+  private static func numbers(_ count: Int, _ columns: String) -> String {
+    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT \(count)) "
+      + "SELECT \(columns) FROM n"
+  }
+
+  /// SQL that would need gigabytes, with the exit code.
+  private static let large: [(String, Int32)] = [
+    (numbers(2_000, "group_concat(hex(randomblob(100000)))"), 2),
+    ("SELECT zeroblob(1000000000)", 2),
+    ("SELECT replace(hex(zeroblob(1000000)), '0', hex(zeroblob(1000)))", 2),
+    (
+      numbers(1, repeatElement("hex(randomblob(7000000))", count: 60).joined(separator: ",")), 3
+    ), (numbers(10_000, "i, iif(i = 1, hex(zeroblob(50000)), 'a') AS long, i AS again"), 0),
+    (numbers(150_000, "hex(randomblob(500)) AS text") + " ORDER BY 1", 0),
+  ]
+
+  @Test(arguments: large) func `a query does not take gigabytes of memory`(sql: String, code: Int32) throws {
+    let installation = try filled()
+    for format in [[], ["--csv"]] {
+      let query = try installation.launch(
+        ["query", sql, "--limit-seconds", "600", "--config", installation.config.path] + format)
+      var peak = 0
+      try query.wait(300, "the query") {
+        peak = max(peak, query.peakBytes)
+        return !query.isRunning
+      }
+      let result = try query.finish()
+      #expect(result.code == code, "\(result.errors)")
+      #expect(peak < 700 << 20, "\(peak >> 20) MiB for \(sql.prefix(100))")
+    }
+  }
+
   @Test func `an interrupted query exits with 130`() throws {
     let installation = try filled()
     let query = try installation.launch(

@@ -161,7 +161,7 @@ import Testing
     let daemon = try installation.start()
     // The daemon anchors what was imported, which changes files too.
     let anchors = installation.data.appending(path: "anchors.ndjson").path
-    try daemon.command.wait(20, "the first anchor") {
+    try daemon.command.wait(60, "the first anchor") {
       let attributes = try? FileManager.default.attributesOfItem(atPath: anchors)
       return attributes?[.size] as? Int ?? 0 > 0
     }

@@ -10,7 +10,7 @@ import Testing
   private func overview(
     _ client: Client, _ query: String = "", token: String = Installation.token
   ) throws -> JSONElement {
-    let end = Date(timeIntervalSinceNow: 20)
+    let end = Date(timeIntervalSinceNow: 60)
     while true {
       let answer = try #require(client.get("/v1/overview\(query)", token: token))
       let json = try #require(answer.json, "\(answer.text)")

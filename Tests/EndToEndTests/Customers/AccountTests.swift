@@ -105,7 +105,7 @@ import Testing
     #expect(row?["shared_by_accounts"]?.boolean == true)
     let verified = try served.installation.verify()
     #expect(verified.report["statements"]?.integer == 2)
-    for _ in 0..<100 {
+    for _ in 0..<600 {
       let metrics = try served.ask("GET", "/metrics").text
       if metrics.contains("subledger_shared_purchases 1\n") { break }
       usleep(100_000)

@@ -178,6 +178,17 @@ import Testing
     #expect(try daemon.stop().code == 0)
   }
 
+  @Test func `a query answers two spellings of an account each`() throws {
+    let (installation, daemon) = try served()
+    defer { withExtendedLifetime(installation) {} }
+    let ids = ["caf\u{E9}", "cafe\u{301}", "caf\u{E9}"]
+    let list = ids.map { "\"\($0)\"" }.joined(separator: ",")
+    let answer = query(daemon.client(), "{\"by\":\"account\",\"ids\":[\(list)]}")
+    let found = answer?.json?["items"]?.elements.compactMap { $0["id"]?.string } ?? []
+    #expect(found.map { Array($0.utf8) } == ids.prefix(2).map { Array($0.utf8) })
+    #expect(try daemon.stop().code == 0)
+  }
+
   @Test func `a query answers for many customers in the order of their ids`() throws {
     let (installation, daemon) = try served()
     defer { withExtendedLifetime(installation) {} }
@@ -213,7 +224,7 @@ import Testing
       ("entitlements", .object([("gold", products("pro.monthly"))]))
     ])
     daemon.command.signal(SIGHUP)
-    try daemon.command.wait(20, "the reload") {
+    try daemon.command.wait(60, "the reload") {
       client.get(path)?.json?["entitlements"]?["gold"] != nil
     }
     let entitlements = try #require(client.get(path)?.json?["entitlements"])

@@ -37,7 +37,7 @@ import Testing
     let installation = try Installation()
     try installation.configure(with: [("limits", .object([("connections", .integer(100))]))])
     let command = try serve(installation, reserve + 200, soft: 16)
-    try command.wait(20, "the daemon to listen") {
+    try command.wait(60, "the daemon to listen") {
       RunningDaemon.port(in: command.errorsSoFar()) != nil
     }
     let limits = try String(contentsOfFile: "/proc/\(command.id)/limits", encoding: .utf8)
@@ -52,7 +52,7 @@ import Testing
     let installation = try Installation()
     let limit = reserve + 40
     let command = try serve(installation, limit)
-    try command.wait(20, "the daemon to listen") {
+    try command.wait(60, "the daemon to listen") {
       RunningDaemon.port(in: command.errorsSoFar()) != nil
     }
     #expect(command.errorsSoFar().contains("\"few_descriptors\",\"connections\":40,"))

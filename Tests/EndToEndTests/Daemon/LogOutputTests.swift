@@ -45,7 +45,7 @@ import Testing
     try installation.configure(
       apps: [], with: way == "file" ? [("logLevel", .string("warning"))] : [])
     let daemon = try installation.launch(arguments)
-    try daemon.wait(20, "a warning") { daemon.errorsSoFar().contains("no_apps") }
+    try daemon.wait(60, "a warning") { daemon.errorsSoFar().contains("no_apps") }
     daemon.signal(SIGTERM)
     let finished = try daemon.finish()
     #expect(finished.code == 0)
@@ -70,7 +70,7 @@ import Testing
         "echo $$ >pid; exec '\(installation.program.path)' serve --config config.json", file,
       ], in: installation.folder, program: URL(filePath: "/usr/bin/script"))
     func shown() -> String { RunningCommand.text(URL(filePath: file)) }
-    try script.wait(20, "the daemon to listen") { shown().contains("listening") }
+    try script.wait(60, "the daemon to listen") { shown().contains("listening") }
     let pid = try String(
       contentsOf: installation.folder.appending(path: "pid"), encoding: .utf8)
     // Not script itself: when its terminal closes, the daemon gets SIGHUP, which is a reload.

@@ -78,7 +78,7 @@ import Testing
       #expect(client.post(body)?.status == 200)
     }
     var metrics = try read(client)
-    let end = Date(timeIntervalSinceNow: 20)
+    let end = Date(timeIntervalSinceNow: 60)
     while metrics.sum("subledger_rows") < 4
       || (metrics.value("subledger_journal_wal_bytes") ?? 0) < 1, Date() < end
     {
@@ -147,7 +147,7 @@ import Testing
     #expect(client.post(Array("{}".utf8))?.status == 400)
     #expect(client.ask("DELETE", "/metrics")?.status == 405)
     var text = try #require(client.get("/metrics")).text
-    let end = Date(timeIntervalSinceNow: 20)
+    let end = Date(timeIntervalSinceNow: 60)
     while !text.contains("subledger_rows{"), Date() < end {
       usleep(200_000)
       text = try #require(client.get("/metrics")).text

@@ -9,7 +9,7 @@ import Testing
     let daemon = try installation.start()
     let tasks = "/proc/\(daemon.command.id)/task"
     // A thread sets its priority when it runs for the first time.
-    try daemon.command.wait(20, "the priorities of the threads") {
+    try daemon.command.wait(60, "the priorities of the threads") {
       let niceness = try self.niceness(of: tasks)
       guard let writer = niceness["writer"] else { return false }
       return niceness["http-0"] == max(writer, 5)

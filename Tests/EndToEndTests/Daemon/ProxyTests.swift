@@ -60,7 +60,7 @@ import Testing
       ).finish()
     }
     let post = ["--data-binary", "@\(body)", "-H", "Content-Type: application/json"]
-    try nginx.wait(20, "nginx to answer") { try curl("/", []).output.hasSuffix("404") }
+    try nginx.wait(60, "nginx to answer") { try curl("/", []).output.hasSuffix("404") }
     for outcome in ["accepted", "duplicate"] {
       let answer = try curl("/v1/notifications", post)
       #expect(answer.output.hasSuffix("200") && answer.output.contains(outcome), "\(answer)")

@@ -105,7 +105,8 @@ import Testing
     #expect(refused.code == 1, "\(refused)")
     #expect(
       try refused.lines().first?.value.text
-        == #"{"admitted":0,"duplicates":0,"conflicts":0,"refused":600}"#)
+        == #"{"admitted":0,"duplicates":0,"conflicts":0,"refused":600,"held":0,"#
+        + #""without_purchases":0}"#)
     try installation.configure(apps: [
       Installation.app(), Installation.app("com.example.other"),
     ])
@@ -191,7 +192,7 @@ import Testing
     // Replays cost no commit: the -wal does not grow.
     let wal = installation.journal.path + "-wal"
     func size() throws -> Int { try Data(contentsOf: URL(filePath: wal)).count }
-    try daemon.command.wait(20, "the count to be written") { try overflow(installation) == 1 }
+    try daemon.command.wait(60, "the count to be written") { try overflow(installation) == 1 }
     let before = try size()
     for body in bodies { #expect(daemon.client().post(body)?.status == 422) }
     #expect(try size() == before)

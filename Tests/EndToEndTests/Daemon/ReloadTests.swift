@@ -17,7 +17,7 @@ import Testing
         try? JSONDocument(parsing: Array($0.utf8)).root
       }.filter { $0["event"]?.string == event }
     }
-    try daemon.command.wait(20, "\(count) of \(event)") { found().count >= count }
+    try daemon.command.wait(60, "\(count) of \(event)") { found().count >= count }
     return found()[count - 1]
   }
 

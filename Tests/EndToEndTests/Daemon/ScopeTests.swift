@@ -159,7 +159,7 @@ import Testing
       #expect(metrics.faults.isEmpty, "\(metrics.faults)")
       return metrics
     }
-    let end = Date(timeIntervalSinceNow: 20)
+    let end = Date(timeIntervalSinceNow: 60)
     while try read(Installation.token).sum("subledger_rows") < 3, Date() < end { usleep(50_000) }
     let name = "subledger_notifications_total"
     let all = try read(Installation.token)

@@ -47,12 +47,12 @@ import Testing
     let manager = try Manager(name)
     installation.environment["NOTIFY_SOCKET"] = name
     let daemon = try installation.startWithoutProjection()
-    try daemon.command.wait(20, "READY") { manager.listen().contains("READY=1") }
-    try daemon.command.wait(20, "WATCHDOG") {
+    try daemon.command.wait(60, "READY") { manager.listen().contains("READY=1") }
+    try daemon.command.wait(60, "WATCHDOG") {
       manager.listen().filter { $0 == "WATCHDOG=1" }.count >= 2
     }
     daemon.command.signal(SIGHUP)
-    try daemon.command.wait(20, "the reload") {
+    try daemon.command.wait(60, "the reload") {
       manager.listen().filter { $0 == "READY=1" }.count == 2
     }
     let reloading = manager.messages.firstIndex { $0.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") }

@@ -37,7 +37,7 @@ import Testing
     for command in [["serve"], ["ingest", "/dev/null"]] {
       let finished = try installation.launch(
         command + ["--config", installation.config.path]
-      ).finish(within: 10)
+      ).finish(within: 60)
       #expect(finished.code == code, "\(finished)", sourceLocation: location)
       #expect(finished.errors.contains(message), "\(finished)", sourceLocation: location)
       #expect(try installation.files() == before, sourceLocation: location)
@@ -140,7 +140,7 @@ import Testing
     ] {
       let finished = try installation.launch(
         arguments + ["--config", installation.config.path]
-      ).finish(within: 10)
+      ).finish(within: 60)
       #expect(finished.code != 0 && !finished.errors.isEmpty, "\(arguments): \(finished)")
     }
     #expect(!FileManager.default.fileExists(atPath: installation.data.path))
@@ -153,7 +153,7 @@ import Testing
     location: SourceLocation = #_sourceLocation
   ) throws {
     let finished = try installation.launch(["serve", "--config", installation.config.path])
-      .finish(within: 10)
+      .finish(within: 60)
     #expect(finished.code == 2, "\(finished)", sourceLocation: location)
     for part in parts {
       #expect(finished.errors.contains(part), "\(finished)", sourceLocation: location)

@@ -156,7 +156,7 @@ import Testing
     #expect(clients.count >= 250)
     clients = []
     var status = 503
-    for _ in 0..<200 where status == 503 {
+    for _ in 0..<1200 where status == 503 {
       usleep(50_000)
       status = served.daemon.client().get("/v1/events?wait=1")?.status ?? 0
     }

@@ -51,7 +51,7 @@ import Testing
     let installation = try installation()
     #expect(try isFinding(installation))
     let daemon = try installation.start()
-    try daemon.command.wait(20, "judging") { daemon.log.contains(#""event":"held_judging_ended""#) }
+    try daemon.command.wait(60, "judging") { daemon.log.contains(#""event":"held_judging_ended""#) }
     #expect(daemon.log.contains(#""event":"held_judging_began","held":1"#))
     let metrics = MetricsText(daemon.client().get("/metrics")?.text ?? "")
     #expect(metrics.value("subledger_held_judged") == 1)

@@ -53,7 +53,7 @@ import Testing
     let running = try installation.launch(
       ["rebuild", "--threads", "1", "--config", installation.config.path] + arguments)
     let wal = installation.data.appending(path: "entitlements-3.sqlite.building-wal").path
-    try running.wait(20, "the first rows") {
+    try running.wait(60, "the first rows") {
       guard running.isRunning else { throw TestFailure("it ended: \(try running.finish())") }
       return FileManager.default.fileExists(atPath: wal)
     }

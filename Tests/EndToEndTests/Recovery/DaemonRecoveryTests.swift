@@ -91,10 +91,10 @@ import Testing
     try store.control(#"{"faults":[{"kind":"delay","wait":30000}]}"#)
     let asked = try store.requests().all
     let waiting = try store.installation.start()
-    try waiting.command.wait(20, "a request") { try store.requests().all > asked }
+    try waiting.command.wait(60, "a request") { try store.requests().all > asked }
     let began = Date()
     #expect(try waiting.stop().code == 0)
-    #expect(Date().timeIntervalSince(began) < 10 * RunningCommand.timeoutFactor)
+    #expect(Date().timeIntervalSince(began) < 25 * RunningCommand.timeoutFactor)
     let stored = try #require(try store.installation.files()["heartbeat.json"])
     let root = try JSONDocument(parsing: Array(stored)).root
     #expect(root["pending_since"]?.integer ?? 0 > 0 && root["seq"]?.integer ?? 0 > 0)

@@ -142,10 +142,10 @@ import Testing
         .reduce(0) { $0 + ($1.value["requests"]?.integer ?? 0) }
     }
     let daemon = try store.installation.start()
-    try daemon.command.wait(30, "a request") { try asked() > 0 }
+    try daemon.command.wait(60, "a request") { try asked() > 0 }
     let began = Date()
     #expect(try daemon.stop().code == 0)
-    #expect(Date().timeIntervalSince(began) < 10 * RunningCommand.timeoutFactor)
+    #expect(Date().timeIntervalSince(began) < 25 * RunningCommand.timeoutFactor)
     try store.control(#"{"faults":[]}"#)
     let again = try store.installation.start()
     try Self.wait(for: Self.reconciledAt, again)

@@ -123,11 +123,11 @@ import Testing
     try store.control(#"{"faults":[{"kind":"delay","wait":20000}]}"#)
     let running = try store.installation.launch(
       ["recover", "--config", store.installation.config.path])
-    try running.wait(20, "a request") { try store.requests().all > 0 }
+    try running.wait(60, "a request") { try store.requests().all > 0 }
     let second = try run(store)
     #expect(second.code == 3 && second.errors.contains("another recover"), "\(second)")
     running.signal(SIGINT)
-    let stopped = try running.finish(within: 10)
+    let stopped = try running.finish(within: 15)
     #expect(stopped.code == 130 && stopped.errors.contains("run it again"), "\(stopped)")
   }
 }

@@ -45,14 +45,14 @@ public final class TestLedger {
 
   deinit { ledger.stop() }
 
-  /// Starts a ledger and waits for its projection for up to 30 s. The start itself waits only
+  /// Starts a ledger and waits for its projection for up to a minute. The start itself waits only
   /// briefly, which is not enough on a slow machine.
   private static func start(
     _ folder: DataFolder, _ configuration: Configuration
   ) throws -> Ledger {
     let ledger = try Ledger.start(
       folder, now: 0, durations: configuration.nonRenewingDurations, onFailure: { _ in })
-    for _ in 0..<30_000 where ledger.liveProjection.state != .following { usleep(1_000) }
+    for _ in 0..<60_000 where ledger.liveProjection.state != .following { usleep(1_000) }
     return ledger
   }
 

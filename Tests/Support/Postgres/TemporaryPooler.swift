@@ -37,7 +37,7 @@ package final class TemporaryPooler {
     process = try TemporaryPostgres.spawn(
       "/usr/sbin/pgbouncer", [file], in: folder, output: "\(folder)/log")
     let started = process
-    try TemporaryPostgres.wait(10, "pgbouncer to listen") {
+    try TemporaryPostgres.wait(60, "pgbouncer to listen") {
       guard started.isRunning else { throw TestFailure("pgbouncer ended") }
       guard let connected = Loopback.connect(to: port) else { return false }
       close(connected)

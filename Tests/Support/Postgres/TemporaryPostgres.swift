@@ -120,7 +120,7 @@ package final class TemporaryPostgres: Sendable {
 
   private func remove() {
     process.withLock { $0 }?.signal(SIGQUIT)
-    try? wait(10, "the server to end") { !isRunning }
+    try? wait(60, "the server to end") { !isRunning }
     process.withLock { $0 }?.signal(SIGKILL)
     try? FileManager.default.removeItem(atPath: folder)
   }
@@ -136,7 +136,7 @@ package final class TemporaryPostgres: Sendable {
     let started = try Self.spawn(
       "postgres", ["-D", "\(folder)/data"], in: folder, output: "\(folder)/log")
     process.withLock { $0 = started }
-    try wait(30, "PostgreSQL to start") {
+    try wait(60, "PostgreSQL to start") {
       guard started.isRunning else { throw TestFailure("PostgreSQL ended: \(log)") }
       return (try? String(contentsOfFile: "\(folder)/data/postmaster.pid", encoding: .utf8))?
         .split(separator: "\n").last?.hasPrefix("ready") ?? false
@@ -146,7 +146,7 @@ package final class TemporaryPostgres: Sendable {
   /// Stops the server as `pg_ctl stop -m` does: `immediate` writes nothing more.
   package func stop(_ how: Stop) throws {
     process.withLock { $0 }?.signal(how == .fast ? SIGINT : SIGQUIT)
-    try wait(20, "PostgreSQL to stop") { !isRunning }
+    try wait(60, "PostgreSQL to stop") { !isRunning }
   }
 
   /// Makes a standby take writes, and waits until it does.

@@ -94,7 +94,7 @@ package final class Client {
 
   /// Whether the other end closes the connection within some seconds. What it sends meanwhile is
   /// dropped.
-  package func isClosed(within seconds: Int = 10) -> Bool {
+  package func isClosed(within seconds: Int = 30) -> Bool {
     var timeout = timeval(tv_sec: seconds, tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))

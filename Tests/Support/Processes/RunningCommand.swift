@@ -70,6 +70,13 @@ package final class RunningCommand {
     }.sorted()
   }
 
+  /// Bytes of memory that it has had at most (VmHWM, proc(5)); 0 once it has ended.
+  package var peakBytes: Int {
+    let lines = Self.text(URL(filePath: "/proc/\(id)/status")).split(separator: "\n")
+    let fields = lines.first { $0.hasPrefix("VmHWM:") }?.split(separator: " ")
+    return (fields?.dropFirst().first.flatMap { Int($0) } ?? 0) << 10
+  }
+
   package func signal(_ number: Int32) { process.signal(number) }
 
   package func outputSoFar() -> String { Self.text(output) }

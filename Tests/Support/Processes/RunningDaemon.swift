@@ -18,7 +18,7 @@ package final class RunningDaemon {
 
   private init(_ command: RunningCommand) throws {
     var found: UInt16?
-    try command.wait(20, "the daemon to listen") {
+    try command.wait(60, "the daemon to listen") {
       found = Self.port(in: command.errorsSoFar())
       guard found != nil || command.isRunning else {
         throw TestFailure("the daemon ended: \(command.errorsSoFar())")
@@ -48,12 +48,12 @@ package final class RunningDaemon {
   @discardableResult
   package func stop() throws -> CommandResult {
     command.signal(SIGTERM)
-    return try command.finish(within: 20)
+    return try command.finish(within: 60)
   }
 
   /// Sends SIGKILL and waits until it is gone.
   package func crash() throws {
     command.signal(SIGKILL)
-    try command.finish(within: 10)
+    try command.finish(within: 60)
   }
 }

@@ -33,7 +33,7 @@ struct LineJournal {
   private func submit(batch lines: [[UInt8]]) throws(CommandError) -> [Disposition] {
     let dispositions: [Disposition]
     if let ledger {
-      dispositions = IngestCommand.receive(lines, true, receiver, ledger, configuration)
+      dispositions = try IngestCommand.receive(lines, true, receiver, ledger, configuration)
     } else {
       // A new connection each time: the daemon may close an idle one.
       guard let daemon = ControlClient(folder) else {

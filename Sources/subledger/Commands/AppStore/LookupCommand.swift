@@ -1,6 +1,5 @@
 import AppStore
 import JournalStore
-import LedgerQueries
 import Platform
 import StrictJSON
 
@@ -14,10 +13,13 @@ enum LookupCommand {
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let id = try arguments.operand("an order id, a transaction id or an app transaction id")
     let environment = try arguments.environment()
-    let reader = try QueryOptions.reader(arguments)
+    let configuration = try arguments.configuration()
+    let reader = try mapError(
+      CommandError.store,
+      try JournalReader.open(arguments.folder(configuration)))
     let cancellation = Cancellation()
     _ = Interruption.started(cancellation)
-    let search = try AppStoreSearch(id, try arguments.configuration(), cancellation)
+    let search = try AppStoreSearch(id, configuration, cancellation)
     let found = try search.run(app: arguments["--app"], environment: environment)
     guard !found.isEmpty else {
       throw .findings("Apple does not know this \(search.kind.rawValue) id")
@@ -26,7 +28,7 @@ enum LookupCommand {
     for entry in found {
       let streams = try mapError(
         CommandError.store,
-        try reader.journal.streams(
+        try reader.streams(
           withOriginalTransactionId: entry.key.originalTransactionId))
       let isJournaled = streams.contains(entry.key)
       isComplete = isComplete && isJournaled

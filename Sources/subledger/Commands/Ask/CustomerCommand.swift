@@ -31,7 +31,7 @@ enum CustomerCommand {
     let environment = try arguments.environment() ?? .production
     let bundleId = arguments["--bundle-id"]
     let configuration = try arguments.configuration()
-    let reader = try QueryOptions.reader(arguments)
+    let reader = try QueryOptions.reader(configuration)
     let apps = configuration.apps.keys.filter { bundleId ?? $0 == $0 }
     let customer = try mapError(
       CommandError.read,

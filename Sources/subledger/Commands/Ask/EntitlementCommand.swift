@@ -9,7 +9,7 @@ enum EntitlementCommand {
     let id = try arguments.operand("an original transaction id")
     let question = try QueryOptions.question(arguments)
     let environment = try arguments.environment() ?? .production
-    let reader = try QueryOptions.reader(arguments)
+    let reader = try QueryOptions.reader(about: id, question, arguments)
     func document(_ environment: Environment) throws(CommandError) -> RowDocument? {
       try mapError(
         CommandError.read,

@@ -30,7 +30,7 @@ enum EventsCommand {
     let filter = try filter(arguments)
     var remaining = try arguments.number("--limit", 1...1_000_000_000) ?? .max
     var last = try arguments.number("--after", 0...Int64.max) ?? 0
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.readableFolder()
     let isUnknown = try mapError(CommandError.store) { () throws(StoreError) in
       try tellUnknown(filter, JournalReader.open(folder))
     }
@@ -38,6 +38,7 @@ enum EventsCommand {
     let interruption = Interruption.started(cancellation)
     var table = QueryTable(["seq", "received", "type", "environment", "original transaction id"])
     var hasPrinted = false
+    var end: Int64 = 0
     while !interruption.isRequested {
       let (head, page) = try mapError(CommandError.store) { () throws(StoreError) in
         // Opened for each page, because a daemon may have been started on the folder meanwhile.
@@ -50,6 +51,11 @@ enum EventsCommand {
             matching: filter, after: last, limit: Int(min(remaining, pageSize)))
         )
       }
+      guard head.seq >= end else {
+        throw .unavailable(
+          "the journal was replaced by one that ends at seq \(head.seq), before \(end)")
+      }
+      end = head.seq
       print(page, &table, arguments)
       hasPrinted = hasPrinted || !page.isEmpty
       last = page.last?.seq ?? last
@@ -111,7 +117,7 @@ enum EventsCommand {
     }
     for event in page {
       let type = [event.notificationType, event.subtype].compactMap { $0 }.joined(separator: "/")
-      _ = table.add([
+      table.addOrPrint([
         .integer(event.seq), .text(Timestamp.text(event.receivedAt)), .text(type),
         .text(event.environment.rawValue), .text(event.originalTransactionId ?? "–"),
       ])

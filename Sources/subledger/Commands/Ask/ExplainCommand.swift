@@ -13,7 +13,7 @@ enum ExplainCommand {
     let id = try arguments.operand("an original transaction id")
     let question = try QueryOptions.question(arguments)
     let environment = try arguments.environment() ?? .production
-    let reader = try QueryOptions.reader(arguments)
+    let reader = try QueryOptions.reader(about: id, question, arguments)
     func explanation(_ environment: Environment) throws(CommandError) -> Explanation? {
       try mapError(
         CommandError.read,

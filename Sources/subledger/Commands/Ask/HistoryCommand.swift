@@ -14,7 +14,7 @@ enum HistoryCommand {
     let id = try arguments.operand("an original transaction id")
     let question = try QueryOptions.question(arguments)
     let environment = try arguments.environment() ?? .production
-    let reader = try QueryOptions.reader(arguments)
+    let reader = try QueryOptions.reader(about: id, question, arguments)
     func history(_ environment: Environment) throws(CommandError) -> History? {
       try mapError(
         CommandError.read,

@@ -11,7 +11,7 @@ enum QuarantineCommand {
   static let flags: [Command.Flag] = [
     .init("--app", "ID", "only notifications of the app with this bundle id"),
     .init("--reason", "CODE", "only notifications that were not admitted for this reason"),
-    .init("--limit", "N", "list at most N (100), 10000 as a table"), .json,
+    .init("--limit", "N", "list at most N (100)"), .json,
   ]
 
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
@@ -37,7 +37,7 @@ enum QuarantineCommand {
     _ filter: QuarantineFilter, _ arguments: Arguments
   ) throws(CommandError) -> ExitCode {
     let limit = Int(try arguments.number("--limit", 1...1_000_000) ?? 100)
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.readableFolder()
     let (items, counts) = try mapError(CommandError.store) { () throws(StoreError) in
       let journal = try JournalReader.open(folder)
       return (try journal.quarantined(limit: limit, filter), try journal.quarantineCounts())
@@ -48,7 +48,7 @@ enum QuarantineCommand {
     }
     if !items.isEmpty {
       var table = QueryTable(["id", "received", "reason", "environment", "app", "type"])
-      for item in items { _ = table.add(cells(item)) }
+      for item in items { table.addOrPrint(cells(item)) }
       table.print()
     }
     let more =
@@ -97,7 +97,7 @@ enum QuarantineCommand {
     if case .one(let id) = chosen { try report.requireAdmitted(id) }
     Terminal.print(report.json, or: report.text(of: chosen.id), arguments)
     if isStopped { return .interrupted }
-    return report.refused.isEmpty && report.conflicts == 0 ? .good : .findings
+    return report.isWhole ? .good : .findings
   }
 
   private static func drop(
@@ -162,6 +162,10 @@ private struct AdmissionReport {
   private(set) var accepted: [Int64] = []
   private(set) var duplicates: [Int64] = []
   private(set) var conflicts = 0
+  /// Evidence that says nothing new: it is held beside the journal.
+  private(set) var held = 0
+  /// Receipts of which there is nothing to journal. They stay.
+  private(set) var withoutPurchases = 0
   /// The number of those that were refused again, by code.
   private(set) var refused: [String: Int] = [:]
 
@@ -175,13 +179,18 @@ private struct AdmissionReport {
       case .unavailable:
         throw .unavailable(
           "the journal could not be written; \(accepted.count) were admitted, try again")
+      case .confirmed, .alreadyConfirmed: held += 1
+      case .noPurchases: withoutPurchases += 1
       // Another command was faster.
-      case .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind, .confirmed,
-        .alreadyConfirmed:
-        break
+      case .skipped: break
+      case .notFound, .quarantined, .quarantineFull, .receiveTimeBehind:
+        refused[disposition.name, default: 0] += 1
       }
     }
   }
+
+  /// Whether none stays in quarantine.
+  var isWhole: Bool { refused.isEmpty && conflicts == 0 && withoutPurchases == 0 }
 
   /// - Throws: why the one notification is not in the journal.
   func requireAdmitted(_ id: Int64) throws(CommandError) {
@@ -191,7 +200,12 @@ private struct AdmissionReport {
         "the journal has other content under its uuid and keeps that; compare the two, then: "
           + "subledger quarantine drop \(id)")
     }
-    guard !(accepted + duplicates).isEmpty else { throw QuarantineCommand.absent(id) }
+    guard withoutPurchases == 0 else {
+      throw .findings(
+        "a receipt without purchases: there is nothing to journal of it; remove it with: "
+          + "subledger quarantine drop \(id)")
+    }
+    guard held > 0 || !(accepted + duplicates).isEmpty else { throw QuarantineCommand.absent(id) }
   }
 
   var json: JSONValue {
@@ -199,7 +213,8 @@ private struct AdmissionReport {
       ("admitted", .integer(Int64(accepted.count))),
       ("duplicates", .integer(Int64(duplicates.count))),
       ("conflicts", .integer(Int64(conflicts))),
-      ("refused", .integer(Int64(refused.values.reduce(0, +)))),
+      ("refused", .integer(Int64(refused.values.reduce(0, +)))), ("held", .integer(Int64(held))),
+      ("without_purchases", .integer(Int64(withoutPurchases))),
     ])
   }
 
@@ -208,9 +223,14 @@ private struct AdmissionReport {
     if let id, let seq = (accepted + duplicates).first {
       return "\(id) is in the journal: seq \(seq)"
     }
+    if let id, held > 0 { return "\(id) says nothing new and is held beside the journal" }
     var parts = ["\(accepted.count) admitted"]
     if !duplicates.isEmpty { parts.append("\(duplicates.count) were already in the journal") }
     if conflicts > 0 { parts.append("\(conflicts) conflict with the journal and stay") }
+    if held > 0 { parts.append("\(held) say nothing new and are held beside the journal") }
+    if withoutPurchases > 0 {
+      parts.append("\(withoutPurchases) are receipts without purchases and stay")
+    }
     for (code, count) in refused.sorted(by: { $0.key < $1.key }) {
       parts.append("\(count) refused again: \(code)")
     }

@@ -36,7 +36,7 @@ final class QuarantineWriter {
     case .daemon(let daemon):
       let answer = try daemon.post("/control/quarantine/admit", Self.body(ids))
       guard answer.status == 200, let outcomes = answer.body["outcomes"],
-        let dispositions = BatchReceive.dispositions(outcomes)
+        let dispositions = BatchReceive.dispositions(outcomes), dispositions.count == ids.count
       else { throw Self.notDone }
       return dispositions
     case .standalone(let ledger):
@@ -47,7 +47,8 @@ final class QuarantineWriter {
         try Quarantine.admit(ids, receiver: receiver, ledger: ledger, at: Clock.now()) {
           _ = done.enqueue($0)
         })
-      return done.dequeueAll()?.first ?? []
+      guard let dispositions = done.dequeueAll()?.first else { throw Self.notDone }
+      return dispositions
     }
   }
 

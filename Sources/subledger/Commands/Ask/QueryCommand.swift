@@ -1,3 +1,4 @@
+import Glibc
 import JournalStore
 import Platform
 
@@ -6,7 +7,7 @@ enum QueryCommand {
   static let flags: [Command.Flag] = [
     .init("--schema", "describe the views and their columns"), .json,
     .init("--csv", "print CSV (RFC 4180) with a line of column names"),
-    .init("--limit-seconds", "N", "stop the query after N seconds (30)"),
+    .init("--limit-seconds", "N", "stop the query N seconds after its start (30)"),
   ]
 
   /// The longest SQL that is read from standard input, in bytes.
@@ -26,12 +27,24 @@ enum QueryCommand {
     let sql = try sql(
       try arguments.operand("SQL in quotes, or - for standard input"), cancellation)
     guard !cancellation.isRequested else { return .interrupted }
-    let folder = arguments.folder(try arguments.configuration())
-    let limit = QueryLimit(seconds: seconds) { cancellation.isRequested }
+    let folder = try arguments.readableFolder()
+    let limit = QueryLimit(
+      seconds: seconds, isInterrupted: { cancellation.isRequested }, onOverrun: exit)
+    try mapError(
+      { (error: PlatformError) in CommandError.store(StoreError(error)) }, try limit.start())
+    defer { limit.end() }
+    QueryReader.limitMemory()
     let reader = try mapError(CommandError.store, try QueryReader.open(folder))
     let query = try mapError(CommandError.query, try reader.prepare(sql))
     try print(query, limit, arguments)
     return .good
+  }
+
+  /// Ends the process: an instruction of SQLite takes long, or the output is not read.
+  @Sendable
+  private static func exit(_ error: QueryError) {
+    Terminal.errorUnlessBlocked("subledger query: \(error)")
+    _exit(ExitCode.unavailable.rawValue)
   }
 
   private static func sql(
@@ -72,7 +85,7 @@ enum QueryCommand {
     try mapError(CommandError.query, try query.run(limit) { table.add($0) })
     table.print()
     if table.isCut {
-      Terminal.error("there are more than \(QueryTable.maximumRows) rows; --csv prints all of them")
+      Terminal.error("there are more rows than a table holds; --csv prints all of them")
     }
   }
 

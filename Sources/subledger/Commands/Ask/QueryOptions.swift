@@ -25,13 +25,34 @@ enum QueryOptions {
   ///
   /// - Throws: `CommandError.configuration`, or `CommandError.store` if the folder has no journal
   ///   that can be read.
-  static func reader(_ arguments: Arguments) throws(CommandError) -> LedgerReader {
-    let configuration = try arguments.configuration()
-    let folder = arguments.folder(configuration)
+  static func reader(_ configuration: Configuration) throws(CommandError) -> LedgerReader {
     let reader = try mapError(
-      CommandError.store, try LedgerReader(folder, durations: configuration.nonRenewingDurations))
+      CommandError.store,
+      try LedgerReader(
+        DataFolder(path: configuration.data), durations: configuration.nonRenewingDurations))
     reader.receipts = try mapError(
       CommandError.configuration, try ReceiptProof(configuration.trustRoots))
+    return reader
+  }
+
+  /// A reader for questions about one original transaction id, also where the configuration is
+  /// refused. Receipts are not proven then unless the roots are known.
+  ///
+  /// - Throws: as `reader(_:)`; `CommandError.configuration` where the answer may depend on a
+  ///   duration that is not known.
+  static func reader(
+    about id: String, _ question: LedgerReader.Question, _ arguments: Arguments
+  ) throws(CommandError) -> LedgerReader {
+    let readable = try arguments.readable([.data])
+    let reader = try reader(readable.configuration)
+    if readable.missing.contains(.trustRoots) { reader.receipts = nil }
+    guard readable.missing.contains(.nonRenewingDurations) else { return reader }
+    if try mapError(CommandError.read, try reader.mayLast(id, question)) {
+      throw .configuration(
+        ConfigurationError(
+          "this purchase has no end of its own, and nonRenewingDurations could not be read",
+          next: "correct the configuration: without it the answer could be wrong"))
+    }
     return reader
   }
 

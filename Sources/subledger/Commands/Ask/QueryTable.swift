@@ -5,7 +5,10 @@ import JournalStore
 /// value decides the width of a column.
 struct QueryTable {
   /// Rows that are held at most.
-  static let maximumRows = 10_000
+  private static let maximumRows = 10_000
+  /// Columns of the terminal that the rows take at most, all together: each row is as wide as the
+  /// widest values.
+  private static let maximumWidth = 16 << 20
 
   private typealias Cell = (text: String, width: Int)
 
@@ -26,22 +29,29 @@ struct QueryTable {
     hasValue = columns.map { _ in false }
   }
 
-  /// Adds a row. Returns false if the table is full.
+  /// Adds a row. Returns false if the table is full; a row has always room in an empty one.
   mutating func add(_ values: [QueryValue]) -> Bool {
-    guard rows.count < Self.maximumRows else {
+    let row = values.map { TextWrapper.visible($0.text ?? "") }
+    let widths = zip(widths, row).map { max($0, $1.width) }
+    let width = widths.reduce(0, +) * (rows.count + 1)
+    guard rows.isEmpty || (rows.count < Self.maximumRows && width <= Self.maximumWidth) else {
       isCut = true
       return false
     }
-    var row: [Cell] = []
+    self.widths = widths
     for (index, value) in values.enumerated() {
-      let cell = TextWrapper.visible(value.text ?? "")
-      widths[index] = max(widths[index], cell.width)
       if value != .null { hasValue[index] = true }
       if !value.isNullOrNumber { isNumeric[index] = false }
-      row.append(cell)
     }
     rows.append(row)
     return true
+  }
+
+  /// Adds a row. If there is no room, the rows before it are printed first.
+  mutating func addOrPrint(_ values: [QueryValue]) {
+    guard !add(values) else { return }
+    print()
+    _ = add(values)
   }
 
   /// Prints the rows with two spaces between columns, after the heading unless it was printed

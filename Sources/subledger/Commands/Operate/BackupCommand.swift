@@ -21,7 +21,7 @@ enum BackupCommand {
   private static func make(
     _ path: String, _ arguments: Arguments
   ) throws(CommandError) -> ExitCode {
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.readableFolder()
     let observer = BackupObserver("backup")
     let manifest: BackupManifest
     do throws(BackupError) {

@@ -24,7 +24,7 @@ enum ExportCommand {
     where arguments[flag] != nil {
       throw .usage("\(flag) needs --bundle FILE")
     }
-    let folder = arguments.folder(try arguments.configuration())
+    let folder = try arguments.readableFolder()
     let path = arguments["--output"] ?? "-"
     let target = try ExportTarget(
       path, isReplacing: arguments.has("--force"), isCompressed: arguments.has("--compress"))

@@ -13,6 +13,8 @@ enum IngestCommand {
     var duplicates = 0
     /// Lines with a UUID that the journal has with other content; they are in quarantine.
     var conflicts = 0
+    /// Genuine receipts that list no purchase: there is nothing to journal.
+    var withoutPurchases = 0
     var refused = 0
     /// The number in the file of the first line that was refused, and its code.
     var firstRefused: (line: Int, code: String)?
@@ -56,7 +58,7 @@ enum IngestCommand {
       let receiver = try StandaloneLedger.receiver(configuration)
       let limit = Journal.batchLimit
       counts = try read(reader, limit, skipsBad, cancellation) { lines throws(CommandError) in
-        receive(lines, skipsBad, receiver, ledger, configuration, chain)
+        try receive(lines, skipsBad, receiver, ledger, configuration, chain)
       }
       isStopped = cancellation.isRequested
       waitForProjection(ledger, cancellation)
@@ -89,9 +91,6 @@ enum IngestCommand {
       let lines = try batch(reader, limit, &number)
       guard !lines.isEmpty else { break }
       let outcomes = try submit(lines.map(\.bytes))
-      guard outcomes.count == lines.count else {
-        throw .unavailable("the daemon has another version; restart it")
-      }
       let shouldContinue = try count(outcomes, of: lines.map(\.number), into: &counts, skipsBad)
       progress.show(Int64(counts.lines), share: reader.share)
       guard shouldContinue else { break }
@@ -126,6 +125,9 @@ enum IngestCommand {
   /// Space, tab, and the carriage return of a blank line that ends in CR LF.
   private static func isBlank(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0D].contains(byte) }
 
+  /// - Returns: whether to go on: false after a refused line, unless these are skipped.
+  /// - Throws: `CommandError.unavailable` for a line that was not journaled for a reason that is no
+  ///   refusal. The lines after it are not read, so it must not pass for the end of the file.
   private static func count(
     _ outcomes: [Disposition], of numbers: [Int], into counts: inout Counts, _ skipsBad: Bool
   ) throws(CommandError) -> Bool {
@@ -139,38 +141,56 @@ enum IngestCommand {
         counts.refused += 1
         counts.firstRefused = counts.firstRefused ?? (number, refusal.code)
         if !skipsBad { return false }
-      case .unavailable(let code):
-        throw .unavailable(
-          "line \(number): \(code); \(CountText.of(counts.accepted, "events")) journaled, "
-            + "run this again"
-        )
-      case .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind: return false
+      case .noPurchases: counts.withoutPurchases += 1
+      case .unavailable(let code): throw notJournaled(number, code, counts)
+      case .skipped, .notFound, .quarantined, .quarantineFull, .receiveTimeBehind:
+        throw notJournaled(number, "not journaled (\(outcome.name))", counts)
       }
     }
     return true
   }
 
+  private static func notJournaled(
+    _ line: Int, _ reason: String, _ counts: Counts
+  ) -> CommandError {
+    .unavailable(
+      "line \(line): \(reason); \(CountText.of(counts.accepted, "events")) journaled, "
+        + "run this again")
+  }
+
+  /// - Returns: what became of each line.
+  /// - Throws: `CommandError.unavailable` unless that is known of each.
   static func receive(
     _ lines: [[UInt8]], _ skipsBad: Bool, _ receiver: Receiver, _ ledger: Ledger,
     _ configuration: Configuration, _ chain: ImportChainVerifier? = nil
-  ) -> [Disposition] {
+  ) throws(CommandError) -> [Disposition] {
     let done = BoundedQueue<[Disposition]>(capacity: 1)
     BatchReceive.receive(
       lines.map { $0[...] }, skipsRefused: skipsBad, receiver: receiver, ledger: ledger,
       at: Clock.now(), limit: configuration.bodyLimit, verifying: chain
     ) { _ = done.enqueue($0) }
-    return done.dequeueAll()?.first ?? []
+    return try whole(done.dequeueAll()?.first, of: lines)
   }
 
+  private static func whole(
+    _ outcomes: [Disposition]?, of lines: [[UInt8]]
+  ) throws(CommandError) -> [Disposition] {
+    guard let outcomes, outcomes.count == lines.count else {
+      throw .unavailable("what became of the lines is not known; restart the daemon, try again")
+    }
+    return outcomes
+  }
+
+  /// As `receive`, by the daemon.
   static func send(
     _ lines: [[UInt8]], _ skipsBad: Bool, to daemon: ControlClient
   ) throws(CommandError) -> [Disposition] {
     let body = Array(lines.joined(separator: [0x0A]))
     let answer = try daemon.post(skipsBad ? "/control/ingest?skip_bad" : "/control/ingest", body)
-    guard answer.status == 200, let list = answer.body["outcomes"],
-      let outcomes = BatchReceive.dispositions(list)
-    else { throw .unavailable("the daemon did not accept the lines; try again") }
-    return outcomes
+    guard answer.status == 200, let list = answer.body["outcomes"] else {
+      throw .unavailable("the daemon did not accept the lines; try again")
+    }
+    return try whole(BatchReceive.dispositions(list), of: lines)
   }
 
   private static func report(_ counts: Counts, _ arguments: Arguments, isStopped: Bool) {
@@ -189,12 +209,18 @@ enum IngestCommand {
           ("duplicates", .integer(Int64(counts.duplicates))),
           ("refused", .integer(Int64(counts.refused))),
           ("conflicts", .integer(Int64(counts.conflicts))),
+          ("without_purchases", .integer(Int64(counts.withoutPurchases))),
         ]))
     } else {
       Terminal.print(
         CountText.of(counts.lines, "lines") + ": \(counts.accepted) accepted, "
           + CountText.of(counts.duplicates, "duplicates") + ", "
           + CountText.of(counts.conflicts, "conflicts") + ", \(counts.refused) refused")
+      if counts.withoutPurchases > 0 {
+        Terminal.print(
+          CountText.of(counts.withoutPurchases, "receipts")
+            + " without purchases: there is nothing to journal of them")
+      }
       if counts.conflicts > 0 {
         Terminal.print(
           "a conflict has the UUID of an event and other content; it is in quarantine: "

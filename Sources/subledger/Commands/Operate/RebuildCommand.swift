@@ -264,7 +264,8 @@ enum RebuildCommand {
   // MARK: List
 
   private static func list(_ arguments: Arguments) throws(CommandError) -> ExitCode {
-    let folder = try arguments.journalFolder()
+    let folder = try arguments.readableFolder()
+    try mapError(CommandError.store, try folder.requireJournal())
     let all = try mapError(CommandError.store, try Rebuild.projections(folder))
     if all.isEmpty { Terminal.error("there is no projection; build one with: subledger rebuild") }
     guard !arguments.has("--json"), !all.isEmpty else {

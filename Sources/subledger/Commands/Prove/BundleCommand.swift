@@ -110,7 +110,7 @@ enum BundleCommand {
   // MARK: Check
 
   static func check(_ arguments: Arguments, _ path: String) throws(CommandError) -> ExitCode {
-    let roots = try arguments.configuration().trustRoots
+    let roots = try arguments.readable([.trustRoots]).configuration.trustRoots
     let given = try arguments["--anchors"].map { (path) throws(CommandError) in
       try anchors(of: path)
     }

@@ -24,6 +24,12 @@ enum DoctorCommand {
     } catch {
       guard case .configuration(let mistake) = error else { throw error }
       checks = [DoctorCheck("configuration", mistake.problem, next: mistake.next)]
+      let readable = try arguments.partialConfiguration()
+      if !readable.missing.contains(.data) {
+        let folder = arguments.folder(readable.configuration)
+        checks += Doctor.examineFolder(readable.configuration, at: Clock.now())
+        checks += daemon(folder.controlSocket, readable.configuration, arguments)
+      }
     }
     show(checks, asJSON: arguments.has("--json"))
     if checks.contains(where: \.isNewer) { return .newer }

@@ -16,7 +16,9 @@ enum ReceiptCommand {
 
   static func run(_ arguments: Arguments) throws(CommandError) -> ExitCode {
     let path = try arguments.operand("the file of a receipt")
-    let configuration = try arguments.configuration()
+    let configuration =
+      arguments.has("--ask")
+      ? try arguments.configuration() : try arguments.readable([.trustRoots]).configuration
     guard let file = try? DurableFile.read(path, limit: maximumFile) else {
       throw .unavailable("\(path) cannot be read, or is longer than any receipt")
     }

@@ -27,13 +27,18 @@ enum VerifyCommand {
       }
       return try BundleCommand.check(arguments, bundle)
     }
-    let configuration = try arguments.configuration()
+    let readable = try arguments.readable(
+      arguments.has("--chain") ? [.data] : [.data, .trustRoots])
+    let configuration = readable.configuration
     let only = try only(arguments)
     guard
       arguments["--anchor-key"] == nil || arguments["--anchors"] != nil
         || configuration.anchors != nil
     else {
       throw .usage("--anchor-key needs --anchors, because the configuration names no anchors")
+    }
+    if only == nil, arguments["--anchors"] == nil, readable.missing.contains(.anchors) {
+      Terminal.error("warning: no anchors are compared; --anchors FILE names them", .yellow)
     }
     let interruption = Interruption.started()
     let reporter = ProgressReporter("verify")
