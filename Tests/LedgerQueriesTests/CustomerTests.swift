@@ -182,7 +182,7 @@ import Testing
   /// Two spellings of one accent, which `String` calls equal and SQL does not.
   private static let spellings = ["caf\u{E9}", "cafe\u{301}"]
 
-  /// While the clock is behind the evaluated answers, every row is evaluated; else an index answers.
+  /// While the clock is behind the evaluated answers, each row is evaluated; else an index answers.
   @Test(arguments: 1...4)
   func `a list has one spelling of a product and of ids, evaluated or not`(limit: Int) throws {
     var scenario = try ScenarioLedger()

@@ -203,7 +203,8 @@ import Testing
     (numbers(150_000, "hex(randomblob(500)) AS text") + " ORDER BY 1", 0),
   ]
 
-  @Test(arguments: large) func `a query does not take gigabytes of memory`(sql: String, code: Int32) throws {
+  @Test(arguments: large)
+  func `a query does not take gigabytes of memory`(sql: String, code: Int32) throws {
     let installation = try filled()
     for format in [[], ["--csv"]] {
       let query = try installation.launch(
