@@ -228,7 +228,7 @@ import Testing
       of: #""name":"backend","#, with: #""name":"backend","may":\#(value),"#)
     #expect(changed != text)
     try Data(changed.utf8).write(to: installation.config)
-    let result = try installation.run("entitlement", "7000")
+    let result = try installation.run("serve")
     #expect(result.code == 2 && result.errors.contains("may"), "\(result)")
   }
 }
