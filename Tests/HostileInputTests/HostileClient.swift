@@ -150,8 +150,8 @@ final class HostileClient {
     }
   }
 
-  /// A refusal that a mistake of the owner's may have caused has such a line beside its own, at most
-  /// once a minute, and a counter.
+  /// A refusal that a mistake of the owner's may have caused has such a line beside its own, at
+  /// most once a minute, and a counter.
   private static let ownerFault = "\"event\":\"owner_fault"
 
   /// Refusals without a log line of their own.
