@@ -108,7 +108,7 @@ receipts: deps ## Compares our verdicts with OpenSSL's on 500 receipts and 2,000
 	SUBLEDGER_RECEIPTS=500 $(TEST) --filter ReceiptAgreementTests
 
 mixed: deps ## Tells ledgers of MIXED random lives by any mixture of evidence (3,000)
-	SUBLEDGER_MIXED=$(MIXED) $(TEST) --filter '^LedgerEngineTests\.MixedEvidenceTests'
+	SUBLEDGER_MIXED=$(MIXED) $(TEST) --filter '^LedgerTests\.MixedEvidenceTests'
 
 customers: deps ## Compares what CUSTOMERS (20,000) may use with plain rows, at 20 moments each
 	SUBLEDGER_CUSTOMERS=$(CUSTOMERS) $(TEST) --filter '^EndToEndTests\.CustomerFleetTests'
@@ -118,7 +118,7 @@ simulation: deps ## Simulates 30,000 histories of the whole ledger with injected
 	  $(TEST) --filter SimulationTests
 
 statements: deps ## Plays 20,000 histories of claims and grants
-	SUBLEDGER_STATEMENTS=$(HISTORIES) $(TEST) --filter '^LedgerEngineTests\.StatementTests'
+	SUBLEDGER_STATEMENTS=$(HISTORIES) $(TEST) --filter '^LedgerTests\.StatementTests'
 
 sinks: deps ## Plays 20,000 histories of a sink with failures, crashes and a stepped clock
 	SUBLEDGER_SINK_HISTORIES=$(HISTORIES) $(TEST) --filter '^DeliveryTests\.SinkHistoryTests'
@@ -127,7 +127,7 @@ storm: deps ## Sends 200,000 posts over 64 connections; kills the daemon 60 time
 	SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 $(TEST) --filter 'StormTests|CrashTests'
 
 shared-journal: deps-postgres ## Two daemons on PostgreSQL: 20,000 posts, kills, failovers, broken networks
-	SUBLEDGER_SHARED_JOURNAL=1 $(TEST) --filter '^SharedJournalTests\.|^PostgresJournalTests\.'
+	SUBLEDGER_SHARED_JOURNAL=1 $(TEST) --filter '^SharedJournalTests\.|^SharedJournalTests\.'
 
 kills: deps ## Kills `recover`, `import` and `reconcile` 100 times each, and compares the rows
 	SUBLEDGER_KILLS=$(KILLS) $(TEST) --filter '^EndToEndTests\.KillTests'

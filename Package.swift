@@ -25,8 +25,8 @@ func tests(
 
 // Everything a whole ledger consists of, for targets that hold one.
 let ledger: [Target.Dependency] = [
-  "LedgerAudit", "LedgerQueries", "LedgerEngine", "Configuration", "JournalStore", "Entitlements",
-  "AppStore", "Observability", "SignedData", "Platform", "StrictJSON", "Encoding",
+  "Audit", "Queries", "Ledger", "Clients", "Store", "Entitlements", "AppStore", "SignedData",
+  "Platform", "StrictJSON",
 ]
 
 let package = Package(
@@ -40,13 +40,9 @@ let package = Package(
     .executableTarget(
       name: "subledger",
       dependencies: [
-        "LedgerAPI", "HTTPServer", "AppStoreStandIn", "Simulator", "Delivery", "PostgresMirror",
-        "Recovery",
-        "Reconciliation", "LedgerAudit", "LedgerQueries",
-        "LedgerEngine", "Configuration", "PostgresJournal", "PostgresClient",
-        "SharedJournalConformance", "JournalStore", "Entitlements", "AppStoreClient",
-        "HTTPClient", "AppStore", "SignedData",
-        "Observability", "Platform", "StrictJSON", "Encoding", "CVersion",
+        "API", "HTTPServer", "AppStoreSimulator", "Delivery", "Recovery", "SharedJournal", "Audit",
+        "Queries", "Ledger", "Clients", "Store", "Entitlements", "AppStore", "SignedData",
+        "Platform", "StrictJSON", "CVersion",
       ],
       swiftSettings: strict),
     // The commit that `make build` passes, as a part of the version; empty elsewhere.
@@ -60,104 +56,68 @@ let package = Package(
     .executableTarget(
       name: "subledger-bench",
       dependencies: [
-        "Simulator", "JournalStore", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding",
+        "AppStoreSimulator", "Store", "AppStore", "SignedData", "Platform", "StrictJSON",
       ],
       path: "Tests/Bench", swiftSettings: strict),
-    module(
-      "LedgerAPI",
-      [
-        "HTTPServer", "Console", "Delivery", "LedgerQueries", "LedgerEngine", "Configuration",
-        "JournalStore", "Entitlements", "AppStore", "Observability", "Platform",
-        "StrictJSON",
-        "Encoding",
-      ]),
+    // Routes, answers, and the console's pages, embedded as bytes.
+    .target(
+      name: "API",
+      dependencies: [
+        "HTTPServer", "Delivery", "Queries", "Ledger", "Store", "Entitlements", "AppStore",
+        "Platform", "StrictJSON",
+      ],
+      resources: [.embedInCode("Console/pages")], swiftSettings: strict),
+    // Knows no ledger.
     module("HTTPServer", ["Platform"]),
-    module("HTTPClient", ["CCurl", "Platform"]),
-    module("PostgresClient", ["CPostgres", "Platform"]),
-    // The shared journal of several daemons.
+    // HTTP, PostgreSQL, and Apple's App Store Server API. Knows no ledger.
     module(
-      "PostgresJournal",
-      [
-        "PostgresClient", "JournalStore", "Migrations", "AppStore", "SignedData", "Platform",
-        "Encoding",
-      ]),
-    module("SharedJournalConformance", ["JournalStore", "AppStore", "SignedData", "Platform"]),
+      "Clients", ["CCurl", "CPostgres", "AppStore", "SignedData", "Platform", "StrictJSON"]),
+    // One journal for several daemons.
     module(
-      "AppStoreClient",
-      ["HTTPClient", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding"]),
-    // Sends changes to webhooks and other receivers.
+      "SharedJournal", ["Clients", "Store", "Migrations", "AppStore", "SignedData", "Platform"]),
+    // Sends changes to webhooks and other receivers, and keeps rows current in PostgreSQL.
     module(
       "Delivery",
       [
-        "PostgresMirror", "LedgerQueries", "LedgerEngine", "Configuration", "HTTPClient",
-        "JournalStore", "Entitlements", "AppStore", "Observability", "SignedData", "Platform",
-        "StrictJSON", "Encoding",
+        "Queries", "Ledger", "Clients", "Store", "Migrations", "Entitlements", "AppStore",
+        "SignedData", "Platform", "StrictJSON",
       ]),
-    // Keeps rows current in a PostgreSQL database of the owner's.
-    module(
-      "PostgresMirror",
-      [
-        "PostgresClient", "Migrations", "LedgerQueries", "LedgerEngine", "Configuration",
-        "JournalStore", "Entitlements", "AppStore", "Observability", "SignedData", "Platform",
-        "StrictJSON", "Encoding",
-      ]),
+    // Asks Apple for what is missing, and compares customers with what Apple says.
     module(
       "Recovery",
       [
-        "Reconciliation", "LedgerQueries", "LedgerEngine", "AppStoreClient", "HTTPClient",
-        "Configuration", "JournalStore", "AppStore", "Observability", "Platform", "StrictJSON",
-        "Encoding",
+        "Queries", "Ledger", "Clients", "Store", "Entitlements", "AppStore", "SignedData",
+        "Platform", "StrictJSON",
       ]),
+    // A local App Store: signs, posts, answers its API.
+    module("AppStoreSimulator", ["HTTPServer", "SignedData", "Platform", "StrictJSON"]),
     module(
-      "Reconciliation",
+      "Audit",
       [
-        "LedgerQueries", "LedgerEngine", "AppStoreClient", "HTTPClient", "JournalStore",
-        "Entitlements", "AppStore", "SignedData", "Platform", "StrictJSON", "Encoding",
+        "Queries", "Ledger", "Store", "Entitlements", "AppStore", "SignedData", "Platform",
+        "StrictJSON",
       ]),
-    // The console's pages, embedded as bytes.
-    .target(name: "Console", resources: [.embedInCode("pages")], swiftSettings: strict),
-    module("Simulator", ["SignedData", "Platform", "StrictJSON", "Encoding"]),
-    // A local App Store Server API over the simulated customers.
     module(
-      "AppStoreStandIn",
-      ["HTTPServer", "Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),
-    module(
-      "LedgerAudit",
+      "Queries",
       [
-        "LedgerQueries", "LedgerEngine", "Configuration", "JournalStore", "Entitlements",
-        "AppStore", "Observability", "SignedData", "Platform", "StrictJSON", "Encoding",
+        "Ledger", "Store", "Entitlements", "AppStore", "SignedData", "Platform", "StrictJSON",
       ]),
     module(
-      "LedgerQueries",
+      "Ledger",
       [
-        "LedgerEngine", "Configuration", "JournalStore", "Entitlements", "AppStore",
-        "Observability", "SignedData", "Platform", "StrictJSON", "Encoding",
+        "Clients", "Store", "Entitlements", "AppStore", "SignedData", "Platform", "StrictJSON",
       ]),
     module(
-      "LedgerEngine",
-      [
-        "Configuration", "JournalStore", "Entitlements", "AppStore", "Observability",
-        "SignedData", "Platform", "StrictJSON", "Encoding",
-      ]),
-    module(
-      "Configuration",
-      [
-        "HTTPClient", "PostgresClient", "Entitlements", "AppStore", "Observability", "SignedData",
-        "Platform", "StrictJSON", "Encoding",
-      ]),
-    module(
-      "JournalStore",
+      "Store",
       [
         "CSQLite", "CZstd", "Migrations", "Entitlements", "AppStore", "SignedData", "Platform",
-        "StrictJSON", "Encoding",
+        "StrictJSON",
       ]),
-    module("Entitlements", ["AppStore", "Encoding"]),
-    module("AppStore", ["StrictJSON", "Encoding"]),
-    module("SignedData", ["COpenSSL", "StrictJSON", "Encoding"]),
-    module("Observability", ["Platform", "Encoding", "StrictJSON"]),
+    module("Entitlements", ["AppStore", "Platform"]),
+    module("AppStore", ["StrictJSON", "Platform"]),
+    module("SignedData", ["COpenSSL", "StrictJSON", "Platform"]),
+    module("Platform", ["CLinux", "StrictJSON"]),
     module("StrictJSON"),
-    module("Platform", ["CLinux"]),
-    module("Encoding"),
     .target(
       name: "Migrations", path: "migrations",
       resources: [.embedInCode("sqlite"), .embedInCode("postgres")],
@@ -166,82 +126,50 @@ let package = Package(
     // test's process, a second implementation of the fold, and the built program as a process.
     .target(
       name: "Support",
-      dependencies: ledger + ["Migrations", "Simulator", "CSpawn"],
+      dependencies: ledger + ["Migrations", "AppStoreSimulator", "CSpawn"],
       path: "Tests/Support", exclude: ["RecordedDisk", "CSpawn"], swiftSettings: strict),
     .systemLibrary(name: "CSpawn", path: "Tests/Support/CSpawn"),
     .target(name: "RecordedDisk", path: "Tests/Support/RecordedDisk"),
-    tests("Encoding", ["Encoding"]),
-    tests("Platform", ["Support", "Platform"]),
-    tests("Observability", ["Observability", "StrictJSON"]),
+    tests("Platform", ["Support", "Platform", "StrictJSON"]),
     tests("StrictJSON", ["StrictJSON"]),
-    tests("SignedData", ["Support", "SignedData", "Simulator", "StrictJSON", "Encoding"]),
-    tests("AppStore", ["AppStore", "Simulator", "StrictJSON"]),
+    tests("SignedData", ["Support", "SignedData", "AppStoreSimulator", "StrictJSON", "Platform"]),
+    tests("AppStore", ["AppStore", "AppStoreSimulator", "StrictJSON"]),
     tests("Entitlements", ["Support", "Entitlements", "AppStore"]),
     // The fold against lives that know what is true.
     tests("Truth", ["Support", "Entitlements", "AppStore", "StrictJSON"]),
-    tests(
-      "JournalStore",
-      [
-        "Support", "JournalStore", "Entitlements", "AppStore", "SignedData", "Platform", "Encoding",
-      ]),
-    tests("Configuration", ledger + ["Support", "Simulator", "HTTPClient", "PostgresClient"]),
-    tests("Delivery", ledger + ["Support", "Delivery", "HTTPClient"]),
-    tests("LedgerEngine", ledger + ["Support", "Simulator"], fixtures: true),
-    tests("LedgerQueries", ledger + ["Support", "Simulator"], fixtures: true),
+    tests("Store", ["Support"] + ledger),
+    tests("Ledger", ledger + ["Support", "AppStoreSimulator"], fixtures: true),
+    tests("Queries", ledger + ["Support", "AppStoreSimulator"], fixtures: true),
+    tests("Delivery", ledger + ["Support", "Delivery"]),
     tests("HTTPServer", ["HTTPServer", "Platform"]),
-    tests("HTTPClient", ["Support", "HTTPClient", "Platform"]),
-    tests("PostgresClient", ["Support", "PostgresClient", "Platform"]),
+    tests("Clients", ["Support", "Clients", "AppStore", "SignedData", "Platform", "StrictJSON"]),
+    tests("Recovery", ledger + ["Recovery"]),
+    tests("API", ledger + ["Support", "API", "HTTPServer", "AppStoreSimulator"], fixtures: true),
     tests(
-      "PostgresJournal",
-      [
-        "Support", "PostgresJournal", "SharedJournalConformance", "PostgresClient", "JournalStore",
-        "Migrations", "AppStore", "SignedData", "Platform",
-      ]),
-    tests(
-      "AppStoreClient",
-      [
-        "Support", "AppStoreClient", "HTTPClient", "AppStore", "SignedData", "Platform",
-        "StrictJSON", "Encoding",
-      ]),
-    tests(
-      "Recovery", ["Recovery", "AppStore", "StrictJSON", "Encoding"]),
-    tests(
-      "Reconciliation",
-      [
-        "Reconciliation", "LedgerQueries", "LedgerEngine", "AppStoreClient", "Entitlements",
-        "AppStore", "StrictJSON", "Encoding",
-      ]),
-    tests(
-      "LedgerAPI", ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"], fixtures: true),
-    tests("Simulator", ["Simulator", "SignedData", "Platform", "StrictJSON", "Encoding"]),
-    tests(
-      "AppStoreStandIn",
-      [
-        "Support", "AppStoreStandIn", "HTTPServer", "Simulator", "SignedData", "Platform",
-        "StrictJSON", "Encoding",
-      ]),
+      "AppStoreSimulator",
+      ["Support", "AppStoreSimulator", "HTTPServer", "SignedData", "Platform", "StrictJSON"]),
     tests(
       "Bench",
-      ["AppStore", "subledger-bench", "Simulator", "JournalStore", "Platform", "StrictJSON"]),
+      ["AppStore", "subledger-bench", "AppStoreSimulator", "Store", "Platform", "StrictJSON"]),
     tests("Architecture"),
     // The built program over real sockets.
     tests(
-      "EndToEnd",
-      ledger + ["Support", "subledger", "Simulator", "AppStoreClient", "HTTPClient"],
-      fixtures: true),
-    // Daemons on one database, as processes.
-    tests("SharedJournal", ledger + ["Support", "subledger", "Simulator"]),
-    tests("HostileInput", ledger + ["Support", "subledger", "Simulator"]),
-    tests("Durability", ledger + ["Support", "subledger", "Simulator"]),
+      "EndToEnd", ledger + ["Support", "subledger", "AppStoreSimulator"], fixtures: true),
+    // PostgreSQL, and daemons on one database, as processes.
+    tests(
+      "SharedJournal",
+      ledger + ["Support", "subledger", "SharedJournal", "Migrations", "AppStoreSimulator"]),
+    tests("HostileInput", ledger + ["Support", "subledger", "AppStoreSimulator"]),
+    tests("Durability", ledger + ["Support", "subledger", "AppStoreSimulator"]),
     // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.
-    tests("Simulation", ledger + ["Support", "CSQLite"]),
+    tests("Simulation", ledger + ["Support", "AppStoreSimulator", "CSQLite"]),
     // The parsers that untrusted input reaches, and what must hold of them; libFuzzer is linked by
     // `.ci/fuzz`.
     .target(
       name: "Fuzz",
-      dependencies: ledger + ["Support", "LedgerAPI", "HTTPServer", "Simulator"],
+      dependencies: ledger + ["Support", "API", "HTTPServer", "AppStoreSimulator"],
       path: "Tests/Fuzz", exclude: ["Authority", "Corpus", "Dictionaries"], swiftSettings: strict),
-    tests("Fuzz", ["Fuzz", "Simulator"]),
+    tests("Fuzz", ["Fuzz", "AppStoreSimulator"]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),

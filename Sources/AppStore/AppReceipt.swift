@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// The content of an app receipt: what its signature is over.
 ///

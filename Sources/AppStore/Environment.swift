@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// The App Store environment that a fact comes from: Production or Sandbox.
 ///

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 import StrictJSON
 
 /// What the owner of the ledger says of a customer: the body of an event whose source is `account`

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 public import StrictJSON
 
 /// Apple's JWSRenewalInfoDecodedPayload, as far as the fold and the row read it.

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// The key of a stream and of its entitlement.
 public struct StreamKey: Sendable, Hashable, Comparable {

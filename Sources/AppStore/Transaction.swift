@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 public import StrictJSON
 
 /// Apple's JWSTransactionDecodedPayload, as far as the fold and the row read it.

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// The readable form of V1's dates: `2020-04-21 04:11:57 Etc/GMT`.
 enum V1Date {

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 public import StrictJSON
 
 /// Apple's responseBodyV1, modern and older form, as far as admission and the fold read it.

@@ -1,6 +1,6 @@
 public import AppStore
-public import AppStoreClient
-public import JournalStore
+public import Clients
+public import Store
 public import StrictJSON
 
 /// What a recovery found: what was missing, when and why Apple could not deliver, and what cannot

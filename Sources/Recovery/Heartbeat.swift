@@ -1,6 +1,5 @@
-import Encoding
-public import JournalStore
 import Platform
+public import Store
 import StrictJSON
 
 /// When the daemon was last alive, in a small file beside the journal: the gap to recover after a

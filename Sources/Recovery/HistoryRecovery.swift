@@ -1,9 +1,8 @@
 import AppStore
-public import AppStoreClient
-import Encoding
-public import JournalStore
-import LedgerEngine
+public import Clients
+import Ledger
 public import Platform
+public import Store
 import StrictJSON
 
 /// Recovers what one app missed in one environment: asks for Apple's notification history, slice by

@@ -1,6 +1,6 @@
 import AppStore
-import AppStoreClient
-import Configuration
+import Clients
+import Ledger
 
 /// The apps and environments that the daemon may ask Apple about. It remembers each, because a new
 /// one would have a budget of requests of its own.

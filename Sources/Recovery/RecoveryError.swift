@@ -1,5 +1,5 @@
-public import AppStoreClient
-public import JournalStore
+public import Clients
+public import Store
 
 /// Why a recovery did not come to its end. What it journaled until then stays.
 public enum RecoveryError: Error, Sendable, CustomStringConvertible {

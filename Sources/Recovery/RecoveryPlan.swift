@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 
 /// What a recovery is to ask for. Times are milliseconds since 1970 UTC.
 public struct RecoveryPlan: Sendable, Equatable {

@@ -1,8 +1,7 @@
 import AppStore
-import AppStoreClient
-import Encoding
-public import JournalStore
+import Clients
 import Platform
+public import Store
 import StrictJSON
 
 /// Which slices of a recovery are done, in a file beside the journal: a line for the plan, then one

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// When the daemon recovers and reconciles, and what: a value without a clock. Times are
 /// milliseconds since 1970.

@@ -1,6 +1,4 @@
-public import Configuration
-public import LedgerEngine
-import Observability
+public import Ledger
 public import Platform
 import Synchronization
 

@@ -1,7 +1,7 @@
 import AppStore
-public import JournalStore
-public import LedgerEngine
+public import Ledger
 import Platform
+public import Store
 import StrictJSON
 
 /// Takes what Apple's history has, through the same ingest path as a POST.

@@ -1,12 +1,8 @@
-import AppStoreClient
-import Configuration
-import HTTPClient
-import JournalStore
-import LedgerEngine
-import LedgerQueries
-import Observability
+import Clients
+import Ledger
 import Platform
-import Reconciliation
+import Queries
+import Store
 import StrictJSON
 
 /// What the thread of `RecoveryService` does, from start to end.

@@ -1,5 +1,5 @@
-import AppStoreClient
-import LedgerEngine
+import Clients
+import Ledger
 import StrictJSON
 
 /// What came of asking for a slice, or for several.

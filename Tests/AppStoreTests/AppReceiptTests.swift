@@ -1,5 +1,5 @@
 import AppStore
-import Simulator
+import AppStoreSimulator
 import Testing
 
 @Suite struct AppReceiptTests {

@@ -10,10 +10,10 @@ enum Manifest {
     for match in text.matches(of: /\bmodule\(\s*"(\w+)"(?:,\s*\[([^\]]*)\])?\s*\)/) {
       found[String(match.1)] = names(match.2 ?? "")
     }
-    // The program and the console's pages are declared with more settings.
-    let program = text.firstMatch(of: /name: "subledger",\s*dependencies: \[([^\]]*)\]/)
-    found["subledger"] = names(program?.1 ?? "")
-    found["Console"] = []
+    // Targets that are declared with more settings.
+    for match in text.matches(of: /name: "(subledger|API)",\s*dependencies: \[([^\]]*)\]/) {
+      found[String(match.1)] = names(match.2)
+    }
     return found
   }()
 

@@ -1,8 +1,8 @@
 import AppStore
+import AppStoreSimulator
 import Foundation
-import JournalStore
 import Platform
-import Simulator
+import Store
 import StrictJSON
 import Testing
 

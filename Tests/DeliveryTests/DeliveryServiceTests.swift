@@ -1,8 +1,8 @@
-import Configuration
+import Clients
 import Glibc
-import HTTPClient
-import JournalStore
+import Ledger
 import Platform
+import Store
 import Support
 import Synchronization
 import Testing

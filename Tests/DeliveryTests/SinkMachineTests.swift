@@ -1,6 +1,6 @@
-import Configuration
 import Foundation
-import JournalStore
+import Ledger
+import Store
 import Support
 import Testing
 

@@ -1,4 +1,4 @@
-import Configuration
+import Ledger
 import Support
 import Testing
 

@@ -1,11 +1,10 @@
 import AppStore
-import Configuration
+import AppStoreSimulator
 import Entitlements
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
 import SignedData
-import Simulator
+import Store
 import StrictJSON
 import Support
 import Synchronization

@@ -1,8 +1,8 @@
 import AppStore
 import Entitlements
-import JournalStore
-import LedgerEngine
+import Ledger
 import SignedData
+import Store
 import StrictJSON
 
 /// Receipts: whatever the input, only what was signed is proven, and reading ends.

@@ -1,11 +1,10 @@
+import API
 import AppStore
-import Configuration
-import Encoding
-import JournalStore
-import LedgerAPI
-import LedgerEngine
-import LedgerQueries
+import Ledger
+import Platform
+import Queries
 import SignedData
+import Store
 import StrictJSON
 
 /// JSON, base64, queries, cursors and times: reading returns exactly what was written.

@@ -1,6 +1,6 @@
+import AppStoreSimulator
 import Foundation
 import Fuzz
-import Simulator
 import Testing
 
 /// A short run of the fuzz targets without libFuzzer: every input of the corpus, and seeded changes

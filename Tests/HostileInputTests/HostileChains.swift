@@ -1,7 +1,7 @@
+import AppStoreSimulator
 import Foundation
 import Platform
 import SignedData
-import Simulator
 import StrictJSON
 import Support
 import Testing

@@ -1,7 +1,7 @@
+import AppStoreSimulator
 import Foundation
-import JournalStore
 import SignedData
-import Simulator
+import Store
 import StrictJSON
 import Support
 import Testing

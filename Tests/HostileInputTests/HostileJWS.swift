@@ -1,6 +1,6 @@
+import AppStoreSimulator
 import Foundation
 import SignedData
-import Simulator
 import StrictJSON
 import Support
 import Testing

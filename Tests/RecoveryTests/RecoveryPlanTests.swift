@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 import Testing
 
 @testable import Recovery

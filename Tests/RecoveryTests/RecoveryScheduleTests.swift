@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 import Testing
 
 @testable import Recovery

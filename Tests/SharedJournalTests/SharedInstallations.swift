@@ -1,6 +1,6 @@
+import AppStoreSimulator
 import Foundation
-import JournalStore
-import Simulator
+import Store
 import StrictJSON
 import Support
 

@@ -1,6 +1,6 @@
-import Encoding
+import AppStoreSimulator
+import Platform
 import SignedData
-import Simulator
 import Testing
 
 /// Chains with one defect, and the cache of proven chains.

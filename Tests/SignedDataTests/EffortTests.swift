@@ -1,5 +1,5 @@
-import Encoding
-import Simulator
+import AppStoreSimulator
+import Platform
 import Support
 import Testing
 

@@ -1,5 +1,5 @@
-import Encoding
-import Simulator
+import AppStoreSimulator
+import Platform
 import Testing
 
 @testable import SignedData

@@ -1,5 +1,5 @@
-import Encoding
-import Simulator
+import AppStoreSimulator
+import Platform
 import Testing
 
 /// A valid signature on P-384.

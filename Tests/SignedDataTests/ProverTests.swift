@@ -1,6 +1,6 @@
-import Encoding
+import AppStoreSimulator
+import Platform
 import SignedData
-import Simulator
 import StrictJSON
 import Testing
 

@@ -1,7 +1,7 @@
-import Encoding
+import AppStoreSimulator
 import Foundation
+import Platform
 import SignedData
-import Simulator
 import Support
 import Testing
 

@@ -1,4 +1,4 @@
-import Simulator
+import AppStoreSimulator
 import Testing
 
 @testable import SignedData

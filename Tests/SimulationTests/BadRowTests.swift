@@ -1,8 +1,8 @@
 import AppStore
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
+import Queries
 import SignedData
+import Store
 import Support
 import Testing
 

@@ -1,9 +1,9 @@
 import AppStore
 import Entitlements
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
+import Queries
 import SignedData
+import Store
 import Support
 
 /// What the checks have observed so far.

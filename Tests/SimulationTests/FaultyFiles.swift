@@ -1,6 +1,6 @@
 import CSQLite
 import Glibc
-import JournalStore
+import Store
 import Synchronization
 
 /// A VFS for SQLite that injects faults: every write, sync and truncation on an observed thread is

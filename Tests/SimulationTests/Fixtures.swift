@@ -1,8 +1,7 @@
 import AppStore
-import Configuration
 import Entitlements
-import JournalStore
-import LedgerEngine
+import Ledger
+import Store
 import StrictJSON
 import Support
 

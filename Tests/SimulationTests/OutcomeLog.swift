@@ -1,6 +1,6 @@
 import CSQLite
-import JournalStore
-import LedgerEngine
+import Ledger
+import Store
 import Synchronization
 
 /// The outcomes of submissions, recorded by their callbacks.

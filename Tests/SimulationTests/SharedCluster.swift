@@ -1,9 +1,8 @@
 import AppStore
-import Configuration
 import Foundation
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
+import Queries
+import Store
 import Support
 import Synchronization
 

@@ -1,12 +1,10 @@
 import AppStore
-import Configuration
-import JournalStore
-import LedgerAudit
-import LedgerEngine
-import LedgerQueries
-import Observability
+import Audit
+import Ledger
 import Platform
+import Queries
 import SignedData
+import Store
 import Support
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import LedgerEngine
+import Ledger
 import Support
 import Testing
 

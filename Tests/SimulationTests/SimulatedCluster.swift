@@ -1,6 +1,6 @@
 import Foundation
-import JournalStore
-import LedgerEngine
+import Ledger
+import Store
 import Support
 
 /// A promise that a history broke.

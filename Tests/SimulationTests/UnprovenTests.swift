@@ -1,12 +1,11 @@
 import AppStore
-import Configuration
+import AppStoreSimulator
 import Entitlements
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
 import Platform
+import Queries
 import SignedData
-import Simulator
+import Store
 import StrictJSON
 import Support
 import Testing

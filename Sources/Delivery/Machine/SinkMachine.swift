@@ -1,4 +1,4 @@
-import Configuration
+import Ledger
 
 /// What one sink has delivered, and what it may send now: a value without clock, files or network,
 /// so that every history of it can be played in a test.

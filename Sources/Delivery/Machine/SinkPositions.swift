@@ -1,6 +1,5 @@
-import Encoding
-public import JournalStore
 import Platform
+public import Store
 import StrictJSON
 
 /// How far each sink is, for the daemon of the shared journal that sends next: everything through

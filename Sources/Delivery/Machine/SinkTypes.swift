@@ -1,4 +1,4 @@
-import Configuration
+import Ledger
 
 extension SinkMachine {
   struct Settings: Sendable, Equatable {

@@ -1,10 +1,10 @@
 import AppStore
-import Encoding
 import Entitlements
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
+import Platform
+import Queries
 import SignedData
+import Store
 import StrictJSON
 
 /// Messages that no event causes. They have the members of those that one does; what only an event

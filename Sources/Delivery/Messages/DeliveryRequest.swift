@@ -1,5 +1,5 @@
-import Configuration
-import HTTPClient
+import Clients
+import Ledger
 import Platform
 import SignedData
 import StrictJSON

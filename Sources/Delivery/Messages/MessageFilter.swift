@@ -1,7 +1,7 @@
 import AppStore
-public import Configuration
-import Encoding
-import JournalStore
+public import Ledger
+import Platform
+import Store
 
 /// Which events a sink gets, and under which type.
 struct MessageFilter {

@@ -1,5 +1,5 @@
 import AppStore
-import JournalStore
+import Store
 
 /// The type of a message, for filters and receivers.
 enum MessageType {

@@ -1,11 +1,10 @@
 import AppStore
-import Configuration
-import Encoding
 import Entitlements
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
+import Platform
+import Queries
 import SignedData
+import Store
 import StrictJSON
 
 /// What is sent about one place: the same bytes in every attempt, as long as the fold stays the

@@ -1,8 +1,7 @@
-import JournalStore
-import LedgerEngine
-import LedgerQueries
-import Observability
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// How the worker tells what no event causes: what time alone changes, and what another fold does.

@@ -1,7 +1,7 @@
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
 import Platform
+import Queries
+import Store
 
 /// How the worker takes the duty over from another daemon of a shared journal, and what it leaves
 /// to the next one.

@@ -1,5 +1,5 @@
-import JournalStore
-import LedgerQueries
+import Queries
+import Store
 
 extension DeliveryWorker {
   /// What the worker reads and stores.

@@ -1,9 +1,8 @@
-import Configuration
-import HTTPClient
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Clients
+import Ledger
 import Platform
+import Queries
+import Store
 
 /// One sink at work, or one replay to it: the machine, what is stored of it, what was counted.
 struct DeliveryLane {

@@ -1,7 +1,6 @@
-import Configuration
-import JournalStore
+import Ledger
 import Platform
-import PostgresMirror
+import Store
 import StrictJSON
 
 /// Mirrors, as operators see them: like sinks, though each has a thread and a cursor of its own in

@@ -1,9 +1,6 @@
-public import Configuration
-import JournalStore
-public import LedgerEngine
-public import Observability
+public import Ledger
 public import Platform
-import PostgresMirror
+import Store
 import Synchronization
 
 /// The daemon's thread that tells others what changed (promise 12): webhooks and forwarded

@@ -1,6 +1,5 @@
-import Encoding
-public import JournalStore
-import PostgresMirror
+import Platform
+public import Store
 public import StrictJSON
 
 /// What one sink, or one replay to it, does now. Times are milliseconds since 1970 UTC.

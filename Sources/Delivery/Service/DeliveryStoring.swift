@@ -1,9 +1,7 @@
-import Configuration
-import JournalStore
-import LedgerEngine
-import LedgerQueries
-import Observability
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// What becomes known of what was sent: stored, shown and logged.

@@ -1,11 +1,8 @@
-import Configuration
-import HTTPClient
-import JournalStore
-import LedgerEngine
-import LedgerQueries
-import Observability
+import Clients
+import Ledger
 import Platform
-import PostgresMirror
+import Queries
+import Store
 import StrictJSON
 
 /// What the thread of `DeliveryService` does, from start to end.

@@ -1,9 +1,8 @@
-import Configuration
-import Encoding
-import HTTPClient
-import JournalStore
-import LedgerQueries
+import Clients
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// What operators ask of sinks.

@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 
 /// The entitlement of one stream at every time: a row of a projection.
 ///

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// What the owner calls an entitlement, such as `pro`: the products that give it to a customer.
 public struct NamedEntitlement: Sendable, Equatable {

@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 
 /// What a rule made of a transaction, beside the dates that Apple gives it.
 public struct AppliedRule: Sendable, Equatable {

@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 
 extension Array {
   /// How many elements at the start satisfy `isBefore`, which none after them does.

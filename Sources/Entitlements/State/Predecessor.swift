@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 
 /// A stream that another one replaced: a transaction of the newer one names it (MIGRATION, and a
 /// change between a standalone subscription and a bundle).

@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 
 /// The bytes are not an encoded state: the projection that holds them is damaged and is rebuilt.
 struct StateDamage: Error {}

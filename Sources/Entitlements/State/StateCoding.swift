@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 
 /// Encodes a state as bytes for a projection. Equal states always give equal bytes.
 ///

@@ -1,5 +1,5 @@
 public import AppStore
-import Encoding
+import Platform
 
 /// The registers of one stream: everything that the fold stores about a customer's subscription.
 ///

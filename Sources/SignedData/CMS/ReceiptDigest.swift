@@ -1,5 +1,5 @@
 import COpenSSL
-import Encoding
+import Platform
 
 /// The digests that the App Store signs receipts with: SHA-1 until 2023 and for some apps until
 /// January 2025, SHA-256 since (developer.apple.com/documentation/technotes/tn3138).

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// Proves App Store receipts offline: the chain of the signer to a trusted root, and its signature.
 ///

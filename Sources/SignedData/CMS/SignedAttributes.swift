@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// The attributes that a signer signs in place of the content (RFC 5652 section 5.3): the type of
 /// the content and its digest, and any others, which are not read.

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// A PKCS#7 message with one signer, as App Store receipts are: CMS SignedData (RFC 5652 section 5)
 /// in strict DER. Parsing proves nothing.

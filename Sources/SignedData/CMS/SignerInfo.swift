@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// The signer of a `SignedMessage` (RFC 5652 section 5.3).
 struct SignerInfo: Sendable {

@@ -1,5 +1,5 @@
 import COpenSSL
-import Encoding
+import Platform
 
 /// The public half of an `Ed25519Key`: 32 bytes.
 public struct Ed25519PublicKey: Sendable, Equatable {

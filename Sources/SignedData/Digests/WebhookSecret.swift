@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// A key with which webhook messages are signed, in the form of Standard Webhooks 1.0.0
 /// (github.com/standard-webhooks/standard-webhooks, "Signature scheme").

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// The certificate chains of which a prover knows whether they are proven.
 ///

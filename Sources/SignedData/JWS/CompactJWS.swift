@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 import StrictJSON
 
 /// A compact JWS (RFC 7515 section 7.1), split and decoded. Nothing in it is proven yet.

@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// Proves compact JWS: a certificate chain to a trusted root, and the signature of its leaf.
 ///

@@ -1,5 +1,5 @@
 import COpenSSL
-import Encoding
+import Platform
 
 /// An X.509 certificate (RFC 5280), parsed by OpenSSL. For one thread only.
 package final class Certificate {

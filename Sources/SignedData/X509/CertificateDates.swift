@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 
 /// The validity of certificates, for reports. Proves nothing.
 public enum CertificateDates {

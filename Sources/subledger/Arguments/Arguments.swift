@@ -1,9 +1,7 @@
 import AppStore
-import Configuration
-import Encoding
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 
 /// The arguments of a command, parsed into flags, their values and operands.
 struct Arguments {

@@ -1,4 +1,4 @@
-import Configuration
+import Ledger
 
 /// One command: its name, its arguments, its help, and what runs it.
 struct Command: Sendable {

@@ -1,6 +1,6 @@
-import Configuration
-import JournalStore
-import LedgerQueries
+import Ledger
+import Queries
+import Store
 
 /// Why a command failed. Texts carry the next step.
 enum CommandError: Error {

@@ -1,4 +1,4 @@
-import JournalStore
+import Store
 
 /// All commands, in the order the help shows them.
 enum CommandTable {

@@ -1,4 +1,4 @@
-import JournalStore
+import Store
 
 /// The exit codes of every command.
 enum ExitCode: Int32, CaseIterable {

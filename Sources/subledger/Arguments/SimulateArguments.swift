@@ -1,6 +1,5 @@
-import AppStoreStandIn
+import AppStoreSimulator
 import Platform
-import Simulator
 
 /// `subledger simulate …`: the simulator parses its own arguments and has its own help.
 enum SimulateArguments {

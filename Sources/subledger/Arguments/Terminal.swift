@@ -1,5 +1,4 @@
 import Glibc
-import Observability
 import Platform
 import StrictJSON
 import Synchronization

@@ -1,5 +1,5 @@
-import LedgerEngine
-import Observability
+import Ledger
+import Platform
 
 /// Wraps text into lines for a terminal, none wider than `columns`, whatever the text contains.
 ///

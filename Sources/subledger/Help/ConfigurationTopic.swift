@@ -1,4 +1,4 @@
-import Configuration
+import Ledger
 
 /// The configuration file, written from the table of its keys.
 enum ConfigurationTopic {

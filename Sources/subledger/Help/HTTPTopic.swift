@@ -1,4 +1,4 @@
-import LedgerAPI
+import API
 
 /// The HTTP interface, written from the table of routes and the table of refusals.
 enum HTTPTopic {

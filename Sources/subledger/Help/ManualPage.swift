@@ -1,4 +1,4 @@
-import Configuration
+import Ledger
 
 /// The manual pages, made from the tables that `--help` and `help` print (man(7), man-pages(7)).
 enum ManualPage: String, CaseIterable {

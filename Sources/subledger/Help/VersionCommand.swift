@@ -1,4 +1,4 @@
-import LedgerEngine
+import Ledger
 import StrictJSON
 
 /// `version`: the program, its fold and its libraries.

@@ -1,6 +1,6 @@
 import Glibc
-import JournalStore
 import Platform
+import Store
 import StrictJSON
 
 /// An HTTP client for the daemon that has locked a data folder, over the unix socket in the folder.

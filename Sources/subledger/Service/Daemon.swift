@@ -1,13 +1,11 @@
-import Configuration
+import API
+import Audit
 import Delivery
 import HTTPServer
-import JournalStore
-import LedgerAPI
-import LedgerAudit
-import LedgerEngine
-import Observability
+import Ledger
 import Platform
 import Recovery
+import Store
 import StrictJSON
 
 /// The running daemon: ledger, HTTP server and the control socket in its data folder.

@@ -1,6 +1,5 @@
-import AppStoreStandIn
+import AppStoreSimulator
 import Platform
-import Simulator
 import StrictJSON
 import Synchronization
 

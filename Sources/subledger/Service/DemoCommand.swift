@@ -1,12 +1,10 @@
 import AppStore
-import Configuration
-import Encoding
+import AppStoreSimulator
 import Glibc
 import HTTPServer
-import JournalStore
-import Observability
+import Ledger
 import Platform
-import Simulator
+import Store
 import StrictJSON
 
 /// `demo`: a simulated App Store sends the notifications of a small fleet to the daemon over HTTP,

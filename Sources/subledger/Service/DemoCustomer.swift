@@ -1,9 +1,8 @@
 import AppStore
-import Encoding
-import JournalStore
-import LedgerQueries
+import AppStoreSimulator
 import Platform
-import Simulator
+import Queries
+import Store
 import StrictJSON
 
 /// The customer whom the demo shows: in the grace period before its outage, refunded in it.

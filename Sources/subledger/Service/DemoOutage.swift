@@ -1,10 +1,9 @@
-import Configuration
-import Encoding
 import Glibc
 import HTTPServer
-import JournalStore
+import Ledger
 import Platform
 import Recovery
+import Store
 
 /// The demo's outage: the daemon is away while three days pass at the App Store, comes back, and
 /// recovers by itself what it missed.

@@ -1,9 +1,7 @@
-import Configuration
-import Encoding
 import Glibc
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// `init`: writes the files that a first start needs, and prints the remaining steps. Never

@@ -1,8 +1,7 @@
-import Configuration
 import Glibc
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// The paths, names and file contents of `init`, computed before anything is written.

@@ -1,4 +1,4 @@
-import LedgerAPI
+import API
 import Recovery
 
 extension RecoveryReadings {

@@ -1,10 +1,8 @@
-import Configuration
+import API
 import HTTPServer
-import JournalStore
-import LedgerAPI
-import LedgerEngine
-import Observability
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// `serve`: the daemon, until SIGTERM or SIGINT.

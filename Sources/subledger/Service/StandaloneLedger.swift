@@ -1,7 +1,6 @@
-import Configuration
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 
 /// The ledger of a data folder that no daemon has locked, run by one command.
 enum StandaloneLedger {

@@ -1,7 +1,7 @@
+import AppStoreSimulator
 import Glibc
-import JournalStore
 import Platform
-import Simulator
+import Store
 import Synchronization
 
 /// Makes an unlimited number of events on threads of its own: one fleet after the other, with

@@ -1,6 +1,6 @@
+import AppStoreSimulator
 import Glibc
 import Platform
-import Simulator
 import StrictJSON
 
 /// The notifications of a fleet, which are signed into a file before anything is measured.

@@ -1,4 +1,4 @@
-import Simulator
+import AppStoreSimulator
 import StrictJSON
 
 /// Customers that every made journal contains. Their earlier notifications are in the journal,

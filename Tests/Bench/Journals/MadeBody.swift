@@ -1,8 +1,8 @@
 import AppStore
-import Encoding
-import JournalStore
+import AppStoreSimulator
+import Platform
 import SignedData
-import Simulator
+import Store
 import StrictJSON
 
 /// Makes events with the payloads of a fleet and random bytes as signatures. They are as large and

@@ -1,7 +1,7 @@
+import AppStoreSimulator
 import Glibc
-import JournalStore
 import Platform
-import Simulator
+import Store
 import StrictJSON
 
 /// Makes a journal of any size directly through the journal's writer: without proof and HTTP, and

@@ -1,7 +1,7 @@
+import AppStoreSimulator
 import Glibc
-import JournalStore
 import Platform
-import Simulator
+import Store
 import StrictJSON
 
 /// A made journal and the folder of its daemon.

@@ -1,6 +1,6 @@
+import AppStoreSimulator
 import Glibc
 import Platform
-import Simulator
 import StrictJSON
 
 /// The folder of one run, or of one daemon of it: configuration, the daemon's data and its log.

@@ -1,5 +1,5 @@
+import AppStoreSimulator
 import Platform
-import Simulator
 import StrictJSON
 
 /// Signs notifications into a file before anything is measured.

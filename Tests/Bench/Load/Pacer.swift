@@ -1,6 +1,6 @@
+import AppStoreSimulator
 import Glibc
 import Platform
-import Simulator
 import Synchronization
 
 /// The times at which the requests of an open-loop load are due: a Poisson process.

@@ -1,8 +1,8 @@
 import AppStore
+import AppStoreSimulator
 import Glibc
-import JournalStore
 import Platform
-import Simulator
+import Store
 import StrictJSON
 
 /// One run with `--large`: measures what grows, or must not grow, with the journal.

@@ -1,6 +1,6 @@
 import Glibc
-import JournalStore
 import Platform
+import Store
 import StrictJSON
 
 /// One run of `subledger rebuild` over the whole journal.

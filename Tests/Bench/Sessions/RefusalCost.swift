@@ -1,5 +1,5 @@
-import Encoding
-import Simulator
+import AppStoreSimulator
+import Platform
 
 /// The processor time of requests that are refused, each kind made to cost as much as it can.
 ///

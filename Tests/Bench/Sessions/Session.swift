@@ -1,6 +1,6 @@
+import AppStoreSimulator
 import Glibc
 import Platform
-import Simulator
 import StrictJSON
 
 /// One run without `--large` and `--siege`: what is measured, in its order.

@@ -1,6 +1,6 @@
+import AppStoreSimulator
 import Glibc
 import Platform
-import Simulator
 import StrictJSON
 
 /// One run with `--sinks`: how fast messages leave, how soon after their events, and what that

@@ -1,8 +1,8 @@
 import AppStore
+import AppStoreSimulator
 import Foundation
-import JournalStore
-import LedgerEngine
-import Simulator
+import Ledger
+import Store
 import StrictJSON
 import Support
 import Testing

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import JournalStore
+import Store
 import Support
 
 /// Damage of a projection's files, chosen by a seed.

@@ -1,5 +1,5 @@
 import Foundation
-import JournalStore
+import Store
 import StrictJSON
 import Support
 import Synchronization

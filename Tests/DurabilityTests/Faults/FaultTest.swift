@@ -1,8 +1,7 @@
-import Configuration
+import AppStoreSimulator
 import Foundation
-import JournalStore
-import LedgerEngine
-import Simulator
+import Ledger
+import Store
 import StrictJSON
 import Support
 

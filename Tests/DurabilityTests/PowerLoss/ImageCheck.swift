@@ -1,12 +1,11 @@
 import AppStore
 import Foundation
-import JournalStore
 import Platform
+import Store
 import Support
 
-@testable import Configuration
-@testable import LedgerAudit
-@testable import LedgerEngine
+@testable import Audit
+@testable import Ledger
 
 /// Checks a data folder after a crash or a fault, through the public interface: it opens, accepts
 /// what Apple sends again, and keeps its promises.

@@ -1,6 +1,6 @@
 import Foundation
-import JournalStore
-import LedgerEngine
+import Ledger
+import Store
 import Support
 import Synchronization
 

@@ -1,7 +1,7 @@
+import Audit
 import Foundation
-import JournalStore
-import LedgerAudit
-import LedgerEngine
+import Ledger
+import Store
 import Support
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
-import JournalStore
-import LedgerEngine
-import Observability
+import Ledger
+import Platform
+import Store
 import Support
 import Synchronization
 import Testing

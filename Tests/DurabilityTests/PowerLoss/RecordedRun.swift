@@ -1,9 +1,8 @@
 import AppStore
-import Configuration
 import Foundation
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 import Support
 
 /// A trace, and everything needed to check images of it. It is stored in a folder, which is

@@ -1,5 +1,5 @@
-import Encoding
 import Foundation
+import Platform
 import StrictJSON
 import Support
 import Testing

@@ -1,11 +1,11 @@
 import Foundation
-import JournalStore
+import Store
 import StrictJSON
 import Support
 import Testing
 
-@testable import Configuration
-@testable import LedgerAudit
+@testable import Audit
+@testable import Ledger
 
 /// The daemon appends anchors by itself, and journals notifications also when that fails.
 @Suite struct AnchorServiceTests {

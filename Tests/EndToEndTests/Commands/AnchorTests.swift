@@ -1,4 +1,3 @@
-import Encoding
 import Foundation
 import Platform
 import SignedData
@@ -6,7 +5,7 @@ import StrictJSON
 import Support
 import Testing
 
-@testable import LedgerAudit
+@testable import Audit
 
 /// `anchor`: one signed line, by a key that is made once and stays private (promise 5).
 @Suite struct AnchorTests {

@@ -1,11 +1,11 @@
 import Foundation
-import JournalStore
+import Store
 import StrictJSON
 import Support
 import Testing
 
-@testable import Configuration
-@testable import LedgerAudit
+@testable import Audit
+@testable import Ledger
 
 /// The anchors that the daemon makes in its own folder, and the bundles that they keep small.
 @Suite struct AnchoredBundleTests {

@@ -1,9 +1,9 @@
-import Encoding
+import AppStoreSimulator
 import Foundation
-import JournalStore
-import LedgerEngine
+import Ledger
+import Platform
 import SignedData
-import Simulator
+import Store
 import StrictJSON
 import Support
 import Testing

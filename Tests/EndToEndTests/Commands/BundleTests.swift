@@ -1,5 +1,5 @@
+import AppStoreSimulator
 import Foundation
-import Simulator
 import StrictJSON
 import Support
 import Testing

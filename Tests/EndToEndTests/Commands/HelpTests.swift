@@ -1,6 +1,6 @@
-import Configuration
 import Foundation
-import Observability
+import Ledger
+import Platform
 import StrictJSON
 import Support
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import Observability
+import Platform
 import StrictJSON
 import Support
 import Testing

@@ -1,7 +1,7 @@
 import Foundation
-import JournalStore
-import LedgerEngine
+import Ledger
 import SignedData
+import Store
 import StrictJSON
 import Support
 import Testing

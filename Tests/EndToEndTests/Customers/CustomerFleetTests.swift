@@ -1,11 +1,10 @@
 import AppStore
-import Configuration
+import AppStoreSimulator
 import Entitlements
 import Foundation
-import JournalStore
-import LedgerEngine
-import LedgerQueries
-import Simulator
+import Ledger
+import Queries
+import Store
 import StrictJSON
 import Support
 import Testing

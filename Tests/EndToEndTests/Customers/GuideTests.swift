@@ -16,7 +16,7 @@ import Testing
   private func guide() throws -> String {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
-    let file = root.appending(path: "Sources/LedgerAPI/LedgerAPI.docc/Backends.md")
+    let file = root.appending(path: "Sources/API/API.docc/Backends.md")
     return try String(contentsOf: file, encoding: .utf8)
   }
 

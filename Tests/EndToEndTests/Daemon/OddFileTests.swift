@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import JournalStore
+import Store
 import StrictJSON
 import Support
 import Testing

@@ -1,6 +1,5 @@
-import Configuration
 import Foundation
-import LedgerEngine
+import Ledger
 import StrictJSON
 import Support
 import Testing

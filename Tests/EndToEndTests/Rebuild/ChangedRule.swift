@@ -1,8 +1,8 @@
 import AppStore
 import Entitlements
 import Foundation
-import JournalStore
-import LedgerQueries
+import Queries
+import Store
 import StrictJSON
 import Support
 

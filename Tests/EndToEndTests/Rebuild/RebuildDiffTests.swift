@@ -1,7 +1,7 @@
 import AppStore
 import Entitlements
 import Foundation
-import JournalStore
+import Store
 import StrictJSON
 import Support
 import Testing

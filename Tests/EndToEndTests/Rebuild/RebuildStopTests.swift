@@ -1,8 +1,8 @@
 import AppStore
 import Foundation
-import JournalStore
 import Platform
 import SignedData
+import Store
 import StrictJSON
 import Support
 import Testing

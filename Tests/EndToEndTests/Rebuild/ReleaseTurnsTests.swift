@@ -1,8 +1,8 @@
 import AppStore
 import Entitlements
 import Foundation
-import JournalStore
-import LedgerEngine
+import Ledger
+import Store
 import StrictJSON
 import Support
 import Testing

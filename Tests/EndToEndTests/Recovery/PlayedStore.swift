@@ -1,10 +1,9 @@
 import AppStore
-import AppStoreClient
+import AppStoreSimulator
+import Clients
 import Foundation
-import HTTPClient
 import Platform
 import SignedData
-import Simulator
 import StrictJSON
 import Support
 

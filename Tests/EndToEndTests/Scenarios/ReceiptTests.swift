@@ -1,7 +1,7 @@
-import Encoding
+import AppStoreSimulator
 import Foundation
-import JournalStore
-import Simulator
+import Platform
+import Store
 import StrictJSON
 import Support
 import Testing

@@ -1,6 +1,6 @@
+package import AppStoreSimulator
 import Foundation
 package import SignedData
-package import Simulator
 package import StrictJSON
 
 /// A simulated authority with all its keys, so that every kind of wrong chain can be made under a

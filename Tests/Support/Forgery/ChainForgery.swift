@@ -1,5 +1,5 @@
+package import AppStoreSimulator
 package import SignedData
-package import Simulator
 
 /// A certificate chain to be made: change what is to be wrong, then call `chain()`.
 package struct ChainForgery {

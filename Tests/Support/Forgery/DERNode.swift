@@ -1,5 +1,5 @@
+import AppStoreSimulator
 package import SignedData
-import Simulator
 
 /// DER as a tree, to change certificates.
 package struct DERNode {

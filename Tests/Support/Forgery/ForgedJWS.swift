@@ -1,4 +1,4 @@
-import Encoding
+import Platform
 package import SignedData
 
 /// Makes JWS as Apple would sign them, and as an attacker would.

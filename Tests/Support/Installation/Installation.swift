@@ -1,7 +1,6 @@
-import Configuration
+package import AppStoreSimulator
 package import Foundation
-import LedgerEngine
-package import Simulator
+import Ledger
 package import StrictJSON
 
 /// An installation as an operator has it: a data folder, a configuration, an authority it trusts,

@@ -1,7 +1,7 @@
 import Foundation
-package import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+package import Store
 package import StrictJSON
 import Testing
 

@@ -1,5 +1,5 @@
+package import AppStoreSimulator
 import Foundation
-package import Simulator
 import StrictJSON
 
 extension Installation {

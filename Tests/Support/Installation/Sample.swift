@@ -1,6 +1,6 @@
-import Encoding
+package import AppStoreSimulator
 import Foundation
-package import Simulator
+import Platform
 package import StrictJSON
 
 /// Decoded notifications, to be changed and signed.

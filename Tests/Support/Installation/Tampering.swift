@@ -1,7 +1,7 @@
-import Encoding
 package import Foundation
-import JournalStore
-import LedgerEngine
+import Ledger
+import Platform
+import Store
 
 /// What the owner of the files can do to them: everything but sign with Apple's keys, or with a key
 /// that is stored elsewhere.

@@ -1,6 +1,6 @@
-package import JournalStore
-package import LedgerEngine
+package import Ledger
 import Platform
+package import Store
 
 /// A ledger without threads: the test decides when the writer works, and so in which order things
 /// happen. Ingest, journal, fold and readers are those of `Ledger`; only the waiting is missing. It

@@ -1,5 +1,5 @@
-package import JournalStore
 package import Platform
+package import Store
 import Synchronization
 
 /// The duties of a `SharedJournalServer`.

@@ -1,5 +1,5 @@
-package import JournalStore
 import Migrations
+package import Store
 
 /// Makes a journal as an older version of the program left it.
 package enum OlderSchema {

@@ -1,5 +1,5 @@
+public import AppStoreSimulator
 public import SignedData
-public import Simulator
 public import StrictJSON
 
 /// Signs in place of Apple, with one chain for all tests of a process.

@@ -1,4 +1,4 @@
-package import JournalStore
+package import Store
 import Synchronization
 
 /// A shared journal in memory, as all of its clients see it: it commits like a primary with a

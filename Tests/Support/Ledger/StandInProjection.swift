@@ -1,5 +1,5 @@
 import Glibc
-package import JournalStore
+package import Store
 
 /// A file with the views of a projection and two customers, in place of one that was folded.
 ///

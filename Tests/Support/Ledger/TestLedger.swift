@@ -1,15 +1,13 @@
 public import AppStore
-public import Configuration
-import Encoding
+import AppStoreSimulator
+public import Audit
 public import Entitlements
 import Glibc
-public import JournalStore
-public import LedgerAudit
-public import LedgerEngine
-public import LedgerQueries
+public import Ledger
 import Platform
+public import Queries
 import SignedData
-import Simulator
+public import Store
 import StrictJSON
 
 /// A ledger in this process with a temporary folder: ingest, writer and readers as in the daemon,

@@ -1,7 +1,6 @@
 import AppStore
-import AppStoreClient
-import Configuration
-import HTTPClient
+import Clients
+import Ledger
 import Platform
 
 /// The apps that Apple can be asked about, and in which environments.

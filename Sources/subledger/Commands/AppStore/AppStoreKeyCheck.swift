@@ -1,8 +1,7 @@
 import AppStore
-import AppStoreClient
-import Configuration
-import HTTPClient
-import LedgerAudit
+import Audit
+import Clients
+import Ledger
 import Platform
 
 /// Proves the keys of `appStore` for `doctor`: one harmless call for each app and environment.

@@ -1,7 +1,6 @@
 import AppStore
-import AppStoreClient
-import Configuration
-import LedgerEngine
+import Clients
+import Ledger
 import Platform
 
 /// Finds the original transaction ids that belong to an id, by asking Apple.

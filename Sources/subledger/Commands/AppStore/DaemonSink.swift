@@ -1,6 +1,6 @@
-import JournalStore
-import LedgerEngine
+import Ledger
 import Recovery
+import Store
 import StrictJSON
 
 /// Hands what Apple's history has over to the daemon that runs on the folder.

@@ -1,8 +1,7 @@
-import Configuration
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
-import Reconciliation
+import Recovery
+import Store
 
 /// `import`: fills the journal from ids, by asking Apple about each customer.
 enum ImportCommand {

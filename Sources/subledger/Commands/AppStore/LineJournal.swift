@@ -1,6 +1,5 @@
-import Configuration
-import JournalStore
-import LedgerEngine
+import Ledger
+import Store
 
 /// Journals lines of NDJSON: in the daemon that runs on the folder, else in this process.
 struct LineJournal {

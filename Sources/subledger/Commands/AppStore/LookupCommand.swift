@@ -1,6 +1,6 @@
 import AppStore
-import JournalStore
 import Platform
+import Store
 import StrictJSON
 
 /// `lookup`: which original transaction ids belong to an id that a customer has, by asking Apple.

@@ -1,12 +1,10 @@
 import AppStore
-import AppStoreClient
-import Configuration
-import HTTPClient
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Clients
+import Ledger
 import Platform
-import Reconciliation
+import Queries
+import Recovery
+import Store
 import StrictJSON
 
 /// `reconcile`: compares customers with what Apple says of them now, and journals what is new.

@@ -1,10 +1,8 @@
-import AppStoreClient
-import Configuration
-import HTTPClient
-import JournalStore
-import LedgerEngine
+import Clients
+import Ledger
 import Platform
 import Recovery
+import Store
 
 /// `recover`: journals what Apple sent and this ledger does not have, from Apple's notification
 /// history, and reports the gaps (promise 11).

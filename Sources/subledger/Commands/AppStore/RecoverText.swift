@@ -1,7 +1,7 @@
 import AppStore
-import Encoding
-import JournalStore
+import Platform
 import Recovery
+import Store
 
 /// The gap report as text.
 enum RecoverText {

@@ -1,11 +1,9 @@
 import AppStore
-import AppStoreClient
-import Encoding
-import HTTPClient
-import JournalStore
-import LedgerAudit
-import LedgerEngine
+import Audit
+import Clients
+import Ledger
 import Platform
+import Store
 
 /// Asks Apple for a test notification, and follows it until it is journaled or a leg has failed.
 struct TestNotification {

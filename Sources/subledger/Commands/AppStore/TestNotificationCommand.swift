@@ -1,7 +1,5 @@
-import Configuration
-import Encoding
-import LedgerAudit
-import LedgerEngine
+import Audit
+import Ledger
 import Platform
 
 /// `test-notification`: has Apple send a TEST, and follows it into the journal.

@@ -1,5 +1,5 @@
 import AppStore
-import AppStoreClient
+import Clients
 import StrictJSON
 
 /// What became of one test notification. Times are milliseconds since 1970 UTC by this machine's

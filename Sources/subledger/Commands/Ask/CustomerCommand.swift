@@ -1,10 +1,8 @@
 import AppStore
-import Configuration
-import Encoding
 import Entitlements
-import LedgerQueries
-import Observability
+import Ledger
 import Platform
+import Queries
 import StrictJSON
 
 /// `customer`: what one customer may use by name.

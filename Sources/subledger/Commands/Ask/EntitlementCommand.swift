@@ -1,6 +1,6 @@
 import AppStore
-import LedgerQueries
 import Platform
+import Queries
 import StrictJSON
 
 /// `entitlement`: one row, now or at a past moment.

@@ -1,11 +1,10 @@
 import AppStore
-import Encoding
+import Clients
 import Glibc
-import HTTPClient
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// `events`: the journal in the order of `seq`, filtered.

@@ -1,7 +1,6 @@
 import AppStore
-import Encoding
-import LedgerQueries
 import Platform
+import Queries
 import StrictJSON
 
 /// `explain`: the event and the rule behind each field of a row.

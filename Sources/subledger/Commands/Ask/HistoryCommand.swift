@@ -1,6 +1,6 @@
 import AppStore
-import LedgerQueries
 import Platform
+import Queries
 import StrictJSON
 
 /// `history`: one customer's timeline.

@@ -1,9 +1,8 @@
 import AppStore
-import Encoding
-import JournalStore
-import LedgerEngine
-import LedgerQueries
-import Observability
+import Ledger
+import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// A timeline as text: a heading, and for each item a line with number, date and description, and

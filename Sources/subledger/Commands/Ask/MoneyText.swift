@@ -1,5 +1,5 @@
 import AppStore
-import Encoding
+import Platform
 import StrictJSON
 
 /// Prices, offers and refunds as text. Nothing is rounded.

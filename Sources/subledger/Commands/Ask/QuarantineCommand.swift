@@ -1,9 +1,7 @@
 import AppStore
-import Configuration
-import Encoding
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// `quarantine`: lists what was genuine and not admitted; admits or drops it.

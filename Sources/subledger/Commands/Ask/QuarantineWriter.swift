@@ -1,7 +1,6 @@
-import Configuration
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// Changes the quarantine: through the daemon if one runs, else in this process.

@@ -1,6 +1,6 @@
 import Glibc
-import JournalStore
 import Platform
+import Store
 
 /// `query`: SQL of the user over the views.
 enum QueryCommand {

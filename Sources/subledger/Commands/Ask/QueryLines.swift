@@ -1,4 +1,4 @@
-import JournalStore
+import Store
 import StrictJSON
 
 /// Prints rows one by one, as JSON or as CSV.

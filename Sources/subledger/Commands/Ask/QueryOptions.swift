@@ -1,11 +1,8 @@
 import AppStore
-import Configuration
-import Encoding
-import JournalStore
-import LedgerEngine
-import LedgerQueries
-import Observability
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// What the commands that ask about one customer share.

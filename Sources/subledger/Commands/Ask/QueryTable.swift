@@ -1,5 +1,5 @@
-import Encoding
-import JournalStore
+import Platform
+import Store
 
 /// Rows as a table with aligned columns. It holds the rows until they are printed, since the widest
 /// value decides the width of a column.

@@ -1,5 +1,5 @@
-import JournalStore
-import LedgerQueries
+import Queries
+import Store
 
 /// `--since` and `--limit` of `history` and `explain`: the newest entries, by the date that is
 /// printed in the first line of each.

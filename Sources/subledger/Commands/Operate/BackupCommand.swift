@@ -1,7 +1,6 @@
-import Encoding
-import JournalStore
-import LedgerAudit
+import Audit
 import Platform
+import Store
 import StrictJSON
 
 /// `backup`: copies everything that cannot be computed again into one folder, or checks an existing

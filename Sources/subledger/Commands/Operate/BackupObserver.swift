@@ -1,4 +1,4 @@
-import LedgerAudit
+import Audit
 import Platform
 
 /// Prints the progress of a backup, a check or a restore, and stops it on ^C.

@@ -1,4 +1,4 @@
-import JournalStore
+import Store
 import StrictJSON
 
 /// `erase`: forgets an account of the owner.

@@ -1,7 +1,7 @@
+import Audit
 import Glibc
-import JournalStore
-import LedgerAudit
 import Platform
+import Store
 import StrictJSON
 
 /// `export`: the journal as NDJSON, or one customer's evidence bundle.

@@ -1,6 +1,6 @@
 import Glibc
-import JournalStore
 import Platform
+import Store
 
 /// The output of an export: standard output, or a file that appears only when it is complete.
 final class ExportTarget {

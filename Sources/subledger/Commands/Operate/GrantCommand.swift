@@ -1,9 +1,8 @@
 import AppStore
-import Configuration
-import Encoding
 import Entitlements
-import JournalStore
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// `grant`: gives a customer an entitlement without a purchase, or ends that.

@@ -1,7 +1,6 @@
-import Configuration
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// `ingest`: proves and journals lines in batches, in this process or in the daemon.

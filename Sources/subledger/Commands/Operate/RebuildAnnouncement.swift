@@ -1,9 +1,8 @@
-import Configuration
 import Delivery
-import JournalStore
-import LedgerEngine
-import LedgerQueries
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// `rebuild --announce`: sinks are told once of each customer whose answer another fold changed.

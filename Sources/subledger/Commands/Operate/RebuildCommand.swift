@@ -1,8 +1,6 @@
-import Configuration
-import Encoding
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// `rebuild`: builds a projection beside the live one, compares the two, and switches.

@@ -1,12 +1,9 @@
 import AppStore
-import Configuration
-import Encoding
 import Glibc
-import JournalStore
-import LedgerEngine
-import LedgerQueries
-import Observability
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// `rebuild --diff`: which customers would gain or lose access with the new projection.

@@ -1,9 +1,8 @@
-import Encoding
-import JournalStore
-import LedgerAudit
-import LedgerEngine
-import LedgerQueries
+import Audit
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// `restore`: a backup into an empty data folder.

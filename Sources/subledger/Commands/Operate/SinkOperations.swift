@@ -1,8 +1,7 @@
-import Configuration
 import Delivery
-import JournalStore
-import PostgresMirror
+import Ledger
 import SignedData
+import Store
 import StrictJSON
 
 /// `sink`: where changes are sent, and what an operator does about it.

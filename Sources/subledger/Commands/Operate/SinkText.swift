@@ -1,5 +1,5 @@
 import Delivery
-import Encoding
+import Platform
 import StrictJSON
 
 /// What `sink` prints for people.

@@ -1,7 +1,6 @@
-import Configuration
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// Journals statements of the owner and forgets accounts: through the daemon if one runs, else in

@@ -1,6 +1,6 @@
-import JournalStore
-import LedgerAudit
+import Audit
 import Platform
+import Store
 
 /// `anchor`: the head of the journal as one signed line.
 enum AnchorCommand {

@@ -1,11 +1,9 @@
 import AppStore
-import Configuration
-import Encoding
-import JournalStore
-import LedgerAudit
-import LedgerQueries
-import Observability
+import Audit
+import Ledger
 import Platform
+import Queries
+import Store
 import StrictJSON
 
 /// `export --bundle` and `verify --bundle`: writes and checks one customer's evidence.

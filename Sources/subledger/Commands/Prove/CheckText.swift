@@ -1,4 +1,4 @@
-import LedgerAudit
+import Audit
 
 /// Checks as text.
 extension DoctorCheck {

@@ -1,8 +1,7 @@
-import Configuration
-import JournalStore
-import LedgerAudit
-import Observability
+import Audit
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// `doctor`: checks the installation, and says what to do about each finding.

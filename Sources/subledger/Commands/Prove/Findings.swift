@@ -1,4 +1,4 @@
-import LedgerAudit
+import Audit
 import StrictJSON
 
 /// Findings as text and as JSON.

@@ -1,6 +1,6 @@
-import Encoding
-import JournalStore
-import LedgerAudit
+import Audit
+import Platform
+import Store
 import StrictJSON
 
 /// What `doctor` says of notifications that a running daemon refused, where that may be the owner's

@@ -1,8 +1,6 @@
 import AppStore
-import AppStoreClient
-import Configuration
-import HTTPClient
-import LedgerEngine
+import Clients
+import Ledger
 import Platform
 import StrictJSON
 

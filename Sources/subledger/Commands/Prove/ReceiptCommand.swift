@@ -1,8 +1,6 @@
-import Configuration
-import Encoding
-import LedgerEngine
-import LedgerQueries
+import Ledger
 import Platform
+import Queries
 import StrictJSON
 
 /// `receipt`: any app receipt, decoded and proven offline; with `--ask` also judged by Apple.

@@ -1,7 +1,7 @@
-import Configuration
-import JournalStore
-import LedgerAudit
+import Audit
+import Ledger
 import Platform
+import Store
 import StrictJSON
 
 /// `verify`: checks every promise on the data at rest, or an evidence bundle.

@@ -1,10 +1,8 @@
-import Configuration
-import JournalStore
-import LedgerEngine
-import Observability
+import Ledger
 import Platform
-import PostgresJournal
+import SharedJournal
 import SignedData
+import Store
 import StrictJSON
 
 /// The configured shared journal as the modules below want it.

@@ -1,11 +1,10 @@
-import Configuration
-import JournalStore
-import LedgerAudit
-import LedgerEngine
+import Audit
+import Clients
+import Ledger
 import Platform
-import PostgresClient
-import PostgresJournal
+import SharedJournal
 import SignedData
+import Store
 
 /// What `doctor` says of the shared journal.
 enum SharedJournalCheck {

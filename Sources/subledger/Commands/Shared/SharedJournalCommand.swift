@@ -1,8 +1,8 @@
-import Configuration
-import JournalStore
+import Clients
+import Ledger
 import Platform
-import PostgresClient
-import PostgresJournal
+import SharedJournal
+import Store
 
 /// `shared-journal`: the journal on PostgreSQL that several daemons append to.
 enum SharedJournalCommand {

@@ -1,6 +1,6 @@
-import Configuration
+import Ledger
 import Platform
-import PostgresJournal
+import SharedJournal
 import SignedData
 import StrictJSON
 

@@ -1,10 +1,9 @@
-import Configuration
-import JournalStore
-import LedgerAudit
-import LedgerEngine
+import Audit
+import Clients
+import Ledger
 import Platform
-import PostgresClient
-import PostgresJournal
+import SharedJournal
+import Store
 import StrictJSON
 
 /// `shared-journal status`: where the shared journal is, and how far this copy is.

@@ -1,9 +1,8 @@
-import Configuration
-import JournalStore
+import Clients
+import Ledger
 import Platform
-import PostgresClient
-import PostgresJournal
-import SharedJournalConformance
+import SharedJournal
+import Store
 import StrictJSON
 
 /// `shared-journal try`: whether a database keeps what a shared journal needs. It makes a schema of

@@ -1,7 +1,6 @@
-import Configuration
-import Encoding
+import Ledger
 import Platform
-import PostgresJournal
+import SharedJournal
 import SignedData
 import StrictJSON
 

@@ -1,9 +1,8 @@
-import Configuration
 import Delivery
-import JournalStore
-import LedgerEngine
+import Ledger
 import Platform
-import PostgresJournal
+import SharedJournal
+import Store
 
 /// `shared-journal init` and `detach`: a folder becomes a copy of the shared journal, or stops
 /// being one.

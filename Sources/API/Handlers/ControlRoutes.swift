@@ -1,0 +1,190 @@
+import Delivery
+import HTTPServer
+import Ledger
+import Platform
+import Store
+import StrictJSON
+
+/// The routes for commands, which hand work to the daemon over the unix socket of its data folder.
+extension LedgerHandler {
+  /// Answers a control request. `admit` has checked that it came over the unix socket.
+  func control(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    switch admitted.route.name {
+    case .controlIngest: ingest(request, through: sender)
+    case .controlProjection(let order): return manage(order, request, through: sender)
+    case .controlAdmit, .controlDrop:
+      guard let ids = Self.ids(request.body) else { return Problem.response(.malformed("ids")) }
+      let isAdmission = admitted.route.name == .controlAdmit
+      if isAdmission { admitQuarantined(ids, through: sender) } else { drop(ids, through: sender) }
+    case .controlStatement: return say(request, through: sender)
+    case .controlErase:
+      erase(String(decoding: request.body, as: UTF8.self), by: "command", through: sender)
+    case .controlSink: return order(request, through: sender)
+    case .controlEvents:
+      guard let query = try? QueryString(request.query, of: admitted.route) else {
+        return Problem.response(.malformed("query"))
+      }
+      return feed(admitted.route, query, .all, through: sender)
+    case .controlRefusals: return refusals()
+    default: return Problem.noSuchRoute
+    }
+    return nil
+  }
+
+  /// How many notifications were refused since the daemon started, by reason.
+  private func refusals() -> HTTPResponse {
+    .json([
+      ("started_at", .integer(service.metrics.startedAt)),
+      (
+        "refusals",
+        .object(service.metrics.refusals.samples.map { ($0.key, .integer($0.count)) })
+      ),
+    ])
+  }
+
+  /// Proves and submits the lines of a batch. `skip_bad` in the query continues after a refused
+  /// line. The response has one outcome per line and is sent when the writer has processed them
+  /// all.
+  private func ingest(_ request: HTTPRequest, through sender: ResponseSender) {
+    let lines = request.body.split(separator: 0x0A, omittingEmptySubsequences: false)
+    guard lines.count <= BatchReceive.maximumLines else {
+      return sender.send(Problem.response(.malformed("too_many_lines")))
+    }
+    let (service, start) = (service, Clock.monotonicNanoseconds())
+    BatchReceive.receive(
+      lines, skipsRefused: request.query == "skip_bad", receiver: receiver, ledger: service.ledger,
+      at: Clock.now(), limit: bodyLimit, onDisposition: { service.record($0, $1) }
+    ) { dispositions in
+      service.record(batch: dispositions, since: start)
+      sender.send(.json([("outcomes", BatchReceive.json(dispositions))]))
+    }
+    recordChainCache()
+  }
+
+  /// Adopts, rolls back, folds again or prunes projections.
+  private func manage(
+    _ order: Route.ProjectionOrder, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    let allowed: Set<String> = ["fingerprint", "keep", "id"]
+    guard let query = QueryString(request.query, allowed: allowed) else {
+      return Problem.response(.malformed("query"))
+    }
+    let retained = query["keep"].map { Int($0) } ?? Rebuild.retainedByDefault
+    guard let retained, (0...100).contains(retained) else {
+      return Problem.response(.malformed("query"))
+    }
+    switch order {
+    case .adopt:
+      guard query["fingerprint"] == FoldIdentity.fingerprint else {
+        return Problem.response(409, "other_fold", "This daemon has another fold.")
+      }
+      service.ledger.makeLive(retaining: retained) { sender.send(Self.response(to: $0)) }
+    case .rollback:
+      service.ledger.rollBack { sender.send(Self.response(to: $0)) }
+    case .refold:
+      service.ledger.refold(only: query["id"] ?? "") { sender.send(Self.response(to: $0)) }
+    case .prune:
+      service.ledger.prune(retaining: retained) { sender.send(Self.response(to: $0)) }
+    }
+    return nil
+  }
+
+  private static func response(to outcome: Ledger.ProjectionOutcome) -> HTTPResponse {
+    switch outcome {
+    case .done: .json([("outcome", .string("done"))])
+    case .nothing: Problem.nothingThere
+    case .notJudged: Problem.response(.unavailable("not_judged"))
+    case .otherFold(let found): response(toReturn: found)
+    case .failed: Problem.response(.unavailable("rows"))
+    }
+  }
+
+  private static func response(to outcome: Ledger.Refolded) -> HTTPResponse {
+    switch outcome {
+    case .done(let streams, let changed):
+      .json([("streams", .integer(Int64(streams))), ("changed", .integer(Int64(changed)))])
+    case .notLive: Problem.response(409, "other_fold", "This program's rows are not live yet.")
+    case .failed: Problem.response(.unavailable("rows"))
+    }
+  }
+
+  /// The projection to return to is another program's: its name and fold, for the command to say.
+  private static func response(toReturn found: Rebuild.Return) -> HTTPResponse {
+    guard case .otherFold(let name, let version, let fingerprint) = found else {
+      return Problem.nothingThere
+    }
+    return .json(
+      [
+        ("name", .string(name)), ("fold", .integer(Int64(version))),
+        ("fingerprint", .string(fingerprint)),
+      ], status: 409)
+  }
+
+  /// The ids in a body, one a line; nil if there are too many or one is no number.
+  private static func ids(_ body: [UInt8]) -> [Int64]? {
+    let lines = body.split(separator: 0x0A)
+    let ids = lines.compactMap { Int64(String(decoding: $0, as: UTF8.self)) }
+    return ids.count == lines.count && ids.count <= Quarantine.batchLimit ? ids : nil
+  }
+
+  /// Ingests quarantined notifications again, under the current configuration.
+  private func admitQuarantined(_ ids: [Int64], through sender: ResponseSender) {
+    let (service, start) = (service, Clock.monotonicNanoseconds())
+    do throws(StoreError) {
+      try Quarantine.admit(
+        ids, receiver: receiver, ledger: service.ledger, at: Clock.now(),
+        onDisposition: { service.record($0, $1) }
+      ) { dispositions in
+        service.record(batch: dispositions, since: start)
+        sender.send(.json([("outcomes", BatchReceive.json(dispositions))]))
+      }
+    } catch {
+      sender.send(Problem.response(.unavailable("journal")))
+    }
+  }
+
+  /// Does what a `sink` command asks.
+  private func order(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
+    guard let root = try? JSONDocument(parsing: request.body).root,
+      let command = SinkCommand(root)
+    else { return Problem.response(.malformed("command")) }
+    service.perform(command) { outcome in
+      switch outcome {
+      case .done(let value): sender.send(.json([("result", value)]))
+      case .noSink:
+        let reason = JSONValue.string("no sink has this name; see: subledger sink list")
+        sender.send(.json([("refused", reason)], status: 404))
+      case .refused(let why): sender.send(.json([("refused", .string(why))], status: 409))
+      case .unavailable: sender.send(Problem.response(.unavailable("delivery")))
+      }
+    }
+    return nil
+  }
+
+  /// Journals a grant of a command, or the end of one.
+  private func say(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
+    guard let root = try? JSONDocument(parsing: request.body).root,
+      let statement = NewStatement(root, receivedAt: Clock.now())
+    else { return Problem.response(.malformed("statement")) }
+    service.ledger.submit(Receiver.Received(statement)) { disposition in
+      switch disposition {
+      case .accepted, .duplicate:
+        sender.send(.json([("outcome", .string(disposition.name))]))
+      case .notFound: sender.send(Problem.noSuchGrant)
+      default: sender.send(Problem.response(.unavailable("journal")))
+      }
+    }
+    return nil
+  }
+
+  /// Deletes quarantined notifications.
+  private func drop(_ ids: [Int64], through sender: ResponseSender) {
+    service.ledger.dropQuarantined(ids) { count in
+      sender.send(
+        count.map { .json([("dropped", .integer(Int64($0)))]) }
+          ?? Problem.response(.unavailable("journal")))
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import AppStore
+import HTTPServer
+import Ledger
+import Platform
+import Queries
+import Store
+import StrictJSON
+
+/// The reads: rows, lists of rows, timelines, and what customers may use by name.
+extension LedgerHandler {
+  /// Answers a read, and counts a refusal.
+  ///
+  /// - Returns: nil if `sender` sends the answer later.
+  func read(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    guard admitted.route.body != nil else {
+      return service.read(admitted, request, token, configuration, through: sender)
+    }
+    // A body may be long: it is parsed where what it asks for is read.
+    return service.answer(.long, token, bytes: request.body.count, through: sender) {
+      [service, configuration] _ in
+      service.read(admitted, request, token, configuration, through: sender)
+    }
+  }
+
+  /// Logs a failure of the store, and returns the response to a read that failed.
+  static func problem(_ failure: LedgerReader.Failure) -> HTTPResponse {
+    if case .store(let error) = failure {
+      StoreErrors.record(
+        .reads, "read", [("code", .string("store")), ("error", .string(error.description))])
+    }
+    return Problem.response(failure)
+  }
+}
+
+extension LedgerService {
+  /// Answers a read of rows or customers, after it has waited for what it asks to be there.
+  ///
+  /// - Returns: the refusal of a read that is not valid; nil if `sender` sends the answer.
+  fileprivate func read(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ token: Configuration.ReadToken,
+    _ configuration: Configuration, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    let read: LedgerRead
+    do throws(ParameterFault) {
+      read = try LedgerRead(admitted, request, token)
+    } catch {
+      let isOfBody = admitted.route.body != nil
+      return finished(isOfBody ? Problem.response(toBody: error) : Problem.response(error))
+    }
+    let answerLong = { @Sendable [self] in
+      self.answer(.long, token, through: sender) { reader throws(LedgerReader.Failure) in
+        try read.response(reader, configuration, isShort: false)
+      }
+    }
+    let answer = { @Sendable [self] in
+      guard read.length == .short else { return answerLong() }
+      return self.answer(.short, token, through: sender) { reader throws(LedgerReader.Failure) in
+        try read.response(reader, configuration, isShort: true) ?? answerLong()
+      }
+    }
+    if isWaiting(for: read, answer, through: sender) { return nil }
+    return answer()
+  }
+
+  /// Whether a read has to wait, and waits for it then: for the event that `min_seq` names, or for
+  /// all that the shared journal has, where reads are configured to be fresh.
+  ///
+  /// - Returns: false if the read can be answered at once.
+  private func isWaiting(
+    for read: LedgerRead, _ answer: @escaping @Sendable () -> HTTPResponse?,
+    through sender: ResponseSender
+  ) -> Bool {
+    let (isFresh, seq) = (ledger.readsAreFresh, read.minSeq)
+    // Most reads ask for no event, and look at nothing that the writer locks.
+    guard isFresh || seq > 0 && seq > ledger.foldedHead.seq else { return false }
+    let proceed = { @Sendable [self] (isReached: Bool) in
+      let refusal =
+        isReached ? answer() : finished(Problem.response(.unavailable("behind")))
+      if let refusal { sender.send(refusal) }
+    }
+    let barrier = barrier
+    let waitForSeq = { @Sendable (isFresh: Bool) in
+      if !isFresh || !barrier.wait(forSeq: seq, proceed) { proceed(false) }
+    }
+    guard isFresh else {
+      waitForSeq(true)
+      return true
+    }
+    if !barrier.waitUntilFresh(seq > 0 ? waitForSeq : proceed) { proceed(false) }
+    return true
+  }
+
+  /// Answers a request on a thread of the pool.
+  ///
+  /// - Parameters:
+  ///   - size: bytes that the request keeps in memory until then.
+  ///   - isForced: whether it is answered even if many wait: what it is about is journaled.
+  ///   - read: makes the response; nil if `sender` sends it later.
+  /// - Returns: the refusal if too many wait; nil if `sender` sends the answer.
+  func answer(
+    _ length: ReaderPool.Length, _ token: Configuration.ReadToken, bytes size: Int = 0,
+    isForced: Bool = false, through sender: ResponseSender,
+    _ read: @escaping @Sendable (LedgerReader) throws(LedgerReader.Failure) -> HTTPResponse?
+  ) -> HTTPResponse? {
+    let isQueued = readers.enqueue(length, of: token.name, bytes: size, isForced: isForced) {
+      [self] reader in
+      guard isForced || !sender.isAbandoned else { return }
+      do throws(LedgerReader.Failure) {
+        guard let reader else { throw .store(.busy) }
+        if let response = try read(reader) { sender.send(finished(response)) }
+      } catch {
+        sender.send(finished(LedgerHandler.problem(error)))
+      }
+    }
+    return isQueued ? nil : finished(Problem.response(.unavailable("overload")))
+  }
+
+  /// An answer to a read as it is sent. A refusal is counted; a 404 is a usual answer to a usual
+  /// question, and is not logged.
+  func finished(_ response: HTTPResponse) -> HTTPResponse {
+    if response.status >= 400 { record(response, isLogged: response.status != 404) }
+    return marked(response)
+  }
+}
+
+/// Each read of a customer: the query is checked against the table of routes, the token is known.
+enum EntitlementRoutes {
+  static func answer(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, _ query: QueryString,
+    _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> HTTPResponse {
+    switch admitted.route.name {
+    case .entitlement: try row(admitted.id, request, query, token, reader)
+    case .history: try history(admitted, query, token, reader)
+    default: try list(admitted.route, query, token, reader)
+    }
+  }
+
+  /// One entitlement, now or at an earlier time.
+  static func row(
+    _ id: String, _ request: HTTPRequest, _ query: QueryString, _ token: Configuration.ReadToken,
+    _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> HTTPResponse {
+    let document = try reader.entitlement(
+      id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
+      question(query, token))
+    return document.map { EntityTag.response($0.json, to: request) }
+      ?? absent(id, query, token, reader)
+  }
+
+  /// The timeline of one customer.
+  static func history(
+    _ admitted: AdmittedRequest, _ query: QueryString, _ token: Configuration.ReadToken,
+    _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> HTTPResponse {
+    let after = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } } ?? 0
+    guard let after else { return Problem.response(.after) }
+    let history = try reader.history(
+      admitted.id, environment: query.environment ?? .production, bundleId: query["bundle_id"],
+      question(query, token), isRaw: query.isTrue("raw"),
+      page: History.Page(
+        after: after, limit: Int(query.integer("limit", of: admitted.route))))
+    return history.map { .json($0.encoded) } ?? absent(admitted.id, query, token, reader)
+  }
+
+  /// Why there is nothing under an id.
+  private static func absent(
+    _ id: String, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) -> HTTPResponse {
+    guard token.environments.map({ $0.isSuperset(of: Environment.all) }) ?? true else {
+      return Problem.noSuchEntitlement
+    }
+    let asked = query.environment ?? .production
+    do throws(LedgerReader.Failure) {
+      let other = try reader.entitlement(
+        id, environment: asked == .production ? .sandbox : .production,
+        bundleId: query["bundle_id"], question(query, token))
+      return other == nil ? Problem.noSuchEntitlement : Problem.wrongEnvironment
+    } catch {
+      return Problem.noSuchEntitlement
+    }
+  }
+
+  /// A page of entitlements. A cursor is valid only for the token that it was given to.
+  static func list(
+    _ route: Route, _ query: QueryString, _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> HTTPResponse {
+    var filter = LedgerReader.Filter()
+    // Account tokens are UUIDs, and Apple writes them in lower case.
+    filter.appAccountToken = query["app_account_token"]?.lowercased()
+    filter.appTransactionId = query["app_transaction_id"]
+    filter.productId = query["product_id"]
+    filter.bundleId = query["bundle_id"]
+    filter.environment = query.environment
+    query["status"].map { filter.setStatuses($0) }
+    let after = query["after"].map { PageCursor.key($0, for: token) }
+    if case .some(.none) = after { return Problem.response(.after) }
+    let question = LedgerReader.Question(
+      asOf: nil, knownAt: nil, now: Clock.now(), token: token)
+    let page = try reader.list(
+      filter, after: after ?? nil, limit: Int(query.integer("limit", of: route)), question)
+    return .json([
+      ("object", .string("list")), ("items", .array(page.rows.map(\.json))),
+      ("next_page", .optional(page.next.map { PageCursor.text($0, for: token) })),
+      ("fold_version", .integer(Int64(page.foldVersion))),
+    ])
+  }
+
+  private static func question(
+    _ query: QueryString, _ token: Configuration.ReadToken
+  ) -> LedgerReader.Question {
+    LedgerReader.Question(
+      asOf: query.time("as_of"), knownAt: query.time("known_at"), now: Clock.now(), token: token)
+  }
+}

@@ -1,0 +1,46 @@
+import HTTPServer
+import Ledger
+import Platform
+
+/// The route that receives Apple's notifications.
+extension LedgerHandler {
+  /// Proves a notification and adds it to the batch that `flush` submits. The response is sent when
+  /// the writer has journaled it (promise 1).
+  func receive(_ request: HTTPRequest, through sender: ResponseSender) -> HTTPResponse? {
+    let now = Clock.now()
+    let start = Clock.monotonicNanoseconds()
+    defer { recordChainCache() }
+    do throws(Refusal) {
+      let received = try receiver.receive(body: request.body, at: now)
+      proven.append(
+        (
+          received,
+          { [service] outcome in
+            sender.send(service.response(to: received, outcome, since: start))
+          }
+        ))
+      return nil
+    } catch {
+      service.record(refusal: error, nil, since: start)
+      return Problem.response(error)
+    }
+  }
+
+  /// Adds to the metrics how often the prover used its chain cache since the last call.
+  func recordChainCache() { chainCache.record(receiver, in: service.metrics) }
+}
+
+/// How much of a prover's chain cache counts is in the metrics already.
+struct ChainCacheCounts {
+  private var hits = 0
+  private var misses = 0
+
+  /// Adds to `metrics` what `receiver` has counted since the last call.
+  mutating func record(_ receiver: Receiver, in metrics: Metrics) {
+    if receiver.chainHits > hits { metrics.chainHits.add(Int64(receiver.chainHits - hits)) }
+    if receiver.chainMisses > misses {
+      metrics.chainMisses.add(Int64(receiver.chainMisses - misses))
+    }
+    (hits, misses) = (receiver.chainHits, receiver.chainMisses)
+  }
+}

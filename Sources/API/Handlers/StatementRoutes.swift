@@ -1,0 +1,184 @@
+import AppStore
+import HTTPServer
+import Ledger
+import Platform
+import Queries
+import Store
+import StrictJSON
+
+/// The routes by which the owner says whose a purchase is, grants entitlements, and forgets
+/// accounts.
+extension LedgerHandler {
+  /// A statement, with the evidence handed over beside it, that the writer has processed.
+  struct Said: Sendable {
+    let route: Route.Name
+    let statement: NewStatement
+    let token: Configuration.ReadToken
+    let disposition: Disposition
+    /// When the whole request had been read, in monotonic nanoseconds.
+    let start: Int64
+  }
+
+  /// Adds a statement to the batch that `flush` submits. The response is sent when the writer has
+  /// journaled it (promise 1).
+  func say(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    let start = Clock.monotonicNanoseconds()
+    do throws(StatementFault) {
+      let asked = try StatementRequest(admitted, request, token, configuration, receiver)
+      guard
+        token.covers(
+          environment: asked.statement.environment, bundleId: asked.statement.bundleId)
+      else { throw .notAllowed }
+      let (route, statement) = (admitted.route.name, asked.statement)
+      let parts = asked.evidence + [Receiver.Received(statement)]
+      let collector = DispositionCollector([.skipped], waiting: parts.count) { [service] whole in
+        service.respond(
+          to: Said(
+            route: route, statement: statement, token: token,
+            disposition: whole.first ?? .skipped, start: start), through: sender)
+      }
+      proven += parts.map { [service] received in
+        (
+          received,
+          { disposition in
+            service.record(received, disposition)
+            collector.set(0, disposition)
+          }
+        )
+      }
+      return nil
+    } catch {
+      let response = error.response
+      record(response)
+      return response
+    }
+  }
+
+  /// Forgets an account.
+  ///
+  /// - Returns: nil; `sender` sends the answer later.
+  func erase(_ admitted: AdmittedRequest, through sender: ResponseSender) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    // An account is not of one app.
+    guard token.coversEverything else {
+      record(Problem.notAllowed)
+      return Problem.notAllowed
+    }
+    erase(admitted.id, by: token.name, through: sender)
+    return nil
+  }
+
+  /// Forgets an account, and sends the answer.
+  func erase(_ account: String, by token: String, through sender: ResponseSender) {
+    service.ledger.erase(account: account) { [service] erased in
+      let response: HTTPResponse =
+        switch erased {
+        case .done(true): .json([("outcome", .string("erased"))])
+        case .done(false): Problem.noSuchAccount
+        case .inUse: Problem.response(.unavailable("in_use"))
+        case .failed: Problem.response(.unavailable("journal"))
+        }
+      Log.write(
+        .info, "erased",
+        [("status", .integer(Int64(response.status))), ("token", .string(token))])
+      service.record(response)
+      sender.send(response)
+    }
+  }
+
+  /// Lists what was granted to a customer. The cursor is the seq of the last grant shown.
+  func grants(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    do throws(ParameterFault) {
+      let query = try QueryString(request.query, of: admitted.route)
+      let customer = try StatementRequest.customer(admitted, query)
+      let environment = query.environment ?? .production
+      let start = query["after"].map { Int64($0).flatMap { $0 > 0 ? $0 : nil } }
+      guard let after = start ?? .some(0) else { throw .after }
+      let limit = Int(query.integer("limit", of: admitted.route))
+      return service.answer(.short, token, through: sender) {
+        reader throws(LedgerReader.Failure) in
+        let page = try reader.grants(of: customer, environment, after: after, limit: limit) {
+          bundleId in
+          token.covers(environment: environment, bundleId: bundleId)
+            && query["bundle_id"].map { $0 == bundleId } ?? true
+        }
+        return .json([
+          ("object", .string("list")), ("items", .array(page.grants.map(\.json))),
+          ("next_page", .optional(page.next.map(String.init))),
+        ])
+      }
+    } catch {
+      return Problem.response(error)
+    }
+  }
+}
+
+extension LedgerService {
+  /// Responds to a statement that the writer has processed.
+  fileprivate func respond(to said: LedgerHandler.Said, through sender: ResponseSender) {
+    let outcome = said.disposition
+    record(said)
+    switch outcome {
+    case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
+    case .notFound:
+      return sender.send(
+        said.route == .revoke ? Problem.noSuchGrant : Problem.noSuchEntitlement)
+    case .conflict: return sender.send(Problem.reusedKey)
+    case .unavailable(let code): return sender.send(Problem.response(.unavailable(code)))
+    case .refused(let refusal): return sender.send(Problem.response(toTransaction: refusal))
+    case .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .noPurchases:
+      return sender.send(Problem.response(.malformed("envelope")))
+    }
+    answerJournaled(said.token, through: sender) { reader throws(LedgerReader.Failure) in
+      [("outcome", .string(outcome.name)), try Self.subject(of: said, reader)]
+    }
+  }
+
+  /// What the answer shows: the row of the purchase, or the grant.
+  private static func subject(
+    of said: LedgerHandler.Said, _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> (String, JSONValue) {
+    let statement = said.statement
+    switch statement.content {
+    case .claim(let id), .release(let id):
+      let row = try reader.entitlement(
+        id, environment: statement.environment, bundleId: statement.bundleId,
+        LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: said.token))
+      return ("entitlement", row?.json ?? .null)
+    case .grant, .revocation:
+      let grants = try reader.grants(of: statement.customer, statement.environment)
+      // The event of this statement, or of the one that it repeats: an equal one is another's.
+      let event: Int64? =
+        switch said.disposition {
+        case .accepted(let seq), .duplicate(let seq): seq
+        default: nil
+        }
+      let grant = event.flatMap { seq in grants.first { $0.seq == seq || $0.revokedBy == seq } }
+      return ("grant", grant?.json ?? .null)
+    }
+  }
+
+  /// Logs what became of a statement: never the customer's name, which can be erased.
+  fileprivate func record(_ said: LedgerHandler.Said) {
+    var original: String?
+    switch said.statement.content {
+    case .claim(let id), .release(let id): original = id
+    case .grant, .revocation: break
+    }
+    Log.write(
+      .info, "statement",
+      [
+        ("outcome", .string(said.disposition.name)), ("route", .string("\(said.route)")),
+        ("environment", .string(said.statement.environment.rawValue)),
+        ("bundle_id", .string(said.statement.bundleId)),
+        ("original_transaction_id", .optional(original)), ("token", .string(said.token.name)),
+        ("took_us", .integer((Clock.monotonicNanoseconds() - said.start) / 1000)),
+      ])
+  }
+}

@@ -1,0 +1,238 @@
+import AppStore
+import HTTPServer
+import Ledger
+import Platform
+import Queries
+import Store
+import StrictJSON
+
+/// The route that receives what an app hands over: a transaction that Apple signed.
+extension LedgerHandler {
+  /// A submitted transaction that the writer has processed.
+  fileprivate struct Result: Sendable {
+    let stream: StreamKey
+    let token: Configuration.ReadToken
+    let disposition: Disposition
+    /// When the whole request had been read, in monotonic nanoseconds.
+    let start: Int64
+  }
+
+  /// Proves a transaction and adds it to the batch that `flush` submits. The response is sent when
+  /// the writer has journaled it (promise 1).
+  func submit(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    let start = Clock.monotonicNanoseconds()
+    defer { recordChainCache() }
+    do throws(Refusal) {
+      guard let body = try? JSONDocument(parsing: request.body, within: .unproven) else {
+        throw .malformed("json")
+      }
+      let submitted = try receiver.receive(
+        submitted: body.root, at: Clock.now(), from: token.name)
+      let stream = submitted.stream
+      guard token.covers(environment: stream.environment, bundleId: stream.bundleId) else {
+        record(Problem.notAllowed)
+        return Problem.notAllowed
+      }
+      proven += submitted.submissions { [service] received, disposition in
+        service.record(received, disposition)
+      } completion: { [service] disposition in
+        service.respond(
+          to: Result(stream: stream, token: token, disposition: disposition, start: start),
+          through: sender)
+      }
+      return nil
+    } catch {
+      return service.refused(error, since: start)
+    }
+  }
+}
+
+extension LedgerService {
+  fileprivate func refused(_ refusal: Refusal, since start: Int64) -> HTTPResponse {
+    record(transaction: .refused(refusal), nil, since: start)
+    return Problem.response(toTransaction: refusal)
+  }
+
+  /// Responds to a transaction that the writer has processed. This is the only place that returns
+  /// 200 for a transaction (promise 1).
+  fileprivate func respond(to result: LedgerHandler.Result, through sender: ResponseSender) {
+    let (stream, start) = (result.stream, result.start)
+    switch result.disposition {
+    case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
+    case .refused(let refusal): return sender.send(refused(refusal, since: start))
+    case .unavailable(let code): return sender.send(refused(.unavailable(code), since: start))
+    // None of them happens to evidence of the network.
+    case .conflict, .quarantined, .quarantineFull, .receiveTimeBehind, .skipped, .notFound,
+      .noPurchases:
+      return sender.send(refused(.malformed("envelope"), since: start))
+    }
+    record(transaction: result.disposition, stream, since: start)
+    answerJournaled(result.token, through: sender) { reader throws(LedgerReader.Failure) in
+      let row = try reader.entitlement(
+        stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
+        LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: result.token))
+      guard let row else { throw .store(.busy) }
+      return [
+        ("outcome", .string(result.disposition.name)), ("entitlement", row.json),
+      ]
+    }
+  }
+
+  /// Answers what the writer has journaled, with the rows that it is about.
+  func answerJournaled(
+    _ token: Configuration.ReadToken, through sender: ResponseSender,
+    _ read: @escaping @Sendable (LedgerReader) throws(LedgerReader.Failure) -> [(String, JSONValue)]
+  ) {
+    let refusal = answer(.short, token, isForced: true, through: sender) {
+      reader throws(LedgerReader.Failure) in
+      .json(try read(reader))
+    }
+    if let refusal { sender.send(refusal) }
+  }
+}
+
+extension LedgerService {
+  /// Logs what became of a transaction, and counts a refusal.
+  ///
+  /// - Parameter stream: nil if it was not proven, because its content is then not reliable.
+  func record(transaction disposition: Disposition, _ stream: StreamKey?, since start: Int64) {
+    var fields: [(String, JSONValue)] = [("outcome", .string(disposition.name))]
+    let took = (
+      "took_us", JSONValue.integer((Clock.monotonicNanoseconds() - start) / 1000)
+    )
+    if case .refused(let refusal) = disposition {
+      metrics.refusals.add(refusal.code)
+      fields.append(("reason", .string(refusal.code)))
+      refusalLog.write("transaction", status: Problem.status(of: refusal), fields + [took])
+    } else if let stream {
+      fields += [
+        ("environment", .string(stream.environment.rawValue)),
+        ("bundle_id", .string(stream.bundleId)),
+        ("original_transaction_id", .string(stream.originalTransactionId)),
+      ]
+      Log.write(.info, "transaction", fields + [took])
+    }
+  }
+}
+
+/// The route that receives what an app hands over: its receipt.
+extension LedgerHandler {
+  /// A submitted receipt that the writer has processed.
+  fileprivate struct ReceiptResult: Sendable {
+    let receipt: SubmittedReceipt
+    let token: Configuration.ReadToken
+    let disposition: Disposition
+    /// When the whole request had been read, in monotonic nanoseconds.
+    let start: Int64
+  }
+
+  /// Proves a receipt and submits its parts. The response is sent when the writer has journaled all
+  /// of them (promise 1).
+  func submitReceipt(
+    _ admitted: AdmittedRequest, _ request: HTTPRequest, through sender: ResponseSender
+  ) -> HTTPResponse? {
+    guard let token = admitted.token else { return Problem.unauthorized() }
+    let start = Clock.monotonicNanoseconds()
+    do throws(Refusal) {
+      guard let body = try? JSONDocument(parsing: request.body, within: .unproven) else {
+        throw .malformed("json")
+      }
+      let receipt = try receiver.receive(submittedReceipt: body.root, at: Clock.now())
+      guard token.covers(environment: receipt.environment, bundleId: receipt.bundleId) else {
+        record(Problem.notAllowed)
+        return Problem.notAllowed
+      }
+      let submissions = receipt.submissions { [service] received, disposition in
+        service.record(received, disposition)
+      } completion: { [service] disposition in
+        service.respond(
+          to: ReceiptResult(receipt: receipt, token: token, disposition: disposition, start: start),
+          through: sender)
+      }
+      if !submissions.isEmpty { service.ledger.submit(whole: submissions) }
+      return nil
+    } catch {
+      return service.refused(receipt: error, since: start)
+    }
+  }
+}
+
+extension LedgerService {
+  fileprivate func refused(receipt refusal: Refusal, since start: Int64) -> HTTPResponse {
+    record(receipt: .refused(refusal), nil, since: start)
+    return Problem.response(toReceipt: refusal)
+  }
+
+  /// Responds to a receipt that the writer has processed. This is the only place that returns 200
+  /// for a receipt (promise 1).
+  fileprivate func respond(to result: LedgerHandler.ReceiptResult, through sender: ResponseSender) {
+    let (receipt, start) = (result.receipt, result.start)
+    switch result.disposition {
+    case .accepted, .confirmed, .duplicate, .alreadyConfirmed: break
+    case .refused(let refusal): return sender.send(refused(receipt: refusal, since: start))
+    case .unavailable(let code):
+      return sender.send(refused(receipt: .unavailable(code), since: start))
+    case .quarantined, .quarantineFull:
+      record(receipt: result.disposition, receipt, since: start)
+      let code = receipt.refusal?.code ?? "quarantined"
+      return sender.send(
+        result.disposition == .quarantined
+          ? Problem.response(.notAdmitted(code)) : Problem.notKept(code))
+    // None of them happens to a receipt of the network: one without purchases is confirmed.
+    case .conflict, .notFound, .receiveTimeBehind, .skipped, .noPurchases:
+      return sender.send(refused(receipt: .malformed("envelope"), since: start))
+    }
+    record(receipt: result.disposition, receipt, since: start)
+    answerJournaled(result.token, through: sender) { reader throws(LedgerReader.Failure) in
+      let rows = try Self.entitlements(of: receipt, result.token, reader)
+      return [
+        ("outcome", .string(result.disposition.name)), ("entitlements", .array(rows)),
+        ("more", .boolean(receipt.streams.count > Self.maximumEntitlements)),
+      ]
+    }
+  }
+
+  /// The most entitlements of an answer.
+  private static let maximumEntitlements = 100
+
+  private static func entitlements(
+    of receipt: SubmittedReceipt, _ token: Configuration.ReadToken, _ reader: LedgerReader
+  ) throws(LedgerReader.Failure) -> [JSONValue] {
+    var rows: [JSONValue] = []
+    for stream in receipt.streams.prefix(maximumEntitlements) {
+      let row = try reader.entitlement(
+        stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
+        LedgerReader.Question(asOf: nil, knownAt: nil, now: Clock.now(), token: token))
+      guard let row else { throw .store(.busy) }
+      rows.append(row.json)
+    }
+    return rows
+  }
+}
+
+extension LedgerService {
+  /// Logs what became of a receipt, and counts a refusal.
+  ///
+  /// - Parameter receipt: nil if it was not proven, because its content is then not reliable.
+  func record(receipt disposition: Disposition, _ receipt: SubmittedReceipt?, since start: Int64) {
+    var fields: [(String, JSONValue)] = [("outcome", .string(disposition.name))]
+    let took = (
+      "took_us", JSONValue.integer((Clock.monotonicNanoseconds() - start) / 1000)
+    )
+    if case .refused(let refusal) = disposition {
+      metrics.refusals.add(refusal.code)
+      fields.append(("reason", .string(refusal.code)))
+      refusalLog.write("receipt", status: Problem.status(of: refusal), fields + [took])
+    } else if let receipt {
+      fields += [
+        ("environment", .string(receipt.environment.rawValue)),
+        ("bundle_id", .string(receipt.bundleId)),
+        ("streams", .integer(Int64(receipt.streams.count))),
+      ]
+      Log.write(.info, "receipt", fields + [took])
+    }
+  }
+}

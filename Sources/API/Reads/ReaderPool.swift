@@ -1,0 +1,145 @@
+import Ledger
+import Platform
+import Queries
+import Synchronization
+
+/// The threads that read journal and projection for requests, so that no reactor waits for a file.
+///
+/// Short and long reads have threads of their own: what is long cannot delay what is short. Tokens
+/// take turns, so that one which asks without pause delays another by one read.
+final class ReaderPool: Sendable {
+  /// What a read may cost.
+  enum Length: Int, Sendable, CaseIterable {
+    /// One row, or the rows of one customer, as of now.
+    case short
+    /// Pages, lists, and whatever is folded from the journal.
+    case long
+  }
+
+  /// A read, on a thread of the pool. The reader is nil if the journal cannot be opened.
+  typealias Read = @Sendable (LedgerReader?) -> Void
+
+  private struct Lane {
+    var waiting = FairQueue<Read>(
+      share: ReaderPool.share, byteShare: ReaderPool.byteShare, shares: ReaderPool.shares)
+    /// Threads that wait for a read.
+    var idle: [WakeupEvent] = []
+    var threads: [Thread] = []
+
+    /// Removes one thread's share of what waits.
+    mutating func dequeue(atMost limit: Int) -> [Read] {
+      let share = min(limit, max(1, waiting.count / ReaderPool.threads))
+      var reads: [Read] = []
+      while reads.count < share, let read = waiting.dequeue() { reads.append(read) }
+      return reads
+    }
+  }
+
+  private struct State {
+    var lanes = Length.allCases.map { _ in Lane() }
+    var configuration: Configuration
+    /// Grows with every change of it.
+    var generation = 0
+    var isStopped = false
+  }
+
+  /// The reads of one token that may wait, the bytes of their bodies, and of how many tokens.
+  private static let (share, byteShare, shares) = (1_000, 8 * 1024 * 1024, 4)
+
+  private let ledger: Ledger
+  private let state: Mutex<State>
+
+  init(_ ledger: Ledger, _ configuration: Configuration) {
+    self.ledger = ledger
+    state = Mutex(State(configuration: configuration))
+  }
+
+  /// Replaces the configuration: reads that begin after this call use the new one.
+  func adopt(_ configuration: Configuration) {
+    state.withLock { state in
+      state.configuration = configuration
+      state.generation += 1
+    }
+  }
+
+  /// Queues a read.
+  ///
+  /// - Parameters:
+  ///   - owner: the name of the token that it is for.
+  ///   - size: the bytes that it keeps in memory until it is performed.
+  ///   - isForced: whether it is queued even if many wait: for the answer to what is journaled.
+  /// - Returns: false if too many wait; then `read` is never called.
+  func enqueue(
+    _ length: Length, of owner: String, bytes size: Int = 0, isForced: Bool = false,
+    _ read: @escaping Read
+  ) -> Bool {
+    let (isQueued, idle) = state.withLock { state -> (Bool, WakeupEvent?) in
+      guard !state.isStopped else { return (false, nil) }
+      startThread(for: length, &state)
+      let isQueued = state.lanes[length.rawValue].waiting.enqueue(
+        read, of: owner, bytes: size, isForced: isForced)
+      return (isQueued, isQueued ? state.lanes[length.rawValue].idle.popLast() : nil)
+    }
+    idle?.signal()
+    return isQueued
+  }
+
+  /// Threads are started when they are first needed: two of each kind, one may wait for the disk.
+  private func startThread(for length: Length, _ state: inout State) {
+    let lane = state.lanes[length.rawValue]
+    guard lane.idle.isEmpty, lane.threads.count < Self.threads else { return }
+    let started = try? Thread.start("reads-\(length)") { [self] in
+      (length == .short ? Niceness.reactor : .longRead).apply()
+      run(length)
+    }
+    if let started { state.lanes[length.rawValue].threads.append(started) }
+  }
+
+  static let threads = 2
+
+  private func run(_ length: Length) {
+    let wakeup = WakeupEvent()
+    var opened: (reader: LedgerReader, generation: Int)?
+    while let (reads, generation) = next(length, wakeup) {
+      if opened?.generation != generation { opened = open().map { ($0, generation) } }
+      for read in reads { read(opened?.reader) }
+      // The next reads have what was committed meanwhile, and no snapshot is open while none comes.
+      opened?.reader.endSnapshot()
+    }
+  }
+
+  private func open() -> LedgerReader? {
+    let configuration = state.withLock { $0.configuration }
+    let reader = try? LedgerReader(
+      ledger, durations: configuration.nonRenewingDurations, reusesSnapshot: true)
+    reader?.receipts = try? ReceiptProof(configuration.trustRoots)
+    return reader
+  }
+
+  /// Waits for reads; those that are returned have waited since before the snapshot they share.
+  /// Returns nil once the pool has stopped and none is left.
+  private func next(_ length: Length, _ wakeup: WakeupEvent) -> (reads: [Read], generation: Int)? {
+    while true {
+      let (reads, generation, isStopped) = state.withLock { state in
+        let reads = state.lanes[length.rawValue].dequeue(atMost: length == .short ? 16 : 1)
+        if reads.isEmpty, !state.isStopped { state.lanes[length.rawValue].idle.append(wakeup) }
+        return (reads, state.generation, state.isStopped)
+      }
+      if !reads.isEmpty { return (reads, generation) }
+      if isStopped { return nil }
+      wakeup.wait()
+    }
+  }
+
+  /// Answers what waits, and ends the threads.
+  func stop() {
+    let lanes = state.withLock { state in
+      state.isStopped = true
+      return state.lanes
+    }
+    for lane in lanes {
+      for idle in lane.idle { idle.signal() }
+      for thread in lane.threads { thread.join() }
+    }
+  }
+}

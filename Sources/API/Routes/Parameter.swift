@@ -1,0 +1,117 @@
+import AppStore
+import Platform
+import Queries
+import Store
+
+/// A parameter in the path or the query of a route, and the values it can have.
+struct Parameter: Sendable {
+  enum Kind: Sendable {
+    /// One of Apple's identifiers, in the path: at most 128 letters, digits, `-` and `_`.
+    case identifier
+    /// A customer's id as the owner writes it, percent-encoded in the path: 128 characters at most.
+    case name
+    case text
+    /// Some texts, separated by commas.
+    case texts
+    case uuid
+    case environment
+    /// One of these words.
+    case choice([String])
+    /// RFC 3339 or milliseconds since 1970.
+    case time
+    case boolean
+    case integer(ClosedRange<Int64>, default: Int64)
+    /// The `next_page` of an earlier response.
+    case cursor
+    /// A place in the feed.
+    case place
+    /// Some of these words, separated by commas.
+    case words([String])
+  }
+
+  let name: String
+  let kind: Kind
+  let meaning: String
+
+  init(_ name: String, _ kind: Kind, _ meaning: String) {
+    self.name = name
+    self.kind = kind
+    self.meaning = meaning
+  }
+
+  var isInPath: Bool {
+    switch kind {
+    case .identifier, .name: true
+    default: false
+    }
+  }
+
+  static let environments = Environment.all.map(\.rawValue)
+  static let statuses = LedgerReader.Filter.statusNames
+
+  /// Whether a decoded value is valid. Cursors are checked later, against the token.
+  func accepts(_ value: String) -> Bool {
+    switch kind {
+    case .identifier, .name, .text, .cursor: true
+    case .texts: !value.split(separator: ",", omittingEmptySubsequences: false).contains("")
+    case .uuid: NotificationUUID(value) != nil
+    case .choice(let words): words.contains(value)
+    case .words(let words):
+      value.split(separator: ",", omittingEmptySubsequences: false)
+        .allSatisfy { words.contains(String($0)) }
+    case .place: Feed.place(value) != nil
+    case .environment: Self.environments.contains(value)
+    case .time: Timestamp.parse(value) != nil
+    case .boolean: value == "true" || value == "false"
+    // `Int64` accepts a plus sign, which is not valid here.
+    case .integer(let range, _):
+      value.first != "+" && Int64(value).map(range.contains) ?? false
+    }
+  }
+
+  /// The identifier that a segment of the path is; nil if it is none.
+  func id(_ segment: ArraySlice<UInt8>) -> String? {
+    guard case .name = kind else {
+      return Route.isIdentifier(segment) ? String(decoding: segment, as: UTF8.self) : nil
+    }
+    return QueryString.decode(segment).flatMap { CustomerName.isValid($0) ? $0 : nil }
+  }
+
+  // MARK: Parameters of several routes
+
+  static let id = Parameter("otid", .identifier, "The original transaction id.")
+  static let account = Parameter("account", .name, "Your own id of the user, percent-encoded.")
+  static let grantId = Parameter("grant", .identifier, "The id of the grant.")
+  static let customerName = Parameter(
+    "by", .choice(CustomerName.Kind.allCases.map(\.rawValue)),
+    "What the id is; app_account_token if absent.")
+  static let customerId = Parameter(
+    "id", .name, "The id that you know the customer by; `by` says which.")
+  static let by = Parameter(
+    "by", .choice(LedgerReader.CustomerQuestion.IdKind.allCases.map(\.rawValue)),
+    "What the id is; app_account_token if absent.")
+  static let environment = Parameter(
+    "environment", .environment, "The environment; Production if absent.")
+  static let onlyEnvironment = Parameter(
+    "environment", .environment, "Only this environment; both if absent.")
+  static let bundleId = Parameter(
+    "bundle_id", .text, "The app; needed only if two apps have the same id.")
+  static let ownBundleId = Parameter(
+    "bundle_id", .text, "The app; needed only if the token covers several.")
+  static let onlyBundleId = Parameter("bundle_id", .text, "Only this app.")
+  static let asOf = Parameter(
+    "as_of", .time,
+    "Answers for this time, from what Apple had signed by then; RFC 3339 or milliseconds.")
+  static let knownAt = Parameter(
+    "known_at", .time,
+    "Answers from what had been received by this time, by the receive times in the journal; RFC "
+      + "3339 or milliseconds."
+  )
+  static let minSeq = Parameter(
+    "min_seq", .integer(0...Int64.max, default: 0),
+    "Waits until the rows have the event with this seq, for two seconds at most.")
+  static func limit(_ maximum: Int64, default usual: Int64) -> Parameter {
+    Parameter("limit", .integer(1...maximum, default: usual), "The maximum number of items.")
+  }
+  static let after = Parameter("after", .cursor, "The next_page of an earlier page.")
+}

@@ -1,0 +1,199 @@
+public import Delivery
+import HTTPServer
+public import Ledger
+public import Platform
+import Queries
+public import StrictJSON
+import Synchronization
+
+/// What all reactor threads share: the ledger, the configuration, the metrics.
+public final class LedgerService: Sendable {
+  public let ledger: Ledger
+  let metrics = Metrics()
+  let refusalLog = RefusalLog()
+  let ownerFaults = OwnerFaults()
+  let posted = PostedTimes()
+  /// The members of `GET /version` that do not change while the daemon runs.
+  let version: [(String, JSONValue)]
+  private let current: Mutex<Configuration>
+  private let generation = Atomic<Int>(0)
+  let arrivals = Arrivals(startedAt: Clock.now())
+  let overview: Overview
+  let rows = RowCounts()
+  let readers: ReaderPool
+  let feed: FeedService
+  let barrier: ReadBarrier
+  /// The OpenAPI document, written once.
+  let openAPI: HTTPResponse
+  private let draining = Atomic<Bool>(false)
+  /// Set once, before the first request.
+  private let sampler = Mutex<ResourceSampler?>(nil)
+  private let recovery = Mutex<(@Sendable () -> RecoveryReadings?)?>(nil)
+  private let delivery = Mutex<DeliveryService?>(nil)
+
+  /// If committing a batch takes longer, in seconds, the disk is taken to be stalled.
+  private static let stalledSeconds = 10.0
+
+  /// - Parameter version: the members of `GET /version`.
+  public init(
+    _ ledger: Ledger, _ configuration: Configuration, version: [(String, JSONValue)]
+  ) {
+    self.ledger = ledger
+    self.version = version
+    current = Mutex(configuration)
+    metrics.notifications.addApps(configuration.apps.keys)
+    overview = Overview(ledger, arrivals, rows)
+    readers = ReaderPool(ledger, configuration)
+    feed = FeedService(ledger, readers)
+    barrier = ReadBarrier(ledger)
+    ledger.adopt(durations: configuration.nonRenewingDurations)
+    let program = version.first { $0.0 == "version" }?.1
+    var name = "0"
+    if case .string(let text) = program { name = text }
+    openAPI = .json(OpenAPI.document(version: name))
+  }
+
+  /// Starts the thread that samples files and disk.
+  ///
+  /// - Parameter heartbeat: called about once a second while the writer makes progress.
+  /// - Throws: `PlatformError` when the kernel refuses the thread.
+  public func startSampling(heartbeat: @escaping @Sendable () -> Void = {}) throws(PlatformError) {
+    let service = self
+    let started = try ResourceSampler.start(
+      ledger, rows, posted, durations: { service.configuration.nonRenewingDurations },
+      heartbeat: {
+        service.lookAround()
+        if service.ledger.meter.stalledSeconds < Self.stalledSeconds { heartbeat() }
+      })
+    sampler.withLock { $0 = started }
+  }
+
+  /// What is done about once a second, on the sampler's thread.
+  private func lookAround() {
+    refusalLog.writeSums()
+    ownerFaults.writeSums()
+    StoreErrors.writeSums()
+    ledger.checkFiles()
+    ledger.lookAtDisk()
+  }
+
+  /// Sets where the numbers of recoveries come from; nil of it shows none.
+  public func setRecovery(_ read: @escaping @Sendable () -> RecoveryReadings?) {
+    recovery.withLock { $0 = read }
+  }
+
+  /// The numbers of recoveries; nil if Apple is asked about no app.
+  var recoveryReadings: RecoveryReadings? { recovery.withLock { $0 }?() }
+
+  /// Sets who sends changes to others.
+  public func setDelivery(_ service: DeliveryService) {
+    delivery.withLock { $0 = service }
+  }
+
+  var deliveryStatuses: [DeliveryStatus] { delivery.withLock { $0 }?.statuses ?? [] }
+
+  /// Does what an operator asks of a sink.
+  func perform(
+    _ command: SinkCommand, completion: @escaping @Sendable (SinkCommand.Outcome) -> Void
+  ) {
+    guard let service = delivery.withLock({ $0 }) else { return completion(.unavailable) }
+    service.perform(command, completion: completion)
+  }
+
+  /// Stops the threads that read journal and projection, and completes the log of refusals. Call it
+  /// after the last request and before the ledger stops.
+  public func stop() {
+    barrier.stop()
+    feed.stop()
+    readers.stop()
+    overview.stop()
+    recovery.withLock { $0 = nil }
+    delivery.withLock { $0 = nil }
+    // Removed, because the sampler holds a reference to this service.
+    sampler.withLock { $0.take() }?.stop()
+    refusalLog.finish()
+    ownerFaults.finish()
+    StoreErrors.finish()
+  }
+
+  // MARK: The configuration
+
+  /// The configuration as of the last reload.
+  public var configuration: Configuration { current.withLock { $0 } }
+
+  /// Increases with every reload.
+  var configurationGeneration: Int { generation.load(ordering: .acquiring) }
+
+  /// Replaces the configuration: requests whose head is complete after this call use the new one.
+  public func adopt(_ configuration: Configuration) {
+    metrics.notifications.addApps(configuration.apps.keys)
+    current.withLock { $0 = configuration }
+    ledger.adopt(durations: configuration.nonRenewingDurations)
+    readers.adopt(configuration)
+    generation.add(1, ordering: .acquiringAndReleasing)
+  }
+
+  /// Counts a reload of the configuration.
+  public func recordReload(isAccepted: Bool) {
+    metrics.reloads.add(isAccepted ? "taken" : "refused")
+  }
+
+  // MARK: Readiness
+
+  var isDraining: Bool { draining.load(ordering: .relaxed) }
+
+  /// From now on notifications are answered with 503, so that Apple sends them again.
+  public func beginDraining() { draining.store(true, ordering: .relaxed) }
+
+  /// Every reason that `unreadyReason` gives.
+  static let unreadyReasons = [
+    "disk_floor", "disk_full", "journal", "journal_stalled", "shared_journal", "shutting_down",
+  ]
+
+  /// Why the daemon is not ready to accept notifications, as the code of a refusal; nil if it is.
+  ///
+  /// - Parameter minimumFree: the free disk space, in bytes, that is required.
+  func unreadyReason(minimumFree: Int64) -> String? {
+    if isDraining { return "shutting_down" }
+    if ledger.failure != nil { return "journal" }
+    if let copy = ledger.copy, !copy.isReady { return "shared_journal" }
+    if ledger.meter.isFull { return "disk_full" }
+    if ledger.meter.stalledSeconds >= Self.stalledSeconds { return "journal_stalled" }
+    if let disk = readings.disk, disk.free < minimumFree { return "disk_floor" }
+    return nil
+  }
+
+  /// The name of the header that says how far behind its shared journal a daemon is.
+  private static let behindHeader = "Subledger-Behind-Ms"
+
+  /// The answer to a read, with a header if the rows may lack what the shared journal has had for a
+  /// minute.
+  func marked(_ response: HTTPResponse) -> HTTPResponse {
+    guard let copy = ledger.copy, !copy.isReady else { return response }
+    var marked = response
+    marked.headers.append((name: Self.behindHeader, value: String(copy.millisecondsBehind)))
+    return marked
+  }
+
+  private var readings: ResourceReadings {
+    sampler.withLock { $0 }?.readings ?? ResourceReadings()
+  }
+
+  // MARK: Metrics
+
+  /// The body of `GET /metrics`.
+  ///
+  /// - Parameters:
+  ///   - token: the token that reads it.
+  ///   - folded: the last seq in the live projection; nil if there is none.
+  func metricsText(for token: Configuration.ReadToken, folded: Int64?) -> String {
+    sampler.withLock { $0 }?.requestRowCount()
+    let versions = version.compactMap { name, value -> (String, String)? in
+      guard case .string(let text) = value else { return nil }
+      return (name, text)
+    }
+    return metrics.text(
+      for: token, self, readings, folded: folded, versions: versions, recovery: recoveryReadings,
+      delivery: delivery.withLock { $0 })
+  }
+}

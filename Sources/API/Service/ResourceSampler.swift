@@ -1,0 +1,123 @@
+import Ledger
+import Platform
+import Queries
+import Store
+import Synchronization
+
+/// A thread that samples once a second what no request should wait for: sizes of files, free disk
+/// space, and, if metrics are requested, the number of rows with each status.
+final class ResourceSampler: Sendable {
+  private let ledger: Ledger
+  private let durations: @Sendable () -> [String: Int64]
+  private let rows: RowCounts
+  private let posted: PostedTimes
+  private let heartbeat: @Sendable () -> Void
+  private let latest = Mutex(ResourceReadings())
+  /// Once at the start, so that the first scrape finds what is true for long.
+  private let isCountRequested = Atomic<Bool>(true)
+  private let isStopRequested = Atomic<Bool>(false)
+  private let wakeup = WakeupEvent()
+  private let stopped = WakeupEvent()
+
+  /// Milliseconds between two samples.
+  private static let interval: Int64 = 1000
+  /// How long, in milliseconds, `stop` waits for a sample that is being taken.
+  private static let stopTimeout: Int32 = 2000
+
+  private init(
+    _ ledger: Ledger, _ rows: RowCounts, _ posted: PostedTimes,
+    _ durations: @escaping @Sendable () -> [String: Int64],
+    _ heartbeat: @escaping @Sendable () -> Void
+  ) {
+    (self.ledger, self.rows, self.posted) = (ledger, rows, posted)
+    (self.durations, self.heartbeat) = (durations, heartbeat)
+  }
+
+  /// Takes the first sample, and starts a thread that takes the others.
+  ///
+  /// - Parameters:
+  ///   - rows: counted if metrics were requested, and once at the start.
+  ///   - posted: completed by what the journal has of before the start.
+  ///   - durations: returns how long non-renewing products last, in milliseconds, by product id.
+  ///   - heartbeat: called after every sample, about once a second, on that thread.
+  /// - Throws: `PlatformError` when the kernel refuses the thread.
+  static func start(
+    _ ledger: Ledger, _ rows: RowCounts, _ posted: PostedTimes,
+    durations: @escaping @Sendable () -> [String: Int64],
+    heartbeat: @escaping @Sendable () -> Void
+  ) throws(PlatformError) -> ResourceSampler {
+    let sampler = ResourceSampler(ledger, rows, posted, durations, heartbeat)
+    sampler.sample()
+    _ = try Thread.start("sampler") {
+      sampler.run()
+      sampler.stopped.signal()
+    }
+    return sampler
+  }
+
+  /// The latest sample.
+  var readings: ResourceReadings { latest.withLock { $0 } }
+
+  /// Requests that the rows are counted again soon.
+  func requestRowCount() { isCountRequested.store(true, ordering: .relaxed) }
+
+  /// Stops the thread. Call it before the ledger stops, because the thread may hold a reader of the
+  /// projection.
+  func stop() {
+    isStopRequested.store(true, ordering: .sequentiallyConsistent)
+    wakeup.signal()
+    stopped.wait(milliseconds: Self.stopTimeout)
+  }
+
+  private var isStopping: Bool { isStopRequested.load(ordering: .sequentiallyConsistent) }
+
+  private func run() {
+    var search = try? beginSearch()
+    while !isStopping {
+      if let (journal, found) = search { search = advance(journal, found) }
+      wakeup.wait(milliseconds: Int32(Self.interval))
+      sample()
+      guard !isStopping, isCountRequested.exchange(false, ordering: .relaxed),
+        let reader = try? LedgerReader(ledger, durations: durations())
+      else { continue }
+      _ = rows.counts(reader, at: Clock.now())
+      let shared = try? reader.sharedPurchaseCount()
+      latest.withLock { $0.sharedPurchases = shared ?? $0.sharedPurchases }
+    }
+  }
+
+  /// How long is searched between two samples, nanoseconds.
+  private static let searching: Int64 = 50_000_000
+
+  private func beginSearch() throws(StoreError) -> (JournalReader, PostedTimes.Search) {
+    let journal = try JournalReader.open(ledger.folder)
+    return (journal, try posted.beginSearch(journal))
+  }
+
+  /// Searches on for when Apple last posted before the start.
+  ///
+  /// - Returns: nil once nothing is left to search, or the journal cannot be read.
+  private func advance(
+    _ journal: JournalReader, _ found: PostedTimes.Search
+  ) -> (JournalReader, PostedTimes.Search)? {
+    var search = found
+    let deadline = Clock.monotonicNanoseconds() + Self.searching
+    guard (try? posted.advance(&search, journal, until: deadline)) != nil, !search.isDone
+    else { return nil }
+    return (journal, search)
+  }
+
+  /// Reads the sizes of files and the free disk space.
+  private func sample() {
+    let folder = ledger.folder
+    let journal = (try? DurableFile.size(folder.journal)) ?? nil
+    let wal = (try? DurableFile.size(folder.journalWAL)) ?? nil
+    let disk = try? DiskSpace.of(folder.path)
+    latest.withLock { readings in
+      readings.journalBytes = journal ?? 0
+      readings.walBytes = wal ?? 0
+      readings.disk = disk
+    }
+    heartbeat()
+  }
+}

@@ -1,0 +1,83 @@
+import HTTPServer
+import StrictJSON
+
+/// Answers the requests of the App Store Server API that have passed the token check.
+struct APIRoutes {
+  let authority: SimulatedAuthority
+  /// A history request may use up `lateItem`.
+  var behaviour: Behaviour
+  /// The simulated time, milliseconds since 1970.
+  let moment: Int64
+  /// Whether the app has an address for notifications.
+  let hasNotificationURL: Bool
+
+  /// The most items of a page (App Store Server API, all endpoints with pages).
+  static let pageSize = 20
+
+  /// - Throws: `APIError` for a request that Apple refuses.
+  mutating func answer(
+    _ request: HTTPRequest, _ operation: Operation, _ facts: inout AppFacts
+  ) throws(APIError) -> HTTPResponse {
+    let query = QueryItems(request.query)
+    let id = operation.id
+    switch operation.kind {
+    case .notificationHistory:
+      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
+      return try notificationHistory(request.body, query, &facts)
+    case .requestTest: return try requestTest(&facts)
+    case .testStatus: return try testStatus(id, &facts)
+    case .statuses: return try statuses(try account(id, facts), query, facts)
+    case .historyV1:
+      return try transactionHistory(try account(id, facts), query, facts, omitsConsumables: true)
+    case .history: return try transactionHistory(try account(id, facts), query, facts)
+    case .refunds: return try refunds(try account(id, facts), query)
+    case .appTransaction: return try appTransaction(try account(id, facts), facts)
+    case .transaction: return try transaction(id, facts)
+    case .order: return try lookUpOrder(id, facts)
+    case .finish: return try finish(id, facts)
+    case .consumption, .accountToken, .extend:
+      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
+      return try change(operation, request.body, &facts)
+    case .massExtend:
+      guard Self.isJSON(request) else { return HTTPResponse(status: 415) }
+      return try extendAll(request.body, &facts)
+    case .massExtendStatus: return try massExtensionStatus(operation, facts)
+    }
+  }
+
+  private static func isJSON(_ request: HTTPRequest) -> Bool {
+    request.headers.first("content-type")?.hasPrefix("application/json") == true
+  }
+
+  /// - Throws: `APIError.invalidTransactionId` unless the id is a number;
+  ///   `.transactionIdNotFound` if no customer has it.
+  func account(_ id: String, _ facts: AppFacts) throws(APIError) -> CustomerAccount {
+    guard !id.isEmpty, id.utf8.count <= 19, id.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else {
+      throw .invalidTransactionId
+    }
+    guard let account = facts.account(with: id, at: moment) else { throw .transactionIdNotFound }
+    return account
+  }
+
+  /// The JWS of a payload as it is now.
+  func sign(_ payload: JSONValue) throws(APIError) -> JSONValue {
+    do {
+      let text = try authority.sign(payload: payload.bytes)
+      return .string(String(decoding: text, as: UTF8.self))
+    } catch { throw .internalError }
+  }
+
+  /// The JWS of a transaction or a renewal, signed now.
+  func signNow(_ payload: JSONValue) throws(APIError) -> JSONValue {
+    try sign(payload.signed(at: moment))
+  }
+
+  /// The members that identify the app in most answers.
+  func appMembers(_ facts: AppFacts) -> [(String, JSONValue)] {
+    var members: [(String, JSONValue)] = [
+      ("bundleId", .string(facts.app.bundleId)), ("environment", .string(facts.app.environment)),
+    ]
+    if facts.isProduction { members.append(("appAppleId", .integer(facts.app.appAppleId))) }
+    return members
+  }
+}

@@ -1,0 +1,159 @@
+import HTTPServer
+import Platform
+import StrictJSON
+
+/// The calls that change something of one customer at Apple. They are checked and answered, and
+/// only a second extension remembers the first: the customers' lives go on as they were made.
+extension APIRoutes {
+  /// - Throws: `APIError` for the first member or id that Apple refuses.
+  func change(
+    _ operation: Operation, _ body: [UInt8], _ facts: inout AppFacts
+  ) throws(APIError) -> HTTPResponse {
+    guard let root = try? JSONDocument(parsing: body).root, root.kind == .object else {
+      throw .badRequest
+    }
+    switch operation.kind {
+    case .consumption: return try consumption(operation.id, root, facts)
+    case .accountToken: return try accountToken(operation.id, root, facts)
+    default: return try extend(operation.id, root, &facts)
+    }
+  }
+
+  /// Finish Transaction.
+  ///
+  /// - Throws: as Get Transaction Info.
+  func finish(_ id: String, _ facts: AppFacts) throws(APIError) -> HTTPResponse {
+    _ = try purchase(id, facts)
+    return HTTPResponse(status: 200)
+  }
+
+  /// - Throws: `APIError.appTransactionIdNotSupported`, `.invalidTransactionId`,
+  ///   `.transactionIdNotFound`.
+  private func purchase(_ id: String, _ facts: AppFacts) throws(APIError) -> JSONValue {
+    let account = try account(id, facts)
+    if id == account.appTransactionId { throw .appTransactionIdNotSupported }
+    guard let purchase = account.purchases.first(where: { $0.id == id }) else {
+      throw .transactionIdNotFound
+    }
+    return purchase.transaction
+  }
+
+  private static func isShared(_ transaction: JSONValue) -> Bool {
+    transaction.text("inAppOwnershipType") == "FAMILY_SHARED"
+  }
+
+  // MARK: Consumption
+
+  private static let deliveries = [
+    "DELIVERED", "UNDELIVERED_QUALITY_ISSUE", "UNDELIVERED_WRONG_ITEM",
+    "UNDELIVERED_SERVER_OUTAGE", "UNDELIVERED_OTHER",
+  ]
+
+  /// Send Consumption Information, version 2. The numbers of Apple's errors for a percentage that
+  /// is out of range, or of something not delivered, are not documented.
+  private func consumption(
+    _ id: String, _ root: JSONElement, _ facts: AppFacts
+  ) throws(APIError) -> HTTPResponse {
+    let transaction = try purchase(id, facts)
+    if Self.isShared(transaction) { throw .familyNotSupported }
+    guard root["customerConsented"]?.boolean == true else { throw .invalidConsent }
+    guard let delivery = root["deliveryStatus"]?.string, Self.deliveries.contains(delivery) else {
+      throw .invalidDelivery
+    }
+    guard root["sampleContentProvided"]?.boolean != nil else { throw .invalidSample }
+    if let preference = root["refundPreference"] {
+      let values = ["DECLINE", "GRANT_FULL", "GRANT_PRORATED"]
+      guard preference.string.map(values.contains) == true else { throw .invalidPreference }
+    }
+    if let percentage = root["consumptionPercentage"] {
+      if transaction.text("type") == "Auto-Renewable Subscription" {
+        throw .percentageOfSubscription
+      }
+      guard let value = percentage.integer, 0...100_000 ~= value,
+        value == 0 || delivery == "DELIVERED"
+      else { throw .badRequest }
+    }
+    return HTTPResponse(status: 202)
+  }
+
+  // MARK: App account token
+
+  private func accountToken(
+    _ id: String, _ root: JSONElement, _ facts: AppFacts
+  ) throws(APIError) -> HTTPResponse {
+    let account = try originalAccount(id, facts)
+    if id == account.appTransactionId { throw .appTransactionIdNotSupported }
+    let purchase = account.purchases.first {
+      $0.transaction.text("originalTransactionId") == id
+    }
+    guard let purchase else { throw .notOriginalTransactionId }
+    if Self.isShared(purchase.transaction) { throw .familyNotSupported }
+    guard root["appAccountToken"]?.string.map(Self.isUUID) == true else {
+      throw .invalidAccountToken
+    }
+    return HTTPResponse(status: 200)
+  }
+
+  static func isUUID(_ text: String) -> Bool {
+    let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+    return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
+      && groups.joined().utf8.allSatisfy {
+        0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 | 0x20
+      }
+  }
+
+  // MARK: Extension
+
+  /// Extend a Subscription Renewal Date. The same identifier has the same answer; the third
+  /// extension of a subscription within a year is refused.
+  private func extend(
+    _ id: String, _ root: JSONElement, _ facts: inout AppFacts
+  ) throws(APIError) -> HTTPResponse {
+    let days = try Self.days(root)
+    guard let identifier = root["requestIdentifier"]?.string, 1...128 ~= identifier.count else {
+      throw .invalidRequestIdentifier
+    }
+    let account = try originalAccount(id, facts)
+    guard let own = account.subscriptions.first(where: { $0.originalId == id }) else {
+      throw .originalIdNotFound
+    }
+    if Self.isShared(own.transaction) { throw .familyNotExtended }
+    guard own.status == 1, let end = own.transaction.number("expiresDate") else {
+      throw .notExtended
+    }
+    guard isExtensible(id, identifier, facts) else { throw .extendedTooOften }
+    if behaviour.extends { facts.extensions[id, default: [:]][identifier] = moment }
+    return .json(
+      .object([
+        ("originalTransactionId", .string(id)),
+        ("webOrderLineItemId", .optional(own.transaction.text("webOrderLineItemId"))),
+        ("success", .boolean(behaviour.extends)),
+        ("effectiveDate", .integer(end + days * CivilTime.day)),
+      ]))
+  }
+
+  /// - Throws: `APIError.invalidDays`, `.invalidReason`.
+  static func days(_ root: JSONElement) throws(APIError) -> Int64 {
+    guard let days = root["extendByDays"]?.integer, 1...90 ~= days else { throw .invalidDays }
+    guard let reason = root["extendReasonCode"]?.integer, 0...3 ~= reason else {
+      throw .invalidReason
+    }
+    return days
+  }
+
+  /// Whether a subscription was extended less than twice in a year, without the same request.
+  func isExtensible(_ id: String, _ identifier: String, _ facts: AppFacts) -> Bool {
+    let extended = facts.extensions[id] ?? [:]
+    let year = moment - 365 * CivilTime.day
+    return extended[identifier] != nil || extended.values.count(where: { $0 > year }) < 2
+  }
+
+  /// The customer with an original transaction id.
+  private func originalAccount(
+    _ id: String, _ facts: AppFacts
+  ) throws(APIError) -> CustomerAccount {
+    do throws(APIError) { return try account(id, facts) } catch {
+      throw error == .transactionIdNotFound ? .originalIdNotFound : error
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import Platform
+
+/// Many customers over many days, in a plausible mix: trials, monthly and yearly products, churn,
+/// upgrades, grace period and billing retry, refunds, families, one-time purchases.
+public struct Fleet: Sendable {
+  /// Above this, the ids of family members and of customers would collide.
+  public static let maximumCustomers = 400_000
+
+  public var app: SimulatedApp
+  public var customers: Int
+  /// The number of the first customer, so that a large fleet can be made in several parts.
+  public var first = 0
+  /// All customers begin within this many days before `end`.
+  public var days: Int64
+  /// No notification is signed after this time, milliseconds since 1970.
+  public var end: Int64
+  /// The same seed gives the same notifications.
+  public var seed: UInt64
+
+  public init(app: SimulatedApp, customers: Int, days: Int64, end: Int64, seed: UInt64) {
+    self.app = app
+    self.customers = min(customers, Self.maximumCustomers)
+    self.days = days
+    self.end = end
+    self.seed = seed
+  }
+
+  /// All notifications in the order Apple signed them.
+  public func notifications() -> [SimulatedNotification] {
+    (first..<first + customers).flatMap { notifications(of: $0) }
+      .sorted(by: SimulatedNotification.precedes)
+  }
+
+  /// All notifications of one customer until `end`. The customer's choices come from a generator of
+  /// their own, so that a new field in a payload does not change them.
+  private func notifications(of number: Int) -> [SimulatedNotification] {
+    var generator = SeededGenerator(seed: seed ^ 0x6C69_6665, stream: UInt64(number))
+    let start = end - generator.number(in: 1...max(1, days * 1440)) * 60_000
+    var customer = Customer(app: app, seed: seed, number: number, now: start)
+    if generator.chance(0.12) {
+      buyOnce(&customer, &generator)
+    } else {
+      subscribe(&customer, &generator)
+    }
+    return customer.notifications.filter { $0.signedDate <= end }
+  }
+
+  private func buyOnce(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    repeat {
+      let product = generator.pick(weighted: [
+        (60, Product.coins), (25, Product.season), (15, Product.lifetime),
+      ])
+      let quantity = product == .coins ? generator.number(in: 1...5) : 1
+      customer.perform(.buyOnce(product, quantity: quantity))
+      if generator.chance(0.08) { askForRefund(&customer, &generator) }
+      customer.perform(.wait(days: generator.number(in: 5...90)))
+    } while customer.now < end && generator.chance(0.6)
+  }
+
+  /// Mostly monthly products; a third of the customers has a trial, and a third of those cancels.
+  /// The weights are guesses, and nothing depends on them.
+  private func subscribe(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    let product = generator.pick(weighted: [
+      (30, Product.proMonthly), (30, Product.basicMonthly), (12, Product.proYearly),
+      (12, Product.basicYearly), (10, Product.basicWeekly), (6, Product.studentMonthly),
+    ])
+    let offer = generator.pick(weighted: [
+      (60, Offer?.none), (33, Offer.freeWeek), (7, Offer.spring),
+    ])
+    customer.perform(.buy(product, offer))
+    if generator.chance(0.06) { customer.perform(.share) }
+    if offer == .freeWeek && generator.chance(0.35) { leave(&customer, &generator) }
+    while customer.now < end && customer.state != .revoked {
+      period(&customer, &generator)
+    }
+  }
+
+  /// One period of a subscription, to its end or into the next.
+  private func period(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    guard customer.state == .active else {
+      // Some subscribe again; the others have no further notifications.
+      customer.perform(.wait(days: generator.number(in: 10...150)))
+      guard generator.chance(0.3), let product = customer.current?.product else {
+        customer.now = end
+        return
+      }
+      customer.perform(.resubscribe(product, generator.chance(0.3) ? .comeBack : nil))
+      return
+    }
+    switch generator.number(in: 0...999) {
+    case 0..<835: customer.perform(.renew)
+    case ..<890: leave(&customer, &generator)
+    case ..<940: loseCard(&customer, &generator)
+    case ..<965: move(&customer, &generator)
+    case ..<980: askForRefund(&customer, &generator)
+    case ..<988: raisePrice(&customer, &generator)
+    case ..<993: customer.perform(.extend(days: generator.number(in: 3...30)))
+    default:
+      pause(&customer, &generator)
+      customer.perform(.redeem(.halfMonth))
+      customer.perform(.renew)
+    }
+  }
+
+  /// Some days within the running period.
+  private func pause(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    let left = ((customer.current?.expiresDate ?? customer.now) - customer.now) / CivilTime.day
+    customer.perform(.wait(days: generator.number(in: 0...max(0, left - 2))))
+  }
+
+  /// Cancels at some time in the period; one in seven turns auto-renewal on again.
+  private func leave(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    pause(&customer, &generator)
+    customer.perform(.cancel)
+    guard generator.chance(0.15) else { return customer.perform(.expire) }
+    customer.perform(.changeMind)
+    customer.perform(.renew)
+  }
+
+  /// A billing failure with every outcome: paid in the grace period, paid in billing retry, given
+  /// up. Weekly products have a grace period of at most 6 days.
+  private func loseCard(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    let hasGrace = generator.chance(0.6)
+    let isWeekly = customer.current?.product.period == .week
+    customer.perform(.failToRenew(graceDays: hasGrace ? (isWeekly ? 6 : 16) : nil))
+    if hasGrace && generator.chance(0.55) {
+      customer.perform(.wait(days: generator.number(in: 1...(isWeekly ? 4 : 14))))
+      return customer.perform(.recover)
+    }
+    if hasGrace { customer.perform(.outlastGrace) }
+    guard generator.chance(0.4) else { return customer.perform(.expire) }
+    customer.perform(.wait(days: generator.number(in: 1...40)))
+    customer.perform(.recover)
+  }
+
+  /// Upgrades at once, or downgrades at the next renewal.
+  private func move(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    pause(&customer, &generator)
+    switch customer.current?.product {
+    case Product.basicMonthly?, Product.basicWeekly?, Product.studentMonthly?:
+      customer.perform(.upgrade(generator.chance(0.5) ? .proMonthly : .proYearly))
+    case Product.basicYearly?: customer.perform(.upgrade(.proYearly))
+    default:
+      customer.perform(.downgrade(.basicMonthly))
+      if generator.chance(0.3) { customer.perform(.keepProduct) }
+      customer.perform(.renew)
+    }
+  }
+
+  /// A request is declined or granted, and a granted refund may be reversed after a dispute.
+  private func askForRefund(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    customer.perform(.wait(days: generator.number(in: 1...4)))
+    if generator.chance(0.5) { customer.perform(.cancel) }
+    customer.perform(.askForRefund)
+    customer.perform(.wait(days: generator.number(in: 1...2)))
+    if generator.chance(0.25) {
+      customer.perform(.declineRefund)
+      return customer.perform(customer.renewal?.isOn == true ? .renew : .expire)
+    }
+    customer.perform(.refund(percent: generator.chance(0.8) ? 100 : 40))
+    guard generator.chance(0.15) else { return }
+    customer.perform(.wait(days: generator.number(in: 3...20)))
+    customer.perform(.reverseRefund)
+    customer.perform(.expire)
+  }
+
+  /// Some increases need consent; without an answer the subscription then expires.
+  private func raisePrice(_ customer: inout Customer, _ generator: inout SeededGenerator) {
+    pause(&customer, &generator)
+    let needsConsent = generator.chance(0.5)
+    customer.perform(.raisePrice(percent: 20, needsConsent: needsConsent))
+    if needsConsent && generator.chance(0.6) { customer.perform(.acceptPrice) }
+    let isRefused = customer.renewal?.consent == 0
+    customer.perform(isRefused ? .expire : .renew)
+  }
+}

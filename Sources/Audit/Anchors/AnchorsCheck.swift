@@ -1,0 +1,134 @@
+import Glibc
+import Platform
+import SignedData
+import Store
+
+/// Checks that the journal contains the head of every anchor of a file. A chain that was computed
+/// again, or cut short, does not (promises 1 and 5).
+///
+/// Each line is checked on its own. `seq` and `at` may decrease along the file, because a command
+/// and the daemon may append at once, clocks are set back, and files are joined. An order would
+/// prove nothing more, because every line is compared with the same journal.
+struct AnchorsCheck {
+  private let source: AnchorsFile
+  private let folder: DataFolder
+  private let findings: FindingCollector
+  private var journal: JournalReader
+  private var head: Int64
+  private var isReopened = false
+  private let journalId: String
+  private var outcome: AnchorsOutcome
+
+  /// Compares a folder's journal with each line of a file.
+  static func run(
+    _ source: AnchorsFile, _ folder: DataFolder, _ findings: FindingCollector
+  ) throws(VerifyError) -> AnchorsOutcome {
+    var check = try AnchorsCheck(source, folder, findings)
+    guard let lines = try check.lines() else { return check.outcome }
+    var number = 0
+    while true {
+      let line = try check.next(of: lines)
+      guard let line else { break }
+      number += 1
+      try check.check(line, "line \(number) of \(source.path)", isEnded: lines.isLineEnded)
+    }
+    if number == 0 || number == 1 && check.outcome.isTorn {
+      findings.add(
+        5, nil, "\(source.path) holds no anchor: it was emptied; find out who can write to it")
+    }
+    return check.outcome
+  }
+
+  private init(
+    _ source: AnchorsFile, _ folder: DataFolder, _ findings: FindingCollector
+  ) throws(VerifyError) {
+    (self.source, self.folder, self.findings) = (source, folder, findings)
+    outcome = AnchorsOutcome(file: source.path, isConfigured: source.isConfigured)
+    (journal, head, journalId) = try mapError(VerifyError.store) { () throws(StoreError) in
+      let journal = try JournalReader.open(folder)
+      return (journal, try journal.head().seq, Hexadecimal.encode(try journal.journalId()))
+    }
+  }
+
+  /// Opens the file. Returns nil if it is configured and absent, which is a finding once there are
+  /// events to anchor.
+  private func lines() throws(VerifyError) -> LineReader? {
+    do throws(PlatformError) {
+      return try LineReader(path: source.path, maximum: Anchor.maximumLine, isPlain: true)
+    } catch {
+      guard case .system(_, let code) = error, source.isConfigured,
+        [ENOENT, ENOTDIR].contains(code)
+      else {
+        throw .anchors(AnchorError(error))
+      }
+      if head > 0 {
+        findings.add(
+          5, nil,
+          "\(source.path) is missing: put it back or mount its volume; "
+            + "if there was none yet, the daemon makes it")
+      }
+      return nil
+    }
+  }
+
+  private func next(of lines: LineReader) throws(VerifyError) -> [UInt8]? {
+    do throws(PlatformError) {
+      return try lines.next()
+    } catch {
+      switch error {
+      case .system(_, let code): throw .anchors(.platform("read \(source.path)", code))
+      }
+    }
+  }
+
+  private mutating func check(
+    _ line: [UInt8], _ lineName: String, isEnded: Bool
+  ) throws(VerifyError) {
+    guard let anchor = Anchor(parsing: line) else {
+      guard isEnded else { return outcome.isTorn = true }
+      return findings.add(
+        5, nil, "\(lineName) is not an anchor; remove it if a power loss tore it")
+    }
+    guard anchor.isSigned(by: source.publicKey) else {
+      return findings.add(5, nil, "\(lineName) is not signed by the key; was the key replaced?")
+    }
+    guard anchor.journalId == journalId else {
+      return findings.add(5, nil, "\(lineName) is of another journal: \(anchor.journalId)")
+    }
+    if try matches(anchor, lineName) {
+      outcome.held += 1
+      outcome.through = max(outcome.through ?? 0, anchor.seq)
+    }
+  }
+
+  private mutating func matches(_ anchor: Anchor, _ lineName: String) throws(VerifyError) -> Bool {
+    if anchor.seq > head { try readHeadAgain() }
+    guard anchor.seq <= head else {
+      findings.add(
+        1, head + 1,
+        "\(lineName) has events up to seq \(anchor.seq): the journal's end was lost "
+          + "or cut; restore a backup")
+      return false
+    }
+    let hash = try mapError(VerifyError.store, try journal.hash(at: anchor.seq))
+    if hash == anchor.hash { return true }
+    findings.add(
+      5, anchor.seq,
+      hash == nil
+        ? "\(lineName) has this event, and it is missing"
+        : "\(lineName) has another history up to here: the journal was rewritten")
+    return false
+  }
+
+  /// Reads the head again, because the daemon may have anchored what it journaled meanwhile. The
+  /// first time it opens the journal again: a connection that was opened while no daemon ran does
+  /// not see what one appends that has started since.
+  private mutating func readHeadAgain() throws(VerifyError) {
+    let (folder, isReopened, before) = (folder, isReopened, journal)
+    (journal, head) = try mapError(VerifyError.store) { () throws(StoreError) in
+      let journal = isReopened ? before : try JournalReader.open(folder)
+      return (journal, try journal.head().seq)
+    }
+    self.isReopened = true
+  }
+}

@@ -1,0 +1,100 @@
+import Glibc
+import Platform
+public import Store
+
+/// Makes a data folder from a backup, which is not changed.
+public enum Restore {
+  /// Checks a backup and copies it into a folder that does not exist, or contains nothing but the
+  /// file `lock`, which is never removed once it was made. The journal gets its name last, and
+  /// under the folder's lock, so that no daemon starts on a part of it (promise 10).
+  ///
+  /// - Parameters:
+  ///   - backup: the backup's folder.
+  ///   - threads: how many threads check the backup.
+  /// - Throws: `BackupError.refused` if there is no backup, or the folder is not empty or inside
+  ///   the backup; `BackupError.broken` if the backup has findings or changes meanwhile;
+  ///   `BackupError.store` if a file cannot be read or written, or a daemon holds the folder;
+  ///   `BackupError.stopped`.
+  public static func run(
+    _ backup: String, into folder: DataFolder, threads: Int, progress: @escaping BackupProgress
+  ) throws(BackupError) -> BackupManifest {
+    try requireEmpty(folder)
+    guard !(folder.path + "/").hasPrefix(DataFolder(path: backup).path + "/") else {
+      throw .refused(
+        "\(folder.path) is inside the backup, which must not change; give another --data")
+    }
+    let report = try BackupCheck.run(backup, threads: threads, progress: progress)
+    guard let manifest = report.manifest, report.findingCount == 0 else {
+      throw .broken(report.findings, count: report.findingCount)
+    }
+    let lock = try makeAndLock(folder)
+    defer { withExtendedLifetime(lock) {} }
+    try requireEmpty(folder)
+    let source = DataFolder(path: backup).path
+    let others = manifest.files.filter { $0.name != BackupManifest.journal }
+    // Made first: while the journal has its partial name, no daemon starts on this folder.
+    let journal = try target(BackupManifest.journal, folder)
+    do {
+      for file in others {
+        try fill(try target(file.name, folder), file, from: source, to: folder, progress)
+      }
+      for file in manifest.files where file.name == BackupManifest.journal {
+        try fill(journal, file, from: source, to: folder, progress)
+      }
+    } catch {
+      for file in others { try? DurableFile.remove("\(folder.path)/\(file.name)") }
+      throw error
+    }
+    return manifest
+  }
+
+  private static func requireEmpty(_ folder: DataFolder) throws(BackupError) {
+    let next = "restore into a folder that does not exist or is empty: give another --data"
+    let kind = try mapError(BackupError.files, try FileKind.of(folder.path))
+    guard let kind else { return }
+    guard kind == .folder else { throw .refused("\(folder.path) is not a folder; \(next)") }
+    let names = try mapError(BackupError.files, try FolderListing.names(folder.path))
+    guard let first = names.first(where: { $0 != "lock" }) else { return }
+    throw .refused(
+      "\(folder.path) is not empty, it contains \(first); \(next), or move its contents away")
+  }
+
+  private static func makeAndLock(_ folder: DataFolder) throws(BackupError) -> FolderLock {
+    try mapError(BackupError.store) { () throws(StoreError) in
+      try folder.create()
+      guard chmod(folder.path, 0o700) == 0 else {
+        throw StoreError(.last("make \(folder.path) private"))
+      }
+      return try folder.lock(thatGives: true)
+    }
+  }
+
+  private static func target(
+    _ name: String, _ folder: DataFolder
+  ) throws(BackupError) -> AtomicFileWriter {
+    try mapError(BackupError.files, try AtomicFileWriter("\(folder.path)/\(name)"))
+  }
+
+  /// Copies a file. It gets its name only once it is whole, synced and as the manifest describes
+  /// it.
+  private static func fill(
+    _ target: AtomicFileWriter, _ file: BackupFile, from source: String,
+    to folder: DataFolder,
+    _ progress: BackupProgress
+  ) throws(BackupError) {
+    var size: Int64 = 0
+    let copied = try mapError(
+      BackupError.files,
+      try BackupFile.read(file.name, in: source) { (chunk) throws(PlatformError) in
+        try target.write(Array(chunk))
+        size += Int64(chunk.count)
+        return progress(.copying, size, file.bytes)
+      })
+    guard let copied else { throw .stopped }
+    guard copied == file else {
+      let finding = Finding(promise: 5, seq: nil, what: "\(file.name) changed while it was copied")
+      throw .broken([finding], count: 1)
+    }
+    try mapError(BackupError.files, try target.finish())
+  }
+}

@@ -1,0 +1,126 @@
+import Entitlements
+import Ledger
+import Platform
+import Store
+
+/// The journal: receive times, quarantine, and the write-ahead log.
+extension Doctor {
+  /// How many of the newest events are examined one by one.
+  private static let recentEvents: Int64 = 500
+
+  mutating func examineJournal() {
+    attempt("journal") { (doctor) throws(StoreError) in
+      guard try doctor.folder.hasJournal() else {
+        return doctor.report(
+          "journal", "there is none yet: the daemon makes it when it first starts")
+      }
+      let reader = try JournalReader.open(doctor.folder)
+      let head = try reader.head()
+      doctor.report(
+        "journal",
+        "\(head.seq) events, "
+          + (try doctor.folder.isLocked() ? "a daemon runs" : "no daemon runs"))
+      let events = try reader.events(
+        after: max(0, head.seq - Self.recentEvents), limit: Int(Self.recentEvents))
+      doctor.examineClock(events)
+      doctor.examineChains(events)
+      try doctor.examineArrivals(reader)
+      try doctor.examineQuarantine(reader)
+      try doctor.examineFiling(reader)
+      try doctor.examineHeld(reader)
+      doctor.examineWAL()
+      try doctor.examineProjection(head)
+    }
+  }
+
+  private mutating func examineClock(_ events: [StoredEvent]) {
+    if let last = events.last, last.receivedAt > now.advanced(orBoundBy: Ledger.clockTolerance) {
+      reportFinding(
+        "clock", "the newest event was received at \(Timestamp.text(last.receivedAt))",
+        next: "the clock was ahead then, or is behind now: set it; receive times never decrease, "
+          + "so until then every new event gets that time, and known_at counts it as received then"
+      )
+    }
+    let ahead = events.count {
+      $0.signedDate > $0.receivedAt.advanced(orBoundBy: Ledger.clockTolerance)
+    }
+    if ahead > 0 {
+      reportFinding(
+        "clock", "\(ahead) of the newest \(events.count) events were signed ahead of this clock",
+        next: "the clock was behind: run a time service; nothing was lost")
+    }
+  }
+
+  private mutating func examineQuarantine(_ reader: JournalReader) throws(StoreError) {
+    let counts = try reader.quarantineCounts()
+    guard counts.stored > 0 else { return report("quarantine", "empty") }
+    var sums: [String: Int64] = [:]
+    let parts = try reader.quarantineByReason()
+    for part in parts { sums[part.reason, default: 0] += part.count }
+    // The most frequent reason first.
+    let sorted = sums.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+    let reasons = sorted.map { "\($0.value) \($0.key)" }
+    let more =
+      counts.overflow > 0 ? ", and \(counts.overflow) that were only counted: it was full" : ""
+    reportFinding(
+      "quarantine", "\(counts.stored) stored: \(reasons.joined(separator: ", "))\(more)",
+      next: admission(parts) + (counts.overflow > 0 ? "; then subledger recover" : ""))
+  }
+
+  /// What to do about what was not admitted: the most frequent one that the configuration can mend,
+  /// one of our apps first. Anyone can send notifications of an app of his own.
+  private func admission(_ parts: [JournalReader.QuarantineCount]) -> String {
+    let list = "subledger quarantine list"
+    let mendable = parts.filter { Self.mistakes[$0.reason] != nil && $0.bundleId != nil }
+    let own = mendable.first { configuration.apps[$0.bundleId ?? ""] != nil }
+    guard let part = own ?? mendable.first, let id = part.bundleId,
+      let mistake = Self.mistakes[part.reason]
+    else { return list + "; correct the configuration and admit them, or drop them" }
+    let bundleId = VisibleText.of(id)
+    return "if \(bundleId) is yours, \(mistake), reload, and run subledger quarantine admit --app "
+      + "\(bundleId) --reason \(part.reason); see also \(list)"
+  }
+
+  /// What the configuration lacks, by the reason of a quarantined notification.
+  private static let mistakes = [
+    "other_app": "add it to \"apps\"", "other_app_apple_id": "correct its \"appAppleId\"",
+    "other_environment": "add the environment to its \"environments\"",
+  ]
+
+  private mutating func examineFiling(_ reader: JournalReader) throws(StoreError) {
+    let count = try reader.formerlyFiledCount()
+    guard count > 0 else { return }
+    reportFinding(
+      "journal",
+      "\(count) version 1 events that name no customer at the top are filed under another purchase "
+        + "than the one that they are about: an older version filed them",
+      next: "to file them anew: subledger export, put the shared secret into their bodies as "
+        + "\"password\", and subledger ingest into a new folder")
+  }
+
+  /// A journal of another fold: no rows of this one become live before what it holds is judged.
+  private mutating func examineHeld(_ reader: JournalReader) throws(StoreError) {
+    guard try !reader.isJudged() else { return }
+    let count = try reader.unjudgedCount()
+    reportFinding(
+      "evidence",
+      "evidence is held by the rules of another fold, and \(count) piece\(count == 1 ? "" : "s") "
+        + "of it not judged by this one yet",
+      next: "start the daemon with this program, which judges it and then makes its rows live; "
+        + "if it runs, wait: its log says held_judging_ended")
+  }
+
+  /// In bytes. A checkpoint normally begins at about 16 MiB.
+  private static let largeWAL: Int64 = 134_217_728
+
+  private mutating func examineWAL() {
+    let size = ((try? DurableFile.size(folder.journalWAL)) ?? nil) ?? 0
+    guard size > Self.largeWAL else {
+      return report("journal", "its write-ahead log has \(ReadableUnits.size(bytes: size))")
+    }
+    reportFinding(
+      "journal", "its write-ahead log has \(ReadableUnits.size(bytes: size))",
+      next: "a long-running reader keeps the journal from its checkpoint, or the disk is slow: end "
+        + "that reader; a restart of the daemon copies the log")
+  }
+}

@@ -1,0 +1,272 @@
+import AppStore
+import Entitlements
+import Ledger
+import Platform
+import SignedData
+import Store
+import StrictJSON
+
+/// One thread's part of verifying the journal: seq, chain, body, columns and signatures of every
+/// event (promises 3 and 5).
+final class ChainCheck {
+  /// What is checked of each event.
+  enum Depth {
+    /// Seqs, hashes, and bodies against their hashes.
+    case chain
+    /// Also columns against bodies. Enough for a backup, whose signatures were proven on receipt.
+    case columns
+    /// Also every signature.
+    case signatures(TrustRoots)
+  }
+
+  private let journal: JournalReader
+  private let readsBodies: Bool
+  /// Nil if signatures are not to be checked.
+  private let proof: NotificationProof?
+  /// Proves as `proof` does; without signatures to check, it only reads.
+  private let receipts: ReceiptProof
+  private let findings: FindingCollector
+  private let bodyHash = BodyHash()
+  /// Findings of the current batch. They are dropped if it cannot be read to its end, because the
+  /// batch is then checked again event by event.
+  private var batchFindings: [Finding] = []
+  /// The seq from which on a V1 event must be filed as this build does.
+  private var v1FiledFrom = Int64.max
+  /// The events of the current batch that this copy marked when it followed them.
+  private var faulty: (broken: Set<Int64>, unproven: Set<Int64>) = ([], [])
+  /// Whether such events are no findings: a backup has them as its folder has.
+  private let acceptsFaulty: Bool
+  /// The owner's statements of the current batch.
+  private var statements: [(seq: Int64, mac: [UInt8])] = []
+
+  init(
+    _ folder: DataFolder, _ depth: Depth, _ findings: FindingCollector
+  ) throws(VerifyError) {
+    journal = try mapError(VerifyError.store, try JournalReader.open(folder))
+    self.findings = findings
+    switch depth {
+    case .chain: (readsBodies, acceptsFaulty, proof) = (false, false, nil)
+    case .columns: (readsBodies, acceptsFaulty, proof) = (true, true, nil)
+    case .signatures(let roots):
+      (readsBodies, acceptsFaulty) = (true, false)
+      proof = try mapError(VerifyError.configuration, try NotificationProof(roots))
+    }
+    if let proof {
+      receipts = proof.receipts
+    } else {
+      receipts = try mapError(VerifyError.configuration, try ReceiptProof(nil))
+    }
+  }
+
+  /// Checks the batches of the whole journal until none is left.
+  func run(_ work: ChainWork) throws(VerifyError) {
+    while let batch = work.nextBatch() {
+      try mapError(VerifyError.store, try checkReadable(batch))
+      work.finish(batch)
+    }
+  }
+
+  /// Checks some events alone, each against the stored hash of the event before it.
+  ///
+  /// - Parameter seqs: the events; the work counts them from 1.
+  func run(_ work: ChainWork, of seqs: [Int64]) throws(VerifyError) {
+    while let batch = work.nextBatch() {
+      try mapError(VerifyError.store) { () throws(StoreError) in
+        for number in batch { try checkAlone(seqs[Int(number - 1)]) }
+      }
+      work.finish(batch)
+    }
+  }
+
+  private func checkAlone(_ seq: Int64) throws(StoreError) {
+    // A forged seq may be the least or the greatest number, where seq - 1 and seq + 1 overflow.
+    guard (1..<Int64.max).contains(seq) else {
+      return findings.add(5, seq, "is not a valid seq")
+    }
+    try checkReadable(seq...seq)
+    if try journal.hash(at: seq - 1) == nil { findings.add(5, seq - 1, "missing") }
+  }
+
+  /// Checks a batch. If it cannot be read, its events are checked one by one, so that only those
+  /// that are damaged are left out.
+  private func checkReadable(_ batch: ClosedRange<Int64>) throws(StoreError) {
+    batchFindings.removeAll()
+    statements.removeAll()
+    do throws(StoreError) {
+      try check(batch)
+      for finding in batchFindings { findings.add(finding) }
+    } catch {
+      guard case .corrupt = error else { throw error }
+      guard batch.count > 1 else {
+        return findings.add(
+          Finding(
+            promise: 5, seq: batch.lowerBound, what: "cannot be read: the file is damaged"))
+      }
+      for seq in batch { try checkReadable(seq...seq) }
+    }
+  }
+
+  private func add(_ promise: Int, _ seq: Int64?, _ what: String) {
+    batchFindings.append(Finding(promise: promise, seq: seq, what: what))
+  }
+
+  private func check(_ batch: ClosedRange<Int64>) throws(StoreError) {
+    var expected = batch.lowerBound
+    // Nil if the event before the batch is missing; the check of that event's batch reports it.
+    var previous = try journal.hash(at: batch.lowerBound - 1)
+    var lastReceivedAt = Int64.min
+    var renewals: [StoredEvent] = []
+    v1FiledFrom = try journal.v1FiledFrom()
+    faulty = try journal.faultySeqs(in: batch)
+    try journal.forEachRaw(from: batch.lowerBound, through: batch.upperBound) { raw in
+      let event = raw.event
+      if event.seq != expected {
+        add(5, expected, "missing: the next event is seq \(event.seq)")
+        previous = nil
+      }
+      if let previous, !raw.isChained(after: previous) {
+        add(5, event.seq, "does not chain: the event or its seq was changed")
+      }
+      if event.receivedAt < lastReceivedAt {
+        add(5, event.seq, "has an earlier receive time than the event before it")
+      }
+      lastReceivedAt = event.receivedAt
+      check(raw)
+      if readsBodies, event.source == .renewal { renewals.append(event) }
+      previous = event.hash
+      expected = event.seq + 1
+      return true
+    }
+    if expected <= batch.upperBound { add(5, expected, "missing") }
+    for item in statements where try !journal.isFound(item.seq, by: item.mac) {
+      add(5, item.seq, "is not found by whom it is about")
+    }
+    for event in renewals where try !journal.hasTransaction(event.streamKey, before: event.seq) {
+      add(3, event.seq, "is renewal information of a customer without a transaction before it")
+    }
+  }
+
+  private func check(_ raw: RawEvent) {
+    let event = raw.event
+    if acceptsFaulty, faulty.broken.contains(event.seq) || faulty.unproven.contains(event.seq) {
+      return
+    }
+    let proven = prove(raw)
+    // The proof computed the body's hash, so a proven body is not hashed again.
+    guard proven?.bodySHA256 == event.bodySHA256 || raw.isBodyIntact(bodyHash) else {
+      return add(
+        5, event.seq,
+        faulty.broken.contains(event.seq)
+          ? "the body is not what its hash says: another daemon wrote it so"
+          : "the body was changed or cannot be read")
+    }
+    guard readsBodies else { return }
+    guard event.source != .v1 else { return checkV1(event) }
+    guard !event.source.isOwners else { return checkStatement(event) }
+    do throws(Refusal) {
+      guard let notification = try decode(event, proven) else {
+        return add(3, event.seq, "the payload is not JSON")
+      }
+      if let column = event.columnDiffering(from: notification) {
+        add(5, event.seq, "column \(column) differs from the body")
+      } else if proof != nil, faulty.unproven.contains(event.seq) {
+        add(7, event.seq, "is proven and marked as unproven; start the daemon again")
+      }
+    } catch {
+      add(3, event.seq, "is not proven: \(error.code)")
+    }
+  }
+
+  /// Proves the body; nil if signatures are not to be checked, or if it is not proven. `decode`
+  /// proves it again for the reason, once the body is known to match its hash.
+  private func prove(_ raw: RawEvent) -> NotificationProof.ProvenJWS? {
+    guard let proof, raw.isBodyReadable, raw.event.source != .v1, !raw.event.source.isOwners,
+      raw.event.source != .receipt
+    else { return nil }
+    return try? proof.prove(raw.event.body[...], at: raw.event.receivedAt)
+  }
+
+  /// Decodes the body, proven or not as the depth asks; nil if the payload is not JSON.
+  private func decode(
+    _ event: StoredEvent, _ known: NotificationProof.ProvenJWS?
+  ) throws(Refusal) -> DecodedNotification? {
+    if event.source == .receipt {
+      return try receipts.notification(
+        event.body, of: event.originalTransactionId, at: event.receivedAt)
+    }
+    guard let proof else {
+      return try JournaledNotification.decode(signedPayload: event.body[...], of: event.source)
+    }
+    let proven: NotificationProof.ProvenJWS
+    if let known {
+      proven = known
+    } else {
+      proven = try proof.prove(event.body[...], at: event.receivedAt)
+    }
+    guard proven.document != nil else { return nil }
+    return try proof.notification(in: proven, of: event.source, at: event.receivedAt).decoded
+  }
+
+  /// A V1 event was authentic by a secret that is not stored. What can be checked again is that the
+  /// columns and the derived uuid follow from the body, and what the receipt in it proves.
+  private func checkV1(_ event: StoredEvent) {
+    guard let root = try? JSONDocument(parsing: event.body).root,
+      let notification = try? v1(root, event)
+    else { return add(5, event.seq, "the body is not a V1 notification") }
+    let body = V1Body(root)
+    let isSame =
+      body.bytes == event.body && body.uuid == event.notificationUUID
+      && notification.environment == event.environment
+      && ByteSearch.areEqual(notification.notificationType, event.notificationType)
+      && event.subtype == nil
+      && ByteSearch.areEqual(notification.bundleId ?? event.bundleId, event.bundleId)
+      && ByteSearch.areEqual(notification.originalTransactionId, event.originalTransactionId)
+      && notification.evidenceDate == event.signedDate
+    if !isSame { add(5, event.seq, "a column differs from the body") }
+    guard proof != nil else { return }
+    let receipt = V1Receipt(in: root, notification, receipts, at: event.receivedAt)
+    for finding in receipt?.findings ?? [] { add(3, event.seq, finding) }
+  }
+
+  /// A former build filed a body that does not name its stream by another rule, and there it stays.
+  private func v1(
+    _ root: JSONElement, _ event: StoredEvent
+  ) throws(PayloadFault) -> V1Notification {
+    let notification = try V1Notification(root)
+    let (filed, former) = (event.originalTransactionId, notification.formerOriginalTransactionId)
+    guard !ByteSearch.areEqual(notification.originalTransactionId, filed),
+      ByteSearch.areEqual(former, filed), event.seq < v1FiledFrom
+    else { return notification }
+    return try V1Notification(root, of: filed)
+  }
+
+  /// A statement of the owner: what can be checked is that the columns follow from the body, and
+  /// that the statement is found by whom and what it is about.
+  private func checkStatement(_ event: StoredEvent) {
+    guard let statement = OwnerStatement(body: event.body), statement.source == event.source else {
+      return add(3, event.seq, "the body is not a statement of the ledger's owner")
+    }
+    let isSame =
+      NotificationUUID(statement) == event.notificationUUID
+      && statement.environment == event.environment
+      && ByteSearch.areEqual(statement.bundleId, event.bundleId)
+      && ByteSearch.areEqual(statement.notificationType, event.notificationType)
+      && event.subtype == nil
+      && ByteSearch.areEqual(statement.originalTransactionId, event.originalTransactionId)
+      && statement.at == event.signedDate
+    if !isSame { add(5, event.seq, "a column differs from the body") }
+    statements.append((event.seq, statement.mac))
+  }
+}
+
+extension JournalReader {
+  /// Whether an event before a seq carries a transaction of the stream. The app of renewal
+  /// information follows from it alone (promise 3). That its event is proven is checked there.
+  func hasTransaction(_ stream: StreamKey?, before seq: Int64) throws(StoreError) -> Bool {
+    guard let stream else { return false }
+    return try hasPayload(of: stream, through: seq - 1) { payload in
+      let event = try? JournaledNotification.foldEvent(payload)
+      return event?.transactions.isEmpty == false
+    }
+  }
+}

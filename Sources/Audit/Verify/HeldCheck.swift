@@ -1,0 +1,44 @@
+import AppStore
+import Entitlements
+import Ledger
+import SignedData
+import Store
+
+/// Checks that held evidence is proven, and that its columns follow from it (promise 3).
+enum HeldCheck {
+  static func run(
+    _ journal: JournalReader, _ configuration: Configuration, _ findings: FindingCollector
+  ) throws(StoreError) {
+    guard let proof = try? NotificationProof(configuration.trustRoots) else { return }
+    var last: Int64 = 0
+    while true {
+      let batch = try journal.heldEvidence(after: last, limit: 200)
+      guard let end = batch.last else { return }
+      last = end.id
+      var renewals: [HeldEvidence] = []
+      for item in batch {
+        guard SHA256.hash(item.body) == item.bodySHA256 else {
+          findings.add(5, nil, "held evidence \(item.id): the body was changed")
+          continue
+        }
+        do throws(Refusal) {
+          let body = try proof.decoded(
+            item.body, of: item.source, about: item.stream?.originalTransactionId,
+            at: item.receivedAt)
+          if let column = item.columnDiffering(from: body) {
+            findings.add(5, nil, "held evidence \(item.id): column \(column) differs from the body")
+          } else if item.source == .renewal {
+            renewals.append(item)
+          }
+        } catch {
+          findings.add(3, nil, "held evidence \(item.id) is not proven: \(error.code)")
+        }
+      }
+      for item in renewals where try !journal.hasTransaction(item.stream, before: .max) {
+        findings.add(
+          3, nil,
+          "held evidence \(item.id) is renewal information of a customer without a transaction")
+      }
+    }
+  }
+}

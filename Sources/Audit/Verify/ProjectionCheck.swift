@@ -1,0 +1,195 @@
+import AppStore
+import Entitlements
+import Ledger
+import Platform
+import Store
+
+/// Checks that the live projection is what the journal folds to (promises 6 and 7), one stream at a
+/// time, so that memory does not grow with the journal.
+enum ProjectionCheck {
+  /// Checks the whole projection.
+  ///
+  /// - Parameter isStopped: asked now and then. Once it is true, the check ends with an empty
+  ///   outcome.
+  static func run(
+    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector,
+    until isStopped: () -> Bool
+  ) throws(StoreError) -> Outcome {
+    switch try live(folder, journal, head: head, findings) {
+    case .none: return Outcome()
+    case .otherFold(let path): return try countOnly(folder, path, findings)
+    case .comparable(let path, let through):
+      let projection = try ProjectionReader.open(folder, path: path)
+      let count = try compare(projection, journal, findings, until: isStopped)
+      guard !isStopped() else { return Outcome() }
+      // A running daemon appends and folds meanwhile; the counts are only comparable if it did not.
+      if try projection.foldedThrough() == through, try journal.head().seq == head,
+        through <= head
+      {
+        let expected = try journal.streamCount(through: through)
+        if expected != count { findings.add(7, nil, "\(count) rows for \(expected) streams") }
+      }
+      return Outcome(rows: count, digest: try digest(projection, findings))
+    }
+  }
+
+  /// Checks the rows of some streams alone.
+  ///
+  /// - Parameter keys: the streams that the journal has.
+  static func run(
+    _ folder: DataFolder, _ journal: JournalReader, only: Verify.Only, _ keys: [StreamKey],
+    _ findings: FindingCollector
+  ) throws(StoreError) -> Outcome {
+    switch try live(folder, journal, head: try journal.head().seq, findings) {
+    case .none: return Outcome()
+    case .otherFold: return Outcome(isCompared: false)
+    case .comparable(let path, _):
+      let reader = try ProjectionReader.open(folder, path: path)
+      try reader.beginSnapshot()
+      let through = try reader.foldedThrough()
+      let rows = try reader.streams(withOriginalTransactionId: only.originalTransactionId)
+        .filter { only.covers($0.key) }
+      reader.endSnapshot()
+      for row in rows { try compare(row, through: through, journal, findings) }
+      for key in keys where !rows.contains(where: { $0.key == key }) {
+        let (state, broken) = try ProjectionFolder.refold(key, through: through, journal)
+        if state.lastEvent != nil || broken != nil {
+          findings.add(7, nil, "the row of a stream is missing")
+        }
+      }
+      return Outcome(rows: Int64(rows.count))
+    }
+  }
+
+  private enum Live {
+    case none
+    /// This program can fold its rows again; it is folded through this seq.
+    case comparable(path: String, through: Int64)
+    /// Only the program that made it can fold its rows again.
+    case otherFold(path: String)
+  }
+
+  /// The live projection, if it can be read and is of this journal; a finding otherwise.
+  private static func live(
+    _ folder: DataFolder, _ journal: JournalReader, head: Int64, _ findings: FindingCollector
+  ) throws(StoreError) -> Live {
+    let path: String
+    switch try ProjectionExaminer.find(folder, journal, isReading: true) {
+    case .own(let found), .other(let found): path = found
+    case .none:
+      guard let name = try ProjectionList.read(folder).live else { return .none }
+      path = folder.projection(named: name)
+    }
+    switch try ProjectionExaminer.condition(path, journal, readOnlyIn: folder) {
+    case .usable(let through): return .comparable(path: path, through: through)
+    case .otherFold: return .otherFold(path: path)
+    case .absent, .otherLayout: break
+    case .damaged, .unfinished:
+      findings.add(7, nil, "the projection is damaged; the daemon rebuilds it when it starts")
+    case .otherJournal: findings.add(7, nil, "the projection is of another journal")
+    case .ahead(let through):
+      findings.add(
+        1, head + 1,
+        "the projection has events up to seq \(through): the journal's end is gone")
+    case .diverged(let through):
+      findings.add(5, through, "the projection was folded from another history")
+    }
+    return .none
+  }
+
+  struct Outcome {
+    var rows: Int64 = 0
+    /// In lower-case hexadecimal; nil if no projection is live.
+    var digest: String?
+    /// Whether the rows were folded again and compared.
+    var isCompared = true
+  }
+
+  /// Counts the rows of another fold, and checks their digest.
+  private static func countOnly(
+    _ folder: DataFolder, _ path: String, _ findings: FindingCollector
+  ) throws(StoreError) -> Outcome {
+    let projection = try ProjectionReader.open(folder, path: path)
+    return Outcome(
+      rows: try projection.count(), digest: try digest(projection, findings), isCompared: false)
+  }
+
+  /// Computes the digest from the rows, and compares it with the stored one. The indexes that
+  /// rows are looked up by are compared with the rows in the same pass.
+  private static func digest(
+    _ projection: ProjectionReader, _ findings: FindingCollector
+  ) throws(StoreError) -> String {
+    try projection.beginSnapshot()
+    defer { projection.endSnapshot() }
+    var (digest, expected, found) = (SetDigest(), SetDigest(), SetDigest())
+    try projection.forEach { row in
+      digest.add(row)
+      for (kind, values) in row.indexed.enumerated() {
+        // By bytes: `String` calls two spellings of a letter equal, the index does not.
+        for entry in Set(values.map { indexEntry(kind, $0, row.key) }) {
+          expected.add(element: entry)
+        }
+      }
+      return true
+    }
+    try projection.forEachIndexEntry { found.add(element: indexEntry($0, $1, $2)) }
+    if found != expected {
+      findings.add(7, nil, "the index that rows are looked up by does not match the rows")
+    }
+    if try projection.digest() != digest {
+      findings.add(7, nil, "the stored digest is not that of the rows")
+    }
+    return Hexadecimal.encode(digest.bytes)
+  }
+
+  /// An entry of the index as bytes: the kind, then the value and the parts of the row's key, each
+  /// after its length.
+  ///
+  /// - Parameter kind: the index of the value's list in `FoldedStream.indexed`.
+  private static func indexEntry(_ kind: Int, _ value: String, _ key: StreamKey?) -> [UInt8] {
+    let parts = [
+      value, key?.environment.rawValue ?? "", key?.bundleId ?? "", key?.originalTransactionId ?? "",
+    ]
+    var bytes = [UInt8(truncatingIfNeeded: kind)]
+    for part in parts {
+      withUnsafeBytes(of: part.utf8.count.bigEndian) { bytes.append(contentsOf: $0) }
+      bytes += part.utf8
+    }
+    return bytes
+  }
+
+  private static func compare(
+    _ projection: ProjectionReader, _ journal: JournalReader, _ findings: FindingCollector,
+    until isStopped: () -> Bool
+  ) throws(StoreError) -> Int64 {
+    var count: Int64 = 0
+    var last: StreamKey?
+    while true {
+      // One snapshot for `folded_through` and the rows, because a daemon may fold meanwhile.
+      try projection.beginSnapshot()
+      let through = try projection.foldedThrough()
+      let page = try projection.streams(after: last, limit: 500)
+      projection.endSnapshot()
+      for row in page {
+        try compare(row, through: through, journal, findings)
+        // One state of the file for all indexes, because a daemon may fold meanwhile.
+        try projection.beginSnapshot()
+        defer { projection.endSnapshot() }
+        _ = try projection.isIndexed(row.key)
+      }
+      count += Int64(page.count)
+      guard let end = page.last, !isStopped() else { return count }
+      last = end.key
+    }
+  }
+
+  private static func compare(
+    _ row: FoldedStream, through: Int64, _ journal: JournalReader, _ findings: FindingCollector
+  ) throws(StoreError) {
+    let (state, broken) = try ProjectionFolder.refold(row.key, through: through, journal)
+    if FoldedStream(row.key, state, broken: broken) != row {
+      findings.add(7, nil, "the row of a stream differs from its refold")
+    }
+    if let broken = row.broken { findings.add(9, nil, "a row could not be folded: \(broken)") }
+  }
+}

@@ -1,0 +1,40 @@
+import Glibc
+import Platform
+import Store
+import Synchronization
+
+/// Runs one body on several threads.
+enum VerifyThreads {
+  /// Runs the body on this many threads, at least one, and waits for all of them.
+  ///
+  /// - Throws: The first error that a body threw, or `store(.platform)` if a thread cannot be
+  ///   started.
+  static func run(
+    _ count: Int, _ body: @escaping @Sendable () throws(VerifyError) -> Void
+  ) throws(VerifyError) {
+    let failure = FirstFailure()
+    var threads: [Thread] = []
+    var isRefused = false
+    while threads.count < max(1, count), !isRefused {
+      do throws(PlatformError) {
+        threads.append(
+          try Thread.start("verify \(threads.count + 1)") {
+            do throws(VerifyError) { try body() } catch { failure.record(error) }
+          })
+      } catch {
+        isRefused = true
+      }
+    }
+    // Joined before the process can end, because OpenSSL holds memory for each thread.
+    for thread in threads { thread.join() }
+    if isRefused { throw .store(.platform(attempt: "start a thread", code: EAGAIN)) }
+    if let error = failure.error { throw error }
+  }
+
+  /// The first error of any thread.
+  private final class FirstFailure: Sendable {
+    private let first = Mutex<VerifyError?>(nil)
+    func record(_ error: VerifyError) { first.withLock { $0 = $0 ?? error } }
+    var error: VerifyError? { first.withLock { $0 } }
+  }
+}

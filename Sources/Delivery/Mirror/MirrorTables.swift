@@ -1,0 +1,160 @@
+import AppStore
+import Clients
+import Platform
+
+/// The statements of a mirror. Every table has rows of several generations, of which `mirror` names
+/// the one that counts: a new fill is beside the old one until one statement switches.
+struct MirrorTables {
+  /// What the table `mirror` says.
+  struct State: Equatable {
+    var generation: Int64
+    /// Nil: it was never filled.
+    var journalId: [UInt8]?
+    var fold: String?
+    var seq: Int64
+    var hash: [UInt8]
+  }
+
+  let connection: PostgresConnection
+  private let schema: String
+
+  /// Milliseconds that a statement may take, and one that goes through a whole table.
+  private static let usual: Int64 = 60_000
+  private static let whole: Int64 = 1_800_000
+
+  private static let tables = ["entitlement", "entitlement_span", "account", "event"]
+
+  init(_ connection: PostgresConnection, schema: String) {
+    self.connection = connection
+    self.schema = MirrorSchema.quoted(schema)
+  }
+
+  private func run(
+    _ sql: String, _ parameters: [PostgresValue] = [], within milliseconds: Int64 = usual
+  ) throws(MirrorError) -> PostgresRows {
+    do throws(PostgresError) {
+      return try connection.execute(sql, parameters, by: Deadline(milliseconds: milliseconds))
+    } catch {
+      throw .postgres(error)
+    }
+  }
+
+  // MARK: The cursor
+
+  /// - Throws: `MirrorError.schema` if the tables are missing or another version's.
+  func state(isLocking: Bool = false) throws(MirrorError) -> State {
+    let rows: PostgresRows
+    do throws(MirrorError) {
+      rows = try run(
+        "SELECT layout, generation, journal_id, fold, seq, hash FROM \(schema).mirror"
+          + (isLocking ? " FOR UPDATE" : ""))
+    } catch .postgres(let error) {
+      // undefined_table, undefined_column, invalid_schema_name
+      let missing: Set = ["42P01", "42703", "3F000"]
+      throw missing.contains(error.state?.code ?? "") ? .schema : .postgres(error)
+    }
+    guard rows.count == 1, rows.integer(0, 0) == MirrorSchema.layout,
+      let generation = rows.integer(0, 1)
+    else { throw .schema }
+    return State(
+      generation: generation, journalId: rows.bytes(0, 2), fold: rows.text(0, 3),
+      seq: rows.integer(0, 4) ?? 0, hash: rows.bytes(0, 5) ?? [])
+  }
+
+  /// Runs a body in one SQL transaction, in which the cursor is as it was read.
+  ///
+  /// - Throws: `MirrorError.moved` if it is not.
+  func atomically(
+    _ state: State, _ body: () throws(MirrorError) -> Void
+  ) throws(MirrorError) {
+    _ = try run("BEGIN")
+    do throws(MirrorError) {
+      guard try self.state(isLocking: true) == state else { throw .moved }
+      try body()
+      // An SQL transaction that failed is answered with ROLLBACK.
+      guard try run("COMMIT").command == "COMMIT" else { throw .moved }
+    } catch {
+      if connection.isUsable { _ = try? run("ROLLBACK") }
+      throw error
+    }
+  }
+
+  func set(_ state: State) throws(MirrorError) {
+    _ = try run(
+      """
+      UPDATE \(schema).mirror SET generation = $1, journal_id = $2, fold = $3, seq = $4, hash = $5,
+        moved_at = now()
+      """,
+      [
+        .integer(state.generation), .bytes(state.journalId), .text(state.fold),
+        .integer(state.seq), .bytes(state.hash),
+      ])
+  }
+
+  // MARK: Rows
+
+  func copy(_ batch: MirrorBatch, _ generation: Int64) throws(MirrorError) {
+    let parts = [
+      ("entitlement", MirrorBatch.entitlementColumns, batch.entitlements),
+      ("entitlement_span", MirrorBatch.spanColumns, batch.spans),
+      ("account", MirrorBatch.accountColumns, batch.accounts),
+      ("event", MirrorBatch.eventColumns, batch.events),
+    ]
+    for (table, columns, rows) in parts where !rows.isEmpty {
+      do throws(PostgresError) {
+        try connection.copy(
+          in: "COPY \(schema).\(table) (generation, \(columns)) FROM STDIN (FORMAT binary)",
+          rows.lazy.map { [.integer(generation)] + $0 },
+          by: Deadline(milliseconds: Self.usual))
+      } catch {
+        throw .postgres(error)
+      }
+    }
+  }
+
+  /// Removes the rows of customers, which are written anew.
+  func remove(_ keys: [StreamKey], _ generation: Int64) throws(MirrorError) {
+    for table in Self.tables where table != "event" {
+      _ = try run(
+        """
+        DELETE FROM \(schema).\(table) t
+        USING unnest($1::text[], $2::text[], $3::text[]) AS k (otid, bundle, env)
+        WHERE t.original_transaction_id = k.otid AND t.bundle_id = k.bundle
+          AND t.environment = k.env AND t.generation = $4
+        """,
+        [
+          .texts(keys.map { PostgresText.of($0.originalTransactionId) }),
+          .texts(keys.map { PostgresText.of($0.bundleId) }),
+          .texts(keys.map { $0.environment.rawValue }), .integer(generation),
+        ])
+    }
+  }
+
+  /// Removes what a fill that ended early left, or what a new fill replaced.
+  func removeAll(except generation: Int64) throws(MirrorError) {
+    for table in Self.tables {
+      _ = try run(
+        "DELETE FROM \(schema).\(table) WHERE generation <> $1", [.integer(generation)],
+        within: Self.whole)
+    }
+  }
+
+  // MARK: Accounts
+
+  /// Names after one, in order.
+  func accounts(
+    after name: String, _ generation: Int64, limit: Int64
+  ) throws(MirrorError) -> [String] {
+    let rows = try run(
+      """
+      SELECT DISTINCT account COLLATE "C" AS name FROM \(schema).account
+      WHERE generation = $1 AND account COLLATE "C" > $2 ORDER BY name LIMIT $3
+      """, [.integer(generation), .text(name), .integer(limit)])
+    return (0..<rows.count).compactMap { rows.text($0, 0) }
+  }
+
+  func remove(accounts: [String]) throws(MirrorError) {
+    _ = try run(
+      "DELETE FROM \(schema).account WHERE account = ANY ($1::text[])", [.texts(accounts)])
+  }
+}

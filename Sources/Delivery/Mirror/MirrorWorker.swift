@@ -1,0 +1,279 @@
+import AppStore
+import Clients
+import Ledger
+import Platform
+import Queries
+import SignedData
+import Store
+
+/// Moves one mirror: fills it, and then writes what changed since the event that it is at. Rows and
+/// cursor move in one SQL transaction, so every event has its effect once, whatever is killed.
+final class MirrorWorker {
+  private let mirror: Configuration.Mirror
+  private let running: RunningMirror
+  private let ledger: Ledger
+  private var reader: LedgerReader?
+  private var durations: [String: Int64] = [:]
+  private var tables: MirrorTables?
+  private var state: MirrorTables.State?
+  /// Accounts were looked through after so many were erased; nil: not since the connection began.
+  private var erasures: Int?
+
+  /// Rows and events that are read and copied at once.
+  private static let rowBatch = 1_000
+  private static let eventBatch = 1_000
+  private static let accountBatch: Int64 = 1_000
+  /// Milliseconds until a server is given up, and between two attempts at most.
+  private static let dialling: Int64 = 10_000
+  private static let longestPause: Int64 = 300_000
+  private static let idle: Int32 = 1_000
+
+  init(_ mirror: Configuration.Mirror, _ running: RunningMirror, _ ledger: Ledger) {
+    (self.mirror, self.running, self.ledger) = (mirror, running, ledger)
+  }
+
+  /// Runs until it is cancelled.
+  func run() {
+    var failures = 0
+    while !running.cancellation.isRequested {
+      running.wakeup.clear()
+      guard !running.isPaused else {
+        close()
+        running.report(.paused, at: state, head: ledger.foldedHead.seq)
+        running.wakeup.wait(milliseconds: Self.idle)
+        continue
+      }
+      do throws(MirrorError) {
+        try turn()
+        failures = 0
+        running.wakeup.wait(milliseconds: Self.idle)
+      } catch {
+        if case .stopped = error { break }
+        if case .lost(let reason) = error {
+          running.report(.lost(reason), at: state, head: ledger.foldedHead.seq)
+          // The tables are asked again: whoever filled them may have put them back.
+          state = nil
+          running.wakeup.wait(milliseconds: Self.idle)
+          continue
+        }
+        // Rows that are being built are no fault of the database.
+        if case .notReady = error { failures = 0 } else { close() }
+        running.report(.failed(error.description), at: state, head: ledger.foldedHead.seq)
+        failures += 1
+        pause(min(Self.longestPause, 500 << Int64(min(failures, 10))))
+      }
+    }
+    close()
+  }
+
+  /// Waits a time that is a tenth shorter or longer, so that many daemons do not come together.
+  private func pause(_ milliseconds: Int64) {
+    let tenth = milliseconds / 10
+    running.cancellation.wait(milliseconds: milliseconds + Int64.random(in: -tenth...tenth))
+  }
+
+  private func close() {
+    tables?.connection.close()
+    (tables, state, erasures, reader) = (nil, nil, nil, nil)
+  }
+
+  private func turn() throws(MirrorError) {
+    let tables = try open()
+    if try needsFill(tables) { try fill(tables) }
+    while let state, state.seq < ledger.foldedHead.seq {
+      guard !running.cancellation.isRequested else { throw .stopped }
+      try move(tables, state)
+    }
+    try forgetAccounts(tables)
+    running.report(.up, at: state, head: ledger.foldedHead.seq)
+  }
+
+  // MARK: Connecting
+
+  private func open() throws(MirrorError) -> MirrorTables {
+    if durations != ledger.durations { (reader, state) = (nil, nil) }
+    if reader == nil {
+      durations = ledger.durations
+      do throws(StoreError) { reader = try LedgerReader(ledger, durations: durations) } catch {
+        throw .store(error)
+      }
+    }
+    if let tables, tables.connection.isUsable {
+      // Also while nothing is to be written: a server that is gone or was restored is noticed.
+      if state.map({ $0.seq >= ledger.foldedHead.seq }) ?? true { state = try tables.state() }
+      return tables
+    }
+    let made = MirrorTables(try dial(), schema: mirror.schema)
+    (state, erasures) = (try made.state(), nil)
+    tables = made
+    return made
+  }
+
+  private func dial() throws(MirrorError) -> PostgresConnection {
+    var password: String?
+    if let path = mirror.passwordFile {
+      guard let bytes = try? DurableFile.read(path, limit: 4096) else { throw .password }
+      password = String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+    }
+    do throws(PostgresError) {
+      return try PostgresConnection.dial(
+        mirror.address, password: password, target: .writable,
+        by: Deadline(milliseconds: Self.dialling))
+    } catch {
+      throw .postgres(error)
+    }
+  }
+
+  private func read<Value>(
+    _ body: (LedgerReader) throws(LedgerReader.Failure) -> Value?
+  ) throws(MirrorError) -> Value {
+    guard let reader else { throw .notReady }
+    do throws(LedgerReader.Failure) {
+      if let value = try body(reader) { return value }
+    } catch {
+      throw MirrorError(error)
+    }
+    throw .notReady
+  }
+
+  private func journal<Value>(
+    _ body: (JournalReader) throws(StoreError) -> Value
+  ) throws(MirrorError) -> Value {
+    guard let reader else { throw .notReady }
+    do throws(StoreError) { return try body(reader.journal) } catch { throw .store(error) }
+  }
+
+  // MARK: Filling
+
+  /// What the rows depend on besides the journal: the fold, and the configured durations.
+  private var fold: String {
+    let text = durations.sorted { $0.key < $1.key }.map { "\($0.key)\0\($0.value)\0" }.joined()
+    let digest = Hexadecimal.encode(Array(SHA256.hash(Array(text.utf8)).prefix(8)))
+    return "\(FoldIdentity.version) \(FoldIdentity.fingerprint) \(digest)"
+  }
+
+  /// Whether the mirror was never filled, or is of another fold, or the operator says so.
+  ///
+  /// - Throws: `MirrorError.lost` for rows that may be another ledger's: one that was restored for
+  ///   a trial has the configuration of the one that runs, and must not take its mirror over.
+  private func needsFill(_ tables: MirrorTables) throws(MirrorError) -> Bool {
+    guard let state, let journalId = state.journalId else { return true }
+    switch running.start {
+    case .fill: return true
+    case .unknown: throw .lost("its place in the journal was lost with sinks.sqlite")
+    case .proven: break
+    }
+    let id = try journal { (journal) throws(StoreError) in try journal.journalId() }
+    guard journalId == id else { throw .lost("its tables are of another journal") }
+    // Another daemon of a shared journal was further, and this copy follows.
+    guard ledger.copy == nil || state.seq <= ledger.foldedHead.seq else { throw .notReady }
+    let hash = try journal { (journal) throws(StoreError) in
+      state.seq == 0 ? Head.empty.hash : try journal.hash(at: state.seq)
+    }
+    guard hash == state.hash else {
+      throw .lost("its tables are at a place that this journal lacks")
+    }
+    return state.fold != fold
+  }
+
+  /// Copies all rows beside those that are there, and then switches. What came meanwhile follows.
+  private func fill(_ tables: MirrorTables) throws(MirrorError) {
+    guard let state else { throw .moved }
+    let head = ledger.foldedHead
+    running.report(.filling, at: state, head: head.seq)
+    try tables.removeAll(except: state.generation)
+    let generation = state.generation + 1
+    var last: StreamKey?
+    while true {
+      guard !running.cancellation.isRequested else { throw .stopped }
+      let page = try read { (reader) throws(LedgerReader.Failure) in
+        try reader.mirroredRows(after: last, limit: Self.rowBatch)
+      }
+      guard let end = page.last else { break }
+      var batch = MirrorBatch()
+      for row in page { batch.add(row, durations: durations) }
+      try tables.copy(batch, generation)
+      last = end.key
+    }
+    try fillEvents(tables, through: head.seq, generation)
+    let id = try journal { (journal) throws(StoreError) in try journal.journalId() }
+    let filled = MirrorTables.State(
+      generation: generation, journalId: id, fold: fold, seq: head.seq, hash: head.hash)
+    try tables.atomically(state) { () throws(MirrorError) in try tables.set(filled) }
+    (self.state, erasures) = (filled, nil)
+    running.filled()
+    try tables.removeAll(except: generation)
+  }
+
+  private func fillEvents(
+    _ tables: MirrorTables, through last: Int64, _ generation: Int64
+  ) throws(MirrorError) {
+    var seq: Int64 = 0
+    while seq < last {
+      guard !running.cancellation.isRequested else { throw .stopped }
+      let events = try journal { (journal) throws(StoreError) in
+        try journal.eventKeys(after: seq, through: last, limit: Self.eventBatch)
+      }
+      guard let end = events.last else { return }
+      var batch = MirrorBatch()
+      for event in events { batch.add(event) }
+      try tables.copy(batch, generation)
+      seq = end.seq
+    }
+  }
+
+  // MARK: Moving
+
+  /// Writes the next events and the rows of their customers, which may already have later ones.
+  private func move(_ tables: MirrorTables, _ state: MirrorTables.State) throws(MirrorError) {
+    let head = ledger.foldedHead
+    let events = try journal { (journal) throws(StoreError) in
+      try journal.eventKeys(after: state.seq, through: head.seq, limit: Self.eventBatch)
+    }
+    guard let end = events.last else { throw .notReady }
+    let hash = try journal { (journal) throws(StoreError) in try journal.hash(at: end.seq) }
+    let rows = try read { (reader) throws(LedgerReader.Failure) in
+      try reader.mirroredRows(of: Set(events.compactMap(\.stream)))
+    }
+    var batch = MirrorBatch()
+    for event in events { batch.add(event) }
+    for row in rows { batch.add(row, durations: durations) }
+    var moved = state
+    (moved.seq, moved.hash) = (end.seq, hash ?? [])
+    do throws(MirrorError) {
+      try tables.atomically(state) { () throws(MirrorError) in
+        try tables.remove(rows.map(\.key), state.generation)
+        try tables.copy(batch, state.generation)
+        try tables.set(moved)
+      }
+    } catch {
+      // Whether it was committed is not known: the cursor says so.
+      self.state = nil
+      throw error
+    }
+    self.state = moved
+    running.report(.up, at: moved, head: head.seq, moved: events.count)
+  }
+
+  // MARK: Accounts
+
+  /// Removes accounts that were erased: no event says so, as the journal forgets them.
+  private func forgetAccounts(_ tables: MirrorTables) throws(MirrorError) {
+    let now = ledger.erasures
+    guard erasures != now, let state else { return }
+    var last = ""
+    while true {
+      let names = try tables.accounts(
+        after: last, state.generation, limit: Self.accountBatch)
+      guard let end = names.last else { break }
+      let gone = try journal { (journal) throws(StoreError) in
+        var gone: [String] = []
+        for name in names where try !journal.hasAccount(name) { gone.append(name) }
+        return gone
+      }
+      if !gone.isEmpty { try tables.remove(accounts: gone) }
+      last = end
+    }
+    erasures = now
+  }
+}

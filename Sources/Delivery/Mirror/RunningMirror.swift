@@ -1,0 +1,145 @@
+import Ledger
+import Platform
+import StrictJSON
+import Synchronization
+
+/// What one mirror does now. Times are milliseconds since 1970 UTC.
+public struct MirrorStatus: Sendable {
+  public let name: String
+  /// Hosts and ports, without user and database.
+  public let address: String
+  /// `up`, `filling`, `down`, `lost` or `paused`.
+  public var state = "down"
+  public var since: Int64
+  public var reason: String?
+  /// Events through this one are in the database, as far as is known.
+  public var seq: Int64 = 0
+  public var hash: [UInt8] = []
+  public var head: Int64 = 0
+  /// Events that were moved since the start, and attempts that failed.
+  public var moved: Int64 = 0
+  public var failed: Int64 = 0
+  /// Where it goes on that has rows already.
+  public var start: MirrorStart
+}
+
+/// Where a mirror goes on that has rows already.
+public enum MirrorStart: Sendable {
+  /// Where its tables are, if that is a place in this journal.
+  case proven
+  /// Nowhere yet: this data folder forgot that it had the mirror, so it may be another's.
+  case unknown
+  /// Anew, with all rows of this journal, whatever the tables say.
+  case fill
+}
+
+/// A mirror at work: what its thread and all others know of it.
+final class RunningMirror: Sendable {
+  let mirror: Configuration.Mirror
+  let cancellation = Cancellation()
+  let wakeup = WakeupEvent()
+  private let shared: Mutex<Shared>
+
+  private struct Shared {
+    var status: MirrorStatus
+    var isPaused: Bool
+  }
+
+  enum Report {
+    case up, filling, paused
+    case failed(String)
+    case lost(String)
+  }
+
+  init(
+    _ mirror: Configuration.Mirror, isPaused: Bool, _ start: MirrorStart, at now: Int64
+  ) {
+    self.mirror = mirror
+    shared = Mutex(
+      Shared(
+        status: MirrorStatus(
+          name: mirror.name, address: mirror.hosts, since: now, start: start),
+        isPaused: isPaused))
+  }
+
+  var status: MirrorStatus { shared.withLock { $0.status } }
+
+  var isPaused: Bool { shared.withLock { $0.isPaused } }
+
+  func pause() {
+    shared.withLock { shared in
+      shared.isPaused = true
+      (shared.status.state, shared.status.since) = ("paused", Clock.now())
+    }
+    wakeup.signal()
+  }
+
+  /// - Parameter start: nil if it stays as it was.
+  func resume(_ start: MirrorStart?) {
+    shared.withLock { shared in
+      shared.isPaused = false
+      shared.status.start = start ?? shared.status.start
+      (shared.status.state, shared.status.since) = ("down", Clock.now())
+      shared.status.reason = "it connects"
+    }
+    wakeup.signal()
+  }
+
+  var start: MirrorStart { shared.withLock { $0.status.start } }
+
+  /// Notes that its rows are those of this journal.
+  func filled() { shared.withLock { $0.status.start = .proven } }
+
+  func stop() {
+    cancellation.request()
+    wakeup.signal()
+  }
+
+  /// Tells what the mirror does, and logs what changed.
+  func report(
+    _ report: Report, at state: MirrorTables.State?, head: Int64, moved: Int = 0
+  ) {
+    let now = Clock.now()
+    let (before, after) = shared.withLock { shared in
+      let before = shared.status
+      shared.status.head = head
+      shared.status.moved += Int64(moved)
+      if let state, state.journalId != nil {
+        (shared.status.seq, shared.status.hash) = (state.seq, state.hash)
+      }
+      shared.status.reason = nil
+      switch report {
+      case .up: shared.status.state = "up"
+      case .filling: shared.status.state = "filling"
+      case .paused: shared.status.state = "paused"
+      case .failed(let reason):
+        (shared.status.state, shared.status.reason) = ("down", reason)
+        shared.status.failed += 1
+      case .lost(let reason):
+        (shared.status.state, shared.status.reason) = ("lost", reason)
+      }
+      if shared.status.state != before.state || before.since == 0 { shared.status.since = now }
+      return (before, shared.status)
+    }
+    log(before, after)
+  }
+
+  private func log(_ before: MirrorStatus, _ after: MirrorStatus) {
+    let name = ("sink", JSONValue.string(after.name))
+    guard before.state != after.state || before.reason != after.reason else { return }
+    switch after.state {
+    case "down":
+      Log.write(.warning, "sink_down", [name, ("reason", .optional(after.reason))])
+    case "lost":
+      Log.write(
+        .warning, "sink_lost",
+        [
+          name, ("reason", .optional(after.reason)),
+          ("next", .string("say where it goes on: subledger sink resume \(after.name) --from …")),
+        ])
+    case "filling": Log.write(.info, "mirror_fills", [name])
+    case "up": Log.write(.info, "sink_up", [name, ("seq", .integer(after.seq))])
+    default: break
+    }
+  }
+}

@@ -1,0 +1,358 @@
+import AppStore
+import Platform
+import SignedData
+import StrictJSON
+
+/// Reads a configuration file. It must be strict JSON, every key must be known, and every file that
+/// it names must exist.
+///
+/// An unknown key is an error, because the setting of a misspelt key would silently not apply. In
+/// every object, a member whose name begins with `//` is a comment, because JSON has none.
+struct ConfigurationReader {
+  let file: String
+  /// The folder of credentials that a service manager provides; nil if there is none.
+  let credentials: String?
+  /// The element that is being read, for errors, for example `apps[0]`; empty at the top level.
+  var keyPath = ""
+
+  /// The keys at the top.
+  static let keys: Set = [
+    "listen", "data", "apps", "trustRoots", "trustedProxies", "readTokens", "limits",
+    "nonRenewingDurations", "anchors", "appStore", "logLevel", "entitlements", "sinks",
+    "verifyReceipt", "sharedJournal",
+  ]
+  /// The keys of an app.
+  static let appKeys: Set = [
+    "bundleId", "appAppleId", "environments", "v1SharedSecretFile", "nonRenewingDurations",
+    "appStore", "entitlements",
+  ]
+
+  init(file: String, credentials: String? = nil) {
+    self.file = file
+    self.credentials = credentials
+  }
+
+  /// Reads the file's settings into a configuration, and leaves the others as they are.
+  ///
+  /// - Throws: `ConfigurationError` for the first thing that is wrong.
+  mutating func read(into configuration: inout Configuration) throws(ConfigurationError) {
+    let root = try document()
+    try requireKnownKeys(root, Self.keys)
+    if let listen = try text(root, "listen") { configuration.listen = listen }
+    if let data = try text(root, "data") { configuration.data = data }
+    if let name = try text(root, "logLevel") {
+      guard let level = Log.Level(rawValue: name) else {
+        throw invalid("logLevel is unknown", Log.Level.choice)
+      }
+      configuration.logLevel = level
+    }
+    keyPath = "verifyReceipt"
+    try receiptService(root, into: &configuration.verifyReceipt)
+    keyPath = "appStore"
+    let shared = try appStore(root)
+    keyPath = ""
+    var v1Files: [String: String] = [:]
+    for (index, entry) in try list(root, "apps").enumerated() {
+      keyPath = "apps[\(index)]"
+      var app = try app(entry)
+      keyPath = "apps[\(index)].appStore"
+      app.appStore = try appStore(entry, over: shared)
+      keyPath = "apps[\(index)]"
+      try durations(entry, into: &configuration)
+      try entitlements(entry, for: app.bundleId, into: &configuration.entitlements)
+      guard configuration.apps.updateValue(app, forKey: app.bundleId) == nil else {
+        throw invalid("bundleId occurs twice", "write each app once")
+      }
+      v1Files[app.bundleId] = try text(entry, "v1SharedSecretFile")
+    }
+    keyPath = ""
+    for (index, entry) in try list(root, "readTokens").enumerated() {
+      keyPath = "readTokens[\(index)]"
+      configuration.readTokens.append(try token(entry))
+    }
+    keyPath = "anchors"
+    try anchors(root, into: &configuration)
+    keyPath = ""
+    try roots(root, into: &configuration)
+    if root["trustedProxies"] != nil {
+      configuration.trustedProxies = try texts(root, "trustedProxies") ?? []
+      for text in configuration.trustedProxies where IPAddress.canonical(text) == nil {
+        throw invalid(
+          "trustedProxies contains \(text), which is no IP address", "write addresses as 10.0.0.7")
+      }
+    }
+    try limits(root, into: &configuration.limits)
+    try durations(root, into: &configuration)
+    try entitlements(root, for: nil, into: &configuration.entitlements)
+    (configuration.sinks, configuration.mirrors) = try sinks(root, v1Files)
+    configuration.sharedJournal = try sharedJournal(root)
+  }
+
+  func invalid(_ what: String, _ next: String) -> ConfigurationError {
+    let location = keyPath.isEmpty ? file : "\(file): \(keyPath)"
+    return ConfigurationError("\(location): \(what)", next: next)
+  }
+
+  func document() throws(ConfigurationError) -> JSONElement {
+    let bytes = try read(file, limit: 1_048_576)
+    do throws(JSONError) {
+      return try JSONDocument(parsing: bytes).root
+    } catch {
+      let lines = bytes.prefix(error.offset).split(
+        separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      let column = (lines.last?.count ?? 0) + 1
+      throw invalid(
+        "\(error.reason.rawValue) at line \(lines.count), byte \(column)",
+        "the file must be one JSON object")
+    }
+  }
+
+  func read(_ path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
+    do throws(PlatformError) {
+      return try DurableFile.read(path, limit: limit)
+    } catch {
+      throw invalid("\(error)", "check the path and its permissions")
+    }
+  }
+
+  // MARK: Members
+
+  /// - Parameter parent: the prefix of the object's keys in errors, for example `limits.`.
+  func requireKnownKeys(
+    _ object: JSONElement, _ names: Set<String>, parent: String = ""
+  ) throws(ConfigurationError) {
+    guard object.kind == .object else {
+      throw invalid("is not an object", "see `subledger help configuration`")
+    }
+    for member in object.members where !names.contains(member.name) && !member.name.hasPrefix("//")
+    {
+      throw invalid(
+        "unknown key \"\(parent)\(member.name)\"",
+        "the keys are \(names.sorted().joined(separator: ", "))")
+    }
+  }
+
+  func text(
+    _ object: JSONElement, _ name: String
+  ) throws(ConfigurationError) -> String? {
+    guard let member = object[name] else { return nil }
+    guard let text = member.string, !text.isEmpty, !text.utf8.contains(0) else {
+      throw invalid("\(name) is not a string", "write it as a string that is not empty")
+    }
+    return text
+  }
+
+  func required(
+    _ object: JSONElement, _ name: String
+  ) throws(ConfigurationError) -> String {
+    guard let text = try text(object, name) else { throw invalid("\(name) is missing", "add it") }
+    return text
+  }
+
+  func list(
+    _ object: JSONElement, _ name: String
+  ) throws(ConfigurationError) -> [JSONElement] {
+    guard let member = object[name] else { return [] }
+    guard member.kind == .array else { throw invalid("\(name) is not a list", "write [ … ]") }
+    return member.elements
+  }
+
+  func texts(
+    _ object: JSONElement, _ name: String
+  ) throws(ConfigurationError) -> [String]? {
+    guard object[name] != nil else { return nil }
+    var texts: [String] = []
+    for element in try list(object, name) {
+      guard let text = element.string, !text.isEmpty else {
+        throw invalid(
+          "\(name) contains something else than strings", "write strings that are not empty")
+      }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  func environments(
+    _ object: JSONElement
+  ) throws(ConfigurationError) -> Set<Environment>? {
+    guard let names = try texts(object, "environments") else { return nil }
+    let environments = Set(names.map(Environment.init(rawValue:)))
+    guard environments.isSubset(of: Environment.all) else {
+      throw invalid("an environment is unknown", "the environments are Production and Sandbox")
+    }
+    return environments
+  }
+
+  // MARK: Parts
+
+  private func app(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.App {
+    try requireKnownKeys(entry, Self.appKeys)
+    let environments = try environments(entry) ?? Set(Environment.all)
+    guard !environments.isEmpty else {
+      throw invalid("environments is empty", "name one, or omit it for both")
+    }
+    if let identifier = entry["appAppleId"], identifier.integer == nil {
+      throw invalid("appAppleId is not an integer", "write the digits without quotes")
+    }
+    var app = Configuration.App(
+      bundleId: try required(entry, "bundleId"), appAppleId: entry["appAppleId"]?.integer,
+      environments: environments)
+    if environments.contains(.production), app.appAppleId == nil {
+      throw invalid(
+        "appAppleId is missing", "Production needs it: App Store Connect, App Information, Apple ID"
+      )
+    }
+    if let path = try text(entry, "v1SharedSecretFile") {
+      let path = credential(path) ?? resolved(path)
+      app.v1SecretFile = path
+      app.v1SecretDigests = try secrets(path).map { SHA256.hash(Array($0)) }
+    }
+    return app
+  }
+
+  /// Reads a file with one secret a line.
+  func secrets(_ path: String) throws(ConfigurationError) -> [ArraySlice<UInt8>] {
+    let bytes = try read(path, limit: 4096)
+    guard (try? DurableFile.isPrivate(path)) == true else {
+      throw invalid("v1SharedSecretFile can be read by others", "chmod 600 it")
+    }
+    let lines = bytes.split(separator: 0x0A).map { $0.last == 0x0D ? $0.dropLast() : $0 }
+    // A line of nothing but white space counts as an empty secret, which could be guessed.
+    let isBlank = { (line: ArraySlice<UInt8>) in line.allSatisfy { $0 <= 0x20 } }
+    guard !lines.isEmpty, lines.count <= 2, !lines.contains(where: isBlank) else {
+      throw invalid(
+        "v1SharedSecretFile has \(lines.count) lines, or an empty one",
+        "write one secret a line: one, or two during a rotation")
+    }
+    return lines
+  }
+
+  private func token(_ entry: JSONElement) throws(ConfigurationError) -> Configuration.ReadToken {
+    try requireKnownKeys(entry, ["name", "sha256", "bundleIds", "environments", "may"])
+    guard let digest = Hexadecimal.decode(try required(entry, "sha256")), digest.count == 32 else {
+      throw invalid(
+        "sha256 is not a SHA-256", "printf %s \"$TOKEN\" | sha256sum prints its 64 digits")
+    }
+    return Configuration.ReadToken(
+      name: try required(entry, "name"), sha256: digest,
+      bundleIds: try texts(entry, "bundleIds").map(Set.init),
+      environments: try environments(entry),
+      permissions: try permissions(entry))
+  }
+
+  private func permissions(
+    _ token: JSONElement
+  ) throws(ConfigurationError) -> Set<Configuration.Permission> {
+    guard let names = try texts(token, "may") else { return [.read] }
+    let known = Configuration.Permission.allCases.map(\.rawValue)
+    guard !names.isEmpty, names.allSatisfy(known.contains) else {
+      throw invalid(
+        "may is empty or has an unknown word", "write some of \(known.joined(separator: ", "))")
+    }
+    return Set(names.compactMap(Configuration.Permission.init))
+  }
+
+  func roots(
+    _ root: JSONElement, into configuration: inout Configuration
+  ) throws(ConfigurationError) {
+    guard let paths = try texts(root, "trustRoots") else { return }
+    guard !paths.isEmpty else { throw invalid("trustRoots is empty", "name a file, or omit it") }
+    var files: [[UInt8]] = []
+    for path in paths { files.append(try read(resolved(path), limit: 65_536)) }
+    do throws(ProofFailure) {
+      configuration.trustRoots = try TrustRoots(files: files)
+    } catch {
+      throw invalid("trustRoots names a file that is not a certificate", "use DER or PEM")
+    }
+    configuration.extraRoots = files.count
+  }
+
+  /// The path of a credential; nil if there is none of this name. A name without a slash is looked
+  /// up among the credentials first (systemd.exec(5), LoadCredential=).
+  func credential(_ name: String) -> String? {
+    guard let credentials, !name.contains("/") else { return nil }
+    let path = "\(credentials)/\(name)"
+    return ((try? DurableFile.size(path)) ?? nil) == nil ? nil : path
+  }
+
+  /// Resolves a relative path against the folder of the configuration file.
+  func resolved(_ path: String) -> String {
+    guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
+    return file[...slash] + path
+  }
+
+  private func limits(
+    _ root: JSONElement, into limits: inout Configuration.Limits
+  ) throws(ConfigurationError) {
+    guard let object = root["limits"] else { return }
+    guard object.kind == .object else { throw invalid("limits is not an object", "write { … }") }
+    let fields: [(String, WritableKeyPath<Configuration.Limits, Int>)] = [
+      ("bodyBytes", \.bodyBytes), ("connections", \.connections),
+      ("connectionsPerAddress", \.connectionsPerAddress), ("headerSeconds", \.headerSeconds),
+      ("bodySeconds", \.bodySeconds), ("idleSeconds", \.idleSeconds), ("diskBytes", \.diskBytes),
+    ]
+    try requireKnownKeys(object, Set(fields.map(\.0)), parent: "limits.")
+    for (name, field) in fields {
+      guard let member = object[name] else { continue }
+      guard let value = member.integer, (1...maximum(name)).contains(value) else {
+        throw invalid(
+          "limits.\(name) is not a positive integer", "see `subledger help configuration`")
+      }
+      limits[keyPath: field] = Int(value)
+    }
+  }
+
+  private func maximum(_ limit: String) -> Int64 {
+    limit == "diskBytes" ? 1_000_000_000_000_000 : 1_000_000_000
+  }
+
+  func anchors(
+    _ root: JSONElement, into configuration: inout Configuration
+  ) throws(ConfigurationError) {
+    guard let object = root["anchors"] else { return }
+    guard object.kind == .object else { throw invalid("is not an object", "write { \"file\": … }") }
+    try requireKnownKeys(object, ["file", "events", "minutes"])
+    var anchors = Configuration.Anchors(file: resolved(try required(object, "file")))
+    let fields: [(String, WritableKeyPath<Configuration.Anchors, Int64>, Int64)] = [
+      ("events", \.events, 1_000_000_000), ("minutes", \.minutes, 525_600),
+    ]
+    for (name, field, most) in fields {
+      guard let member = object[name] else { continue }
+      guard let value = member.integer, (1...most).contains(value) else {
+        throw invalid("\(name) is not an integer from 1 to \(most)", "omit it for the default")
+      }
+      anchors[keyPath: field] = value
+    }
+    configuration.anchors = anchors
+  }
+
+  func durations(
+    _ root: JSONElement, into configuration: inout Configuration
+  ) throws(ConfigurationError) {
+    guard let object = root["nonRenewingDurations"] else { return }
+    guard object.kind == .object else {
+      throw invalid("nonRenewingDurations is not an object", "write { \"season.pass\": \"P90D\" }")
+    }
+    for (product, member) in object.members where !product.hasPrefix("//") {
+      guard let text = member.string, let length = Self.milliseconds(text) else {
+        throw invalid(
+          "nonRenewingDurations.\(product) is not a duration",
+          "write days or weeks: \"P90D\", \"P12W\"")
+      }
+      let known = configuration.nonRenewingDurations.updateValue(length, forKey: product)
+      guard known ?? length == length else {
+        throw invalid(
+          "nonRenewingDurations.\(product) occurs with two values", "write each product once")
+      }
+    }
+  }
+
+  /// The length of an ISO 8601 duration of whole days or weeks, in milliseconds; nil for anything
+  /// else. Months and years have no fixed length.
+  static func milliseconds(_ text: String) -> Int64? {
+    guard text.hasPrefix("P"), let unit = text.last, let days = ["D": 1, "W": 7][String(unit)],
+      let count = Int64(text.dropFirst().dropLast()), (1...36_500).contains(count)
+    else { return nil }
+    return count * Int64(days) * 86_400_000
+  }
+}

@@ -1,0 +1,117 @@
+import Platform
+import Store
+import StrictJSON
+
+/// Opens a folder as a copy of a shared journal, on the writer's thread.
+///
+/// 1. A folder without a journal becomes a copy with the shared journal's id, and follows it from
+///    the beginning.
+/// 2. A copy must be of this shared journal, and a prefix of it. While the shared journal cannot be
+///    reached, the copy is opened all the same, for reads; that is checked later.
+/// 3. A copy that has what the shared journal has not is put aside (`CopyRepair`), a new one
+///    follows the shared journal, and what was forgotten is appended again.
+struct CopyOpening {
+  private let ledger: Ledger
+  private let access: SharedAccess
+  private let status: CopyStatus
+  private let now: Int64
+  private let pause: (Int32) -> Void
+  private let shared: any SharedJournal
+
+  /// How long a start waits for the shared journal, milliseconds.
+  private static let limit: Int64 = 10_000
+
+  init(
+    _ ledger: Ledger, _ access: SharedAccess, _ status: CopyStatus, now: Int64,
+    pause: @escaping (Int32) -> Void
+  ) {
+    self.ledger = ledger
+    self.access = access
+    self.status = status
+    self.now = now
+    self.pause = pause
+    shared = access.open()
+  }
+
+  /// - Throws: what `Journal.open` throws; `StoreError.shared` if the folder is empty and the
+  ///   shared journal cannot be reached in 10 s, if its schema is newer, or if what it has
+  ///   forgotten cannot be appended again now.
+  func open(_ lock: borrowing FolderLock) throws(StoreError) -> (Journal, CopyWriter) {
+    var journal = try openJournal(lock)
+    var writer = CopyWriter(shared, journal, access, status, pause: pause)
+    do throws(StoreError) {
+      try writer.verify(by: Deadline(milliseconds: Self.limit))
+    } catch {
+      switch error {
+      case .shared(.diverged):
+        try CopyRepair(folder: ledger.folder, shared: shared, now: now).setAside(journal)
+        status.regressions.add(1)
+        journal = try openJournal(lock)
+        writer = CopyWriter(shared, journal, access, status, pause: pause)
+      case .shared(.newer), .shared(.otherRoots): throw error
+      case .shared:
+        status.record(error)
+        return (journal, writer)
+      default: throw error
+      }
+    }
+    try follow(journal, writer)
+    return (journal, writer)
+  }
+
+  private func openJournal(_ lock: borrowing FolderLock) throws(StoreError) -> Journal {
+    let isThere = try ledger.folder.hasJournal()
+    let journal = try Journal.open(
+      ledger.folder, lock: lock, now: now, sharing: ledger.dictionary,
+      decodingWith: { try? JournaledNotification.foldEvent($0) },
+      sharedId: { (own) throws(StoreError) in try self.sharedId(own, hasCopy: isThere) })
+    if let roots = access.trustRoots {
+      // The configuration's roots were read, so they are certificates.
+      guard let proof = try? TailProof(roots) else { throw .sql("a root is not a certificate") }
+      journal.followedProof = proof.followed
+      let folder = ledger.folder
+      try journal.proveAgain { () throws(StoreError) in try ProjectionList.discard(folder) }
+    }
+    return journal
+  }
+
+  /// The id of the shared journal, which takes `own` if it has none.
+  ///
+  /// A copy that is there keeps its own while the shared journal cannot be used, and is checked
+  /// later. A new one cannot begin without it: what is only broken off is tried again.
+  private func sharedId(_ own: [UInt8], hasCopy: Bool) throws(StoreError) -> [UInt8] {
+    let deadline = Deadline(milliseconds: Self.limit)
+    while true {
+      do throws(SharedJournalError) {
+        return try shared.identify(own, by: deadline)
+      } catch {
+        switch error {
+        case .notNow where hasCopy, .unknown where hasCopy, .refused where hasCopy: return own
+        case .notNow, .unknown:
+          status.record(.shared(error))
+          pause(100)
+          if deadline.hasPassed { throw .shared(error) }
+        case .refused, .diverged, .newer, .otherRoots, .broken: throw .shared(error)
+        }
+      }
+    }
+  }
+
+  /// Follows as far as the time of a start allows, and puts back what was forgotten.
+  private func follow(_ journal: Journal, _ writer: CopyWriter) throws(StoreError) {
+    let pending = try CopyRepair.pending(ledger.folder)
+    do throws(StoreError) {
+      // What is put back is judged by a copy that has everything.
+      let limit = pending.isEmpty ? Self.limit : Int64.max / 2_000_000
+      try writer.poll(isDue: true, within: limit)
+    } catch {
+      // A copy of another history is found after the prefix was checked: the next start repairs it.
+      // What cannot be followed stops no reads.
+      guard pending.isEmpty, !error.isFatal else { throw error }
+      return
+    }
+    for aside in pending {
+      try CopyRepair.putBack(aside, journal, writer)
+    }
+  }
+}

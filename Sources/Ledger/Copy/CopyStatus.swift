@@ -1,0 +1,103 @@
+public import Platform
+public import Store
+public import StrictJSON
+import Synchronization
+
+/// How a copy stands to its shared journal, for all threads.
+public final class CopyStatus: Sendable {
+  private struct State {
+    /// When the copy last had everything, nanoseconds of the monotonic clock; nil if never.
+    var wholeAt: Int64?
+    var failure: StoreError?
+    var faults = CopyFaults.none
+  }
+
+  private let state = Mutex(State())
+  private let startedAt = Clock.monotonicNanoseconds()
+  /// Commits that had to be tried again, and commits of which the outcome was not known.
+  public let retries = Counter()
+  public let unknowns = Counter()
+  /// Shared journals that had forgotten something, found since the start.
+  public let regressions = Counter()
+
+  /// Milliseconds after which a copy that did not see the shared journal is no longer ready.
+  public static let readyMilliseconds: Int64 = 60_000
+
+  init() {}
+
+  /// The copy had everything that the shared journal had at this time.
+  func recordWhole() {
+    let now = Clock.monotonicNanoseconds()
+    let failure = state.withLock { state in
+      defer { (state.wholeAt, state.failure) = (now, nil) }
+      return state.failure
+    }
+    if failure != nil { Log.write(.info, "shared_journal_back") }
+  }
+
+  /// The shared journal could not be used or followed. Logged once until it can be, or fails in
+  /// another way.
+  func record(_ failure: StoreError) {
+    let isNew = state.withLock { state in
+      defer { state.failure = failure }
+      return state.failure != failure
+    }
+    guard isNew else { return StoreErrors.count(.sharedJournal) }
+    StoreErrors.record(
+      .sharedJournal, "shared_journal_unavailable", [("error", .string(failure.description))])
+  }
+
+  /// Milliseconds since the copy last had everything, or since the start.
+  public var millisecondsBehind: Int64 {
+    let wholeAt = state.withLock { $0.wholeAt } ?? startedAt
+    return (Clock.monotonicNanoseconds() - wholeAt) / 1_000_000
+  }
+
+  /// Why the shared journal cannot be used; nil while it can.
+  public var failure: StoreError? { state.withLock { $0.failure } }
+
+  /// Whether notifications should be sent here: the copy has had everything within the last minute,
+  /// and nothing keeps it from following that does not pass by itself.
+  public var isReady: Bool {
+    let (isKnown, failure) = state.withLock { ($0.wholeAt != nil, $0.failure) }
+    return isKnown && failure?.passes ?? true && millisecondsBehind < Self.readyMilliseconds
+  }
+
+  /// What was followed and is not taken for what it says.
+  public var faults: CopyFaults { state.withLock { $0.faults } }
+
+  /// Logs what is new.
+  func record(_ faults: CopyFaults) {
+    let before = state.withLock { state in
+      defer { state.faults = faults }
+      return state.faults
+    }
+    guard faults != before, faults != .none else { return }
+    Log.write(.error, "shared_journal_faults", faults.members)
+  }
+}
+
+extension CopyFaults {
+  /// What an operator does about them.
+  public static let next =
+    "another daemon wrote what this one does not believe: `subledger verify` names the events; "
+    + "find that daemon, and take the rights of its role away"
+
+  /// For the log, `/readyz` and commands.
+  public var members: [(String, JSONValue)] {
+    [
+      ("broken_events", .integer(brokenEvents)), ("unproven_events", .integer(unprovenEvents)),
+      ("skipped_notes", .integer(skippedNotes)), ("next", .string(Self.next)),
+    ]
+  }
+}
+
+extension StoreError {
+  /// Whether the shared journal may be usable soon without anyone's help.
+  fileprivate var passes: Bool {
+    switch self {
+    case .shared(.notNow), .shared(.unknown): true
+    default: false
+    }
+  }
+}

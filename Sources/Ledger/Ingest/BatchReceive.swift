@@ -1,0 +1,275 @@
+import Entitlements
+import Store
+public import StrictJSON
+import Synchronization
+
+/// Receives lines of NDJSON exactly as the network's requests are received: one POST body a line,
+/// or `{"received_at_ms":…, "body":{…}}`, which preserves a given receive time. Such a line may
+/// have the member `arrival`, with or without the time: how the notification arrived. A line may
+/// also be evidence (`EvidenceLine`, `ReceiptLine`, `SubmittedTransaction`, `SubmittedReceipt`).
+///
+/// A refused line ends the batch: no line after it is journaled, unless the caller skips refused
+/// lines.
+public enum BatchReceive {
+  /// Encodes what became of each line, for the daemon's answer to the command that sent them.
+  public static func json(_ dispositions: [Disposition]) -> JSONValue {
+    .array(
+      dispositions.map { disposition in
+        switch disposition {
+        case .accepted(let seq): .object([("accepted", .integer(seq))])
+        case .duplicate(let seq): .object([("duplicate", .integer(seq))])
+        case .conflict(let seq): .object([("conflict", .integer(seq))])
+        case .refused(let refusal): .object([("refused", .string(refusal.code))])
+        case .quarantined, .quarantineFull: .object([("refused", .string("quarantined"))])
+        case .receiveTimeBehind: .object([("refused", .string(behindHead.code))])
+        case .unavailable(let code): .object([("unavailable", .string(code))])
+        case .confirmed: .object([("confirmed", .boolean(true))])
+        case .alreadyConfirmed: .object([("confirmed", .boolean(false))])
+        case .noPurchases: .object([(noPurchases, .boolean(true))])
+        case .skipped, .notFound: .null
+        }
+      })
+  }
+
+  /// Decodes what `json` encoded; nil for anything else. The answer has the code of a refusal and
+  /// not its kind: each is decoded as `malformed`.
+  public static func dispositions(_ element: JSONElement) -> [Disposition]? {
+    var dispositions: [Disposition] = []
+    for item in element.elements {
+      switch (item.kind, item.members.first) {
+      case (.null, _): dispositions.append(.skipped)
+      case (_, ("accepted", let value)?): dispositions.append(.accepted(seq: value.integer ?? 0))
+      case (_, ("duplicate", let value)?): dispositions.append(.duplicate(seq: value.integer ?? 0))
+      case (_, ("conflict", let value)?): dispositions.append(.conflict(seq: value.integer ?? 0))
+      case (_, ("confirmed", let value)?):
+        dispositions.append(value.boolean == true ? .confirmed : .alreadyConfirmed)
+      case (_, (Self.noPurchases, _)?): dispositions.append(.noPurchases)
+      case (_, ("refused", let value)?):
+        dispositions.append(.refused(.malformed(value.string ?? "")))
+      case (_, ("unavailable", let value)?):
+        dispositions.append(.unavailable(value.string ?? ""))
+      default: return nil
+      }
+    }
+    return dispositions
+  }
+
+  private static let noPurchases = "no_purchases"
+  private static let behindHead = Refusal.malformed("received_at_ms_behind_head")
+
+  /// What a line may have besides a body.
+  private static let otherBytes = 256
+
+  /// The longest line, in bytes, without its line end.
+  ///
+  /// - Parameter limit: bytes of a POST body.
+  public static func maximumLine(_ limit: Int) -> Int {
+    max(limit + otherBytes, SubmittedReceipt.maximumBytes + ReceiptLine.maximumOtherBytes)
+  }
+
+  /// The most lines of one batch.
+  public static let maximumLines = 256
+
+  /// Proves lines and submits them.
+  ///
+  /// - Parameters:
+  ///   - lines: without their line ends.
+  ///   - skipsRefused: continue after a refused line.
+  ///   - now: our clock, milliseconds since 1970.
+  ///   - limit: bytes of a POST body.
+  ///   - chain: what the seqs and hashes of an export's lines are checked against; nil for lines
+  ///     that have none.
+  ///   - onDisposition: called for each submitted line, on the writer's thread.
+  ///   - completion: called once, with what became of each line.
+  public static func receive(
+    _ lines: [ArraySlice<UInt8>], skipsRefused: Bool, receiver: Receiver, ledger: Ledger,
+    at now: Int64, limit: Int, verifying chain: ImportChainVerifier? = nil,
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void = { _, _ in },
+    completion: @escaping @Sendable ([Disposition]) -> Void
+  ) {
+    var dispositions = [Disposition](repeating: .skipped, count: lines.count)
+    var submissions: [(index: Int, received: Receiver.Received)] = []
+    let run = EventRun()
+    for (index, line) in lines.enumerated() {
+      do throws(Refusal) {
+        let parts = try receive(line: line, receiver, at: now, limit: limit, verifying: chain)
+        if parts.isEmpty { dispositions[index] = .noPurchases }
+        for received in parts {
+          submissions.append((index, skipsRefused ? received : received.joining(run)))
+        }
+        if !skipsRefused, parts.contains(where: { $0.refusal != nil }) { break }
+      } catch {
+        dispositions[index] = .refused(error)
+        if !skipsRefused { break }
+      }
+    }
+    submit(
+      submissions, of: dispositions, to: ledger, onDisposition: onDisposition,
+      completion: completion)
+  }
+
+  /// Submits those notifications of a batch that were received.
+  ///
+  /// - Parameter dispositions: what became of the whole batch so far.
+  static func submit(
+    _ submissions: [(index: Int, received: Receiver.Received)], of dispositions: [Disposition],
+    to ledger: Ledger,
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void,
+    completion: @escaping @Sendable ([Disposition]) -> Void
+  ) {
+    guard !submissions.isEmpty else { return completion(dispositions) }
+    let collector = DispositionCollector(dispositions, waiting: submissions.count, completion)
+    // A receipt may have more parts than the writer's queue takes.
+    ledger.submit(
+      whole: submissions.map { index, received in
+        (
+          received,
+          { disposition in
+            onDisposition(received, disposition)
+            collector.set(index, Self.ofLine(disposition, received.refusal))
+          }
+        )
+      })
+  }
+
+  /// Proves one line, without its line end: one event, or those of a `SubmittedTransaction` or of
+  /// a receipt, which are none if it lists no purchase.
+  ///
+  /// - Throws: as `Receiver.receive`, and `Refusal.malformed` for a line that is too long, ends in
+  ///   CR, has a receive time that cannot be preserved or an unknown arrival, or does not continue
+  ///   `chain`.
+  package static func receive(
+    line: ArraySlice<UInt8>, _ receiver: Receiver, at now: Int64, limit: Int,
+    verifying chain: ImportChainVerifier?
+  ) throws(Refusal) -> [Receiver.Received] {
+    guard line.last != 0x0D else { throw .malformed("line_end") }
+    guard line.count <= maximumLine(limit) else { throw .malformed("too_long") }
+    let bytes = Array(line)
+    // Parsed once, if it is a body. An export's line may hold more than a body does.
+    let body = receiver.document(of: bytes)
+    guard let root = try? (body ?? JSONDocument(parsing: bytes)).root else {
+      throw .malformed("json")
+    }
+    if let line = ReceiptLine(root) {
+      return try receive(line, root, receiver, at: now, verifying: chain)
+    }
+    if chain == nil, root[SubmittedReceipt.receiptMember] != nil {
+      return try receiver.receive(submittedReceipt: root, at: now).parts
+    }
+    guard line.count <= limit + otherBytes else { throw .malformed("too_long") }
+    if let line = EvidenceLine(root) {
+      return [try receive(line, root, receiver, at: now, verifying: chain)]
+    }
+    if chain == nil, root[SubmittedTransaction.transactionMember] != nil {
+      return try receiver.receive(submitted: root, at: now, from: "ingest").evidence
+    }
+    let isWrapped = root["received_at_ms"] != nil || root["arrival"] != nil
+    guard let exported = root["body"], isWrapped else {
+      guard chain == nil else { throw .malformed("chain") }
+      guard let body else { throw .malformed("json") }
+      return [try receiver.receive(body, at: now)]
+    }
+    let arrival = try arrival(root)
+    guard root["received_at_ms"] != nil else {
+      guard chain == nil else { throw .malformed("chain") }
+      return [try receiver.receive(body: exported.text, at: now).arriving(arrival)]
+    }
+    let received = try receiver.receive(
+      body: exported.text, at: try receiveTime(root, now), preservesReceivedAt: true
+    ).arriving(arrival)
+    if let chain, !chain.accepts(root, received) { throw .malformed("chain") }
+    return [received]
+  }
+
+  /// Receives evidence. What an export says was journaled is journaled again; all other evidence is
+  /// journaled if it says something new.
+  private static func receive(
+    _ line: EvidenceLine, _ root: JSONElement, _ receiver: Receiver, at now: Int64,
+    verifying chain: ImportChainVerifier?
+  ) throws(Refusal) -> Receiver.Received {
+    let given = root["received_at_ms"] == nil ? nil : try receiveTime(root, now)
+    let received = try receiver.receive(
+      evidence: line.jws, line.source, from: line.origin, at: given ?? now,
+      preservesReceivedAt: given != nil && !line.isHeld
+    ).arriving(root["arrival"] == nil ? .asked : try arrival(root))
+    if let chain, !line.isHeld, !chain.accepts(root, received) { throw .malformed("chain") }
+    return received
+  }
+
+  /// Receives the events of one receipt.
+  private static func receive(
+    _ line: ReceiptLine, _ root: JSONElement, _ receiver: Receiver, at now: Int64,
+    verifying chain: ImportChainVerifier?
+  ) throws(Refusal) -> [Receiver.Received] {
+    let given = root["received_at_ms"] == nil ? nil : try receiveTime(root, now)
+    let parts = try receiver.receive(
+      receipt: line.receipt, in: line.environment, only: line.originalTransactionIds,
+      arriving: root["arrival"] == nil ? .posted : try arrival(root), at: given ?? now,
+      preservesReceivedAt: given != nil && !line.isHeld
+    ).parts
+    if let chain, !line.isHeld {
+      guard parts.count == line.events.count,
+        zip(line.events, parts).allSatisfy({ chain.accepts($0, $1) })
+      else { throw .malformed("chain") }
+    }
+    return parts
+  }
+
+  private static func receiveTime(
+    _ root: JSONElement, _ now: Int64
+  ) throws(Refusal) -> Int64 {
+    guard let receivedAt = root["received_at_ms"]?.integer, receivedAt >= 0 else {
+      throw .malformed("received_at_ms")
+    }
+    // Receive times never decrease: one ahead of our clock would raise that of all later events.
+    guard receivedAt <= now.advanced(orBoundBy: Ledger.clockTolerance) else {
+      throw .malformed("received_at_ms_ahead_of_clock")
+    }
+    return receivedAt
+  }
+
+  private static func arrival(_ root: JSONElement) throws(Refusal) -> EventArrival {
+    guard let word = root["arrival"] else { return .posted }
+    guard let arrival = word.string.flatMap(EventArrival.init(rawValue:)) else {
+      throw .malformed("arrival")
+    }
+    return arrival
+  }
+
+  /// What the file's sender is told of a line: a notification that went to quarantine, or whose
+  /// receive time is before the head's, is a refused line.
+  private static func ofLine(_ disposition: Disposition, _ refusal: Refusal?) -> Disposition {
+    switch disposition {
+    case .quarantined, .quarantineFull: .refused(refusal ?? .notAdmitted("quarantined"))
+    case .receiveTimeBehind: .refused(behindHead)
+    default: disposition
+    }
+  }
+}
+
+/// Collects the dispositions of a batch's lines from the writer's thread. A line may have several
+/// parts.
+public final class DispositionCollector: Sendable {
+  private let state: Mutex<(dispositions: [Disposition], waiting: Int)>
+  private let completion: @Sendable ([Disposition]) -> Void
+
+  public init(
+    _ dispositions: [Disposition], waiting: Int,
+    _ completion: @escaping @Sendable ([Disposition]) -> Void
+  ) {
+    state = Mutex((dispositions, waiting))
+    self.completion = completion
+  }
+
+  public func set(_ index: Int, _ disposition: Disposition) {
+    let all = state.withLock { state -> [Disposition]? in
+      let former = state.dispositions[index]
+      state.dispositions[index] =
+        former == .skipped
+        ? disposition : SubmittedTransaction.combined([former, disposition])
+      state.waiting -= 1
+      return state.waiting == 0 ? state.dispositions : nil
+    }
+    if let all { completion(all) }
+  }
+}

@@ -1,0 +1,159 @@
+public import AppStore
+import Platform
+import SignedData
+import Store
+public import StrictJSON
+
+/// What an app hands over through the user's backend: its receipt.
+///
+///     {"receipt":"…","environment":"Sandbox"}
+///
+/// `receipt` is the file in base64. `environment` is what the backend expects, Production if it is
+/// left out.
+public struct SubmittedReceipt: Sendable {
+  static let receiptMember = "receipt"
+  fileprivate static let members = [receiptMember, "environment"]
+
+  public let bundleId: String
+  public let environment: Environment
+  /// Why the receipt goes to quarantine; nil if it is admitted.
+  public let refusal: Refusal?
+  /// The customers that it is about, those who bought last first.
+  public let streams: [StreamKey]
+  /// One for each customer, or one for quarantine. Empty if it has no in-app records: then it says
+  /// nothing of anybody.
+  public let parts: [Receiver.Received]
+
+  /// The longest line or body with a receipt, in bytes: base64 takes a third more.
+  public static let maximumBytes = 3 << 20
+
+  /// The parts, for the writer.
+  ///
+  /// - Parameters:
+  ///   - onDisposition: called for each part, on the writer's thread.
+  ///   - completion: called once with what became of the whole: on the writer's thread, or at once
+  ///     if there are no parts.
+  public func submissions(
+    onDisposition: @escaping @Sendable (Receiver.Received, Disposition) -> Void,
+    completion: @escaping @Sendable (Disposition) -> Void
+  ) -> [Ledger.Submitted] {
+    guard !parts.isEmpty else {
+      completion(.confirmed)
+      return []
+    }
+    let collector = DispositionCollector([.skipped], waiting: parts.count) { whole in
+      completion(whole.first ?? .skipped)
+    }
+    return parts.map { received in
+      (
+        received,
+        { disposition in
+          onDisposition(received, disposition)
+          collector.set(0, disposition)
+        }
+      )
+    }
+  }
+}
+
+extension Receiver {
+  /// Receives what an app handed over.
+  ///
+  /// - Parameter now: our clock, milliseconds since 1970; becomes the receive time.
+  /// - Throws: `Refusal.malformed` for another form, `.untrusted` for what Apple did not sign,
+  ///   `.notAdmitted("wrong_environment")` for another environment than expected; none of these is
+  ///   stored. A genuine receipt that is not admitted is returned for quarantine.
+  public func receive(
+    submittedReceipt root: JSONElement, at now: Int64
+  ) throws(Refusal) -> SubmittedReceipt {
+    let unknown = root.members.contains { !SubmittedReceipt.members.contains($0.0) }
+    guard root.kind == .object, !unknown,
+      let text = root[SubmittedReceipt.receiptMember]?.string
+    else { throw .malformed("envelope") }
+    let expected = root["environment"].map { $0.string.map(Environment.init(rawValue:)) }
+    guard let environment = expected ?? .production, Environment.all.contains(environment) else {
+      throw .malformed("environment")
+    }
+    guard let der = Base64.decode(ArraySlice(text.utf8)) else {
+      throw .malformed("receipt_base64")
+    }
+    return try receive(receipt: der, in: environment, arriving: .submitted, at: now)
+  }
+
+  /// Receives a receipt.
+  ///
+  /// - Parameters:
+  ///   - environment: the one that is expected; nil for any that is configured.
+  ///   - originalTransactionIds: those about which the journal it comes from has events; nil for
+  ///     all.
+  /// - Throws: as `receive(submittedReceipt:at:)`.
+  func receive(
+    receipt der: [UInt8], in environment: Environment? = nil,
+    only originalTransactionIds: [String]? = nil, arriving arrival: EventArrival = .posted,
+    at now: Int64,
+    preservesReceivedAt: Bool = false
+  ) throws(Refusal) -> SubmittedReceipt {
+    let message = try proof.receipts.prove(der, at: now)
+    var receipt: ReceiptBody?
+    // It is genuine: from here on only another environment than expected is refused (promise 2).
+    do throws(Refusal) {
+      let body = try proof.receipts.body(of: message)
+      receipt = body
+      let found = try admit(body.content, expecting: environment)
+      let ids = originalTransactionIds ?? Self.newestFirst(body.content)
+      var parts: [Received] = []
+      for id in ids {
+        let proven = ProvenNotification(
+          try DecodedNotification(body, of: id), body: .receipt(body), bodySHA256: body.sha256)
+        parts.append(
+          accept(proven, of: body.content.bundleId, at: now, preservesReceivedAt)
+            .arriving(arrival))
+      }
+      return SubmittedReceipt(
+        bundleId: body.content.bundleId, environment: found, refusal: nil,
+        streams: parts.compactMap(\.stream), parts: parts)
+    } catch {
+      guard case .notAdmitted(let code) = error, code != Self.wrongEnvironment else { throw error }
+      let columns = QuarantineColumns(receipt: receipt?.content)
+      let item = NewQuarantine(
+        reason: code, owner: owner(columns.bundleId), source: .receipt, notificationUUID: nil,
+        environment: columns.environment, bundleId: columns.bundleId,
+        notificationType: columns.notificationType,
+        originalTransactionId: columns.originalTransactionId, signedDate: columns.signedDate,
+        receivedAt: now, body: der, bodySHA256: SHA256.hash(der))
+      return SubmittedReceipt(
+        bundleId: columns.bundleId ?? "",
+        environment: columns.environment ?? Environment(rawValue: ""),
+        refusal: error, streams: [], parts: [Received(item, refusal: error)])
+    }
+  }
+
+  private static let wrongEnvironment = "wrong_environment"
+
+  /// Checks that a receipt is for one of our apps, as configured, and returns its environment.
+  private func admit(
+    _ content: AppReceipt, expecting expected: Environment?
+  ) throws(Refusal) -> Environment {
+    guard let app = apps[exactly: content.bundleId] else { throw .notAdmitted("other_app") }
+    guard let environment = content.environment else { throw .notAdmitted("receipt_type") }
+    guard expected == nil || expected == environment else {
+      throw .notAdmitted(Self.wrongEnvironment)
+    }
+    guard app.environments.contains(environment) else { throw .notAdmitted("other_environment") }
+    return environment
+  }
+
+  /// The original transaction ids of a receipt, those with the newest purchase first.
+  private static func newestFirst(_ content: AppReceipt) -> [String] {
+    var newest: [ExactText: Int64] = [:]
+    for record in content.records {
+      let id = ExactText(record.originalTransactionId)
+      newest[id] = max(newest[id] ?? .min, record.purchaseDate)
+    }
+    // Sorted by bytes: a stable order among equals.
+    let ids = content.originalTransactionIds.enumerated().map { place, id in
+      (place, newest[ExactText(id)] ?? .min, id)
+    }
+    return ids.sorted { $0.1 == $1.1 ? $0.0 < $1.0 : $0.1 > $1.1 }.map(\.2)
+  }
+}

@@ -1,0 +1,181 @@
+import Entitlements
+package import Platform
+public import Store
+import StrictJSON
+import Synchronization
+
+/// Which projection is live, and what its state is, for all threads of this process. Its lock is
+/// held for the change of a few words alone: nothing waits for a file behind it.
+public final class LiveProjection: Sendable {
+  /// A projection that can be read.
+  public struct Readable: Sendable, Equatable {
+    public let path: String
+    /// Whether this program's fold made it.
+    public let isOwn: Bool
+    /// The file itself, should another one get its path; nil if it could not be found.
+    private let file: FileIdentity?
+
+    init(path: String, isOwn: Bool) {
+      self.path = path
+      self.isOwn = isOwn
+      file = try? FileIdentity.of(path)
+    }
+
+    /// Whether the path still leads to the file that became live.
+    ///
+    /// - Throws: `StoreError.corrupt` if it does not.
+    public func requireInPlace() throws(StoreError) {
+      guard let file, let found = try? FileIdentity.of(path), found.isSameFile(as: file) else {
+        throw .corrupt("the file was replaced or removed")
+      }
+    }
+
+    public static func == (one: Self, other: Self) -> Bool {
+      one.path == other.path && one.isOwn == other.isOwn
+    }
+  }
+
+  /// What is live at one moment.
+  public struct Snapshot: Sendable {
+    public var state = ProjectionState.absent
+    /// Grows whenever another file is to be read, or none.
+    public var generation = 0
+    /// Nil exactly in the states that are not readable.
+    public var readable: Readable?
+    /// The file that was found damaged, until it is put aside.
+    var damaged: String?
+  }
+
+  private let live = Mutex(Snapshot())
+  private let commitCount = Atomic<Int>(0)
+  private let damageCount = Atomic<Int64>(0)
+  private let holdsEvidenceFlag = Atomic<Bool>(true)
+  private let hasStatementsFlag = Atomic<Bool>(true)
+  private let checkBegan = Atomic<Int64>(0)
+  private let servedCount = Atomic<Int>(0)
+  /// Signalled with every change of state, for the thread that maintains the projection.
+  package let changed = WakeupEvent()
+  public let folder: DataFolder
+  public let successors = Successors()
+  public let changes = RowChanges()
+  package let keptRows = KeptRows()
+
+  init(folder: DataFolder) { self.folder = folder }
+
+  public var current: Snapshot { live.withLock { $0 } }
+  public var state: ProjectionState { current.state }
+
+  /// How often a projection was found damaged since the start.
+  public var damages: Int64 { damageCount.load(ordering: .relaxed) }
+
+  /// Whether the journal holds evidence. Without any, a row is not asked for when it was confirmed.
+  public var holdsEvidence: Bool { holdsEvidenceFlag.load(ordering: .acquiring) }
+
+  func recordEvidence(isHeld: Bool) { holdsEvidenceFlag.store(isHeld, ordering: .releasing) }
+
+  /// Whether the journal has statements of the owner.
+  public var hasStatements: Bool { hasStatementsFlag.load(ordering: .acquiring) }
+
+  func recordStatements(_ hasSome: Bool) { hasStatementsFlag.store(hasSome, ordering: .releasing) }
+
+  /// When the last complete check of all rows that found no damage began, milliseconds since 1970;
+  /// 0 before any.
+  public var checkedAt: Int64 { checkBegan.load(ordering: .relaxed) }
+
+  func recordCheck(beganAt time: Int64) { checkBegan.store(time, ordering: .relaxed) }
+
+  /// The number of commits to the live projection since the start. A snapshot that was begun at
+  /// this number has every event that was answered before the number changes.
+  public var commits: Int { commitCount.load(ordering: .acquiring) }
+
+  /// Called by the writer alone after each commit to the live projection, before its events are
+  /// answered.
+  ///
+  /// - Parameter ids: that find the rows it wrote.
+  func recordCommit(of ids: [String]) {
+    let commit = commits + 1
+    changes.record(ids, at: commit)
+    commitCount.store(commit, ordering: .releasing)
+  }
+
+  /// Keeps rows of the last commit for questions that name their streams.
+  ///
+  /// - Parameter time: questions about earlier times read the file.
+  func keep(_ rows: [ProjectedRow], since time: Int64) {
+    guard !rows.isEmpty else { return }
+    let version = KeptRows.Version(generation: current.generation, commit: commits)
+    for var row in rows {
+      row.row = row.row.since(time)
+      keptRows.keep([row], KeptRows.Query(row.key), since: time, version)
+    }
+  }
+
+  /// How many orders of the maintaining thread the writer has served, successfully or not.
+  var ordersServed: Int { servedCount.load(ordering: .acquiring) }
+
+  @Sendable func recordOrder() {
+    servedCount.add(1, ordering: .releasing)
+    changed.signal()
+  }
+
+  /// Changes the state.
+  ///
+  /// - Parameter readable: the file that is read from now on, for the events that bring one.
+  /// - Returns: whether the event was not ignored.
+  @discardableResult
+  func apply(_ event: ProjectionEvent, _ readable: Readable? = nil) -> Bool {
+    let isChanged = live.withLock { live in
+      guard let next = live.state.next(event) else { return false }
+      live.state = next
+      let file = next.isReadable ? readable ?? live.readable : nil
+      if file != live.readable || readable != nil { live.generation += 1 }
+      live.readable = file
+      if next != .damaged { live.damaged = nil }
+      return true
+    }
+    if isChanged { changed.signal() }
+    return isChanged
+  }
+
+  /// Reports that the file of a generation is damaged: it is no longer read, is put aside, and is
+  /// built again from the journal. Logged and counted once for each file.
+  ///
+  /// - Parameter generation: of the file that was read, because another may be live by now.
+  public func reportDamage(_ generation: Int, _ error: StoreError) {
+    let isFirst = live.withLock { live in
+      guard live.generation == generation, let next = live.state.next(.damageFound) else {
+        return false
+      }
+      live.state = next
+      live.generation += 1
+      live.damaged = live.readable?.path
+      live.readable = nil
+      return true
+    }
+    guard isFirst else { return }
+    recordDamage(error)
+    changed.signal()
+  }
+
+  /// Logs and counts a damaged file.
+  func recordDamage(_ error: StoreError) {
+    damageCount.add(1, ordering: .relaxed)
+    Log.write(
+      .error, "projection_damaged",
+      [
+        ("error", .string(error.damageDescription)),
+        ("next", .string("none: it is put aside and built again from the journal")),
+      ])
+  }
+}
+
+extension StoreError {
+  /// What was found, without the advice for a journal.
+  fileprivate var damageDescription: String {
+    switch self {
+    case .corrupt(let detail): detail
+    case .io(let code): "SQLite answered \(code)"
+    default: description
+    }
+  }
+}

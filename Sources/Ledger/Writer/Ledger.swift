@@ -1,0 +1,358 @@
+import Entitlements
+package import Platform
+public import Store
+import Synchronization
+
+/// The running ledger: one data folder, one writer thread, and the queue in front of it.
+///
+/// Keeps promises 1 (an answer leaves after the sync) and 10 (one writer).
+public final class Ledger: Sendable {
+  /// The queue limit; past it, requests get 503. A queued notification is on the disk after at most
+  /// two more syncs, so senders learn quickly that a slow disk cannot keep up.
+  public static let queueLength = 2 * Journal.batchLimit
+
+  /// The projection that readers of this process open.
+  public let liveProjection: LiveProjection
+  public let folder: DataFolder
+  /// The dictionary that the journal packs bodies with.
+  public let dictionary = SharedDictionary()
+  /// Measurements of the writer.
+  public let meter = WriterMeter()
+  /// How far held evidence is judged by this program's fold.
+  public let judging = JudgingStatus()
+  /// How the folder stands to its shared journal; nil if it is a journal of its own.
+  public let copy: CopyStatus?
+  /// What this daemon does for all daemons of the shared journal.
+  public let duties: Duties
+  let shared: SharedAccess?
+  /// Whether each read waits until the rows have all that the shared journal has.
+  public var readsAreFresh: Bool { shared?.readsAreFresh ?? false }
+  package let jobs = BoundedQueue<LedgerJob>(capacity: Ledger.queueLength)
+  private let state = Mutex(State())
+  private let projectionReady = WakeupEvent()
+
+  private struct State {
+    var head = Head.empty
+    var foldedHead = Head.empty
+    var commitObservers: [@Sendable () -> Void] = []
+    var failure: StoreError?
+    /// Signalled when the writer thread has ended; nil before the start and after `stop`.
+    var writerEnded: WakeupEvent?
+    /// The same for the thread that maintains the projection.
+    var maintenanceEnded: WakeupEvent?
+    /// The start's projection is live, or cannot become live for now.
+    var hasProjection = false
+    var durations: [String: Int64] = [:]
+    var erasures = 0
+    var refreshes: [@Sendable (Bool) -> Void] = []
+  }
+
+  /// Makes a ledger without a writer thread: `start` starts one.
+  package init(folder: DataFolder, shared: SharedAccess? = nil) {
+    self.folder = folder
+    self.shared = shared
+    copy = shared.map { _ in CopyStatus() }
+    duties = Duties(isShared: shared?.openDuties != nil)
+    liveProjection = LiveProjection(folder: folder)
+  }
+
+  /// Opens a folder's journal, or makes one, and starts the writer. Returns once notifications can
+  /// be accepted. The projection follows: at once if it only has to be caught up.
+  ///
+  /// - Parameters:
+  ///   - now: milliseconds since 1970, for the record of migrations.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - shared: the shared journal that the folder is, or becomes, a copy of.
+  ///   - onFailure: called once, on the writer's thread, when the journal can no longer be written.
+  ///     The process should end then, so that the next start repairs the files.
+  /// - Throws: `StoreError.locked` if another daemon holds the folder, `StoreError.platform` if no
+  ///   thread can be started; else why the journal cannot be opened.
+  public static func start(
+    _ folder: DataFolder, now: Int64, durations: [String: Int64] = [:],
+    shared: SharedAccess? = nil, onFailure: @escaping @Sendable (StoreError) -> Void
+  ) throws(StoreError) -> Ledger {
+    let ledger = Ledger(folder: folder, shared: shared)
+    ledger.state.withLock { $0.durations = durations }
+    let opened = BoundedQueue<Result<Void, StoreError>>(capacity: 1)
+    let ended = WakeupEvent()
+    ledger.state.withLock { $0.writerEnded = ended }
+    do throws(PlatformError) {
+      _ = try Thread.start("writer") {
+        LedgerWriter.run(ledger, now: now, opened: opened, onFailure: onFailure)
+        ended.signal()
+      }
+    } catch {
+      throw .platform(attempt: "start the writer", code: 11)
+    }
+    try opened.dequeue()?.get()
+    if let open = shared?.openDuties {
+      // Without the thread this daemon has no duties; the others do.
+      let (copy, judging) = (ledger.copy, ledger.judging)
+      try? ledger.duties.start(
+        as: Self.holderName(), isReady: { copy?.isReady ?? true },
+        isDone: { $0 == .evidence && judging.isComplete }, open)
+    }
+    ledger.startProjection()
+    return ledger
+  }
+
+  /// A name that no other daemon has. It begins with that of the host, by which people find it.
+  private static func holderName() -> String {
+    var random = SystemRandomNumberGenerator()
+    let host = (try? DurableFile.read("/proc/sys/kernel/hostname", limit: 65)) ?? []
+    return String(decoding: host.prefix { $0 > 0x20 }, as: UTF8.self) + "-"
+      + String(random.next(), radix: 16)
+  }
+
+  /// A notification that was received, and a closure that gets what became of it: on the writer's
+  /// thread once it is synced, or at once, on the caller's thread, if the queue is full.
+  public typealias Submitted = (
+    received: Receiver.Received, completion: @Sendable (Disposition) -> Void
+  )
+
+  /// Queues notifications for the writer, and wakes it once.
+  public func submit(_ submitted: [Submitted]) {
+    let now = Clock.monotonicNanoseconds()
+    meter.submit(submitted.count)
+    let count = jobs.enqueue(contentsOf: submitted.map { .submit($0, at: now) })
+    refuse(submitted.dropFirst(count))
+  }
+
+  private func refuse(_ submitted: ArraySlice<Submitted>) {
+    for item in submitted { item.completion(.unavailable("overload")) }
+    meter.answer(submitted.count)
+  }
+
+  /// Queues the parts of one receipt for the writer: all of them unless the queue is full. There
+  /// may be more than the queue takes otherwise.
+  public func submit(whole submitted: [Submitted]) {
+    let now = Clock.monotonicNanoseconds()
+    meter.submit(submitted.count)
+    if !jobs.enqueue(whole: submitted.map { .submit($0, at: now) }) { refuse(submitted[...]) }
+  }
+
+  /// Queues one notification for the writer.
+  public func submit(
+    _ received: Receiver.Received, completion: @escaping @Sendable (Disposition) -> Void
+  ) {
+    submit([(received, completion)])
+  }
+
+  /// Removes notifications from quarantine, in one SQL transaction.
+  ///
+  /// - Parameters:
+  ///   - ids: at most `Quarantine.batchLimit`.
+  ///   - completion: gets how many of them were there; nil if they could not be removed.
+  public func dropQuarantined(_ ids: [Int64], completion: @escaping @Sendable (Int?) -> Void) {
+    if !jobs.enqueueBeyondCapacity(.drop(ids, completion)) { completion(nil) }
+  }
+
+  /// What became of forgetting an account.
+  public enum Erased: Sendable, Equatable {
+    /// No file of the folder has a byte of it.
+    case done(wasKnown: Bool)
+    /// Its row is deleted, but a reader still uses a file with its bytes: ask again.
+    case inUse
+    /// The journal cannot be written.
+    case failed
+  }
+
+  /// Forgets an account: deletes its name, and the key without which the journal's statements about
+  /// it are about nobody.
+  public func erase(account: String, completion: @escaping @Sendable (Erased) -> Void) {
+    if !jobs.enqueueBeyondCapacity(.erase(account: account, completion)) { completion(.failed) }
+  }
+
+  /// Follows the shared journal to where it is now, or later.
+  ///
+  /// - Parameter completion: gets, on the writer's thread, whether the rows have all that it had.
+  ///   At once, with true, if the folder is a journal of its own.
+  public func refresh(completion: @escaping @Sendable (Bool) -> Void) {
+    guard copy != nil else { return completion(true) }
+    let isFirst = state.withLock { state in
+      defer { state.refreshes.append(completion) }
+      return state.refreshes.isEmpty
+    }
+    guard isFirst, !jobs.enqueueBeyondCapacity(.refresh) else { return }
+    for completion in takeRefreshes() { completion(false) }
+  }
+
+  /// Those who wait for one look at the shared journal.
+  func takeRefreshes() -> [@Sendable (Bool) -> Void] {
+    state.withLock { state in
+      defer { state.refreshes = [] }
+      return state.refreshes
+    }
+  }
+
+  /// What became of a command about projections.
+  public enum ProjectionOutcome: Sendable {
+    case done
+    /// There is no projection to which the command applies.
+    case nothing
+    /// Held evidence is still to be judged by this fold.
+    case notJudged
+    /// The projection to return to is of another fold.
+    case otherFold(Rebuild.Return)
+    /// The log says why. The live projection is still live.
+    case failed
+  }
+
+  /// What became of folding one customer's streams again.
+  public enum Refolded: Sendable, Equatable {
+    /// The number of streams, and of rows that changed.
+    case done(streams: Int, changed: Int)
+    /// This fold's projection is not live, or is just being built.
+    case notLive
+    /// It is damaged or cannot be written; the log says why.
+    case failed
+  }
+
+  /// Makes the built projection live, and retains `count` of those that were live before.
+  public func makeLive(
+    retaining count: Int, completion: @escaping @Sendable (ProjectionOutcome) -> Void
+  ) {
+    let job = LedgerJob.makeLive(retaining: count, completion)
+    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
+  }
+
+  /// Makes this fold's projection live again that was live before.
+  public func rollBack(completion: @escaping @Sendable (ProjectionOutcome) -> Void) {
+    if !jobs.enqueueBeyondCapacity(.rollBack(completion)) { completion(.failed) }
+  }
+
+  /// Removes all but `count` retained projections.
+  public func prune(
+    retaining count: Int, completion: @escaping @Sendable (ProjectionOutcome) -> Void
+  ) {
+    let job = LedgerJob.prune(retaining: count, completion)
+    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
+  }
+
+  /// Folds one customer's streams again.
+  public func refold(
+    only originalTransactionId: String, completion: @escaping @Sendable (Refolded) -> Void
+  ) {
+    let job = LedgerJob.refold(originalTransactionId, completion)
+    if !jobs.enqueueBeyondCapacity(job) { completion(.failed) }
+  }
+
+  /// Milliseconds that non-renewing products last, by product id, as configured: lists, counts and
+  /// SQL views end access by them.
+  public var durations: [String: Int64] { state.withLock { $0.durations } }
+
+  /// Replaces the configured durations: rows are evaluated by them soon.
+  public func adopt(durations: [String: Int64]) {
+    let isNew = state.withLock { state in
+      defer { state.durations = durations }
+      return state.durations != durations
+    }
+    if isNew { _ = jobs.enqueueBeyondCapacity(.adoptDurations) }
+  }
+
+  /// The journal's last seq, as of the last commit.
+  public var seq: Int64 { state.withLock { $0.head.seq } }
+
+  /// The journal's head as of the last batch that has also been folded: who knows of an event
+  /// through its seq and then asks for the row gets it with that event.
+  public var foldedHead: Head { state.withLock { $0.foldedHead } }
+
+  /// Calls `observer` whenever `foldedHead` has grown: on the writer's thread, so it must not wait
+  /// for anything.
+  public func onCommit(_ observer: @escaping @Sendable () -> Void) {
+    state.withLock { $0.commitObservers.append(observer) }
+  }
+
+  /// How far two clocks may differ without a warning, in milliseconds.
+  public static let clockTolerance: Int64 = 300_000
+
+  /// How far the newest event's receive time is ahead of a clock, in milliseconds; 0 within
+  /// `clockTolerance`. Receive times never decrease: until the clock reaches it, every new event
+  /// gets that time.
+  public func receivedAhead(of now: Int64) -> Int64 {
+    guard let received = state.withLock({ $0.head.receivedAt }),
+      received > now.advanced(orBoundBy: Self.clockTolerance)
+    else { return 0 }
+    return received.subtracting(orBoundBy: now)
+  }
+
+  /// Has the writer look whether another program removed, replaced or cut a file of the journal,
+  /// which every commit does too: for the time without any. The ledger fails if one did.
+  public func checkFiles() {
+    if jobs.count == 0 { _ = jobs.enqueueBeyondCapacity(.checkFiles) }
+  }
+
+  /// Says in the log that the disk is still full, or that it is over; tries it if no notification
+  /// tells. Called about once a second.
+  public func lookAtDisk() { meter.lookAtDisk { DiskSpace.takesBytes(folder.path) } }
+
+  /// How many accounts were erased since the start: no event says so.
+  public var erasures: Int { state.withLock { $0.erasures } }
+
+  func recordErasure() { state.withLock { $0.erasures += 1 } }
+
+  /// Why the journal can no longer be written; nil while it can.
+  public var failure: StoreError? { state.withLock { $0.failure } }
+
+  /// How many jobs are queued.
+  public var waiting: Int { jobs.count }
+
+  /// Finishes the queued jobs, closes the files, and returns.
+  public func stop() {
+    duties.stop()
+    jobs.close()
+    liveProjection.changed.signal()
+    let (writer, maintenance) = state.withLock { state in
+      defer { (state.writerEnded, state.maintenanceEnded) = (nil, nil) }
+      return (state.writerEnded, state.maintenanceEnded)
+    }
+    maintenance?.wait()
+    writer?.wait()
+  }
+
+  func setHead(_ head: Head) { state.withLock { $0.head = head } }
+
+  /// Called after each batch, once it is folded.
+  func setFoldedHead(_ head: Head) {
+    let observers = state.withLock { state in
+      let isNew = head.seq > state.foldedHead.seq
+      state.foldedHead = head
+      return isNew ? state.commitObservers : []
+    }
+    for observer in observers { observer() }
+  }
+
+  func setFailure(_ failure: StoreError) { state.withLock { $0.failure = failure } }
+
+  /// Catches up or builds the projection on a thread of its own, which then maintains it. Waits up
+  /// to two seconds, so that a start that only has to catch up is complete.
+  private func startProjection() {
+    let ledger = self
+    let ended = WakeupEvent()
+    let started = try? Thread.start("projection") {
+      ProjectionMaintenance(ledger).run()
+      ended.signal()
+    }
+    if started == nil { markProjectionReady() }
+    state.withLock { $0.maintenanceEnded = started.map { _ in ended } }
+    projectionReady.wait(milliseconds: 2000)
+  }
+
+  func markProjectionReady() {
+    let isNew = state.withLock { state in
+      defer { state.hasProjection = true }
+      return !state.hasProjection
+    }
+    if isNew { projectionReady.signal() }
+  }
+
+  /// Whether the start's projection is live, or cannot become live for now.
+  public var hasProjection: Bool { state.withLock { $0.hasProjection || $0.failure != nil } }
+
+  /// Waits until `hasProjection`.
+  ///
+  /// - Parameter isStopped: called four times a second; true ends the wait.
+  public func waitForProjection(unless isStopped: () -> Bool) {
+    while !hasProjection, !isStopped() { projectionReady.wait(milliseconds: 250) }
+  }
+}

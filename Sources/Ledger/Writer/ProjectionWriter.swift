@@ -1,0 +1,322 @@
+import AppStore
+import Entitlements
+import Platform
+import Store
+import StrictJSON
+
+/// Keeps the live projection on the writer's thread while it follows the journal: folds each
+/// committed batch into it, evaluates answers that the time has changed, and switches from one
+/// projection to another.
+///
+/// The journal has the events whatever happens here. In every other state of `ProjectionState` the
+/// file belongs to `ProjectionMaintenance`, and nothing is folded here.
+final class ProjectionWriter {
+  private let ledger: Ledger
+  private let journal: Journal
+  private let reader: JournalReader
+  /// Set while the projection follows the journal.
+  private var folder: ProjectionFolder?
+  /// When the next answer changes by the time alone, milliseconds since 1970; nil: never.
+  private var nextDue: Int64?
+  /// Before this time nothing is evaluated, so that notifications come first.
+  private var nextEvaluation = Int64.min
+
+  private var live: LiveProjection { ledger.liveProjection }
+
+  init(_ ledger: Ledger, _ journal: Journal, _ reader: JournalReader) {
+    self.ledger = ledger
+    self.journal = journal
+    self.reader = reader
+  }
+
+  /// Finds what is live at the start.
+  ///
+  /// - Throws: what SQLite reports about the journal.
+  func choose() throws(StoreError) {
+    switch try ProjectionExaminer.choose(ledger.folder, reader, onDamage: live.recordDamage) {
+    case .own(let path):
+      do throws(StoreError) {
+        // Before any reader opens it.
+        try ProjectionFile.copyWAL(path)
+        live.apply(.ownFound, .init(path: path, isOwn: true))
+      } catch {
+        Log.write(.error, "rows_not_read", [("error", .string(error.description))])
+      }
+    case .other(let path): live.apply(.otherFound, .init(path: path, isOwn: false))
+    case .none: break
+    }
+  }
+
+  // MARK: Folding
+
+  /// Folds what a batch added to the journal.
+  ///
+  /// - Parameter released: evidence that had been held and was journaled, if any, behind the events
+  ///   of the batch.
+  func fold(
+    _ received: [Receiver.Received], _ dispositions: [Disposition], _ released: [ReleasedEvidence]
+  ) {
+    let folder = following
+    var steps: [ProjectionFolder.Step] = []
+    var isChanged = !released.isEmpty
+    // Their senders wait for the row.
+    var submitted: Set<StreamKey> = []
+    func add(_ stream: StreamKey, _ event: FoldEvent) {
+      let step = ProjectionFolder.Step(stream: stream, seq: event.seq, event: event)
+      addSuccessors(step)
+      steps.append(step)
+    }
+    for (item, disposition) in zip(received, dispositions) {
+      guard case .accepted(let seq) = disposition else { continue }
+      isChanged = true
+      if item.isSubmitted, let stream = item.stream { submitted.insert(stream) }
+      if let stream = item.stream, let event = item.foldEvent(seq: seq) { add(stream, event) }
+    }
+    for evidence in released { add(evidence.stream, evidence.event) }
+    if !released.isEmpty { steps.sort { $0.seq < $1.seq } }
+    guard isChanged, let folder else { return }
+    attempt { () throws(StoreError) in
+      var rows: [ProjectedRow] = []
+      let late = try folder.fold(
+        steps, through: journal.head.seq, hash: journal.head.hash, journal: reader
+      ) { if submitted.contains($0.key) { rows.append($0) } }
+      live.recordCommit(of: folder.projection.takeWrittenIds())
+      live.keep(rows, since: folder.projection.clock())
+      // A row that was written may change its answer earlier than all others.
+      nextDue = .min
+      if late > 0 { ledger.meter.late.add(late) }
+      try folder.projection.checkpointIfNeeded()
+    }
+  }
+
+  /// The state of a stream by its row; nil if it has none, and unless all rows are folded through
+  /// `seq`.
+  func state(of stream: StreamKey, through seq: Int64) -> StreamState? {
+    guard let folder = following, folder.projection.foldedThrough == seq else { return nil }
+    var state: StreamState?
+    attempt { () throws(StoreError) in state = try folder.state(of: stream) }
+    return state
+  }
+
+  /// Folds events that were appended by other ledgers of the shared journal.
+  func catchUp(through seq: Int64) {
+    guard let folder = following else { return }
+    attempt { () throws(StoreError) in
+      guard folder.projection.foldedThrough < seq else { return }
+      try folder.catchUp(reader, through: seq, observing: addSuccessors)
+      live.recordCommit(of: folder.projection.takeWrittenIds())
+      nextDue = .min
+    }
+  }
+
+  private func addSuccessors(_ step: ProjectionFolder.Step) {
+    for transaction in step.event?.transactions ?? [] {
+      if let id = transaction.previousOriginalTransactionId {
+        live.successors.add(step.stream, id)
+      }
+    }
+  }
+
+  /// The folder, while the projection follows the journal. A file that a reader found damaged is
+  /// let go without another write.
+  private var following: ProjectionFolder? {
+    if folder != nil, live.state != .following { folder = nil }
+    return folder
+  }
+
+  /// Runs a step on the projection. After an error the file is closed, and its state says why.
+  private func attempt(_ step: () throws(StoreError) -> Void) {
+    do throws(StoreError) {
+      try step()
+    } catch {
+      failed(error)
+    }
+  }
+
+  private func failed(_ error: StoreError) {
+    folder = nil
+    if error.isDamage { return live.reportDamage(live.current.generation, error) }
+    StoreErrors.record(
+      .projection, "rows_not_written", [("error", .string(error.description))])
+    live.apply(.writeFailed)
+  }
+
+  // MARK: Answers that the time changes
+
+  /// Rows that are evaluated at a time: some milliseconds.
+  private static let evaluationBatch = 500
+  /// The shortest time between two evaluations, milliseconds: lists correct what is due meanwhile.
+  private static let evaluationPause: Int64 = 1_000
+
+  /// Milliseconds until `evaluateDue` has something to do; negative: never.
+  var millisecondsUntilDue: Int32 {
+    guard folder != nil, let nextDue else { return -1 }
+    return Int32(clamping: max(1, max(nextDue, nextEvaluation) - Clock.now()))
+  }
+
+  /// Evaluates the answers of the live projection that the time has changed.
+  func evaluateDue() {
+    guard let folder = following else { return }
+    attempt { () throws(StoreError) in
+      try folder.projection.adopt(ledger.durations)
+      let now = folder.projection.clock()
+      guard let due = nextDue, max(due, nextEvaluation) <= now else { return }
+      let count = try folder.projection.evaluateDue(limit: Self.evaluationBatch)
+      // What a row says of all times is as before.
+      if count > 0 { live.recordCommit(of: []) }
+      nextDue = try folder.projection.nextDue()
+      nextEvaluation = now + Self.evaluationPause
+      try folder.projection.checkpointIfNeeded()
+    }
+  }
+
+  // MARK: Opening and closing
+
+  /// Takes over the live projection once another thread has caught it up.
+  func takeOver() {
+    guard folder == nil, let readable = live.current.readable else { return }
+    attempt { () throws(StoreError) in
+      guard let opened = try open(readable.path) else { return }
+      folder = opened
+      // Readers open the file again: what they kept of it was written by others since.
+      live.apply(.caughtUp, readable)
+    }
+  }
+
+  /// Events that are folded here at most while notifications wait; a projection that lacks more is
+  /// caught up by the other thread first.
+  private static let maximumLag: Int64 = 2_000
+
+  /// Opens a projection of this fold and folds what it lacks; nil if that is too much.
+  private func open(_ path: String) throws(StoreError) -> ProjectionFolder? {
+    guard case .usable = try ProjectionExaminer.condition(path, reader) else {
+      throw .corrupt("it cannot be continued")
+    }
+    // Readers may have it open.
+    let opened = ProjectionFolder(try Projection.open(path, copiesWAL: false))
+    guard journal.head.seq - opened.projection.foldedThrough <= Self.maximumLag else { return nil }
+    try opened.projection.adopt(ledger.durations)
+    try opened.catchUp(reader)
+    try opened.projection.forEachPredecessor { live.successors.add($0, $1) }
+    opened.projection.keepWrittenIds()
+    nextDue = .min
+    return opened
+  }
+
+  /// Puts the damaged projection aside. Its readers go on to the journal.
+  func setAside() {
+    folder = nil
+    guard live.state == .damaged else { return }
+    do throws(StoreError) {
+      if let path = live.current.damaged {
+        try ProjectionFile.putAside(path, in: ledger.folder)
+      }
+    } catch {
+      StoreErrors.record(
+        .projection, "rows_not_put_aside", [("error", .string(error.description))])
+      // On a full disk it is tried again; what cannot be renamed is no longer in the list.
+      guard error != .full else { return }
+    }
+    live.apply(.setAside)
+  }
+
+  /// Closes the file. An error leaves it as a crash would: the next start continues with it.
+  func close() { try? folder?.projection.close() }
+
+  // MARK: Commands
+
+  /// Makes the built projection live, and retains `count` of those that were live before.
+  func makeLive(retaining count: Int) -> Ledger.ProjectionOutcome {
+    perform { () throws(StoreError) in
+      let lock = try ledger.folder.lockRebuild()
+      defer { withExtendedLifetime(lock) {} }
+      let building = Rebuild.buildingPath(ledger.folder)
+      guard case .usable = try ProjectionExaminer.condition(building, reader) else {
+        return .nothing
+      }
+      // Caught up while the live projection still answers, then switched by a rename.
+      guard let built = try open(building) else { return .nothing }
+      try built.projection.close()
+      try closeForSwitch()
+      let path = try ProjectionFile.goLive(
+        building, in: ledger.folder, foldVersion: FoldIdentity.version, keeping: count)
+      return try goLive(path, "rows_live")
+    }
+  }
+
+  /// Makes this fold's projection live again that was live before.
+  func rollBack() -> Ledger.ProjectionOutcome {
+    perform { () throws(StoreError) in
+      let found = try Rebuild.previous(ledger.folder, reader)
+      guard case .own(let name) = found else {
+        return found.answer == .nothing ? .nothing : .otherFold(found.answer)
+      }
+      let path = ledger.folder.projection(named: name)
+      try ProjectionFile.copyWAL(path)
+      guard let previous = try open(path) else { return .failed }
+      try previous.projection.close()
+      try closeForSwitch()
+      try ProjectionList.read(ledger.folder).with(live: name).write(ledger.folder)
+      return try goLive(path, "rows_rolled_back")
+    }
+  }
+
+  private func goLive(
+    _ path: String, _ event: String
+  ) throws(StoreError) -> Ledger.ProjectionOutcome {
+    guard let opened = try open(path) else { return .failed }
+    folder = opened
+    live.apply(.wentLive, .init(path: path, isOwn: true))
+    if journal.head.seq > 0 { Log.write(.info, event, [("seq", .integer(journal.head.seq))]) }
+    return .done
+  }
+
+  /// Closes the live projection before another one is opened.
+  private func closeForSwitch() throws(StoreError) {
+    let closing = folder
+    folder = nil
+    do throws(StoreError) {
+      try closing?.projection.close(waitsForReaders: false)
+    } catch .busy {
+      // A reader uses the -wal. It stays beside the file, which is only read from now on.
+    }
+  }
+
+  /// Removes all but `count` retained projections.
+  func prune(retaining count: Int) -> Ledger.ProjectionOutcome {
+    perform { () throws(StoreError) in
+      try ProjectionFile.prune(ledger.folder, keeping: count)
+      return .done
+    }
+  }
+
+  /// Folds one customer's streams again.
+  func refold(only originalTransactionId: String) -> Ledger.Refolded {
+    guard let folder = following else {
+      return live.state == .damaged || live.state == .unwritable ? .failed : .notLive
+    }
+    do throws(StoreError) {
+      let counts = try folder.refold(only: originalTransactionId, reader)
+      live.recordCommit(of: folder.projection.takeWrittenIds())
+      return .done(streams: counts.streams, changed: counts.changed)
+    } catch {
+      failed(error)
+      return .failed
+    }
+  }
+
+  /// Runs a command. An error is logged and does not end the journal.
+  private func perform(
+    _ command: () throws(StoreError) -> Ledger.ProjectionOutcome
+  ) -> Ledger.ProjectionOutcome {
+    do throws(StoreError) {
+      return try command()
+    } catch {
+      StoreErrors.record(
+        .projection, "rows_order_failed", [("error", .string(error.description))])
+      // If the live one was closed before the error, the other thread opens it again.
+      if folder == nil, live.state == .following { live.apply(.writeFailed) }
+      return .failed
+    }
+  }
+}

@@ -1,0 +1,63 @@
+public import AppStore
+import Store
+
+extension ProjectionDiff {
+  /// How many rows of two projections differ, and how.
+  public struct Summary: Sendable {
+    public var equal = 0
+    /// Of the equal rows, those whose registers differ: no answer shows a difference.
+    public var equalButRegisters = 0
+    public var changed = 0
+    public var added = 0
+    public var gone = 0
+    /// Customers who lose access, by reason and product.
+    public var lost: [Group: Int] = [:]
+    /// Customers who gain access, by reason and product.
+    public var gained: [Group: Int] = [:]
+
+    /// The same counts for each app, because a token may be restricted to some of them.
+    public internal(set) var byApp: [App: Summary] = [:]
+    /// The seq through which both projections are compared.
+    public internal(set) var through: Int64 = 0
+    /// The fold that made the live projection.
+    public internal(set) var liveFold: (version: Int, fingerprint: String) = (0, "")
+
+    /// A change of status (`RowDifference.reason`) of one product.
+    public struct Group: Hashable, Sendable {
+      public let reason: String
+      public let productId: String?
+    }
+
+    /// An app in one environment.
+    public struct App: Hashable, Sendable {
+      public let environment: Environment
+      public let bundleId: String
+    }
+
+    public var differing: Int { changed + added + gone }
+    public var losing: Int { lost.values.reduce(0, +) }
+    public var gaining: Int { gained.values.reduce(0, +) }
+
+    /// Applies a change to these counts and to those of the key's app.
+    mutating func update(_ key: StreamKey, _ change: (inout Summary) -> Void) {
+      change(&self)
+      change(
+        &byApp[App(environment: key.environment, bundleId: key.bundleId), default: Summary()])
+    }
+
+    /// Counts one difference.
+    mutating func count(_ difference: RowDifference) {
+      switch difference.kind {
+      case .changed: changed += 1
+      case .added: added += 1
+      case .gone: gone += 1
+      }
+      let group = Group(reason: difference.reason, productId: difference.productId)
+      switch difference.access {
+      case .lost: lost[group, default: 0] += 1
+      case .gained: gained[group, default: 0] += 1
+      case .same: break
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+public import AppStore
+import Entitlements
+import Ledger
+import Store
+
+extension LedgerReader {
+  /// Explains the row of an original transaction id; nil if there is none that may be shown.
+  ///
+  /// Folded from the journal by this program's rules, whichever fold made the live projection.
+  ///
+  /// - Throws: `Failure.ambiguous` if several apps have the id; `Failure.store` if the journal
+  ///   cannot be read.
+  public func explain(
+    _ originalTransactionId: String, environment: Environment, bundleId: String?,
+    _ question: Question
+  ) throws(Failure) -> Explanation? {
+    let keys = try keys(originalTransactionId, environment, bundleId, question)
+    guard let key = try Self.only(keys) else { return nil }
+    let events = try store { () throws(StoreError) in
+      try journal.events(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+    }
+    var state = StreamState()
+    for event in events {
+      if let step = try? JournaledNotification.foldEvent(JournaledPayload(event)) {
+        state.evolve(step)
+      }
+    }
+    let row = EntitlementRow(state)
+    guard let document = try document(key, row, question, readable()) else { return nil }
+    return ExplanationBuilder(
+      document: document, state: state, row: row, events: events, durations: durations,
+      replacements: try replacements(of: key, question)
+    ).explanation
+  }
+}

@@ -1,0 +1,186 @@
+import AppStore
+import Entitlements
+import Ledger
+import Platform
+import Store
+import StrictJSON
+
+/// Folds a stream's events one by one, and finds what each of them changed in the row, and what
+/// time alone changed between them.
+///
+/// Its cost is linear in the number of events: the state of the fold goes from event to event.
+struct HistoryEvolution {
+  private let key: StreamKey
+  private let durations: [String: Int64]
+  private var progress = StreamProgress()
+  /// The events so far, each after what time changed before it was signed; without those that are
+  /// on another page.
+  private(set) var items: [History.Item] = []
+  /// The page that is wanted; nil for all.
+  private let page: History.Page?
+  /// Transactions of events on earlier pages.
+  private var toldBefore: Set<String> = []
+  /// Events among `items`, and about how many bytes these take.
+  private var (count, bytes) = (0, 0)
+  /// The last event among them, and whether there are later ones.
+  private(set) var lastEvent: StoredEvent?
+  private(set) var hasMore = false
+  private var lastIndex: Int?
+  /// About the bytes of an entry without a payload.
+  private static let usualBytes = 1000
+  /// The latest signed date of the events so far, milliseconds since 1970.
+  private var clock = Int64.min
+  /// The row evaluated at `clock`; nil if there is none yet.
+  private var entitlement: Entitlement?
+  /// The members of that row.
+  private var row = RowMembers(nil)
+
+  /// Proves receipts in version 1 notifications; nil if they are not to be proven.
+  private let receipts: ReceiptProof?
+  private let replacements: [Replacement]
+
+  init(
+    _ key: StreamKey, _ durations: [String: Int64], _ receipts: ReceiptProof? = nil,
+    _ replacements: [Replacement] = [], page: History.Page? = nil
+  ) {
+    self.key = key
+    self.page = page
+    self.durations = durations
+    self.receipts = receipts
+    self.replacements = replacements
+  }
+
+  /// Folds the next event.
+  ///
+  /// - Parameters:
+  ///   - payload: of the same event; one that cannot be read changes nothing (promise 9).
+  ///   - arrival: how it arrived, if that is known.
+  ///   - isRaw: whether the entry has the decoded payload.
+  mutating func add(
+    _ event: StoredEvent, _ payload: JournaledPayload, _ arrival: EventArrival? = nil,
+    _ redeliveries: Redeliveries? = nil, isRaw: Bool = false
+  ) {
+    // The time of a statement of the owner is ours: it says nothing of the order of Apple's.
+    let isApples = !event.source.isOwners
+    let lateBy =
+      isApples && event.signedDate < clock ? clock.subtracting(boundBy: event.signedDate) : nil
+    // What changed because time passed is not a change by this event.
+    if isApples { advance(to: event.signedDate) }
+    let before = row
+    let step = try? JournaledNotification.foldEvent(payload)
+    if let step {
+      progress.evolve(step)
+      show(progress.entitlement(at: clock, durations: durations))
+    }
+    let transaction = step?.transactions.max {
+      $0.purchaseDate == $1.purchaseDate
+        ? ByteSearch.precedes($0.transactionId, $1.transactionId)
+        : $0.purchaseDate < $1.purchaseDate
+    }
+    let entry = HistoryEntry(
+      event: event.withoutBody, transaction: transaction,
+      hasUnreadTransaction: step.map {
+        JournaledNotification.hasUnreadTransaction(payload, $0)
+      } ?? false,
+      changes: row.changes(since: before), lateBy: lateBy, arrival: arrival,
+      redeliveries: redeliveries, payload: isRaw && isShown(event) ? shown(payload) : nil,
+      receipt: receipt(in: payload, receivedAt: event.receivedAt),
+      replacement: Replacement.of(transaction?.revocationDate, among: replacements))
+    append(entry)
+  }
+
+  /// The decoded payload; encoded if there may be many pages of them.
+  private func shown(_ payload: JournaledPayload) -> JSONValue {
+    let value = DecodedPayload.json(payload)
+    return page == nil ? value : .encoded(value.bytes)
+  }
+
+  private func isShown(_ event: StoredEvent) -> Bool {
+    page.map { event.seq > $0.after && !hasMore && !isFull($0) } ?? true
+  }
+
+  private func isFull(_ page: History.Page) -> Bool {
+    count >= page.limit || bytes >= EncodedItems.pageBytes
+  }
+
+  /// Adds an event that is on the page. What time changed before an event is on the same page.
+  private mutating func append(_ entry: HistoryEntry) {
+    guard let page else { return items.append(.event(entry)) }
+    guard isShown(entry.event) else {
+      if entry.event.seq > page.after { hasMore = true }
+      if let id = entry.transactionId, !hasMore { toldBefore.insert(id) }
+      // They belong to this event, or to one before the page.
+      items.removeLast(items.count - (lastIndex.map { $0 + 1 } ?? 0))
+      return
+    }
+    items.append(.event(entry))
+    lastIndex = items.count - 1
+    lastEvent = entry.event
+    count += 1
+    bytes += Self.usualBytes
+    if case .encoded(let text)? = entry.payload { bytes += text.count }
+  }
+
+  /// Evaluates the row at a later time, and adds what time alone changed until then. An earlier
+  /// time does nothing.
+  mutating func advance(to time: Int64) {
+    guard time > clock else { return }
+    clock = time
+    let (answer, transitions) = progress.advance(to: time, durations: durations)
+    for (previous, after) in transitions {
+      show(previous)
+      guard let entitlement else { continue }
+      let before = row
+      show(after)
+      if hasMore { continue }
+      items.append(
+        .transition(
+          HistoryTransition(
+            before: entitlement, after: after, changes: row.changes(since: before),
+            isReplacement: Replacement.of(after.revokedAt, among: replacements) != nil)))
+    }
+    show(answer)
+  }
+
+  /// Tells what the rules made of each transaction, now that all events are known, at the first
+  /// event that is about it.
+  mutating func tellRules() {
+    var rules = Dictionary(grouping: progress.state.appliedRules, by: \.transactionId)
+      .filter { !toldBefore.contains($0.key) }
+    guard !rules.isEmpty else { return }
+    for index in items.indices {
+      guard case .event(var entry) = items[index], let id = entry.transactionId,
+        let found = rules.removeValue(forKey: id)
+      else { continue }
+      entry.rules = found.map(\.words)
+      items[index] = .event(entry)
+    }
+  }
+
+  private func receipt(in payload: JournaledPayload, receivedAt: Int64) -> V1Receipt? {
+    guard let receipts, case .json(let body, let id) = payload.content,
+      let root = try? JSONDocument(parsing: body).root,
+      let notification = try? V1Notification(root, of: id)
+    else { return nil }
+    return V1Receipt(in: root, notification, receipts, at: receivedAt)
+  }
+
+  private mutating func show(_ answer: Entitlement?) {
+    entitlement = answer
+    row = RowMembers(
+      answer.map { entitlement in
+        RowDocument(
+          key: key, entitlement: entitlement, eventCount: 0, lastEvent: nil, succeededBy: nil,
+          knownAt: nil
+        ).json
+      })
+  }
+}
+
+extension Int64 {
+  /// The difference, or the bound that it would exceed: dates come from outside.
+  fileprivate func subtracting(boundBy other: Int64) -> Int64 {
+    let (difference, hasOverflow) = subtractingReportingOverflow(other)
+    return hasOverflow ? (other > 0 ? .min : .max) : difference
+  }
+}

@@ -1,0 +1,111 @@
+public import Ledger
+import Platform
+import Store
+public import StrictJSON
+
+/// The counts of the console's first page: notifications by hour, rows by status, quarantine, and
+/// the last event of each app.
+///
+/// A thread of its own counts, so that a question never occupies a reactor. It answers within about
+/// a second with what is counted by then. Counts are only refreshed when a question arrives:
+///
+/// - Accepted notifications: through the journal's head at every question. Earlier hours that are
+///   asked for the first time are counted backwards in the background; until they are complete,
+///   `counted_from` says from when on.
+/// - Duplicates, refusals and unavailability: current, but only since this process started.
+/// - Quarantine: again if the last count is 2 s old.
+/// - Rows by status: `RowCounts`; `counted_at` is the time that they are evaluated for.
+///
+/// Quarantine is counted so rarely that it takes at most a fiftieth of a processor.
+public final class Overview: Sendable {
+  /// A question that waits for the thread.
+  fileprivate struct Request: Sendable {
+    let question: Question
+    let configuration: Configuration
+    let answer: @Sendable (JSONValue?) -> Void
+  }
+
+  private let requests = BoundedQueue<Request>(capacity: Overview.capacity)
+  private let ended = WakeupEvent()
+
+  private static let capacity = 1_000
+  /// How long counting may delay an answer, nanoseconds.
+  private static let answerTimeout: Int64 = 800_000_000
+  /// How long is counted in the background before new questions are looked for, nanoseconds.
+  private static let backgroundSlice: Int64 = 50_000_000
+  /// How long `stop` waits for the thread, milliseconds.
+  private static let stopTimeout: Int32 = 2000
+
+  /// Starts the thread.
+  public init(_ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts) {
+    let (requests, ended) = (requests, ended)
+    let started = try? Thread.start("overview") {
+      Niceness.background.apply()
+      Self.serve(requests, ledger, arrivals, rows)
+      ended.signal()
+    }
+    if started == nil {
+      requests.close()
+      ended.signal()
+    }
+  }
+
+  deinit { requests.close() }
+
+  /// Answers a question on another thread.
+  ///
+  /// - Parameters:
+  ///   - configuration: the configuration that this question is answered by.
+  ///   - answer: called once with the `overview` object; with nil if too many questions wait, the
+  ///     journal cannot be read, or this has stopped.
+  public func ask(
+    _ question: Question, _ configuration: Configuration,
+    answer: @escaping @Sendable (JSONValue?) -> Void
+  ) {
+    let request = Request(question: question, configuration: configuration, answer: answer)
+    if !requests.enqueue(request) { answer(nil) }
+  }
+
+  /// Ends the thread, which has a reader of the journal. Must be called before the ledger stops.
+  public func stop() {
+    requests.close()
+    ended.wait(milliseconds: Self.stopTimeout)
+  }
+
+  private static func serve(
+    _ requests: BoundedQueue<Request>, _ ledger: Ledger, _ arrivals: Arrivals, _ rows: RowCounts
+  ) {
+    var count: OverviewCount?
+    // While this is false, counting continues between questions.
+    var isComplete = true
+    var since = Int64.max
+    var durations: [String: Int64] = [:]
+    while let questions = requests.dequeueAll(within: isComplete ? -1 : 0) {
+      if let last = questions.last?.configuration.nonRenewingDurations, last != durations {
+        (durations, count) = (last, nil)
+      }
+      count = count ?? (try? LedgerReader(ledger, durations: durations)).map(OverviewCount.init)
+      do throws(StoreError) {
+        guard let count else { throw .busy }
+        if !questions.isEmpty { since = questions.map(\.question.since).min() ?? since }
+        if !questions.isEmpty || !isComplete {
+          isComplete = try count.advance(
+            since: since, now: Clock.now(),
+            until: Clock.monotonicNanoseconds()
+              + (questions.isEmpty ? backgroundSlice : answerTimeout))
+        }
+        for request in questions {
+          let counts = rows.counts(count.reader, at: Clock.now())
+          let answer = OverviewAnswer(count, counts, arrivals, request.configuration)
+          request.answer(try answer.json(to: request.question))
+        }
+      } catch {
+        StoreErrors.record(
+          .overview, "overview",
+          [("code", .string("store")), ("error", .string(error.description))])
+        (count, isComplete) = (nil, true)
+        for request in questions { request.answer(nil) }
+      }
+    }
+  }
+}

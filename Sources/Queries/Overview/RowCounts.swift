@@ -1,0 +1,90 @@
+public import Entitlements
+import Platform
+public import Store
+import Synchronization
+
+/// How many rows have each status, for the overview and the metrics: counted again when they are
+/// asked for, but so rarely that counting takes at most a fiftieth of a processor. Thread-safe.
+public final class RowCounts: Sendable {
+  private struct Latest {
+    var counts: ProjectionReader.Counts?
+    var confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations] = [:]
+    /// The products that were sold, and how many notifications each reason keeps in quarantine.
+    var sold: [SoldProduct] = []
+    var quarantined: [String: Int64] = [:]
+    /// When they are counted again, nanoseconds of the monotonic clock.
+    var due = Int64.min
+  }
+
+  private let latest = Mutex(Latest())
+  /// The shortest time between two counts, nanoseconds.
+  private static let pause: Int64 = 2_000_000_000
+  /// How long, in milliseconds, a customer counts as confirmed: most renew within that time, and
+  /// are then heard of again.
+  private static let confirmed = 30 * CivilTime.day
+
+  public init() {}
+
+  /// The last counts, whatever their age; nil before the first, and while no rows can be read.
+  public var last: ProjectionReader.Counts? { latest.withLock { $0.counts } }
+
+  /// What Apple said again in the last 30 days, as of the last counts.
+  public var confirmations: [ProjectionReader.Counts.App: JournalReader.Confirmations] {
+    latest.withLock { $0.confirmations }
+  }
+
+  /// The products that were sold, as of the last counts.
+  public var sold: [SoldProduct] { latest.withLock { $0.sold } }
+
+  /// How many notifications are in quarantine, by reason, as of the last counts.
+  public var quarantined: [String: Int64] { latest.withLock { $0.quarantined } }
+
+  /// The counts at a time, or the last ones if they are young. Not for a thread that others wait
+  /// for.
+  ///
+  /// - Parameter now: milliseconds since 1970.
+  public func counts(_ reader: LedgerReader, at now: Int64) -> ProjectionReader.Counts? {
+    let begun = Clock.monotonicNanoseconds()
+    guard latest.withLock({ $0.due <= begun }) else { return last }
+    let counts = try? reader.counts(at: now)
+    reader.endSnapshot()
+    let confirmations = try? reader.confirmations(since: now - Self.confirmed)
+    let sold = try? reader.projection().soldProducts()
+    let quarantined = try? reader.journal.quarantineByReason()
+    let ended = Clock.monotonicNanoseconds()
+    latest.withLock { latest in
+      latest.counts = counts
+      latest.confirmations = confirmations ?? latest.confirmations
+      latest.sold = sold ?? latest.sold
+      if let quarantined {
+        latest.quarantined = quarantined.reduce(into: [:]) { $0[$1.reason, default: 0] += $1.count }
+      }
+      latest.due = ended + max(Self.pause, 50 * (ended - begun))
+    }
+    return counts
+  }
+}
+
+extension LedgerReader {
+  /// How many rows have each status at a time. Where the projection lacks events, the streams that
+  /// have them are counted by their rows from the journal.
+  ///
+  /// - Parameter now: milliseconds since 1970.
+  /// - Throws: as `list`.
+  public func counts(at now: Int64) throws(Failure) -> ProjectionReader.Counts {
+    guard let opened = readable() else { throw .notReady(state) }
+    let later = try later(than: opened)
+    let durations = durations
+    let found = rows { () throws(StoreError) -> ProjectionReader.Counts in
+      var counts = try opened.reader.counts(at: now, durations: durations)
+      for (key, stream) in later {
+        let before = try opened.reader.row(of: key, .at(now))
+        counts.add(key, before?.row.current(at: now, durations: durations)?.status, -1)
+        counts.add(key, stream.row.current(at: now, durations: durations)?.status, 1)
+      }
+      return counts
+    }
+    guard let found else { throw .notReady(state) }
+    return found
+  }
+}

@@ -1,0 +1,231 @@
+public import AppStore
+public import Entitlements
+import Ledger
+import Platform
+import Store
+
+/// Entitlements by name: everything that is known of one customer.
+extension LedgerReader {
+  /// Which customer is asked about, and which entitlements.
+  public struct CustomerQuestion: Sendable {
+    /// What the id is.
+    public enum IdKind: String, Sendable, CaseIterable {
+      case appAccountToken = "app_account_token"
+      case appTransactionId = "app_transaction_id"
+      /// The owner's own id of a user, who claimed his purchases.
+      case account
+      case originalTransactionId = "original_transaction_id"
+    }
+
+    /// The customer as statements of the owner name him.
+    var customer: CustomerName? {
+      CustomerName.Kind(rawValue: kind.rawValue).map { CustomerName($0, id) }
+    }
+
+    public var id: String
+    public var kind: IdKind
+    public var environment: Environment
+    /// Only rows of this app; nil for all.
+    public var bundleId: String?
+    public var catalog: EntitlementCatalog
+    /// The entitlements that are answered, in their order.
+    public var names: [String]
+    /// How many rows are read, consumables last: they give no entitlement.
+    public var maximumRows = LedgerReader.maximumRows
+
+    /// - Parameter id: as the owner wrote it. Account tokens are UUIDs, and Apple writes them in
+    ///   lower case.
+    public init(
+      _ id: String, _ kind: IdKind, _ environment: Environment, bundleId: String?,
+      _ catalog: EntitlementCatalog, names: [String]
+    ) {
+      self.id = kind == .appAccountToken ? id.lowercased() : id
+      self.kind = kind
+      self.environment = environment
+      self.bundleId = bundleId
+      self.catalog = catalog
+      self.names = names
+    }
+  }
+
+  /// How many rows of one customer are read, unless the question says less.
+  package static let maximumRows = 1000
+
+  /// What a customer may use, and the rows that say so.
+  ///
+  /// A row that was replaced brings its successor with it, because the owner may only know the id
+  /// from before. By token or app transaction, the customer's rows are those that have the id as of
+  /// now; an answer about the past leaves out those that did not have it then.
+  ///
+  /// - Throws: `Failure.ambiguous` if several apps have the original transaction id;
+  ///   `Failure.notReady` while no projection can be read, or while it lacks too many events,
+  ///   unless the id is an original transaction id; `Failure.store` as `entitlement` throws it.
+  public func customer(
+    _ asked: CustomerQuestion, _ question: Question
+  ) throws(Failure) -> CustomerDocument {
+    defer { if !reusesSnapshot { endSnapshot() } }
+    let spans = WantedSpans.since(
+      question.time.advanced(orBoundBy: -asked.catalog.longestLeeway))
+    var (waiting, hasMore) = try streams(of: asked, question, spans)
+    // Filled when it is needed: nearly no row was replaced.
+    var known: Set<StreamKey> = []
+    var documents: [RowDocument] = []
+    var streams: [CustomerStream] = []
+    while let next = waiting.popLast() {
+      guard let document = try document(next.key, next.row, question, next.opened) else { continue }
+      documents.append(document)
+      // Shown, but of another user since: it entitles that one.
+      if asked.kind == .appAccountToken,
+        let token = document.entitlement.purchase?.appAccountToken, token.lowercased() != asked.id
+      {
+        continue
+      }
+      streams.append(
+        CustomerStream(
+          key: next.key, row: next.row, succeededBy: document.succeededBy,
+          confirmedAt: document.confirmedAt))
+      guard let id = document.succeededBy else { continue }
+      if known.isEmpty { known = Set(waiting.map(\.key) + streams.map(\.key)) }
+      guard known.count < asked.maximumRows else { continue }
+      let (environment, bundleId) = (next.key.environment, next.key.bundleId)
+      let successor = StreamKey(
+        environment: environment, bundleId: bundleId, originalTransactionId: id)
+      guard known.insert(successor).inserted else { continue }
+      if let found = try located(id, environment, bundleId, question, spans) {
+        waiting.append(found)
+      }
+    }
+    documents.sort { $0.key < $1.key }
+    let granted = try granted(asked, question)
+    return CustomerDocument(
+      asked,
+      entitlements: asked.names.map { name in
+        (
+          name,
+          asked.catalog.answer(name, streams, granted, at: question.time, durations: durations)
+        )
+      }, documents, isKnown: !documents.isEmpty || !granted.isEmpty, hasMore: hasMore, question)
+  }
+
+  /// What the owner granted of what may be shown.
+  private func granted(
+    _ asked: CustomerQuestion, _ question: Question
+  ) throws(Failure) -> [GrantedAccess] {
+    guard let customer = asked.customer else { return [] }
+    let all = try grants(
+      of: customer, asked.environment, receivedThrough: question.knownAt ?? .max)
+    return all.map(\.access).filter { grant in
+      let key = StreamKey(
+        environment: asked.environment, bundleId: grant.bundleId, originalTransactionId: "")
+      return asked.covers(key) && question.covers(key)
+    }
+  }
+
+  /// The streams that an account has claimed, and whether there are more.
+  private func claimed(
+    _ asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans
+  ) throws(Failure) -> (found: [Located], hasMore: Bool) {
+    let keys = try store { () throws(StoreError) in
+      try journal.streams(claimedBy: asked.id, receivedThrough: question.knownAt ?? .max)
+    }.filter { asked.covers($0) && question.covers($0) }
+    var found: [Located] = []
+    // The newest claims first: of too many, these are most likely of use.
+    for key in keys.reversed().prefix(asked.maximumRows) {
+      let located = try located(
+        key.originalTransactionId, key.environment, key.bundleId, question, spans)
+      if let located { found.append(located) }
+    }
+    return (found, keys.count > asked.maximumRows)
+  }
+
+  /// The streams that an id finds, and whether there are more.
+  private func streams(
+    of asked: CustomerQuestion, _ question: Question, _ spans: WantedSpans
+  ) throws(Failure) -> (found: [Located], hasMore: Bool) {
+    switch asked.kind {
+    case .appAccountToken: return try streams(having: .appAccountToken, asked, question, spans)
+    case .appTransactionId: return try streams(having: .appTransactionId, asked, question, spans)
+    case .account: return try claimed(asked, question, spans)
+    case .originalTransactionId:
+      let found = try located(asked.id, asked.environment, asked.bundleId, question, spans)
+      return (found.map { [$0] } ?? [], false)
+    }
+  }
+
+  /// The streams that have an id: from the projection, and those with later events from the
+  /// journal.
+  private func streams(
+    having kind: ProjectionReader.IdKind, _ asked: CustomerQuestion, _ question: Question,
+    _ spans: WantedSpans
+  ) throws(Failure) -> (found: [Located], hasMore: Bool) {
+    guard let opened = readable() else { throw .notReady(state) }
+    let later = try later(than: opened)
+    let query = KeptRows.Query(kind, asked.id, asked.environment, asked.bundleId)
+    // An answer about the past is folded from the journal: of its rows only the keys are used.
+    let isKept = !question.isAboutThePast
+    func read() throws(StoreError) -> [ProjectedRow] {
+      let found = try opened.reader.customerRows(
+        kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans)
+      if isKept { keep(found, query, spans) }
+      return found
+    }
+    var found = (isKept ? kept(query, spans) : nil) ?? rows(read)
+    // Rows that may not be shown must not take the place of others, nor be counted.
+    if let all = found, all.count > asked.maximumRows,
+      all.contains(where: { !question.covers($0.key) })
+    {
+      found = rows { () throws(StoreError) in
+        try opened.reader.customerRows(
+          kind, asked.id, asked.environment, asked.bundleId, limit: asked.maximumRows + 1, spans
+        ) { bundleId in
+          question.covers(
+            StreamKey(
+              environment: asked.environment, bundleId: bundleId, originalTransactionId: ""))
+        }
+      }
+    }
+    guard let found else { throw .notReady(state) }
+    var streams: [Located] = []
+    for row in found.prefix(asked.maximumRows) where question.covers(row.key) {
+      if later[row.key] == nil {
+        streams.append(Located(key: row.key, row: row.row, opened: opened))
+      }
+    }
+    for stream in later.values where asked.covers(stream.key) && question.covers(stream.key) {
+      if stream.hasId(asked.id, kind) {
+        streams.append(Located(key: stream.key, row: stream.row, opened: opened))
+      }
+    }
+    if question.isAboutThePast || !opened.isOwn {
+      streams = try journaled(streams, having: kind, asked, question)
+    }
+    return (streams, found.count > asked.maximumRows)
+  }
+
+  /// The same streams folded from the journal, without those that did not have the id then.
+  private func journaled(
+    _ streams: [Located], having kind: ProjectionReader.IdKind, _ asked: CustomerQuestion,
+    _ question: Question
+  ) throws(Failure) -> [Located] {
+    var found: [Located] = []
+    for located in streams {
+      let stream = FoldedStream(located.key, try journaledState(of: located.key, question))
+      guard stream.hasId(asked.id, kind) else { continue }
+      found.append(Located(key: stream.key, row: stream.row, opened: located.opened))
+    }
+    return found
+  }
+}
+
+extension LedgerReader.CustomerQuestion {
+  fileprivate func covers(_ key: StreamKey) -> Bool {
+    environment == key.environment
+      && (bundleId.map { ByteSearch.areEqual($0, key.bundleId) } ?? true)
+  }
+}
+
+extension FoldedStream {
+  fileprivate func hasId(_ id: String, _ kind: ProjectionReader.IdKind) -> Bool {
+    ids[Int(kind.rawValue) - 1].contains { ByteSearch.areEqual($0, id) }
+  }
+}

@@ -1,0 +1,146 @@
+public import AppStore
+import Entitlements
+public import Store
+public import StrictJSON
+
+/// An entitlement that the owner granted: the `grant` object of the public contract. Times are
+/// milliseconds since 1970.
+public struct GrantDocument: Sendable {
+  public let seq: Int64
+  public let bundleId: String
+  let id: String
+  let entitlement: String
+  let grantedAt: Int64
+  let until: Int64?
+  let reason: String?
+  let token: String
+  /// When it was ended, and by which event; nil if it was not.
+  private(set) var revokedAt: Int64?
+  public private(set) var revokedBy: Int64?
+
+  /// Nil for another statement.
+  init?(_ stored: StoredStatement) {
+    let statement = stored.statement
+    guard case .grant(let entitlement, let until, let reason) = statement.content else {
+      return nil
+    }
+    seq = stored.seq
+    (id, bundleId, token) = (statement.id, statement.bundleId, statement.token)
+    (self.entitlement, self.until, self.reason) = (entitlement, until, reason)
+    grantedAt = statement.at
+  }
+
+  /// Ends it, if a statement of the same app says so.
+  mutating func end(by stored: StoredStatement) {
+    guard stored.statement.content == .revocation(of: id), stored.statement.bundleId == bundleId,
+      revokedBy == nil
+    else { return }
+    (revokedAt, revokedBy) = (stored.statement.at, stored.seq)
+  }
+
+  /// What it gives.
+  var access: GrantedAccess {
+    let end = [until, revokedAt].compactMap { $0 }.min()
+    return GrantedAccess(name: entitlement, bundleId: bundleId, from: grantedAt, until: end)
+  }
+
+  public var json: JSONValue {
+    .object([
+      ("object", .string("grant")), ("id", .string(id)), ("bundle_id", .string(bundleId)),
+      ("entitlement", .string(entitlement)), ("granted_at", .integer(grantedAt)),
+      ("until", .optional(until)), ("reason", .optional(reason)),
+      ("granted_by", .string(token)), ("revoked_at", .optional(revokedAt)),
+    ])
+  }
+}
+
+/// What the owner says of a customer.
+extension LedgerReader {
+  /// What was granted to a customer, oldest first, ended grants included.
+  ///
+  /// - Parameter receivedThrough: the latest receive time, milliseconds since 1970.
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  public func grants(
+    of customer: CustomerName, _ environment: Environment, receivedThrough: Int64 = .max
+  ) throws(Failure) -> [GrantDocument] {
+    guard mayHaveStatements else { return [] }
+    return try store { () throws(StoreError) in
+      guard let mac = try journal.mac(of: customer) else { return [] }
+      let all = try journal.statements(about: mac, receivedThrough: receivedThrough)
+        .filter { $0.statement.environment == environment }
+      var grants = all.compactMap { GrantDocument($0) }
+      Self.end(&grants, by: all)
+      return grants
+    }
+  }
+
+  /// A page of what was granted to a customer, oldest first, ended grants included. Reads the
+  /// grants of the page, and all that were ended since.
+  ///
+  /// - Parameters:
+  ///   - seq: the last grant of the page before; 0 for the first page.
+  ///   - isShown: whether a grant of an app may be shown.
+  /// - Returns: the grants, and the last one's seq if there are more.
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  public func grants(
+    of customer: CustomerName, _ environment: Environment, after seq: Int64, limit: Int,
+    where isShown: (_ bundleId: String) -> Bool
+  ) throws(Failure) -> (grants: [GrantDocument], next: Int64?) {
+    guard mayHaveStatements else { return ([], nil) }
+    return try store { () throws(StoreError) in
+      guard let mac = try journal.mac(of: customer) else { return ([], nil) }
+      var grants: [GrantDocument] = []
+      var last = seq
+      while grants.count <= limit {
+        let found = try journal.statements(
+          about: mac, type: "GRANT", after: last, limit: limit + 1)
+        guard let end = found.last?.seq else { break }
+        last = end
+        grants += found.filter { $0.statement.environment == environment }
+          .compactMap { GrantDocument($0) }.filter { isShown($0.bundleId) }
+      }
+      let hasMore = grants.count > limit
+      grants = Array(grants.prefix(limit))
+      let first = grants.first?.seq ?? last
+      let ends = try journal.statements(about: mac, type: "GRANT_REVOKE", after: first)
+      Self.end(&grants, by: ends.filter { $0.statement.environment == environment })
+      return (grants, hasMore ? grants.last?.seq : nil)
+    }
+  }
+
+  private static func end(_ grants: inout [GrantDocument], by statements: [StoredStatement]) {
+    let places = Dictionary(
+      grants.indices.map { (grants[$0].id, $0) }, uniquingKeysWith: { one, _ in one })
+    for item in statements {
+      guard case .revocation(let id) = item.statement.content, let place = places[id] else {
+        continue
+      }
+      grants[place].end(by: item)
+    }
+  }
+
+  /// How many purchases more than one account has.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  public func sharedPurchaseCount() throws(Failure) -> Int64 {
+    guard mayHaveStatements else { return 0 }
+    return try store { () throws(StoreError) in try journal.sharedPurchaseCount() }
+  }
+
+  /// The accounts that have a purchase, as far as they are not forgotten: the first of them, and
+  /// how many there are.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  func accounts(
+    _ key: StreamKey, _ question: Question
+  ) throws(Failure) -> (names: [String], count: Int) {
+    guard mayHaveStatements else { return ([], 0) }
+    return try store { () throws(StoreError) in
+      let time = question.knownAt ?? .max
+      let names = try journal.accounts(
+        of: key, receivedThrough: time, limit: RowDocument.maximumAccounts)
+      guard names.count == RowDocument.maximumAccounts else { return (names, names.count) }
+      return (names, try journal.accountCount(of: key, receivedThrough: time))
+    }
+  }
+}

@@ -1,0 +1,278 @@
+import AppStore
+public import Ledger
+import Platform
+public import Store
+
+/// Reads entitlements, histories and quarantine: rows as of now from the live projection, rows as
+/// of an earlier time from the journal.
+///
+/// A projection is disposable, so none of its faults makes a read of one customer fail: what cannot
+/// be read from it is folded from the journal. Its damage is reported, for the writer to mend.
+///
+/// Each thread has a reader of its own, with its own read-only connections. A reader of a running
+/// ledger follows every switch of the live projection.
+public final class LedgerReader {
+  public enum Failure: Error, Sendable {
+    /// No row can be read for a list: the projection is in this state.
+    case notReady(ProjectionState)
+    /// Two apps have this original transaction id, and the question names neither.
+    case ambiguous
+    case store(StoreError)
+  }
+
+  /// A projection that is open.
+  struct Opened {
+    let reader: ProjectionReader
+    let generation: Int
+    /// Whether this program's fold made it: otherwise it only answers lists.
+    let isOwn: Bool
+    let foldVersion: Int
+  }
+
+  public let journal: JournalReader
+  /// Milliseconds that non-renewing products last, by product id.
+  let durations: [String: Int64]
+  /// Proves the receipts in version 1 notifications for `history`; nil if they are not to be
+  /// proven.
+  public var receipts: ReceiptProof?
+  private let source: Source
+  /// The projection that was opened last.
+  private var opened: Opened?
+  /// Whether that has every answered event, as of the last call of `readable`.
+  private(set) var isFollowing = false
+  /// The streams that have later events than the projection, as lists show them.
+  let laterStreams = LaterStreams()
+  /// What `rows(around:of:at:)` folded last.
+  let folds: StreamFolds
+  /// Bytes that are kept of it, usually and by a passing reader.
+  private static let (foldedBytes, passingFoldedBytes) = (2_000_000, 20_000_000)
+  /// Whether a snapshot of the projection serves several questions, until `endSnapshot`.
+  let reusesSnapshot: Bool
+  /// `LiveProjection.commits` when the open snapshot was begun; nil if none is open.
+  private var snapshot: Int?
+
+  /// Where the projection is found: in the running ledger of this process, or in a data folder.
+  private enum Source {
+    case running(LiveProjection)
+    case atRest(DataFolder)
+  }
+
+  /// A reader of the running ledger of this process.
+  ///
+  /// - Parameters:
+  ///   - reusesSnapshot: whether a snapshot stays open for the next question. The caller must then
+  ///     call `endSnapshot` before it waits for anything. Saves the file locks of a snapshot, which
+  ///     cost as much as reading a row.
+  ///   - isPassing: for a reader that goes from one event of the journal to the next: it keeps more
+  ///     of the streams that `rows(around:of:at:)` folded, and less of the file.
+  /// - Throws: what `JournalReader.open` throws.
+  public init(
+    _ ledger: Ledger, durations: [String: Int64], reusesSnapshot: Bool = false,
+    isPassing: Bool = false
+  ) throws(StoreError) {
+    journal = try JournalReader.open(ledger.folder, isPassing: isPassing)
+    folds = StreamFolds(capacity: isPassing ? Self.passingFoldedBytes : Self.foldedBytes)
+    self.durations = durations
+    source = .running(ledger.liveProjection)
+    self.reusesSnapshot = reusesSnapshot
+  }
+
+  /// A reader of a data folder, whether or not another process has it open.
+  ///
+  /// - Throws: what `JournalReader.open` throws.
+  public init(_ folder: DataFolder, durations: [String: Int64]) throws(StoreError) {
+    journal = try JournalReader.open(folder)
+    folds = StreamFolds(capacity: Self.foldedBytes)
+    self.durations = durations
+    source = .atRest(folder)
+    reusesSnapshot = false
+  }
+
+  // MARK: The live projection
+
+  /// The projection that can be read now; nil if there is none. Opened again after a switch.
+  func readable() -> Opened? {
+    switch source {
+    case .running(let projection):
+      // The state first: what was committed before it began to follow is counted by then.
+      let current = projection.current
+      isFollowing = current.state == .following
+      if snapshot != projection.commits { endSnapshot() }
+      if let opened, opened.generation == current.generation { return opened }
+      endSnapshot()
+      opened = nil
+      guard let file = current.readable else { return nil }
+      do throws(StoreError) {
+        let found = try open(
+          projection.folder, file.path, generation: current.generation, isOwn: file.isOwn)
+        // After it was opened: otherwise another file could be opened that replaced it.
+        try file.requireInPlace()
+        opened = found
+      } catch {
+        if error.isDamage { projection.reportDamage(current.generation, error) }
+      }
+    case .atRest(let folder):
+      guard opened == nil else { return opened }
+      switch try? ProjectionExaminer.find(folder, journal, isReading: true) {
+      case .own(let path): opened = try? open(folder, path, generation: 0, isOwn: true)
+      case .other(let path): opened = try? open(folder, path, generation: 0, isOwn: false)
+      default: break
+      }
+    }
+    return opened
+  }
+
+  private func open(
+    _ folder: DataFolder, _ path: String, generation: Int, isOwn: Bool
+  ) throws(StoreError) -> Opened {
+    let reader = try ProjectionReader.open(folder, path: path)
+    return Opened(
+      reader: reader, generation: generation, isOwn: isOwn,
+      foldVersion: try reader.identity().foldVersion)
+  }
+
+  /// Why there is nothing to read.
+  var state: ProjectionState {
+    if case .running(let projection) = source { projection.state } else { .absent }
+  }
+
+  /// Whether a stream may have named this id as its predecessor. While the projection follows, all
+  /// names are in memory, and nearly no stream has one: that saves a query of each row.
+  func maySucceed(_ originalTransactionId: String) -> Bool {
+    guard isFollowing, case .running(let projection) = source else { return true }
+    return projection.successors.mayKnow(originalTransactionId)
+  }
+
+  /// When Apple last confirmed what the journal says of a stream, by the times of the question.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  func confirmedAt(_ key: StreamKey, _ question: Question) throws(Failure) -> Int64? {
+    if case .running(let projection) = source, !projection.holdsEvidence { return nil }
+    return try store { () throws(StoreError) in
+      try journal.confirmedAt(
+        key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+    }
+  }
+
+  /// Whether the journal may have statements of the owner. While a daemon runs, it knows.
+  var mayHaveStatements: Bool {
+    guard case .running(let projection) = source else { return true }
+    return projection.hasStatements
+  }
+
+  /// What Apple said again, by app: as `JournalReader.confirmations`.
+  ///
+  /// - Throws: `Failure.store` if the journal cannot be read.
+  func confirmations(
+    since time: Int64
+  ) throws(Failure) -> [ProjectionReader.Counts.App: JournalReader.Confirmations] {
+    if case .running(let projection) = source, !projection.holdsEvidence { return [:] }
+    return try store { () throws(StoreError) in try journal.confirmations(since: time) }
+  }
+
+  /// Streams that have named this id as their predecessor since the process started, and before as
+  /// far as that is known.
+  func knownSuccessors(of originalTransactionId: String) -> Set<StreamKey> {
+    guard case .running(let projection) = source else { return [] }
+    return projection.successors.of(originalTransactionId)
+  }
+
+  /// The projection that is read.
+  ///
+  /// - Throws: `Failure.notReady` if there is none.
+  package func projection() throws(Failure) -> ProjectionReader {
+    guard let opened = readable() else { throw .notReady(state) }
+    return opened.reader
+  }
+
+  /// `SetDigest` of the projection that is read, in lower-case hexadecimal, as far as it is folded;
+  /// nil if it has none.
+  ///
+  /// - Throws: `Failure.notReady` if no projection can be read.
+  public func digest() throws(Failure) -> String? {
+    let projection = try projection()
+    return rows { () throws(StoreError) in
+      try projection.digest().map { Hexadecimal.encode($0.bytes) }
+    } ?? nil
+  }
+
+  /// The last seq in the projection that is read.
+  ///
+  /// - Throws: `Failure.notReady` if no projection can be read.
+  public func foldedThrough() throws(Failure) -> Int64 {
+    let projection = try projection()
+    guard let seq = rows({ () throws(StoreError) in try projection.foldedThrough() }) else {
+      throw .notReady(state)
+    }
+    return seq
+  }
+
+  // MARK: Snapshots
+
+  /// Begins a snapshot of the open projection unless one is open; `readable` has already closed a
+  /// snapshot older than the last commit.
+  ///
+  /// - Throws: what SQLite reports.
+  func beginSnapshot() throws(StoreError) {
+    guard snapshot == nil, let opened else { return }
+    var commits = 0
+    // Read before the snapshot begins: if a commit comes in between, the snapshot has more than
+    // this number says, never less.
+    if case .running(let projection) = source { commits = projection.commits }
+    try opened.reader.beginSnapshot()
+    snapshot = commits
+  }
+
+  /// Ends the open snapshot, if any. Must be called before the thread waits for anything: while a
+  /// snapshot is open, the projection's -wal file cannot be restarted and grows.
+  public func endSnapshot() {
+    guard snapshot != nil else { return }
+    snapshot = nil
+    opened?.reader.endSnapshot()
+  }
+
+  // MARK: Errors
+
+  /// Runs a read of the journal.
+  func store<Value>(_ read: () throws(StoreError) -> Value) throws(Failure) -> Value {
+    do throws(StoreError) {
+      return try read()
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  /// Rows of the open projection that were kept since an earlier question, while it follows the
+  /// journal.
+  func kept(_ query: KeptRows.Query, _ spans: WantedSpans) -> [ProjectedRow]? {
+    guard case .running(let projection) = source, isFollowing, case .since(let time) = spans,
+      let opened
+    else { return nil }
+    return projection.keptRows.rows(
+      query, since: time, generation: opened.generation, projection.changes)
+  }
+
+  /// Keeps rows that were read in the open snapshot, for later questions.
+  func keep(_ rows: [ProjectedRow], _ query: KeptRows.Query, _ spans: WantedSpans) {
+    guard case .running(let projection) = source, isFollowing, case .since(let time) = spans,
+      let opened, let snapshot
+    else { return }
+    let version = KeptRows.Version(generation: opened.generation, commit: snapshot)
+    projection.keptRows.keep(rows, query, since: time, version)
+  }
+
+  /// Runs a read of the open projection. Returns nil if it failed: the caller then asks the
+  /// journal. Damage is reported, and the file is not read again.
+  func rows<Value>(_ read: () throws(StoreError) -> Value) -> Value? {
+    do throws(StoreError) {
+      return try read()
+    } catch {
+      // SQLite may have rolled the transaction back (sqlite.org/lang_transaction.html).
+      endSnapshot()
+      if case .running(let projection) = source, let opened, error.isDamage {
+        projection.reportDamage(opened.generation, error)
+      }
+      return nil
+    }
+  }
+}

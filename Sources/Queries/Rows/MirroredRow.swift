@@ -1,0 +1,75 @@
+public import AppStore
+public import Entitlements
+import Store
+
+/// Everything that a copy of a row elsewhere needs.
+public struct MirroredRow: Sendable {
+  public let key: StreamKey
+  /// With all spans.
+  public let row: EntitlementRow
+  public let succeededBy: String?
+  /// The owner's accounts that have the purchase.
+  public let accounts: [String]
+}
+
+extension LedgerReader {
+  /// Up to `limit` rows in key order after a key, as of all events. Nil while the live projection
+  /// lacks events or is of another fold.
+  ///
+  /// - Throws: `Failure.store` if a file cannot be read.
+  public func mirroredRows(
+    after key: StreamKey?, limit: Int
+  ) throws(Failure) -> [MirroredRow]? {
+    try mirrored { (projection) throws(StoreError) in
+      try projection.wholeRows(after: key, limit: limit)
+    }
+  }
+
+  /// The rows of some streams, and of all that replaced each other with them (MIGRATION), as of all
+  /// events: what a stream names may change what replaced another one. Nil while the live
+  /// projection lacks events or is of another fold.
+  ///
+  /// - Throws: `Failure.store` if a file cannot be read.
+  public func mirroredRows(of keys: Set<StreamKey>) throws(Failure) -> [MirroredRow]? {
+    try mirrored { (projection) throws(StoreError) in
+      var found: [ProjectedRow] = []
+      var waiting = keys.sorted()
+      var known = keys
+      while let key = waiting.popLast() {
+        var related = try projection.successors(of: key).map(\.key)
+        for stream in try projection.streams(withOriginalTransactionId: key.originalTransactionId)
+        where stream.key == key {
+          found.append(stream.projected)
+          related += stream.ids[2].map {
+            StreamKey(
+              environment: key.environment, bundleId: key.bundleId, originalTransactionId: $0)
+          }
+        }
+        waiting += related.filter { known.insert($0).inserted }
+      }
+      return found
+    }
+  }
+
+  private func mirrored(
+    _ read: (ProjectionReader) throws(StoreError) -> [ProjectedRow]
+  ) throws(Failure) -> [MirroredRow]? {
+    guard let opened = readable(), opened.isOwn, isFollowing else { return nil }
+    defer { if !reusesSnapshot { endSnapshot() } }
+    let projected = rows { () throws(StoreError) in
+      try beginSnapshot()
+      return try read(opened.reader)
+    }
+    guard let projected else { return nil }
+    let question = Question(now: .max)
+    var found: [MirroredRow] = []
+    for item in projected {
+      let accounts = try store { () throws(StoreError) in try journal.accounts(of: item.key) }
+      found.append(
+        MirroredRow(
+          key: item.key, row: item.row, succeededBy: try successor(of: item.key, question, opened),
+          accounts: accounts))
+    }
+    return found
+  }
+}

@@ -1,0 +1,46 @@
+import AppStore
+import Entitlements
+import Ledger
+import Store
+
+extension LedgerReader {
+  /// Folds a stream's row from the journal, from the events that Apple had signed and that we had
+  /// received by the times of the question.
+  ///
+  /// An event that cannot be folded is left out of a row as of now, as in a projection, where such
+  /// a row is marked (promise 9). An answer about the past must not lack an event: it fails.
+  func journaledRow(of key: StreamKey, _ question: Question) throws(Failure) -> EntitlementRow {
+    let state = try journaledState(of: key, question)
+    var whole = state
+    try store { () throws(StoreError) in
+      // Another fold decided what is held. Journaling all of it would give the same row.
+      guard question.through == nil, try !journal.isJudged() else { return }
+      let held = try journal.heldPayloads(
+        of: key, signedThrough: question.asOf ?? .max, receivedThrough: question.knownAt ?? .max)
+      for payload in held {
+        if let event = try? JournaledNotification.foldEvent(payload) { whole.evolve(event) }
+      }
+    }
+    var row = EntitlementRow(whole)
+    (row.eventCount, row.lastEvent) = (state.eventCount, state.lastEvent)
+    return row
+  }
+
+  /// The state of such a row.
+  func journaledState(of key: StreamKey, _ question: Question) throws(Failure) -> StreamState {
+    try store { () throws(StoreError) in
+      var state = StreamState()
+      try journal.forEachPayload(
+        of: key, through: question.through ?? .max, signedThrough: question.asOf ?? .max,
+        receivedThrough: question.knownAt ?? .max
+      ) { (payload) throws(StoreError) in
+        if let event = try? JournaledNotification.foldEvent(payload) {
+          state.evolve(event)
+        } else if question.asOf != nil || question.knownAt != nil {
+          throw .corrupt("the body of seq \(payload.seq)")
+        }
+      }
+      return state
+    }
+  }
+}

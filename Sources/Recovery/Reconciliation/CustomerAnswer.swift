@@ -1,0 +1,34 @@
+public import AppStore
+public import Clients
+import Ledger
+public import Store
+import StrictJSON
+
+/// What Apple says now of one customer: every subscription with its status, and every transaction.
+/// Nothing in it is proven.
+public struct CustomerAnswer: Sendable {
+  public let bundleId: String
+  public let environment: Environment
+  public let subscriptions: [SubscriptionStatus]
+  /// JWS.
+  public let transactions: [String]
+
+  /// Every JWS of it: transactions first, because renewal information belongs to the app of its
+  /// transaction.
+  var evidence: [(jws: String, source: EventSource)] {
+    transactions.map { ($0, .transaction) }
+      + subscriptions.map { ($0.signedTransactionInfo, .transaction) }
+      + subscriptions.compactMap { $0.signedRenewalInfo }.map { ($0, .renewal) }
+  }
+
+  /// The lines that hand the evidence over, in its order, as `BatchReceive` reads them.
+  public func lines(_ arrival: EventArrival) -> [[UInt8]] {
+    let origin = Receiver.EvidenceOrigin(bundleId: bundleId, environment: environment)
+    return evidence.map { jws, source in
+      JSONValue.object([
+        ("arrival", .string(arrival.rawValue)),
+        ("body", EvidenceLine.body(jws, source, from: origin)),
+      ]).bytes
+    }
+  }
+}

@@ -1,0 +1,163 @@
+public import AppStore
+public import Clients
+public import Ledger
+import Platform
+public import Queries
+import Store
+public import StrictJSON
+
+/// Compares all customers that are due with what Apple says of them now, a part at a time, so that
+/// the thread can do more urgent work in between. One thread.
+///
+/// A customer who was compared is no longer due, so a run that was given up costs nothing twice.
+public final class DueReconciliation {
+  /// What it found of one app in one environment.
+  public struct Result: Sendable {
+    public let environment: Environment
+    public let bundleId: String
+    /// Customers that Apple was asked about.
+    public internal(set) var asked: Int64 = 0
+    /// Those of whom Apple said something else than the row.
+    public internal(set) var differed: Int64 = 0
+    /// Those of whom it still does, with everything that it signed.
+    public internal(set) var remaining: Int64 = 0
+    /// The original transaction ids of the first of these.
+    public internal(set) var remainingIds: [String] = []
+    /// Those that Apple does not know.
+    public internal(set) var unknown: Int64 = 0
+    /// Those that it could not be asked about.
+    public internal(set) var failed: Int64 = 0
+    /// Events that were journaled.
+    public internal(set) var journaled: Int64 = 0
+    /// Why not all could be compared; nil if all were.
+    public internal(set) var error: String?
+  }
+
+  /// One app in one environment, and for how many milliseconds after the end of a paid period
+  /// nothing is done.
+  public typealias App = (account: AppStoreAccount, reconcileAfter: Int64)
+
+  public private(set) var results: [Result]
+  private let apps: [App]
+  private let reader: LedgerReader
+  private let reconciler: Reconciler
+  /// The app whose customers are compared.
+  private var index = 0
+  private var pages: CustomerPages?
+  /// Of the page that was read last, the next at the end.
+  private var waiting: [StreamKey] = []
+  private var failuresInARow = 0
+  /// After so many failures one after the other Apple is taken for out of reach.
+  private static let mostFailures = 20
+
+  /// - Parameter reader: the one of `reconciler`.
+  public init(_ apps: [App], _ reader: LedgerReader, _ reconciler: Reconciler) {
+    (self.apps, self.reader, self.reconciler) = (apps, reader, reconciler)
+    results = apps.map { account, _ in
+      Result(environment: account.environment, bundleId: account.bundleId)
+    }
+  }
+
+  /// Whether it is about these apps; otherwise the configuration has changed.
+  public func isAbout(_ others: [AppStoreAccount]) -> Bool {
+    apps.count == others.count && zip(apps, others).allSatisfy { $0.account === $1 }
+  }
+
+  /// Compares the next customers.
+  ///
+  /// - Parameters:
+  ///   - clock: the time now, milliseconds since 1970.
+  ///   - isEnough: called after each customer and each page; true ends this part.
+  ///   - submit: journals any number of lines of NDJSON; returns what became of each. After what it
+  ///     throws, the app is given up.
+  /// - Returns: whether all that are due are done, or could not be asked about.
+  public func advance(
+    clock: () -> Int64, until isEnough: () -> Bool,
+    submit: ([[UInt8]]) throws(Reconciler.Failure) -> [Disposition]
+  ) -> Bool {
+    while index < apps.count {
+      do throws(Reconciler.Failure) {
+        while try hasMore(at: clock()) {
+          if let stream = waiting.popLast() {
+            guard try compare(stream, at: clock(), submit) else { return false }
+          }
+          if isEnough() { return false }
+        }
+      } catch {
+        results[index].error = error.description
+      }
+      (index, pages, waiting, failuresInARow) = (index + 1, nil, [], 0)
+    }
+    return true
+  }
+
+  /// Reads the next page, which may be empty, if nobody is waiting.
+  ///
+  /// - Returns: false after the last page of the app.
+  private func hasMore(at now: Int64) throws(Reconciler.Failure) -> Bool {
+    guard waiting.isEmpty else { return true }
+    let app = apps[index]
+    var pages =
+      pages
+      ?? CustomerPages(
+        app.account.environment, bundleId: app.account.bundleId,
+        endedBefore: now - app.reconcileAfter)
+    let page = try mapError(Reconciler.Failure.read, try pages.next(reader, at: now))
+    self.pages = pages
+    waiting = page?.reversed() ?? []
+    return page != nil
+  }
+
+  /// - Returns: false if it was cancelled.
+  /// - Throws: the failure after which this app is given up.
+  private func compare(
+    _ stream: StreamKey, at now: Int64,
+    _ submit: ([[UInt8]]) throws(Reconciler.Failure) -> [Disposition]
+  ) throws(Reconciler.Failure) -> Bool {
+    do throws(Reconciler.Failure) {
+      let found = try reconciler.compare(stream, apps[index].account, at: now, submit: submit)
+      results[index].count(found)
+      failuresInARow = 0
+    } catch {
+      if case .appStore(let refused) = error, refused.reason == .cancelled { return false }
+      results[index].failed += 1
+      results[index].error = error.description
+      failuresInARow += 1
+      guard case .appStore(let refused) = error, failuresInARow < Self.mostFailures else {
+        throw error
+      }
+      if case .unauthorized = refused.reason { throw error }
+    }
+    return true
+  }
+}
+
+extension DueReconciliation.Result {
+  private static let mostIds = 10
+
+  mutating func count(_ found: Reconciliation?) {
+    asked += 1
+    guard let found else {
+      unknown += 1
+      return
+    }
+    if found.differed { differed += 1 }
+    if found.remains {
+      remaining += 1
+      if remainingIds.count < Self.mostIds {
+        remainingIds.append(found.stream.originalTransactionId)
+      }
+    }
+    journaled += Int64(found.journaled)
+  }
+
+  /// - Parameter time: when it ended, milliseconds since 1970.
+  public func json(at time: Int64) -> JSONValue {
+    .object([
+      ("at", .integer(time)), ("asked", .integer(asked)), ("differed", .integer(differed)),
+      ("remaining", .integer(remaining)), ("unknown", .integer(unknown)),
+      ("failed", .integer(failed)), ("journaled", .integer(journaled)),
+      ("error", .optional(error)),
+    ])
+  }
+}

@@ -1,0 +1,88 @@
+public import AppStore
+public import Clients
+public import Ledger
+public import Platform
+public import Queries
+import Store
+
+/// Compares customers with what Apple says of them now, one after the other, and journals what is
+/// new. One for each thread.
+public final class Reconciler {
+  public enum Failure: Error, Sendable, CustomStringConvertible {
+    case appStore(AppStoreError)
+    /// curl cannot be initialised.
+    case client(String)
+    /// The rows or the journal cannot be read.
+    case read(LedgerReader.Failure)
+    /// What Apple answered could not be journaled.
+    case unjournaled(String)
+
+    public var description: String {
+      switch self {
+      case .appStore(let error): error.description
+      case .client(let text), .unjournaled(let text): text
+      case .read(.store(let error)): error.description
+      case .read: "the rows cannot be read now"
+      }
+    }
+  }
+
+  private let reader: LedgerReader
+  private let durations: [String: Int64]
+  private let version: String
+  private let policy: RetryPolicy
+  private let cancellation: Cancellation
+  private var questions: [ObjectIdentifier: CustomerQuestion] = [:]
+
+  /// - Parameters:
+  ///   - reader: of the ledger in which answers are journaled.
+  ///   - durations: milliseconds that non-renewing products last, by product id.
+  ///   - version: of this program, for Apple.
+  ///   - cancellation: ends every request and every wait.
+  public init(
+    _ reader: LedgerReader, durations: [String: Int64], version: String, _ policy: RetryPolicy,
+    _ cancellation: Cancellation
+  ) {
+    (self.reader, self.durations, self.version) = (reader, durations, version)
+    (self.policy, self.cancellation) = (policy, cancellation)
+  }
+
+  /// Asks Apple about a customer, journals the answer, and compares.
+  ///
+  /// - Parameters:
+  ///   - account: the stream's app in its environment.
+  ///   - now: milliseconds since 1970.
+  ///   - submit: journals any number of lines of NDJSON; returns what became of each.
+  /// - Returns: nil if Apple does not know the customer.
+  /// - Throws: `Failure`; what was journaled before stays.
+  public func compare(
+    _ stream: StreamKey, _ account: AppStoreAccount, at now: Int64,
+    submit: ([[UInt8]]) throws(Failure) -> [Disposition]
+  ) throws(Failure) -> Reconciliation? {
+    let question = try mapError(
+      { (error: ClientError) in Failure.client("\(error)") }, try question(account))
+    let id = stream.originalTransactionId
+    guard let answer = try mapError(Failure.appStore, try question.ask(id)) else { return nil }
+    let before = try row(stream, at: now)
+    let dispositions = try submit(answer.lines(.asked))
+    return Reconciliation(
+      stream, answer, before: before, after: try row(stream, at: now), dispositions, at: now,
+      durations: durations)
+  }
+
+  private func question(_ account: AppStoreAccount) throws(ClientError) -> CustomerQuestion {
+    if let known = questions[ObjectIdentifier(account)] { return known }
+    // It holds the account, so that no other can get its identifier.
+    let made = try CustomerQuestion([account], version: version, policy, cancellation)
+    questions[ObjectIdentifier(account)] = made
+    return made
+  }
+
+  private func row(_ stream: StreamKey, at now: Int64) throws(Failure) -> RowDocument? {
+    try mapError(
+      Failure.read,
+      try reader.entitlement(
+        stream.originalTransactionId, environment: stream.environment, bundleId: stream.bundleId,
+        LedgerReader.Question(now: now)))
+  }
+}

@@ -1,0 +1,230 @@
+import Clients
+import Migrations
+public import Platform
+import SignedData
+public import Store
+
+/// The shared journal on PostgreSQL: `migrations/postgres` has its tables.
+///
+/// An append takes two round trips. The first locks the row of `head` and reads what is behind the
+/// copy; the second inserts, moves the head and commits. Places are given under that lock, so the
+/// order of places is the order of commits, without sequences, advisory locks or LISTEN.
+///
+/// Nobody holds the head for long (T6):
+///
+/// - who stops between the two round trips is ended by the server after 5 s;
+/// - who stops inside the second one is ended by the next one who waits, after 10 s;
+/// - who is cut off is noticed by TCP's keepalive, on the side of the server as on ours.
+public final class PostgresJournal: SharedJournal {
+  private let link: ServerLink
+  private let sql: JournalSQL
+  /// The head while it is held.
+  private var held: JournalPosition?
+
+  /// How long a ROLLBACK may take, milliseconds; past it the connection is closed, which does the
+  /// same.
+  private static let rollbackLimit: Int64 = 1_000
+
+  public init(_ settings: PostgresJournalSettings) {
+    link = ServerLink(settings)
+    sql = JournalSQL(settings.schema)
+  }
+
+  public func disconnect() {
+    held = nil
+    link.disconnect()
+  }
+
+  // MARK: Identity
+
+  /// The id of the journal; `proposed`, if it has none yet.
+  ///
+  /// - Throws: `.newer` if its schema is, `.refused` if there is none or another program made it,
+  ///   `.notNow` if no server answers.
+  public func identify(
+    _ proposed: [UInt8], by deadline: Deadline
+  ) throws(SharedJournalError) -> [UInt8] {
+    try requireKnownSchema(by: deadline)
+    if let id = try storedId(by: deadline) { return id }
+    _ = try link.execute(sql.insertJournalId, [.bytes(proposed)], by: deadline)
+    // Of two daemons that propose at once, one proposes in vain.
+    guard let id = try storedId(by: deadline) else { throw .broken(state: "no journal id") }
+    return id
+  }
+
+  private func storedId(by deadline: Deadline) throws(SharedJournalError) -> [UInt8]? {
+    try link.execute(sql.journalId, by: deadline).bytes(0, 0)
+  }
+
+  private func requireKnownSchema(by deadline: Deadline) throws(SharedJournalError) {
+    let rows = try link.execute(sql.migrations, by: deadline)
+    let known = Migrations.sharedJournal
+    let newest = rows.integer(max(0, rows.count - 1), 0).map { Int($0) } ?? 0
+    if newest > known.count { throw .newer(found: newest, known: known.count) }
+    // One of before the trust roots has none.
+    guard newest > 0 else {
+      throw .refused(
+        state: "schema \(newest) of \(known.count): run `subledger shared-journal migrate`")
+    }
+    for (row, migration) in known.prefix(newest).enumerated()
+    where rows.bytes(row, 1) != SHA256.hash(migration.sql) {
+      throw .refused(state: "migration \(migration.number) is of another program")
+    }
+  }
+
+  /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
+  public func trustRoots(by deadline: Deadline) throws(SharedJournalError) -> Set<[UInt8]> {
+    try TrustRootTable.read(link, sql, by: deadline)
+  }
+
+  // MARK: Appending
+
+  /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
+  public func begin(
+    after place: JournalPosition, by deadline: Deadline
+  ) throws(SharedJournalError) -> JournalTail {
+    abandon()
+    let limit = JournalTail.limit
+    let connection = try link.usable(by: deadline)
+    let statements =
+      [JournalSQL.begin, JournalSQL.limits, sql.lockedHead].map { PostgresStatement($0) }
+      + TailReading.statements(after: place, limit: limit, sql)
+    let answers: [PostgresRows]
+    do throws(PipelineError) {
+      answers = try connection.pipeline(statements, by: deadline)
+    } catch {
+      rollBack()
+      if error.error.state == Self.lockNotAvailable { endHolders() }
+      throw FailurePolicy.beforeCommit(error.error)
+    }
+    return try hold(answers.dropFirst(2), after: place, limit)
+  }
+
+  private static let lockNotAvailable = SQLState("55P03")
+
+  private func hold(
+    _ answers: ArraySlice<PostgresRows>, after place: JournalPosition, _ limit: Int
+  ) throws(SharedJournalError) -> JournalTail {
+    do throws(SharedJournalError) {
+      let tail = try TailReading.tail(answers, after: place, limit: limit)
+      if tail.isWhole { held = tail.head } else { rollBack() }
+      return tail
+    } catch {
+      rollBack()
+      throw error
+    }
+  }
+
+  /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
+  public func commit(
+    _ shipment: Shipment, by deadline: Deadline
+  ) throws(SharedJournalError) {
+    guard let held else { throw .notNow(state: "the head is not held") }
+    guard held.isSamePlace(as: shipment.after) else {
+      abandon()
+      throw .diverged
+    }
+    // Once the statements are sent, it would not be known what became of them.
+    guard !deadline.hasPassed else {
+      abandon()
+      throw .notNow(state: "timeout")
+    }
+    self.held = nil
+    let connection = try link.usable(by: deadline)
+    _ = connection.takeNotices()
+    let statements = ShipmentStatements(sql).statements(shipment)
+    let answers: [PostgresRows]
+    do throws(PipelineError) {
+      answers = try connection.pipeline(statements, by: deadline)
+    } catch {
+      let failure = FailurePolicy.afterCommit(error.error)
+      if case .unknown = failure { link.disconnect() } else { rollBack() }
+      throw failure
+    }
+    // A failed SQL transaction is ended by COMMIT too, and the server then says ROLLBACK.
+    guard answers.last?.command == "COMMIT" else {
+      throw .notNow(state: "the server rolled back")
+    }
+    // It is committed here, and perhaps on no standby: the wait for it was cancelled (01000).
+    if let warning = connection.takeNotices().first(where: \.isWarning) {
+      link.disconnect()
+      throw .unknown(state: "WARNING \(warning.state?.code ?? "")")
+    }
+  }
+
+  public func abandon() {
+    guard held != nil else { return }
+    rollBack()
+  }
+
+  /// Lets the head go.
+  private func rollBack() {
+    held = nil
+    guard let connection = link.current else { return }
+    let limit = Deadline(milliseconds: Self.rollbackLimit)
+    if connection.isInTransaction {
+      _ = try? connection.execute("ROLLBACK", by: limit)
+    }
+    if !connection.isUsable || connection.isInTransaction { link.disconnect() }
+  }
+
+  /// Ends who has held the head for too long. A failure is no other error than that the head could
+  /// not be taken.
+  private func endHolders() {
+    let limit = Deadline(milliseconds: Self.rollbackLimit)
+    guard let rows = try? link.execute(sql.endHolders, by: limit),
+      let count = rows.integer(0, 0), count > 0
+    else { return }
+    link.settings.onUnblocked(Int(count))
+  }
+
+  // MARK: Reading
+
+  /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
+  public func tail(
+    after place: JournalPosition, limit: Int, by deadline: Deadline
+  ) throws(SharedJournalError) -> JournalTail {
+    let head = try TailReading.head(try link.execute(sql.head, by: deadline), after: place)
+    if head.isSamePlace(as: place) { return JournalTail(head: head) }
+    let connection = try link.usable(by: deadline)
+    let statements =
+      [PostgresStatement(JournalSQL.beginReading), PostgresStatement(sql.head)]
+      + TailReading.statements(after: place, limit: limit, sql) + [PostgresStatement("COMMIT")]
+    let answers: [PostgresRows]
+    do throws(PipelineError) {
+      answers = try connection.pipeline(statements, by: deadline)
+    } catch {
+      rollBack()
+      throw FailurePolicy.beforeCommit(error.error)
+    }
+    return try TailReading.tail(answers.dropFirst().dropLast(), after: place, limit: limit)
+  }
+
+  /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
+  public func hash(at seq: Int64, by deadline: Deadline) throws(SharedJournalError) -> [UInt8]? {
+    if seq == 0 { return ChainHash.origin }
+    return try link.execute(sql.hashAt, [.integer(seq)], by: deadline).bytes(0, 0)
+  }
+
+  /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
+  public func notesHash(
+    at version: Int64, by deadline: Deadline
+  ) throws(SharedJournalError) -> [UInt8]? {
+    if version == 0 { return ChainHash.origin }
+    return try link.execute(sql.notesHashAt, [.integer(version)], by: deadline).bytes(0, 0)
+  }
+
+  /// - Throws: as `SharedJournal` says; `FailurePolicy` has the table.
+  public func dictionaryHash(
+    at id: Int64, by deadline: Deadline
+  ) throws(SharedJournalError) -> [UInt8]? {
+    try link.execute(sql.dictionaryHashAt, [.integer(id)], by: deadline).bytes(0, 0)
+  }
+}
+
+extension JournalPosition {
+  /// Whether both are at the same event and the same note. A head does not name its dictionary.
+  fileprivate func isSamePlace(as other: JournalPosition) -> Bool {
+    seq == other.seq && hash == other.hash && notes == other.notes && notesHash == other.notesHash
+  }
+}

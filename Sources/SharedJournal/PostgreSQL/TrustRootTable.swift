@@ -1,0 +1,48 @@
+public import Clients
+public import Platform
+public import Store
+
+/// Which root certificates the owner of a shared journal wants every daemon to trust.
+public struct TrustRootTable {
+  /// The statements that replace the roots.
+  ///
+  /// - Parameter roots: SHA-256 of each.
+  static func script(_ roots: Set<[UInt8]>, in schema: PostgresIdentifier) -> String {
+    let values = roots.map(Hexadecimal.encode).sorted().map { "(decode('\($0)', 'hex'))" }
+    let table = "\(schema.quoted).trust_root"
+    return """
+      DELETE FROM \(table);
+      INSERT INTO \(table) (sha256) VALUES \(values.joined(separator: ", "));
+      """
+  }
+
+  /// Replaces the roots.
+  ///
+  /// - Parameters:
+  ///   - roots: SHA-256 of each; at least one.
+  ///   - connection: of the owner.
+  /// - Throws: `.refused` where the right or the table is missing; `.notNow` if the server does not
+  ///   answer.
+  public static func set(
+    _ roots: Set<[UInt8]>, in schema: PostgresIdentifier, on connection: PostgresConnection,
+    by deadline: Deadline
+  ) throws(SharedJournalError) {
+    // Several statements without a BEGIN of their own are one SQL transaction.
+    try mapError(
+      FailurePolicy.beforeCommit,
+      try connection.run(script: script(roots, in: schema), by: deadline))
+  }
+
+  static func read(
+    _ link: ServerLink, _ sql: JournalSQL, by deadline: Deadline
+  ) throws(SharedJournalError) -> Set<[UInt8]> {
+    do throws(SharedJournalError) {
+      let rows = try link.execute(sql.trustRoots, by: deadline)
+      return Set((0..<rows.count).compactMap { rows.bytes($0, 0) })
+    } catch {
+      // No such table: the schema is older.
+      guard error == .refused(state: "42P01") else { throw error }
+      return []
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Ledger
+import Platform
+import Store
+import Support
+import Synchronization
+import Testing
+
+@testable import API
+
+@Suite struct ReaderPoolTests {
+  /// What a pool has done.
+  private final class Log: Sendable {
+    let performed = Mutex<[String]>([])
+    let blocked = Atomic<Int>(0)
+    let isGateOpen = Atomic<Bool>(false)
+  }
+
+  /// A pool over an empty ledger.
+  private final class Pool {
+    let testLedger: TestLedger
+    let pool: ReaderPool
+    let log = Log()
+
+    init() throws {
+      testLedger = try TestLedger()
+      pool = ReaderPool(testLedger.ledger, try Configuration())
+    }
+
+    func read(_ length: ReaderPool.Length, _ owner: String, _ name: String) -> Bool {
+      pool.enqueue(length, of: owner) { [log] reader in
+        log.performed.withLock { $0.append(reader == nil ? "no reader" : name) }
+      }
+    }
+
+    /// Fills the threads of a length with reads that end when the gate opens.
+    func block(_ length: ReaderPool.Length, _ owner: String) {
+      for _ in 0..<ReaderPool.threads {
+        let isQueued = pool.enqueue(length, of: owner) { [log] _ in
+          log.blocked.add(1, ordering: .relaxed)
+          while !log.isGateOpen.load(ordering: .relaxed) { usleep(1_000) }
+        }
+        #expect(isQueued)
+      }
+      while log.blocked.load(ordering: .relaxed) < ReaderPool.threads { usleep(1_000) }
+    }
+
+    func open() { log.isGateOpen.store(true, ordering: .relaxed) }
+
+    /// What was performed, once that is so many reads.
+    func performed(_ count: Int) -> [String] {
+      for _ in 0..<60_000 where log.performed.withLock({ $0.count }) < count { usleep(1_000) }
+      return log.performed.withLock { $0 }
+    }
+  }
+
+  @Test func `a short read is performed while long ones occupy all their threads`() throws {
+    let pool = try Pool()
+    pool.block(.long, "greedy")
+    #expect(pool.read(.short, "other", "row"))
+    #expect(pool.performed(1) == ["row"])
+    pool.open()
+    pool.pool.stop()
+  }
+
+  @Test func `a token waits for one read of each other token, however many these have`() throws {
+    let pool = try Pool()
+    pool.block(.long, "greedy")
+    for number in 0..<100 { #expect(pool.read(.long, "greedy", "greedy \(number)")) }
+    #expect(pool.read(.long, "modest", "modest"))
+    pool.open()
+    let performed = pool.performed(101)
+    #expect(performed.count == 101)
+    // Each thread has taken one, and one more may be ahead in the list.
+    #expect(performed.prefix(4).contains("modest"), "\(performed.prefix(6))")
+    pool.pool.stop()
+  }
+
+  @Test func `a token with its share waiting is refused, and another is not`() throws {
+    let pool = try Pool()
+    pool.block(.short, "greedy")
+    var count = 0
+    while pool.read(.short, "greedy", "greedy") { count += 1 }
+    #expect(count == 1_000)
+    #expect(pool.read(.short, "modest", "modest"))
+    pool.open()
+    pool.pool.stop()
+    #expect(pool.performed(1_001).count == 1_001)
+    #expect(!pool.read(.short, "modest", "late"), "it has stopped")
+  }
+}

@@ -1,0 +1,106 @@
+import AppStore
+import Store
+import Support
+import Testing
+
+/// How an event arrived is kept outside the chain, and only where it was not posted.
+@Suite struct ArrivalTests {
+  private func event(_ number: Int, _ arrival: EventArrival) -> Submission {
+    var event = Sample.event(number)
+    event.arrival = arrival
+    return .event(event)
+  }
+
+  @Test func `each way of arriving is kept, and of a duplicate the first`() throws {
+    let (scratch, other) = (try Scratch(), try Scratch())
+    let opened = try scratch.open()
+    let all = EventArrival.allCases.enumerated()
+    _ = try opened.journal.append(all.map { event($0.offset + 1, $0.element) })
+    _ = try opened.journal.append([event(1, .history), event(2, .posted)])
+    // Only the second was delivered again: the first came from a history.
+    #expect(opened.journal.waitingCounts == 1)
+    let reader = try JournalReader.open(scratch.folder)
+    let expected: [Int64: EventArrival] = [2: .history, 3: .import, 4: .asked, 5: .submitted]
+    #expect(try reader.arrivals(in: 1...9) == expected)
+    #expect(try reader.arrivals(in: 3...4) == expected.filter { (3...4).contains($0.key) })
+    let key = StreamKey(
+      environment: "Production", bundleId: "com.example.app",
+      originalTransactionId: "2000000000000000")
+    let seqs = Set(try reader.seqs(of: key))
+    #expect(try reader.arrivals(of: key) == expected.filter { seqs.contains($0.key) })
+    #expect(try reader.rowFaults() == [] && reader.schemaFaults() == [])
+    // The chain is the same without it.
+    let plain = try other.open()
+    _ = try plain.journal.append(all.map { event($0.offset + 1, .posted) })
+    #expect(plain.journal.head == opened.journal.head)
+    #expect(try JournalReader.open(other.folder).arrivals(in: 1...9).isEmpty)
+  }
+
+  @Test func `the last that was posted came from no history and is no test, which is apart`()
+    throws
+  {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    func of(_ number: Int, _ type: String = "DID_RENEW", _ source: EventSource = .v2) -> NewEvent {
+      var event = Sample.event(number, source: source)
+      event.notificationType = type
+      if type == "TEST" { event.originalTransactionId = nil }
+      return event
+    }
+    var last = of(6)
+    last.arrival = .history
+    let events = [of(1), of(2, "DID_RENEW", .v1), of(3, "TEST"), last]
+    _ = try opened.journal.append(events.map { .event($0) })
+    let reader = try JournalReader.open(scratch.folder)
+    let head = try reader.head().seq
+    func posted(_ range: ClosedRange<Int64>) throws -> [Int64] {
+      try reader.lastPosted(from: range.lowerBound, through: range.upperBound).map(\.receivedAt)
+    }
+    #expect(try posted(1...head) == [events[1].receivedAt])
+    #expect(try posted(1...1) == [events[0].receivedAt])
+    #expect(try posted(3...head).isEmpty)
+    let tests = try reader.lastTests(amongLast: 10)
+    #expect(tests.map(\.receivedAt) == [events[2].receivedAt])
+    #expect(tests.map(\.app.bundleId) == ["com.example.app"])
+  }
+
+  @Test func `the import that made a customer known is told, and only that`() throws {
+    let scratch = try Scratch()
+    let opened = try scratch.open()
+    let key = StreamKey(
+      environment: "Production", bundleId: "com.example.app",
+      originalTransactionId: "2000000000000000")
+    let events = [EventArrival.import, .posted].enumerated().map { index, arrival in
+      var event = Sample.event(index + 1)
+      (event.arrival, event.originalTransactionId) = (arrival, key.originalTransactionId)
+      return event
+    }
+    _ = try opened.journal.append([.event(events[0]), .event(events[1])])
+    let reader = try JournalReader.open(scratch.folder)
+    #expect(try reader.importedAt(key) == events[0].receivedAt)
+    let other = try Scratch()
+    _ = try other.open().journal.append([.event(events[1]), .event(events[0])])
+    #expect(try JournalReader.open(other.folder).importedAt(key) == nil)
+  }
+
+  @Test func `the view has it, also in a journal of an older schema`() throws {
+    let scratch = try Scratch()
+    do {
+      let opened = try scratch.open()
+      _ = try opened.journal.append([event(1, .posted)])
+      try opened.journal.close()
+    }
+    try OlderSchema.restore(scratch.folder)
+    #expect(try JournalReader.open(scratch.folder).arrivals(in: 1...9).isEmpty)
+    let opened = try scratch.open()
+    _ = try opened.journal.append([event(2, .history)])
+    let connection = try SQLiteConnection.open(scratch.folder.journal, .read)
+    let found = try connection.statement("SELECT seq, arrival FROM journal_v1 ORDER BY seq")
+      .all { "\($0.int(0)) \($0.text(1))" }
+    #expect(found == ["1 posted", "2 history"])
+    #expect(throws: StoreError.self) {
+      try SQLiteConnection.open(scratch.folder.journal, .write)
+        .execute("UPDATE arrival SET how = 'asked'")
+    }
+  }
+}
