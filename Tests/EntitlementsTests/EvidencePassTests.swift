@@ -36,7 +36,7 @@ import Testing
   }
 
   private static func judged(_ events: [FoldEvent], _ held: [FoldEvent]) -> EvidencePass {
-    var pass = EvidencePass(events: events, pieces: held)
+    var pass = EvidencePass(events: events, pieces: held, by: .current)
     while !pass.advance(while: { true }) {}
     return pass
   }
@@ -80,7 +80,7 @@ import Testing
 
   @Test func `a pass ends after each step that it may not go on behind`() {
     let events = [Self.bought, Self.refund(amid: 50)]
-    var pass = EvidencePass(events: events, pieces: Self.held(50))
+    var pass = EvidencePass(events: events, pieces: Self.held(50), by: .current)
     var (turns, last) = (1, 0)
     while !pass.advance(while: { false }) {
       #expect(pass.steps - last < 12)

@@ -18,7 +18,7 @@ import Testing
       guard isNew else { return held.append(event) }
       judge.add(event)
       journaled.append(event)
-      var pass = EvidencePass(events: journaled, pieces: held)
+      var pass = EvidencePass(events: journaled, pieces: held, by: .current)
       while !pass.advance(while: { false }) {}
       let released = pass.released
       for piece in released { judge.add(held[piece]) }
@@ -70,7 +70,7 @@ import Testing
 
     private mutating func begin() {
       (pieces, isRepeated) = (held, false)
-      pass = EvidencePass(events: journaled, pieces: pieces)
+      pass = EvidencePass(events: journaled, pieces: pieces, by: .current)
     }
 
     private mutating func work(_ steps: Int) {
@@ -190,7 +190,7 @@ import Testing
       var judge = EvidenceJudge()
       var newest = Int64.min
       for event in events.shuffled(using: &chance) {
-        let state = EvidenceJudge.state(of: judge.state, changedBy: event)
+        let state = EvidenceJudge.state(of: judge.state, changedBy: event, .current)
         let isNew = judge.saysNew(event) == true
         judge.add(event)
         if let state {

@@ -1,5 +1,6 @@
 import AppStore
 import Entitlements
+import Support
 import Testing
 
 /// The time for one customer's row must not grow with the square of its transactions: folding is

@@ -1,5 +1,6 @@
 import AppStore
 import Entitlements
+import Support
 import Testing
 
 /// The rows of every scenario in its own order, and its answers in every order of arrival.

@@ -143,7 +143,10 @@ extension FuzzTarget {
     state.evolve(event)
     guard StreamState(decoding: state.encoded()) == state else { return "a state is lost" }
     for time in [Int64.min, -1, 0, event.signedDate, .max] {
-      guard let entitlement = Entitlement(state, at: time, durations: ["a": .max]) else { continue }
+      guard
+        let entitlement = EntitlementRow(state, by: .current)
+          .entitlement(at: time, durations: ["a": .max])
+      else { continue }
       if entitlement.givesAccess, entitlement.purchase == nil { return "access from nothing" }
     }
     var twice = state

@@ -58,7 +58,7 @@ extension FuzzTarget {
     state.evolve(event)
     guard StreamState(decoding: state.encoded()) == state else { return "a state is lost" }
     for time in [Int64.min, 0, date, .max] {
-      guard let row = Entitlement(state, at: time, durations: [:]) else { continue }
+      guard let row = EntitlementRow(state, by: .current).entitlement(at: time) else { continue }
       if row.givesAccess, row.purchase == nil { return "access from nothing" }
     }
     return nil

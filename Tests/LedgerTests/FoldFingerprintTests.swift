@@ -1,5 +1,6 @@
 import AppStore
 import Entitlements
+import Support
 import Testing
 
 @testable import Ledger

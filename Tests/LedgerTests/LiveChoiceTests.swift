@@ -1,5 +1,6 @@
 import AppStore
 import Audit
+import Entitlements
 import Foundation
 import Ledger
 import Platform
@@ -87,7 +88,7 @@ import Testing
       let found = try Rebuild.rollBack(folder)
       #expect(
         found
-          == .otherFold(name: names[0], version: 9, fingerprint: FoldIdentity.fingerprint))
+          == .otherFold(name: names[0], version: 9, fingerprint: Fold.current.fingerprint))
       #expect(try ProjectionList.read(folder).names == list)
       // One that cannot be used is passed over.
       try Data("nothing".utf8).write(to: URL(filePath: folder.projection(named: names[0])))

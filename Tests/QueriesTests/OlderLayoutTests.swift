@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Foundation
 import Ledger
 import Queries
@@ -114,7 +115,7 @@ import Testing
       } each: { difference in
         found.append(difference.key.originalTransactionId)
       }
-      #expect(folds == [2, FoldIdentity.version])
+      #expect(folds == [2, Int(Fold.current.version)])
       #expect(found == ["7001", "7002", "7003"])
     }
   }

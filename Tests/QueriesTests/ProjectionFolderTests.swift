@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Store
 import Support
 import Testing
@@ -50,7 +51,7 @@ import Testing
       let expected = try Projection.open(live)
       for maximum in [1, 3, 7, 200] {
         let other = testLedger.folder.path + "/folded-\(maximum)"
-        let identity = FoldIdentity.of(journalId: try journal.journalId())
+        let identity = Fold.current.identity(of: try journal.journalId())
         let fold = ProjectionFolder(try Projection.create(other, identity), cacheCapacity: maximum)
         for seq in 1...Int64(120) { try fold.catchUp(journal, through: seq) }
         #expect(fold.projection.digest == expected.digest, "\(maximum)")

@@ -61,7 +61,7 @@ import Testing
     let key = StreamKey(
       environment: .production, bundleId: TestLedger.bundleId, originalTransactionId: id)
     let journal = try JournalReader.open(ledger.ledger.folder)
-    let folded = try ProjectionFolder.refold(key, through: .max, journal).state.eventCount > 0
+    let folded = try ProjectionFolder.refolded(key, through: .max, journal).row.eventCount > 0
     let list = try LedgerReader(ledger.ledger, durations: [:])
     let digest = try list.digest()
     #expect(digest != nil)

@@ -24,11 +24,12 @@ import Testing
   private func hash(_ seq: Int64) -> [UInt8] { [UInt8](repeating: UInt8(seq), count: 32) }
 
   private func release(_ folder: DataFolder, _ state: Int, keeping count: Int = 2) throws {
-    let building = folder.buildingProjection(1)
+    let folder = DataFolder(path: folder.path, fold: Fold(version: 1))
+    let building = folder.buildingProjection
     let built = try Projection.create(building, identity)
     try built.commit(rows: [row(1, state)], foldedThrough: 2, hash: hash(2))
     try built.close()
-    try ProjectionFile.goLive(building, in: folder, foldVersion: 1, keeping: count)
+    try ProjectionFile.goLive(building, in: folder, keeping: count)
   }
 
   /// Otherwise the live projection would also be a retained one, which pruning removes.

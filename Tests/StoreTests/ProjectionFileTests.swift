@@ -73,7 +73,7 @@ import Testing
 
   @Test func `an interrupted build continues where it stopped`() throws {
     let scratch = try Scratch()
-    let path = scratch.folder.buildingProjection(1)
+    let path = scratch.folder.buildingProjection
     let build = try Projection.Build(through: 7, hash: hash(7))
     let first = try Projection.create(path, identity, toBuild: build)
     try add(row(1, 1), before: 2, events: 3, to: first)
@@ -99,15 +99,16 @@ import Testing
     let scratch = try Scratch()
     let folder = scratch.folder
     let lock = try folder.lock()
-    func release(_ state: Int, _ version: Int) throws {
-      let building = folder.buildingProjection(version)
+    func release(_ state: Int, _ version: Int64) throws {
+      let folder = DataFolder(path: folder.path, fold: Fold(version: version))
+      let building = folder.buildingProjection
       let built = try Projection.create(building, identity)
       try built.commit(rows: [row(1, state)], foldedThrough: 2, hash: hash(2))
       #expect(throws: StoreError.self) {
-        try ProjectionFile.goLive(building, in: folder, foldVersion: version, keeping: 2)
+        try ProjectionFile.goLive(building, in: folder, keeping: 2)
       }
       try built.close()
-      try ProjectionFile.goLive(building, in: folder, foldVersion: version, keeping: 2)
+      try ProjectionFile.goLive(building, in: folder, keeping: 2)
     }
     try release(1, 1)
     #expect(try live(folder) == 1)

@@ -53,7 +53,7 @@ extension State {
     let product = purchases[index].product
     let pending = renewal.flatMap { $0.isOn && $0.next != product ? $0.next : nil }
     return Truth(
-      status: status, hasAccess: status.givesAccess, product: product,
+      status: status, hasAccess: status == .active || status == .gracePeriod, product: product,
       expires: chain?.compactMap { purchases[$0].ends }.max() ?? purchases[index].paidThrough,
       autoRenew: renewal?.isOn, pending: pending, purchase: index, chain: chain ?? [index])
   }

@@ -77,7 +77,7 @@ extension LedgerHandler {
     }
     switch order {
     case .adopt:
-      guard query["fingerprint"] == FoldIdentity.fingerprint else {
+      guard query["fingerprint"] == service.ledger.folder.fold.fingerprint else {
         return Problem.response(409, "other_fold", "This daemon has another fold.")
       }
       service.ledger.makeLive(retaining: retained) { sender.send(Self.response(to: $0)) }

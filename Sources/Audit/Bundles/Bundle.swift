@@ -103,12 +103,14 @@ enum Bundle {
       ? text.flatMap { Base64.decode($0) } : text.map { Array($0.utf8) }
   }
 
-  static func answer(_ entitlement: JSONValue, to question: BundleQuestion) -> JSONValue {
+  static func answer(
+    _ entitlement: JSONValue, to question: BundleQuestion, by fold: Fold
+  ) -> JSONValue {
     .object([
       ("object", .string("answer")), ("as_of", .integer(question.time)),
       ("signed_by", .optional(question.asOf)),
-      ("fold_version", .integer(Int64(FoldIdentity.version))),
-      ("fold_fingerprint", .string(FoldIdentity.fingerprint)),
+      ("fold_version", .integer(fold.version)),
+      ("fold_fingerprint", .string(fold.fingerprint)),
       (
         "non_renewing_durations",
         .object(
@@ -131,7 +133,7 @@ enum Bundle {
   /// The entitlement that the fold makes of a stream's events; null if there is none. It lacks
   /// `succeeded_by`, which follows from another customer's events.
   static func entitlement(
-    _ key: StreamKey, _ events: [StoredEvent], _ question: BundleQuestion
+    _ key: StreamKey, _ events: [StoredEvent], _ question: BundleQuestion, by fold: Fold
   ) -> JSONValue {
     var state = StreamState()
     for event in events where event.signedDate <= question.asOf ?? .max {
@@ -139,7 +141,7 @@ enum Bundle {
         state.evolve(step)
       }
     }
-    let row = EntitlementRow(state)
+    let row = EntitlementRow(state, by: fold)
     guard
       let entitlement = row.entitlement(at: question.time, durations: question.durations)
     else { return .null }

@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Ledger
 import Platform
 public import SignedData
@@ -192,7 +193,7 @@ public final class BundleCheck {
     report.answer = entitlement.value
     report.asOf = time
     report.givesAccess = entitlement["gives_access"]?.boolean == true
-    let isOurFold = root["fold_fingerprint"]?.isString(FoldIdentity.fingerprint)
+    let isOurFold = root["fold_fingerprint"]?.isString(Fold.current.fingerprint)
     // An event that is not proven is a finding already, and without it the fold means nothing.
     guard events.count == report.events else { return }
     guard isOurFold == true else {
@@ -206,7 +207,7 @@ public final class BundleCheck {
     report.durations = Dictionary(durations ?? [], uniquingKeysWith: { $1 })
     let question = BundleQuestion(
       asOf: signedBy.integer, time: time, durations: report.durations)
-    if Bundle.entitlement(key, events, question).text != entitlement.value.text {
+    if Bundle.entitlement(key, events, question, by: .current).text != entitlement.value.text {
       report.find(6, nil, "the answer is not what these events fold to")
     }
   }

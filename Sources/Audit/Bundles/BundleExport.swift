@@ -70,7 +70,8 @@ public final class BundleExport {
         guard try add(segment, { progress(done + $0, count) }) else { return false }
         done += segment.anchor.seq - (segment.events.first?.seq ?? 0) + 1
       }
-      try line(Bundle.answer(Bundle.entitlement(key, events, question), to: question))
+      let entitlement = Bundle.entitlement(key, events, question, by: journal.fold)
+      try line(Bundle.answer(entitlement, to: question, by: journal.fold))
       return true
     }
     guard isWhole else { return nil }

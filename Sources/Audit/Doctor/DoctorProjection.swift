@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Ledger
 import Platform
 import Store
@@ -18,11 +19,11 @@ extension Doctor {
     let projection = try ProjectionReader.open(folder, path: path)
     let identity = try projection.identity()
     let lag = head.seq - (try projection.foldedThrough())
-    let isOwn = identity.fingerprint == FoldIdentity.fingerprint
+    let isOwn = identity.fingerprint == folder.fold.fingerprint
     report(
       "rows",
       "fold \(identity.foldVersion) is live, \(lag) event\(lag == 1 ? "" : "s") behind the journal"
-        + (isOwn ? "" : "; this program has another fold, \(FoldIdentity.version)"))
+        + (isOwn ? "" : "; this program has another fold, \(folder.fold.version)"))
     if !isOwn {
       reportFinding(
         "rows", "the live projection is of another fold than this program's",

@@ -52,8 +52,8 @@ enum ProjectionCheck {
       reader.endSnapshot()
       for row in rows { try compare(row, through: through, journal, findings) }
       for key in keys where !rows.contains(where: { $0.key == key }) {
-        let (state, broken) = try ProjectionFolder.refold(key, through: through, journal)
-        if state.lastEvent != nil || broken != nil {
+        let stream = try ProjectionFolder.refolded(key, through: through, journal)
+        if stream.row.lastEvent != nil || stream.broken != nil {
           findings.add(7, nil, "the row of a stream is missing")
         }
       }
@@ -186,8 +186,7 @@ enum ProjectionCheck {
   private static func compare(
     _ row: FoldedStream, through: Int64, _ journal: JournalReader, _ findings: FindingCollector
   ) throws(StoreError) {
-    let (state, broken) = try ProjectionFolder.refold(row.key, through: through, journal)
-    if FoldedStream(row.key, state, broken: broken) != row {
+    if try ProjectionFolder.refolded(row.key, through: through, journal) != row {
       findings.add(7, nil, "the row of a stream differs from its refold")
     }
     if let broken = row.broken { findings.add(9, nil, "a row could not be folded: \(broken)") }

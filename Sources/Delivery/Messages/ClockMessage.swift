@@ -54,7 +54,7 @@ extension MessageMaker {
     _ type: String, _ at: Int64, _ key: StreamKey, _ seq: Int64, source: String,
     _ members: [(String, JSONValue)]
   ) throws(Failure) -> OutgoingMessage {
-    let id = Self.id(type, at, key)
+    let id = Self.id(type, at, key, reader.journal.fold)
     let data: [(String, JSONValue)] =
       [
         ("seq", .integer(seq)), ("environment", .string(key.environment.rawValue)),
@@ -68,10 +68,10 @@ extension MessageMaker {
   }
 
   /// A UUID of version 8 over customer, moment and fold: the same in every attempt and restore.
-  static func id(_ type: String, _ at: Int64, _ key: StreamKey) -> String {
+  static func id(_ type: String, _ at: Int64, _ key: StreamKey, _ fold: Fold) -> String {
     let parts = [
       "subledger.\(type).v1", key.environment.rawValue, key.bundleId, key.originalTransactionId,
-      "\(at)", "\(FoldIdentity.version)",
+      "\(at)", "\(fold.version)",
     ]
     let digest = SHA256.hash(Array(parts.joined(separator: "\0").utf8))
     return NotificationUUID(digest: digest).description

@@ -1,5 +1,6 @@
 import AppStore
 import Clients
+import Entitlements
 import Ledger
 import Platform
 import Queries
@@ -149,7 +150,7 @@ final class MirrorWorker {
   private var fold: String {
     let text = durations.sorted { $0.key < $1.key }.map { "\($0.key)\0\($0.value)\0" }.joined()
     let digest = Hexadecimal.encode(Array(SHA256.hash(Array(text.utf8)).prefix(8)))
-    return "\(FoldIdentity.version) \(FoldIdentity.fingerprint) \(digest)"
+    return "\(ledger.folder.fold.version) \(ledger.folder.fold.fingerprint) \(digest)"
   }
 
   /// Whether the mirror was never filled, or is of another fold, or the operator says so.

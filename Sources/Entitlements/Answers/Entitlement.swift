@@ -12,9 +12,6 @@ public struct Entitlement: Sendable, Equatable {
     case billingRetry = "billing_retry"
     case expired
     case revoked
-
-    /// Whether products other than consumables can be used.
-    public var givesAccess: Bool { self == .active || self == .gracePeriod }
   }
 
   /// The time that the answer is about.
@@ -42,15 +39,4 @@ public struct Entitlement: Sendable, Equatable {
 
   /// A transaction of the customer has a date, a price or a quantity that no purchase has.
   public internal(set) var hasAnomaly: Bool
-}
-
-extension Entitlement {
-  /// Evaluates a stream at `time`; nil if no event of it carried a transaction or a renewal.
-  ///
-  /// - Parameter durations: milliseconds that non-renewing products last, by product id.
-  public init?(_ state: StreamState, at time: Int64, durations: [String: Int64] = [:]) {
-    let row = EntitlementRow(state, Periods(state), at: time...time)
-    guard let answer = row.entitlement(at: time, durations: durations) else { return nil }
-    self = answer
-  }
 }

@@ -82,17 +82,21 @@ public struct EntitlementRow: Sendable, Equatable {
   public init() {}
 
   /// The row of a stream.
-  public init(_ state: StreamState) { self.init(state, Periods(state)) }
-
-  /// The row of a stream, valid from a time on, milliseconds since 1970: at less cost.
-  package init(_ state: StreamState, since time: Int64) {
-    self.init(state, Periods(state), at: time...Int64.max)
+  ///
+  /// - Parameter times: makes the row valid at these times alone, milliseconds since 1970, at less
+  ///   cost; nil for all times.
+  public init(
+    _ state: StreamState, by fold: Fold, at times: ClosedRange<Int64>? = nil
+  ) {
+    self.init(state, Periods(state), by: fold, at: times)
   }
 
   /// - Parameters:
   ///   - periods: those of `state`.
   ///   - times: makes the row valid at these times alone, at less cost; nil for all times.
-  init(_ state: StreamState, _ periods: Periods, at times: ClosedRange<Int64>? = nil) {
+  init(
+    _ state: StreamState, _ periods: Periods, by fold: Fold, at times: ClosedRange<Int64>? = nil
+  ) {
     let inForce = RenewalInForce(state, periods)
     let renewal = inForce.info
     eventCount = state.eventCount
@@ -111,7 +115,7 @@ public struct EntitlementRow: Sendable, Equatable {
     var known = [Int?](repeating: nil, count: periods.registers.count)
     for time in evaluator.breakpoints(in: times) {
       evaluator.move(to: time)
-      var span = evaluator.span
+      var span = evaluator.span(by: fold)
       if let index = span.purchase {
         if known[index] == nil {
           known[index] = purchases.count

@@ -71,13 +71,13 @@ struct StatusEvaluator {
   }
 
   /// The answer from this time on; its `purchase` is an index in the registers.
-  var span: EntitlementRow.Span {
-    let (status, shown) = (rule.status, coveringPeriod ?? newest)
+  func span(by fold: Fold) -> EntitlementRow.Span {
+    let (status, shown) = (fold.status(of: rule), coveringPeriod ?? newest)
     let isConsumable =
       shown.map { periods.registers[$0].held.transaction.type == ProductType.consumable } ?? false
     return EntitlementRow.Span(
-      from: time, status: status, givesAccess: status.givesAccess && !isConsumable, purchase: shown,
-      productId: productId, expiresAt: expiresAt, hasGap: hasGap)
+      from: time, status: status, givesAccess: fold.givesAccess(status) && !isConsumable,
+      purchase: shown, productId: productId, expiresAt: expiresAt, hasGap: hasGap)
   }
 
   private var productId: String? {

@@ -19,17 +19,6 @@ public enum StatusRule: Sendable, Equatable {
   case retry(until: Int64)
   /// The newest period ended, and neither grace period nor billing retry extends it.
   case over(since: Int64)
-
-  /// The status that the rule gives.
-  public var status: Entitlement.Status {
-    switch self {
-    case .covered, .paidWithoutTransaction, .oneTime: .active
-    case .noTransaction, .paidWithoutTransactionOver, .over: .expired
-    case .revoked: .revoked
-    case .grace, .shortestGrace, .earlierGrace: .gracePeriod
-    case .retry: .billingRetry
-    }
-  }
 }
 
 extension StatusRule {

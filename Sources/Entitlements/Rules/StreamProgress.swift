@@ -30,7 +30,9 @@ public struct StreamProgress {
   /// The latest time asked about, milliseconds since 1970.
   private var clock = Int64.min
 
-  public init() {}
+  private let fold: Fold
+
+  public init(by fold: Fold) { self.fold = fold }
 
   /// What the selection compares of one transaction. Times are milliseconds since 1970.
   private struct Item {
@@ -110,9 +112,9 @@ public struct StreamProgress {
     for id in ids { part.transactions[id] = state.transactions[id] }
     let periods = Periods(part)
     guard periods.hasNewest(at: clock, since: start) else {
-      return EntitlementRow(state, Periods(state), at: clock...time)
+      return EntitlementRow(state, by: fold, at: clock...time)
     }
-    var row = EntitlementRow(part, periods, at: clock...time)
+    var row = EntitlementRow(part, periods, by: fold, at: clock...time)
     row.hasAnomaly = !anomalous.isEmpty
     return row
   }

@@ -14,8 +14,10 @@ public struct EvidenceJudge: Sendable {
   /// What the added events say together.
   public private(set) var state = StreamState()
 
+  private let rules: Fold
+
   /// For a stream without events.
-  public init() {}
+  public init(by rules: Fold) { self.rules = rules }
 
   /// Whether a transaction of the stream is journaled.
   public var hasTransaction: Bool { !state.transactions.isEmpty }
@@ -43,8 +45,8 @@ public struct EvidenceJudge: Sendable {
     _ evidence: FoldEvent, while isGoingOn: () -> Bool = { true }
   ) -> Bool? {
     let isNewest = events.last.map { $0.signedDate <= evidence.signedDate } ?? true
-    if isNewest { return state.isChanged(by: evidence) }
-    var pass = EvidencePass(events: events, pieces: [evidence])
+    if isNewest { return state.changed(by: evidence, rules) != nil }
+    var pass = EvidencePass(events: events, pieces: [evidence], by: rules)
     while !pass.advance(while: { false }), pass.released.isEmpty {
       guard isGoingOn() else { return nil }
     }
@@ -53,22 +55,21 @@ public struct EvidenceJudge: Sendable {
 
   /// The state of a stream with evidence that says something new as of its last event, as
   /// `saysNew` also finds; nil where the events have to be judged one by one.
-  public static func state(of state: StreamState, changedBy evidence: FoldEvent) -> StreamState? {
-    state.changed(by: evidence)
+  public static func state(
+    of state: StreamState, changedBy evidence: FoldEvent, _ rules: Fold
+  ) -> StreamState? {
+    state.changed(by: evidence, rules)
   }
 }
 
 extension StreamState {
-  /// Whether an event changes what a register holds, in more than when it was signed, or the answer
-  /// at any time.
-  fileprivate func isChanged(by event: FoldEvent) -> Bool { changed(by: event) != nil }
-
-  /// The state with such an event; nil for any other.
-  fileprivate func changed(by event: FoldEvent) -> StreamState? {
+  /// The state with an event that changes what a register holds, in more than when it was signed,
+  /// or the answer at any time; nil for any other.
+  fileprivate func changed(by event: FoldEvent, _ rules: Fold) -> StreamState? {
     var after = self
     after.evolve(event)
     guard holdsTheSame(as: after, event) else { return after }
-    return hasOtherKeys(than: after, event) && isAnsweredOtherwise(than: after) ? after : nil
+    return hasOtherKeys(than: after, event) && isAnsweredOtherwise(than: after, rules) ? after : nil
   }
 
   private func holdsTheSame(as after: StreamState, _ event: FoldEvent) -> Bool {
@@ -97,8 +98,8 @@ extension StreamState {
       }
   }
 
-  private func isAnsweredOtherwise(than after: StreamState) -> Bool {
-    var (one, other) = (EntitlementRow(self), EntitlementRow(after))
+  private func isAnsweredOtherwise(than after: StreamState, _ rules: Fold) -> Bool {
+    var (one, other) = (EntitlementRow(self, by: rules), EntitlementRow(after, by: rules))
     (one.eventCount, one.lastEvent) = (other.eventCount, other.lastEvent)
     return one != other
   }

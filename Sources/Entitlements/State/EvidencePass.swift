@@ -66,11 +66,13 @@ public struct EvidencePass: Sendable {
   /// From when on the next one has to.
   private var again: Int64?
   private var passes = 0
+  private let rules: Fold
 
   /// - Parameters:
   ///   - events: all journaled events of the stream, in any order.
   ///   - pieces: all that are held.
-  public init(events: [FoldEvent], pieces: [FoldEvent]) {
+  public init(events: [FoldEvent], pieces: [FoldEvent], by rules: Fold) {
+    self.rules = rules
     self.pieces = pieces
     items = events.map { Item(event: $0, piece: nil) }
     items += pieces.indices.map { Item(event: pieces[$0], piece: $0) }
@@ -260,7 +262,7 @@ public struct EvidencePass: Sendable {
 
   private mutating func row(_ state: StreamState) -> EntitlementRow {
     steps += 1
-    var row = EntitlementRow(state)
+    var row = EntitlementRow(state, by: rules)
     (row.eventCount, row.lastEvent) = (0, nil)
     return row
   }

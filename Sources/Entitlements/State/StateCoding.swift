@@ -24,12 +24,12 @@ extension StreamState {
 
   /// The row of the state, and its encoding: at less cost than one after the other.
   ///
-  /// - Parameter time: from which on the row is valid, milliseconds since 1970; nil: always.
+  /// - Parameter times: at which the row is valid, milliseconds since 1970; nil: always.
   package func rowAndEncoding(
-    since time: Int64? = nil
+    by fold: Fold, at times: ClosedRange<Int64>? = nil
   ) -> (row: EntitlementRow, bytes: [UInt8]) {
     let periods = Periods(self)
-    return (EntitlementRow(self, periods, at: time.map { $0...Int64.max }), encoded(periods))
+    return (EntitlementRow(self, periods, by: fold, at: times), encoded(periods))
   }
 
   /// Returns nil if the bytes were not made by `encoded()`: the projection is damaged.

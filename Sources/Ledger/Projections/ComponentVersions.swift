@@ -1,3 +1,4 @@
+import Entitlements
 import SignedData
 import Store
 
@@ -5,7 +6,7 @@ import Store
 public enum ComponentVersions {
   public static var all: [(name: String, version: String)] {
     [
-      ("fold", String(FoldIdentity.version)), ("fingerprint", FoldIdentity.fingerprint),
+      ("fold", String(Fold.current.version)), ("fingerprint", Fold.current.fingerprint),
       ("sqlite", StoreLibraries.sqlite),
       ("zstd", StoreLibraries.zstd), ("openssl", CryptographyLibrary.version),
     ]

@@ -153,7 +153,7 @@ private final class Worker: Sendable {
     var current: (key: StreamKey, state: StreamState, broken: String?)?
     func finish() {
       guard let (key, state, broken) = current else { return }
-      built.rows.append(packer.pack(FoldedStream(key, state, broken: broken)))
+      built.rows.append(packer.pack(FoldedStream(key, state, by: journal.fold, broken: broken)))
     }
     try journal.forEachPayload(ofStreams: streams, through: seq) { key, payload in
       if current?.key != key {

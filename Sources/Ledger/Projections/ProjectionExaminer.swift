@@ -89,7 +89,7 @@ public enum ProjectionExaminer {
   public static func condition(
     _ path: String, _ journal: JournalReader, readOnlyIn folder: DataFolder? = nil
   ) throws(StoreError) -> ProjectionCondition {
-    let identity = FoldIdentity.of(journalId: try journal.journalId())
+    let identity = journal.fold.identity(of: try journal.journalId())
     return try ProjectionFile.examine(path, identity, readOnlyIn: folder) {
       (seq) throws(StoreError) in
       try journal.hash(at: seq)

@@ -1,5 +1,5 @@
 public import AppStore
-public import Entitlements
+import Entitlements
 public import Store
 
 /// Folds journaled events into a projection, in batches of one SQL transaction each.
@@ -86,7 +86,7 @@ public final class ProjectionFolder {
       }
       let now = projection.clock()
       for (key, entry) in changed {
-        let stream = FoldedStream(key, entry.state, broken: entry.broken)
+        let stream = FoldedStream(key, entry.state, by: journal.fold, broken: entry.broken)
         let packed = projection.packer.pack(stream)
         entry.reference = try projection.write(packed, over: entry.reference, at: now)
         observe(stream.projected)
@@ -188,11 +188,10 @@ public final class ProjectionFolder {
 
   /// Folds one stream from the journal alone.
   ///
-  /// - Returns: its state, and the text of `unreadable` if an event could not be read.
   /// - Throws: what SQLite reports.
-  public static func refold(
+  public static func refolded(
     _ key: StreamKey, through seq: Int64, _ journal: JournalReader
-  ) throws(StoreError) -> (state: StreamState, broken: String?) {
+  ) throws(StoreError) -> FoldedStream {
     var state = StreamState()
     var broken: String?
     try journal.forEachPayload(of: key, through: seq) { payload in
@@ -202,7 +201,7 @@ public final class ProjectionFolder {
         broken = broken ?? unreadable(payload.seq)
       }
     }
-    return (state, broken)
+    return FoldedStream(key, state, by: journal.fold, broken: broken)
   }
 
   /// Folds the streams of one original transaction id again, through `projection.foldedThrough`.
@@ -220,8 +219,7 @@ public final class ProjectionFolder {
 
   private func refold(_ key: StreamKey, _ journal: JournalReader) throws(StoreError) -> Bool {
     cache[key] = nil
-    let refolded = try Self.refold(key, through: projection.foldedThrough, journal)
-    let stream = FoldedStream(key, refolded.state, broken: refolded.broken)
+    let stream = try Self.refolded(key, through: projection.foldedThrough, journal)
     let before = try projection.stream(key)
     let packed = projection.packer.pack(stream)
     try projection.replace(packed, over: before?.reference)

@@ -39,7 +39,7 @@ public enum Rebuild {
 
   /// Where a projection is built before it becomes the live one.
   public static func buildingPath(_ folder: DataFolder) -> String {
-    folder.buildingProjection(FoldIdentity.version)
+    folder.buildingProjection
   }
 
   /// Builds the projection at `buildingPath`, up to the journal's head.
@@ -96,7 +96,7 @@ public enum Rebuild {
     let through = min(head.seq, end)
     let hash = through == head.seq ? head.hash : try journal.hash(at: through) ?? head.hash
     return try Projection.create(
-      path, FoldIdentity.of(journalId: try journal.journalId()),
+      path, folder.fold.identity(of: try journal.journalId()),
       toBuild: try Projection.Build(through: through, hash: hash))
   }
 
@@ -135,7 +135,7 @@ public enum Rebuild {
       throw .foreign("the built projection has changed; run `subledger rebuild --apply` again")
     }
     try ProjectionFile.goLive(
-      buildingPath(folder), in: folder, foldVersion: FoldIdentity.version, keeping: count)
+      buildingPath(folder), in: folder, keeping: count)
   }
 
   /// What a command to return to the previous projection found.

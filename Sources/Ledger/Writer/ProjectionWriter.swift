@@ -239,7 +239,7 @@ final class ProjectionWriter {
       try built.projection.close()
       try closeForSwitch()
       let path = try ProjectionFile.goLive(
-        building, in: ledger.folder, foldVersion: FoldIdentity.version, keeping: count)
+        building, in: ledger.folder, keeping: count)
       return try goLive(path, "rows_live")
     }
   }

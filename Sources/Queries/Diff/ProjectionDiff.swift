@@ -50,6 +50,7 @@ public struct ProjectionDiff {
     let identity = try live.identity()
     summary.through = end
     summary.liveFold = (identity.foldVersion, identity.fingerprint)
+    summary.builtFold = folder.fold
     return summary
   }
 
@@ -180,9 +181,8 @@ public struct ProjectionDiff {
     guard built != nil, foldedThrough.built > foldedThrough.live,
       try journal.hasEvents(of: key, after: foldedThrough.live)
     else { return built }
-    let (state, broken) = try ProjectionFolder.refold(key, through: foldedThrough.live, journal)
-    return state.eventCount == 0 && broken == nil
-      ? nil : FoldedStream(key, state, broken: broken)
+    let stream = try ProjectionFolder.refolded(key, through: foldedThrough.live, journal)
+    return stream.row.eventCount == 0 && stream.broken == nil ? nil : stream
   }
 
   private func document(_ key: StreamKey, _ row: EntitlementRow?) -> RowDocument? {

@@ -1,4 +1,5 @@
 public import AppStore
+public import Entitlements
 import Store
 
 extension ProjectionDiff {
@@ -21,6 +22,7 @@ extension ProjectionDiff {
     public internal(set) var through: Int64 = 0
     /// The fold that made the live projection.
     public internal(set) var liveFold: (version: Int, fingerprint: String) = (0, "")
+    public internal(set) var builtFold = Fold.current
 
     /// A change of status (`RowDifference.reason`) of one product.
     public struct Group: Hashable, Sendable {

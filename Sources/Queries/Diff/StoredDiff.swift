@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 public import Ledger
 import Platform
 public import Store
@@ -26,7 +27,7 @@ public struct StoredDiff {
       ("made_at", .integer(madeAt)), ("at", .integer(at)),
       ("through_seq", .integer(summary.through)),
       ("live_fold", Self.fold(summary.liveFold.version, summary.liveFold.fingerprint)),
-      ("built_fold", Self.fold(FoldIdentity.version, FoldIdentity.fingerprint)),
+      ("built_fold", Self.fold(Int(summary.builtFold.version), summary.builtFold.fingerprint)),
       (
         "apps",
         .array(

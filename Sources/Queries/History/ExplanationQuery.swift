@@ -26,7 +26,7 @@ extension LedgerReader {
         state.evolve(step)
       }
     }
-    let row = EntitlementRow(state)
+    let row = EntitlementRow(state, by: journal.fold)
     guard let document = try document(key, row, question, readable()) else { return nil }
     return ExplanationBuilder(
       document: document, state: state, row: row, events: events, durations: durations,

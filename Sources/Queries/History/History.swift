@@ -1,4 +1,5 @@
 public import AppStore
+import Entitlements
 package import Store
 public import StrictJSON
 
@@ -113,7 +114,7 @@ public struct History: Sendable {
     _ key: StreamKey, _ events: [StoredEvent], through time: Int64? = nil,
     durations: [String: Int64]
   ) {
-    var evolution = HistoryEvolution(key, durations)
+    var evolution = HistoryEvolution(key, by: .current, durations)
     for event in events { evolution.add(event, JournaledPayload(event)) }
     if let time { evolution.advance(to: time) }
     evolution.tellRules()

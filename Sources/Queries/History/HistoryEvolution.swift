@@ -12,7 +12,7 @@ import StrictJSON
 struct HistoryEvolution {
   private let key: StreamKey
   private let durations: [String: Int64]
-  private var progress = StreamProgress()
+  private var progress: StreamProgress
   /// The events so far, each after what time changed before it was signed; without those that are
   /// on another page.
   private(set) var items: [History.Item] = []
@@ -40,10 +40,11 @@ struct HistoryEvolution {
   private let replacements: [Replacement]
 
   init(
-    _ key: StreamKey, _ durations: [String: Int64], _ receipts: ReceiptProof? = nil,
+    _ key: StreamKey, by fold: Fold, _ durations: [String: Int64], _ receipts: ReceiptProof? = nil,
     _ replacements: [Replacement] = [], page: History.Page? = nil
   ) {
     self.key = key
+    progress = StreamProgress(by: fold)
     self.page = page
     self.durations = durations
     self.receipts = receipts

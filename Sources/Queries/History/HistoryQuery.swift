@@ -57,7 +57,7 @@ extension LedgerReader {
     let replacements = try replacements(of: key, question)
     return try store { () throws(StoreError) in
       var evolution = HistoryEvolution(
-        key, durations, receipts, replacements, page: page)
+        key, by: journal.fold, durations, receipts, replacements, page: page)
       let known = question.knownAt ?? .max
       // How many had come by a time between the first and the last is not stored.
       let redeliveries = try journal.redeliveries(of: key).filter { $0.value.lastAt <= known }

@@ -44,9 +44,9 @@ final class StreamFolds {
       guard let event = try? JournaledNotification.foldEvent(payload) else { return }
       if payload.seq == seq { last = event } else { state.evolve(event) }
     }
-    let before = EntitlementRow(state, since: time)
+    let before = EntitlementRow(state, by: journal.fold, at: time...Int64.max)
     if let last { state.evolve(last) }
-    let (after, bytes) = state.rowAndEncoding(since: time)
+    let (after, bytes) = state.rowAndEncoding(by: journal.fold, at: time...Int64.max)
     keep(Folded(state: packer.pack(bytes), lastSeq: state.lastEvent?.seq, seq: seq), key)
     return (before, after)
   }
@@ -58,7 +58,7 @@ final class StreamFolds {
     through seq: Int64, of key: StreamKey, since time: Int64, _ journal: JournalReader
   ) throws(StoreError) -> EntitlementRow {
     if let known = known(key, through: seq), known.seq == seq {
-      return EntitlementRow(known.state, since: time)
+      return EntitlementRow(known.state, by: journal.fold, at: time...Int64.max)
     }
     return try rows(around: seq, of: key, since: time, journal).after
   }

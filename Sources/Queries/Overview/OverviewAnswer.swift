@@ -98,7 +98,8 @@ struct OverviewAnswer {
           .object([
             ("environment", .string(app.environment.rawValue)),
             ("bundle_id", .string(app.bundleId)),
-            ("status", .string(status.rawValue)), ("gives_access", .boolean(status.givesAccess)),
+            ("status", .string(status.rawValue)),
+            ("gives_access", .boolean(count.reader.journal.fold.givesAccess(status))),
             ("count", .integer(number)),
           ]))
       }

@@ -209,7 +209,8 @@ extension LedgerReader {
   ) throws(Failure) -> [Located] {
     var found: [Located] = []
     for located in streams {
-      let stream = FoldedStream(located.key, try journaledState(of: located.key, question))
+      let stream = FoldedStream(
+        located.key, try journaledState(of: located.key, question), by: journal.fold)
       guard stream.hasId(asked.id, kind) else { continue }
       found.append(Located(key: stream.key, row: stream.row, opened: located.opened))
     }

@@ -35,8 +35,7 @@ final class LaterStreams {
     let head = try journal.head().seq
     guard head - seq <= Self.maximumLag else { return false }
     for key in try journal.streams(withEventsAfter: max(seq, through)) {
-      let (state, broken) = try ProjectionFolder.refold(key, through: .max, journal)
-      streams[key] = FoldedStream(key, state, broken: broken)
+      streams[key] = try ProjectionFolder.refolded(key, through: .max, journal)
     }
     through = max(through, head)
     return true

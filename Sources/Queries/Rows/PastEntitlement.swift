@@ -21,7 +21,7 @@ extension LedgerReader {
         if let event = try? JournaledNotification.foldEvent(payload) { whole.evolve(event) }
       }
     }
-    var row = EntitlementRow(whole)
+    var row = EntitlementRow(whole, by: journal.fold)
     (row.eventCount, row.lastEvent) = (state.eventCount, state.lastEvent)
     return row
   }

@@ -36,7 +36,7 @@ struct AnsweredRow {
   ///   - durations: milliseconds that non-renewing products last, by product id.
   init(
     _ stream: StreamKey, _ answer: CustomerAnswer, _ dispositions: [Disposition], at time: Int64,
-    durations: [String: Int64]
+    durations: [String: Int64], by fold: Fold
   ) {
     let subscription = answer.subscriptions.last {
       ByteSearch.areEqual($0.originalTransactionId, stream.originalTransactionId)
@@ -44,7 +44,8 @@ struct AnsweredRow {
     let known = subscription.flatMap { Self.statuses[$0.status] }
     status = subscription.map { known?.rawValue ?? "status \($0.status)" }
     let state = Self.state(stream, answer, dispositions, status: subscription?.status)
-    if let entitlement = EntitlementRow(state).entitlement(at: time, durations: durations) {
+    if let entitlement = EntitlementRow(state, by: fold).entitlement(at: time, durations: durations)
+    {
       let row = RowDocument(
         key: stream, entitlement: entitlement, eventCount: 0, lastEvent: nil, succeededBy: nil,
         knownAt: nil)
@@ -53,7 +54,7 @@ struct AnsweredRow {
     }
     guard let status else { return }
     members["status"] = .string(status)
-    members["gives_access"] = known.map { .boolean($0.givesAccess) }
+    members["gives_access"] = known.map { .boolean(fold.givesAccess($0)) }
   }
 
   /// Folds the answer as if it had come as one notification, with Apple's status.

@@ -67,7 +67,7 @@ public final class Reconciler {
     let dispositions = try submit(answer.lines(.asked))
     return Reconciliation(
       stream, answer, before: before, after: try row(stream, at: now), dispositions, at: now,
-      durations: durations)
+      durations: durations, by: reader.journal.fold)
   }
 
   private func question(_ account: AppStoreAccount) throws(ClientError) -> CustomerQuestion {

@@ -1,5 +1,6 @@
 public import AppStore
 import Clients
+public import Entitlements
 public import Ledger
 public import Queries
 import Store
@@ -47,10 +48,11 @@ public struct Reconciliation: Sendable {
   ///   - durations: milliseconds that non-renewing products last, by product id.
   public init(
     _ stream: StreamKey, _ answer: CustomerAnswer, before: RowDocument?, after: RowDocument?,
-    _ dispositions: [Disposition], at time: Int64, durations: [String: Int64]
+    _ dispositions: [Disposition], at time: Int64, durations: [String: Int64],
+    by fold: Fold = .current
   ) {
     self.stream = stream
-    let apple = AnsweredRow(stream, answer, dispositions, at: time, durations: durations)
+    let apple = AnsweredRow(stream, answer, dispositions, at: time, durations: durations, by: fold)
     appleStatus = apple.status
     fields = Self.fields(before, apple, after)
     journaled = dispositions.count { if case .accepted = $0 { true } else { false } }

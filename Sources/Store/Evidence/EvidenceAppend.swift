@@ -21,7 +21,7 @@ extension Journal {
     }
     if try isNews(event, evidence, connection) { return nil }
     let stream = try streamId(of: evidence, connection)
-    var judge = EvidenceJudge()
+    var judge = EvidenceJudge(by: fold)
     let isRead = try read(evidence, stream, into: &judge, connection)
     // Its app follows from the transaction alone: renewal information does not name it.
     if evidence.source == .renewal, !judge.hasTransaction { return .noTransaction }
@@ -96,7 +96,7 @@ extension Journal {
     } else {
       known = nil
     }
-    guard let state = known.flatMap({ EvidenceJudge.state(of: $0, changedBy: event) }) else {
+    guard let state = known.flatMap({ EvidenceJudge.state(of: $0, changedBy: event, fold) }) else {
       return false
     }
     batch.judged = (stream, state)

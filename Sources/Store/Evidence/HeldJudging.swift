@@ -155,20 +155,20 @@ extension Journal {
   /// Decides at the start, within `markOpen`, from which stream on what is held is to be judged.
   func beginJudging(_ connection: SQLiteConnection) throws(StoreError) -> Int64 {
     let meta = Meta(connection: connection)
-    if let through = try meta.judgedThrough() { return through }
+    if let through = try meta.judgedThrough(by: fold) { return through }
     // What a copy has not followed yet may be held by another fold.
     let through: Int64 = heldCount == 0 && !isCopy ? .max : 0
-    try meta.set(.judgedBy, Fold.version)
+    try meta.set(.judgedBy, fold.version)
     try meta.set(.judgedThrough, through)
     return through
   }
 }
 
 extension Meta {
-  /// The stream through which this program's fold has judged what is held; nil if it has not, or if
-  /// another program wrote the journal since.
-  func judgedThrough() throws(StoreError) -> Int64? {
-    guard try int(.judgedBy) == Fold.version,
+  /// The stream through which a fold has judged what is held; nil if it has not, or if another
+  /// program wrote the journal since.
+  func judgedThrough(by fold: Fold) throws(StoreError) -> Int64? {
+    guard try int(.judgedBy) == fold.version,
       try int(.judgedGeneration) == int(.generation) ?? 0
     else { return nil }
     return try int(.judgedThrough)
@@ -181,7 +181,7 @@ extension JournalReader {
   /// - Throws: what SQLite reports.
   public func isJudged() throws(StoreError) -> Bool {
     guard try hasEvidence() else { return true }
-    if try Meta(connection: connection).judgedThrough() == .max { return true }
+    if try Meta(connection: connection).judgedThrough(by: fold) == .max { return true }
     let held = try connection.statement("SELECT 1 FROM held_evidence LIMIT 1").first { _ in true }
     return held == nil
   }
@@ -193,7 +193,8 @@ extension JournalReader {
   public func unjudgedCount() throws(StoreError) -> Int64 {
     guard try hasEvidence() else { return 0 }
     return try connection.statement("SELECT count(*) FROM held_evidence WHERE stream_id > ?")
-      .bind(1, try Meta(connection: connection).judgedThrough() ?? 0).first { $0.int(0) } ?? 0
+      .bind(1, try Meta(connection: connection).judgedThrough(by: fold) ?? 0).first { $0.int(0) }
+      ?? 0
   }
 
   /// What is held about a stream, as far as Apple had signed it and we had received it by two

@@ -26,8 +26,8 @@ final class StreamJudging {
   /// Whether pieces are to be journaled. Asked once all is judged.
   var hasNews: Bool { journaled < pass?.released.count ?? 0 }
 
-  fileprivate func begin() {
-    pass = EvidencePass(events: events, pieces: pieces.map(\.event))
+  fileprivate func begin(by fold: Fold) {
+    pass = EvidencePass(events: events, pieces: pieces.map(\.event), by: fold)
     events = []
   }
 }
@@ -47,7 +47,7 @@ extension Journal {
     guard try readEvents(judging, key, connection, while: isGoingOn) else { return false }
     if judging.pass == nil {
       guard try readPieces(judging, key, connection, while: isGoingOn) else { return false }
-      judging.begin()
+      judging.begin(by: fold)
     }
     return judging.pass?.advance(while: isGoingOn) ?? true
   }

@@ -1,12 +1,17 @@
+public import Entitlements
 import Glibc
 public import Platform
 
-/// The data folder: one journal, its projections, one lock and one control socket. Mode 0700.
+/// The data folder: one journal, its projections, one lock and one control socket. Mode 0700. All
+/// that is opened from it answers by `fold`.
 public struct DataFolder: Sendable, Hashable {
   /// The path without a trailing slash.
   public let path: String
+  /// The rules by which rows are made from the journal.
+  public let fold: Fold
 
-  public init(path: String) {
+  public init(path: String, fold: Fold = .current) {
+    self.fold = fold
     var path = path
     while path.count > 1 && path.last == "/" { path.removeLast() }
     self.path = path
@@ -40,8 +45,8 @@ public struct DataFolder: Sendable, Hashable {
   public func projection(named name: String) -> String { "\(path)/\(name)" }
 
   /// The path at which a new projection of this fold version is built, beside the live one.
-  public func buildingProjection(_ foldVersion: Int) -> String {
-    "\(path)/entitlements-\(foldVersion).sqlite.building"
+  public var buildingProjection: String {
+    "\(path)/entitlements-\(fold.version).sqlite.building"
   }
 
   /// The file that names the live projection: `ProjectionList`.

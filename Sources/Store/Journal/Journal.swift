@@ -12,6 +12,7 @@ public import Platform
 public final class Journal {
   /// 16 random bytes made with the journal. A projection names its journal by them.
   public let journalId: [UInt8]
+  let fold: Fold
   /// The newest event. Cached, and read again after any error.
   public internal(set) var head: Head
 
@@ -114,7 +115,7 @@ public final class Journal {
     let synchronous = isCopy ? "NORMAL" : "FULL"
     try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=\(synchronous)")
     try Migrator.apply(connection, now: now)
-    let journal = try Journal(connection, dictionary, decode)
+    let journal = try Journal(connection, folder.fold, dictionary, decode)
     if isCopy { try journal.beginRecording() }
     try journal.markOpen()
     journal.files = try JournalFiles(connection)
@@ -129,10 +130,11 @@ public final class Journal {
   }
 
   private init(
-    _ connection: SQLiteConnection, _ dictionary: SharedDictionary,
+    _ connection: SQLiteConnection, _ fold: Fold, _ dictionary: SharedDictionary,
     _ decode: @escaping FoldEventDecoder
   ) throws(StoreError) {
     live = connection
+    self.fold = fold
     decodeForFold = decode
     self.dictionary = dictionary
     journalId = try Meta(connection: connection).bytes(.journalId) ?? []

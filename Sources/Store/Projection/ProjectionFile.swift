@@ -1,3 +1,4 @@
+import Entitlements
 import Platform
 
 /// Operations on the files of projections. Functions that change files are only called under the
@@ -182,10 +183,11 @@ public enum ProjectionFile {
   ///   file system reports.
   @discardableResult
   public static func goLive(
-    _ building: String, in folder: DataFolder, foldVersion: Int, keeping count: Int
+    _ building: String, in folder: DataFolder, keeping count: Int
   ) throws(StoreError) -> String {
     let list = try ProjectionList.read(folder)
-    let name = try list.freshName(foldVersion: foldVersion) { (name) throws(StoreError) in
+    let name = try list.freshName(foldVersion: Int(folder.fold.version)) {
+      (name) throws(StoreError) in
       let path = folder.projection(named: name)
       return try mapError(StoreError.init, try DurableFile.isPlain(path)) == false
     }

@@ -1,4 +1,5 @@
 public import AppStore
+public import Entitlements
 
 /// Reads the journal through its own read-only connection. Use one per thread.
 ///
@@ -7,6 +8,8 @@ public import AppStore
 public final class JournalReader {
   let connection: SQLiteConnection
   let codec: BodyCodec
+  /// The rules by which rows are made from the journal.
+  public let fold: Fold
   /// The newest migration that was seen in the journal: they only go forward.
   private var migration: Int64 = 0
 
@@ -25,11 +28,12 @@ public final class JournalReader {
     _ = try connection.requireOurs(
       folder.journal, applicationId: StartUp.journalApplicationId, known: Migrator.known)
     if isPassing { try connection.limitCache() }
-    return try JournalReader(connection)
+    return try JournalReader(connection, folder.fold)
   }
 
-  init(_ connection: SQLiteConnection) throws(StoreError) {
+  init(_ connection: SQLiteConnection, _ fold: Fold = .current) throws(StoreError) {
     self.connection = connection
+    self.fold = fold
     codec = BodyCodec(
       dictionaries: DictionaryStore(connection), receipts: ReceiptStore(connection))
     try standInForFaults()

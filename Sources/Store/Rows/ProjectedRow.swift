@@ -41,9 +41,9 @@ public struct FoldedStream: Sendable, Equatable {
   /// Why the fold failed, or nil if it did not (promise 9).
   public let broken: String?
 
-  public init(_ key: StreamKey, _ state: StreamState, broken: String? = nil) {
+  public init(_ key: StreamKey, _ state: StreamState, by fold: Fold, broken: String? = nil) {
     self.key = key
-    (row, self.state) = state.rowAndEncoding()
+    (row, self.state) = state.rowAndEncoding(by: fold)
     ids = Self.ids(state)
     predecessors = state.predecessors
     self.broken = broken

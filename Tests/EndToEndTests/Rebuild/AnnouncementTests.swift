@@ -7,8 +7,8 @@ import Testing
 @Suite(
   .serialized,
   .enabled(
-    if: ChangedRule.program != nil,
-    "SUBLEDGER_CHANGED_RULE names no build with a changed rule; `make trial` makes one"))
+    if: ChangedProgram.path != nil,
+    "SUBLEDGER_CHANGED_FOLD names no build with a changed fold; `make trial` makes one"))
 struct AnnouncementTests {
   private static let customers = 200
 
@@ -44,7 +44,7 @@ struct AnnouncementTests {
       #expect(told.insert(id).inserted, "\(id) was told twice")
       #expect(data["source"]?.string == "rebuild" && data["notification_type"]?.kind == .null)
       let change = data["changes"]?["status"]?.elements.compactMap(\.string) ?? []
-      // The changed rule gives access to what was revoked, with the same status.
+      // The changed fold gives access to what was revoked, with the same status.
       if change.isEmpty {
         #expect(data["entitlement"]?["status"]?.string == "revoked")
         #expect(data["access"]?["after"]?.boolean == true)
@@ -57,7 +57,7 @@ struct AnnouncementTests {
     }
     #expect(told.count == Int(count))
     // Those whom the rule changes now, found without either program's comparison.
-    let forecast = try ChangedRule.forecast(
+    let forecast = try ChangedFold.forecast(
       fleet.folder, at: Int64(Date().timeIntervalSince1970 * 1000))
     #expect(Set(forecast.lost.keys).union(forecast.gained.keys).isSubset(of: told))
     _ = try daemon.stop()

@@ -9,27 +9,27 @@ import Testing
 
 /// A release with another fold: its rows are compared with the live ones, applied, and those of the
 /// release before are made live again. Each program answers by its own fold, whichever rows were
-/// made live last. `make trial` builds the program with a changed rule that this needs.
+/// made live last. `make trial` builds the second program.
 @Suite(
   .serialized,
   .enabled(
-    if: ChangedRule.program != nil,
-    "SUBLEDGER_CHANGED_RULE names no build with a changed rule; `make trial` makes one"))
+    if: ChangedProgram.path != nil,
+    "SUBLEDGER_CHANGED_FOLD names no build with a changed fold; `make trial` makes one"))
 struct ReleaseTests {
-  typealias Forecast = ChangedRule.Forecast
+  typealias Forecast = ChangedFold.Forecast
 
   /// The comparison names exactly the customers of the forecast; once applied, exactly these rows
   /// change; once the old rows are live again, every row is as before.
   @Test func `the comparison names exactly the customers that the rule changes`() throws {
-    let fleet = try ReleaseFleet(ChangedRule.customers)
-    let forecast = try ChangedRule.forecast(fleet.folder, at: fleet.end)
+    let fleet = try ReleaseFleet(ChangedProgram.customers)
+    let forecast = try ChangedFold.forecast(fleet.folder, at: fleet.end)
     print(
       "\(forecast.rows) customers, \(fleet.events) events; forecast: \(forecast.changed.count)"
         + " changed, \(forecast.lost.count) lose access, \(forecast.gained.count) gain it")
-    #expect(forecast.rows >= ChangedRule.customers)
+    #expect(forecast.rows >= ChangedProgram.customers)
     #expect(forecast.lost.count * 1000 > forecast.rows && forecast.gained.count > 10)
     #expect(forecast.gained.values.contains { $0.reason == "revoked → revoked" })
-    let before = try ChangedRule.rows(fleet.folder, at: fleet.end)
+    let before = try ChangedProgram.rows(fleet.folder, at: fleet.end)
     #expect(before.count == forecast.rows)
     let projections = try fleet.projections()
     #expect(projections.count == 1)
@@ -171,14 +171,14 @@ struct ReleaseTests {
     }
   }
 
-  /// A row of the old fold by the changed rule.
+  /// A row of the old fold by the changed fold.
   private func changed(_ row: JSONValue) throws -> JSONValue {
     let text = String(try #require(row["status"]?.text).dropFirst().dropLast())
-    let status = ChangedRule.status(try #require(Entitlement.Status(rawValue: text)))
+    let status = ChangedFold.status(try #require(Entitlement.Status(rawValue: text)))
     let isConsumable = row["product_type"]?.text == "\"Consumable\""
     return row.setting("status", .string(status.rawValue)).setting(
       "gives_access",
-      .boolean(ChangedRule.givesAccess(status, isConsumable ? "Consumable" : nil)))
+      .boolean(ChangedFold.givesAccess(status, isConsumable ? "Consumable" : nil)))
   }
 
   private func sample(_ forecast: Forecast, _ before: [String: JSONValue]) -> [String] {
@@ -193,7 +193,7 @@ struct ReleaseTests {
     _ fleet: ReleaseFleet, _ forecast: Forecast, _ before: [String: JSONValue],
     _ named: [String: JSONElement]
   ) throws {
-    let after = try ChangedRule.rows(fleet.folder, at: fleet.end)
+    let after = try ChangedProgram.rows(fleet.folder, at: fleet.end)
     #expect(Set(after.keys) == Set(before.keys))
     var (lost, gained): (Set<String>, Set<String>) = ([], [])
     for (id, row) in after {
@@ -212,7 +212,7 @@ struct ReleaseTests {
     }
     #expect(lost == Set(forecast.lost.keys))
     #expect(gained == Set(forecast.gained.keys))
-    let now = try ChangedRule.spans(fleet.folder)
+    let now = try ChangedFold.spans(fleet.folder)
     for (id, spans) in forecast.spans { #expect(now[id] == spans, "\(id)") }
     for id in forecast.lost.keys.sorted().prefix(5) {
       #expect(try fleet.row(id)?["status"]?.text == "\"billing_retry\"", "\(id)")
@@ -244,7 +244,7 @@ struct ReleaseTests {
   ) throws {
     #expect(try self.states(fleet.folder) == states)
     #expect(
-      try ChangedRule.rows(fleet.folder, at: fleet.end).mapValues(\.text)
+      try ChangedProgram.rows(fleet.folder, at: fleet.end).mapValues(\.text)
         == before.mapValues(\.text))
     #expect(try fleet.projections().first?["digest"]?.string == digest)
     let verified = try fleet.run("verify", "--json", isChanged: false)

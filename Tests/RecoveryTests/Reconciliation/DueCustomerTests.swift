@@ -28,7 +28,7 @@ import Testing
       row.revokedAt = revokedOn.map(DueCustomerTests.time)
       row.spans = [
         EntitlementRow.Span(
-          from: .min, status: status, givesAccess: status.givesAccess, purchase: nil,
+          from: .min, status: status, givesAccess: Fold.current.givesAccess(status), purchase: nil,
           productId: "basic", expiresAt: end, hasGap: hasGap)
       ]
       let event = StreamState.LastEvent(

@@ -60,7 +60,7 @@ import Testing
         state.evolve(decoded.foldEvent(seq: 1))
       }
     }
-    let entitlement = try #require(EntitlementRow(state).entitlement(at: now))
+    let entitlement = try #require(EntitlementRow(state, by: .current).entitlement(at: now))
     return RowDocument(
       key: key, entitlement: entitlement, eventCount: 1, lastEvent: nil, succeededBy: nil,
       knownAt: nil)

@@ -17,7 +17,7 @@ public final class TestLedger {
   public static let bundleId = "com.example.app"
   public static let appAppleId: Int64 = 123_456_789
 
-  public let folder: DataFolder
+  public private(set) var folder: DataFolder
   public let configuration: Configuration
   private let scratch: Scratch
   public private(set) var ledger: Ledger
@@ -290,6 +290,14 @@ public final class TestLedger {
     while ledger.judging.waitingCount > 0, !deadline.hasPassed {
       WakeupEvent().wait(milliseconds: 1)
     }
+  }
+
+  /// Stops the ledger, and starts one that answers by another fold.
+  public func restart(by fold: Fold) throws {
+    opened = nil
+    ledger.stop()
+    folder = DataFolder(path: folder.path, fold: fold)
+    ledger = try Self.start(folder, configuration)
   }
 
   /// Stops the ledger, runs `body` on its files, and starts it again.

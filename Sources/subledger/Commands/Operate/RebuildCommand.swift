@@ -142,7 +142,7 @@ enum RebuildCommand {
     let report = try build(folder, plan)
     if let daemon = ControlClient(folder) {
       let answer = try daemon.post(
-        "/control/rows/adopt?keep=\(retained)&fingerprint=\(FoldIdentity.fingerprint)")
+        "/control/rows/adopt?keep=\(retained)&fingerprint=\(folder.fold.fingerprint)")
       guard answer.status != 409 else {
         throw .unavailable(
           "the daemon has another fold; restart it with this program, which uses this projection")

@@ -1,22 +1,21 @@
 import AppStore
-import Entitlements
+public import Entitlements
 import Platform
-import Store
+package import Store
+import Synchronization
 
-/// Identifies this program's fold: by its version number, and by the fingerprint of its results. A
-/// projection of another fold is read, but never continued.
-public enum FoldIdentity {
-  public static var version: Int { Int(Fold.version) }
-  /// Computed once per process, when it is first needed (`FoldFingerprint`).
-  public static let fingerprint = FoldFingerprint.value
+extension Fold {
+  /// Computed when it is first needed (`FoldFingerprint`).
+  public var fingerprint: String { FoldFingerprint.value(of: self) }
 
-  static func of(journalId: [UInt8]) -> ProjectionIdentity {
+  /// A projection of another fold is read, but never continued.
+  package func identity(of journalId: [UInt8]) -> ProjectionIdentity {
     ProjectionIdentity(
-      foldVersion: version, fingerprint: fingerprint, journalId: journalId)
+      foldVersion: Int(version), fingerprint: fingerprint, journalId: journalId)
   }
 }
 
-/// Identifies this program's fold by its results: a hash of the answers that it gives to a fixed
+/// Identifies a fold by its results: a hash of the answers that it gives to a fixed
 /// set of generated histories.
 ///
 /// The fold's version number only shows changes that were declared. A changed rule with an
@@ -27,25 +26,37 @@ public enum FoldIdentity {
 /// It covers all that decides an answer, by a list of its own: a column that is added to the row is
 /// no other fold. How rows and states are stored is identified by `ProjectionFile.schema`.
 ///
-/// Costs about 20 ms of processor time, once per process, when a projection is opened or examined
-/// (release build, measured with `subledger version`); every later use reads the stored text.
+/// Costs about 20 ms of processor time, once per process and fold, when a projection is opened or
+/// examined (release build, measured with `subledger version`); every later use reads the stored
+/// text.
 enum FoldFingerprint {
+  private static let known = Mutex<[Fold: String]>([:])
+
   /// The first 16 bytes of a digest of all answers, in lower-case hexadecimal.
-  static let value: String = {
+  static func value(of fold: Fold) -> String {
+    known.withLock { known in
+      if let value = known[fold] { return value }
+      let value = computed(fold)
+      known[fold] = value
+      return value
+    }
+  }
+
+  private static func computed(_ fold: Fold) -> String {
     var histories = FoldHistories()
     var digest = SetDigest()
     for number in 0..<FoldHistories.count {
       var state = StreamState()
       for event in histories.next() { state.evolve(event) }
-      digest.add(element: Array("\(number)\n\(answers(state))".utf8))
+      digest.add(element: Array("\(number)\n\(answers(state, by: fold))".utf8))
     }
     return Hexadecimal.encode(Array(digest.bytes.prefix(16)))
-  }()
+  }
 
   /// Everything that a stream's events decide, as text.
-  static func answers(_ state: StreamState) -> String {
+  static func answers(_ state: StreamState, by fold: Fold) -> String {
     let key = StreamKey(environment: .production, bundleId: "app", originalTransactionId: "1")
-    let stream = FoldedStream(key, state)
+    let stream = FoldedStream(key, state, by: fold)
     return (stream.indexed.map { text($0) } + lines(stream.row)).joined(separator: "\n")
   }
 

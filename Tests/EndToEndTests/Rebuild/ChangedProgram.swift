@@ -6,91 +6,15 @@ import Store
 import StrictJSON
 import Support
 
-/// The second build of the program for the release tests, with changed rules: it reports a grace
-/// period as a billing retry, and a billing retry as a grace period, and what was revoked gives
-/// access. Made by `.ci/changed-rule`.
-enum ChangedRule {
+/// A second build of the program, whose fold is `Fold.changed`. `make trial` makes it.
+enum ChangedProgram {
   private static let variables = ProcessInfo.processInfo.environment
 
-  /// The second build, named by SUBLEDGER_CHANGED_RULE; nil: these tests are skipped.
-  static let program = variables["SUBLEDGER_CHANGED_RULE"].map { URL(filePath: $0) }
+  /// The second build, named by SUBLEDGER_CHANGED_FOLD; nil: these tests are skipped.
+  static let path = variables["SUBLEDGER_CHANGED_FOLD"].map { URL(filePath: $0) }
 
   /// The number of customers, from SUBLEDGER_CHANGED_FLEET.
   static let customers = variables["SUBLEDGER_CHANGED_FLEET"].flatMap { Int($0) } ?? 500
-
-  /// A status by the changed rule.
-  static func status(_ status: Entitlement.Status) -> Entitlement.Status {
-    switch status {
-    case .gracePeriod: .billingRetry
-    case .billingRetry: .gracePeriod
-    default: status
-    }
-  }
-
-  /// Whether a row gives access by the changed rule.
-  ///
-  /// - Parameters:
-  ///   - status: by the changed rule.
-  ///   - type: of the product, which is told of most.
-  static func givesAccess(_ status: Entitlement.Status, _ type: String?) -> Bool {
-    [.active, .gracePeriod, .revoked].contains(status) && type != "Consumable"
-  }
-
-  /// The customers whose answer the rule changes, computed from the rows of the old fold only,
-  /// without folding and without comparing projections.
-  struct Forecast {
-    struct Change: Hashable {
-      let reason: String
-      let productId: String
-    }
-
-    var rows = 0
-    /// Customers who lose access, by original transaction id.
-    var lost: [String: Change] = [:]
-    var gained: [String: Change] = [:]
-    /// All customers whose answer changes at some time.
-    var changed: Set<String> = []
-    /// Their spans by the changed rule.
-    var spans: [String: [EntitlementRow.Span]] = [:]
-  }
-
-  static func forecast(_ folder: DataFolder, at time: Int64) throws -> Forecast {
-    var forecast = Forecast()
-    try ProjectionReader.open(folder).forEach { stream in
-      forecast.rows += 1
-      let id = stream.key.originalTransactionId
-      let spans = stream.row.spans
-      let after = spans.map { span in
-        var other = span
-        other.status = status(span.status)
-        other.givesAccess = givesAccess(
-          other.status, span.purchase.flatMap { stream.row.purchases[$0].productType })
-        return other
-      }
-      guard after != spans else { return true }
-      forecast.changed.insert(id)
-      forecast.spans[id] = after
-      guard let index = spans.lastIndex(where: { $0.from <= time }) else { return true }
-      let (one, two) = (spans[index], after[index])
-      let change = Forecast.Change(
-        reason: "\(one.status.rawValue) → \(two.status.rawValue)",
-        productId: one.productId ?? "")
-      if one.givesAccess && !two.givesAccess { forecast.lost[id] = change }
-      if !one.givesAccess && two.givesAccess { forecast.gained[id] = change }
-      return true
-    }
-    return forecast
-  }
-
-  /// The spans of the rows that were made live last, by original transaction id.
-  static func spans(_ folder: DataFolder) throws -> [String: [EntitlementRow.Span]] {
-    var spans: [String: [EntitlementRow.Span]] = [:]
-    try ProjectionReader.open(folder).forEach { stream in
-      spans[stream.key.originalTransactionId] = stream.row.spans
-      return true
-    }
-    return spans
-  }
 
   /// Every row that was made live last, whichever fold made it, evaluated at one time, by original
   /// transaction id.
@@ -165,7 +89,7 @@ struct ReleaseFleet {
   func run(_ arguments: String..., isChanged: Bool = true) throws -> CommandResult {
     installation.program =
       isChanged
-      ? ChangedRule.program ?? RunningCommand.program
+      ? ChangedProgram.path ?? RunningCommand.program
       : RunningCommand.program
     return try installation.launch(arguments + ["--config", installation.config.path])
       .finish(within: 600)
@@ -175,7 +99,7 @@ struct ReleaseFleet {
   func start(isChanged: Bool) throws -> RunningDaemon {
     installation.program =
       isChanged
-      ? ChangedRule.program ?? RunningCommand.program
+      ? ChangedProgram.path ?? RunningCommand.program
       : RunningCommand.program
     return try installation.start()
   }

@@ -91,12 +91,6 @@ extension FoldEvent {
   }
 }
 
-/// Identifies the rules that made a projection.
-public enum Fold {
-  /// A change of any rule is a new version.
-  public static let version: Int64 = 3
-}
-
 extension StreamState {
   /// One step of the fold: the event's objects replace those of registers with a smaller key.
   public mutating func evolve(_ event: FoldEvent) {

@@ -1,0 +1,138 @@
+import AppStore
+import AppStoreSimulator
+import Audit
+import Entitlements
+import Ledger
+import Queries
+import Store
+import StrictJSON
+import Support
+import Testing
+
+/// A fold with other rules: which customers it changes, and that each fold answers from rows of its
+/// own, whichever were made live last. `make trial` does the same with two programs.
+@Suite struct ChangedFoldTests {
+  private static let end = Sample.start + 400 * 86_400_000
+  private static let customers = 150
+
+  /// A ledger of simulated customers, whose rows are by the fold of this program.
+  private func ledger() throws -> TestLedger {
+    let testLedger = try TestLedger()
+    let fleet = Fleet(
+      app: SimulatedApp(), customers: Self.customers, days: 380, end: Self.end, seed: 7)
+    let bodies = try fleet.notifications().map { try SharedAuthority.sign($0.payload) }
+    let dispositions = testLedger.ingest(lines: bodies, at: Self.end)
+    #expect(dispositions.allSatisfy { if case .accepted = $0 { true } else { false } })
+    _ = try testLedger.digest()
+    return testLedger
+  }
+
+  @Test func `a comparison names exactly the customers whose answers the rules change`() throws {
+    let testLedger = try ledger()
+    let own = testLedger.folder
+    try testLedger.whileStopped {
+      let forecast = try ChangedFold.forecast(own, at: Self.end)
+      let before = try ChangedFold.spans(own)
+      try #require(!forecast.lost.isEmpty && !forecast.gained.isEmpty)
+      #expect(forecast.gained.values.contains { $0.reason == "revoked → revoked" })
+      let changed = DataFolder(path: own.path, fold: .changed)
+      var found: [String: RowDifference] = [:]
+      let summary = try ProjectionDiff.run(
+        changed, Rebuild.Plan(), at: Self.end, durations: [:], progress: { _, _ in true }
+      ) { found[$0.key.originalTransactionId] = $0 }
+      #expect(Set(found.keys) == forecast.changed)
+      #expect(access(.lost, found) == forecast.lost)
+      #expect(access(.gained, found) == forecast.gained)
+      #expect(summary?.equal == forecast.rows - forecast.changed.count)
+      #expect(summary?.losing == forecast.lost.count)
+      #expect(try ChangedFold.spans(own) == before, "a comparison switches nothing")
+
+      try Rebuild.makeLive(changed)
+      #expect(try ChangedFold.spans(own) == before.merging(forecast.spans) { $1 })
+      try expectAnswers(forecast, before, own, changed)
+      guard case .otherFold(_, let version, let fingerprint) = try Rebuild.rollBack(changed) else {
+        Issue.record("the rows before are of another fold")
+        return
+      }
+      #expect(version == 3 && fingerprint == Fold.current.fingerprint)
+      #expect(try Rebuild.rollBack(own) == .done)
+      #expect(try ChangedFold.spans(own) == before)
+      try expectAnswers(forecast, before, own, changed)
+    }
+    #expect(try testLedger.verify().findings == [])
+  }
+
+  private func access(
+    _ access: RowDifference.Access, _ found: [String: RowDifference]
+  ) -> [String: ChangedFold.Forecast.Change] {
+    found.filter { $0.value.access == access }.mapValues {
+      ChangedFold.Forecast.Change(reason: $0.reason, productId: $0.productId ?? "")
+    }
+  }
+
+  /// Each fold answers by its own rules, of one customer, of the past, and in a list.
+  private func expectAnswers(
+    _ forecast: ChangedFold.Forecast, _ before: [String: [EntitlementRow.Span]],
+    _ own: DataFolder, _ changed: DataFolder
+  ) throws {
+    for folder in [own, changed] {
+      let reader = try LedgerReader(folder, durations: [:])
+      let question = LedgerReader.Question(now: Self.end)
+      let past = LedgerReader.Question(asOf: Self.end, now: Self.end)
+      let list = try reader.list(LedgerReader.Filter(), after: nil, limit: 1_000, question)
+      var listed: [String: Entitlement.Status] = [:]
+      for row in list.rows { listed[row.key.originalTransactionId] = row.entitlement.status }
+      for id in before.keys {
+        let spans = (folder == own ? nil : forecast.spans[id]) ?? before[id] ?? []
+        let span = spans.last { $0.from <= Self.end }
+        let row = try reader.entitlement(
+          id, environment: .production, bundleId: nil, question)
+        #expect(row?.entitlement.status == span?.status, "\(id)")
+        #expect(row?.entitlement.givesAccess == span?.givesAccess, "\(id)")
+        let then = try reader.entitlement(id, environment: .production, bundleId: nil, past)
+        #expect(then?.entitlement.givesAccess == span?.givesAccess, "\(id)")
+        let explained = try reader.explain(
+          id, environment: .production, bundleId: nil, question)
+        #expect(explained?.row.entitlement.givesAccess == span?.givesAccess, "\(id)")
+        #expect(listed[id] == span?.status, "\(id)")
+      }
+    }
+  }
+
+  @Test func `ledgers of two folds that run in turns each continue with their own rows`() throws {
+    let testLedger = try ledger()
+    let own = testLedger.folder
+    let lost = try #require(ChangedFold.forecast(own, at: Self.end).lost.keys.min())
+    let statuses = try ChangedFold.spans(own).compactMap { _, spans in
+      spans.last { $0.from <= Self.end }?.status
+    }
+    var names: [Fold: String] = [:]
+    for turn in 0..<4 {
+      let fold = turn.isMultiple(of: 2) ? Fold.changed : .current
+      try testLedger.restart(by: fold)
+      let late = Sample.notification(turn + 1, otid: lost)
+      _ = try testLedger.ingest(try SharedAuthority.sign(late), at: Self.end)
+      let row = try #require(try testLedger.row(lost, now: Self.end))
+      #expect(row.entitlement.status == (fold == .current ? .gracePeriod : .billingRetry))
+      let counts = try testLedger.reader().counts(at: Self.end).byStatus.values.first ?? [:]
+      let expected = statuses.map { fold == .current ? $0 : ChangedFold.status($0) }
+      for status in Entitlement.Status.allCases {
+        #expect(counts[status] ?? 0 == expected.count { $0 == status }, "\(status)")
+      }
+      let name = try #require(try ProjectionList.read(own).live)
+      #expect(names.updateValue(name, forKey: fold) ?? name == name, "built again")
+      #expect(try testLedger.verify().findings == [])
+    }
+    #expect(try ProjectionList.read(own).names.count == 2)
+  }
+
+  @Test func `each rule of a fold is part of its fingerprint, and its number is not`() {
+    var folds = [Fold.current, .current, .current, .current]
+    folds[0].grace = .expired
+    folds[1].retry = .expired
+    folds[2].access.append(.billingRetry)
+    folds[3].access = [.active]
+    #expect(Set((folds + [.current]).map(\.fingerprint)).count == 5)
+    #expect(Fold(version: 9).fingerprint == Fold.current.fingerprint)
+  }
+}
