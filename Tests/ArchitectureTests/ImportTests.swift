@@ -81,20 +81,19 @@ import Testing
   }
 
   @Test func `modules without clock, file and thread name nothing that has one`() {
-    let types = Repository.sources.filter { file in
-      Self.impure.contains { file.path.hasPrefix($0) }
-    }.flatMap(\.lines).compactMap {
-      $0.prefixMatch(of: /public (?:final )?(?:struct|class|enum|protocol) (\w+)/)?.1
-    }
+    let types = Set(
+      Repository.sources.filter { file in
+        Self.impure.contains { file.path.hasPrefix($0) }
+      }.flatMap(\.lines).filter { $0.hasPrefix("public ") }.compactMap {
+        $0.prefixMatch(of: /public (?:final )?(?:struct|class|enum|protocol) (\w+)/)?.1
+      })
     #expect(types.count > 30)
-    guard let banned = try? Regex("\\b(\(types.joined(separator: "|")))\\b") else {
-      Issue.record("the pattern does not compile")
-      return
-    }
     let files = Repository.sources.filter {
       Self.pure.contains($0.target) || $0.path.hasPrefix("Sources/Platform/Encoding/")
     }
-    expectNone(Repository.offendersInCode(files) { $0.contains(banned) }, "pure modules")
+    expectNone(
+      Repository.offendersInCode(files) { !types.isDisjoint(with: Repository.words($0)) },
+      "pure modules")
   }
 
   @Test func `no pointer and no C type leaves the module that imports the library`() {
@@ -110,18 +109,23 @@ import Testing
           modules.contains($0.target) && !$0.path.hasPrefix("Sources/Platform/Encoding/")
         }
       ) { line in
-        line.contains(/\b(public|package)\b.*\b(Unsafe\w*Pointer|OpaquePointer)\b/)
+        line.contains("Pointer")
+          && line.contains(/\b(public|package)\b.*\b(Unsafe\w*Pointer|OpaquePointer)\b/)
       }, "a pointer in a signature that leaves its module")
   }
 
   @Test func `SQL is in the stores alone`() {
     let statement =
       /\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|PRAGMA\s|CREATE\s+TABLE)/
+    let verbs: Set<Substring> = ["SELECT", "INSERT", "UPDATE", "DELETE", "PRAGMA", "CREATE"]
     let stores = ["Store", "SharedJournal/PostgreSQL", "Delivery/Mirror"].map { "Sources/\($0)/" }
     let elsewhere = Repository.sources
       .filter { file in !stores.contains { file.path.hasPrefix($0) } }
       .map { Repository.File(path: $0.path, text: Repository.texts[$0.path]?.strings ?? "") }
-    expectNone(Repository.offenders(elsewhere) { $0.contains(statement) }, "SQL outside the stores")
+    expectNone(
+      Repository.offenders(elsewhere) {
+        !verbs.isDisjoint(with: Repository.words($0)) && $0.contains(statement)
+      }, "SQL outside the stores")
   }
 
   @Test func `the fold has no clock, no randomness and no locale`() {

@@ -15,8 +15,10 @@ struct PublicThrows {
   }
 
   private static func isDeclaration(_ line: Substring) -> Bool {
-    line.contains(
-      /^\s*(public|package)\s+((static|mutating|consuming|final|convenience)\s+)*(func|init)\b/)
+    let text = line.drop { $0 == " " }
+    return (text.hasPrefix("public ") || text.hasPrefix("package "))
+      && line.contains(
+        /^\s*(public|package)\s+((static|mutating|consuming|final|convenience)\s+)*(func|init)\b/)
   }
 
   /// From the declaration to the brace that opens its body, or to the end of a requirement.

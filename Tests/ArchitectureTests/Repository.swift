@@ -50,6 +50,15 @@ struct Repository {
     }
   }
 
+  /// The words of a line: what a regular expression looks for is looked for in few lines only,
+  /// because it takes a thousand times as long.
+  static func words(_ line: Substring) -> [Substring] {
+    line.utf8.split { byte in
+      !(UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) && byte != UInt8(ascii: "_")
+    }.map { Substring($0) }
+  }
+
   /// Offenders in code alone: strings and comments are blanked before `isWrong` is called.
   static func offendersInCode(
     _ files: [File], _ isWrong: (Substring) -> Bool

@@ -47,7 +47,7 @@ import Testing
     expectNone(Repository.offendersInCode(Repository.own) { $0.contains("as!") }, "no as!")
     let isForced = { (line: Substring) in
       // A name, a bracket or a generic's end, then `!` that starts no `!=`.
-      line.contains(/[A-Za-z0-9_\)\]\}>`]!(?!=)/)
+      line.utf8.contains(UInt8(ascii: "!")) && line.contains(/[A-Za-z0-9_\)\]\}>`]!(?!=)/)
     }
     expectNone(Repository.offendersInCode(Repository.own, isForced), "no forced unwrapping")
   }
@@ -112,7 +112,7 @@ import Testing
 
   /// Names that version 0.1 had for things with a standard name.
   @Test func `no name of the retired vocabulary is declared or used`() {
-    let retired = [
+    let retired: Set<Substring> = [
       "Bell", "Ending", "Mailbox", "Inbox", "Letter", "Tally", "WaitingLine", "Census", "Flaw",
       "Chores", "Touchstone", "DictionaryShelf", "UnfoldedJWS", "CommandLineWords", "Asking",
       "LookRoutes", "Anchoring", "AnchorRhythm", "HistoryRelative", "TokenSum", "RowsDigest",
@@ -121,16 +121,11 @@ import Testing
       "roundEnds", "turnEnds", "takesLong", "shelf", "chores", "census", "mailbox", "rhythm",
       "bell", "foe", "foldedThroughout", "twin",
     ]
-    let pattern = retired.joined(separator: "|")
-    guard let banned = try? Regex("\\b(\(pattern))\\b") else {
-      Issue.record("the pattern does not compile")
-      return
-    }
     let own = Repository.swift.filter { !$0.path.hasPrefix("Tests/ArchitectureTests/") }
     expectNone(
       Repository.offenders(
         own.map { Repository.File(path: $0.path, text: SwiftText($0.text).code) }
-      ) { $0.contains(banned) }, "a retired name")
+      ) { !retired.isDisjoint(with: Repository.words($0)) }, "a retired name")
   }
 
   @Test func `each folder of migrations stays below 28 KB`() {

@@ -1,32 +1,34 @@
 /// Swift source, split into code, comments and string literals. Each view keeps the line numbers
 /// and replaces what belongs to the others by spaces.
 struct SwiftText {
-  private(set) var code = ""
-  private(set) var strings = ""
+  var code: String { String(decoding: codeBytes, as: UTF8.self) }
+  var strings: String { String(decoding: stringBytes, as: UTF8.self) }
 
   private enum State { case code, lineComment, blockComment, string(hashes: Int, isLong: Bool) }
 
-  private let characters: [Character]
+  private let bytes: [UInt8]
+  private var codeBytes: [UInt8] = []
+  private var stringBytes: [UInt8] = []
   private var offset = 0
   private var state = State.code
   /// The strings that an interpolation interrupts, with the count of its open brackets.
   private var interrupted: [(State, Int)] = []
 
   init(_ text: String) {
-    characters = Array(text)
-    while offset < characters.count { step() }
+    bytes = Array(text.utf8)
+    codeBytes.reserveCapacity(bytes.count)
+    stringBytes.reserveCapacity(bytes.count)
+    while offset < bytes.count { step() }
   }
 
-  private func has(_ text: String) -> Bool {
-    let expected = Array(text)
-    return offset + expected.count <= characters.count
-      && characters[offset..<offset + expected.count].elementsEqual(expected)
+  private func has(_ text: StaticString, after count: Int = 0) -> Bool {
+    text.withUTF8Buffer { bytes[offset...].dropFirst(count).starts(with: $0) }
   }
 
   private mutating func consume(_ count: Int, asCode: Bool = false, asString: Bool = false) {
-    for character in characters[offset..<min(offset + count, characters.count)] {
-      code.append(character == "\n" || asCode ? character : " ")
-      strings.append(character == "\n" || asString ? character : " ")
+    for byte in bytes[offset..<min(offset + count, bytes.count)] {
+      codeBytes.append(byte == 0x0A || asCode ? byte : 0x20)
+      stringBytes.append(byte == 0x0A || asString ? byte : 0x20)
     }
     offset += count
   }
@@ -35,7 +37,7 @@ struct SwiftText {
     switch state {
     case .code: stepInCode()
     case .lineComment:
-      if characters[offset] == "\n" { state = .code }
+      if bytes[offset] == 0x0A { state = .code }
       consume(1)
     case .blockComment:
       if has("*/") {
@@ -57,9 +59,9 @@ struct SwiftText {
       state = .blockComment
       return consume(2)
     }
-    let hashes = characters[offset...].prefix { $0 == "#" }.count
-    if characters[offset...].dropFirst(hashes).first == "\"" {
-      let isLong = characters[offset...].dropFirst(hashes).starts(with: "\"\"\"")
+    let hashes = hashes(after: 0)
+    if has("\"", after: hashes) {
+      let isLong = has("\"\"\"", after: hashes)
       state = .string(hashes: hashes, isLong: isLong)
       return consume(hashes + (isLong ? 3 : 1))
     }
@@ -67,10 +69,14 @@ struct SwiftText {
     consume(1, asCode: true)
   }
 
+  private func hashes(after count: Int) -> Int {
+    bytes[offset...].dropFirst(count).prefix { $0 == UInt8(ascii: "#") }.count
+  }
+
   private mutating func followInterpolation() {
     guard let (string, depth) = interrupted.last else { return }
-    if characters[offset] == "(" { interrupted[interrupted.count - 1].1 = depth + 1 }
-    guard characters[offset] == ")" else { return }
+    if has("(") { interrupted[interrupted.count - 1].1 = depth + 1 }
+    guard has(")") else { return }
     interrupted[interrupted.count - 1].1 = depth - 1
     if depth == 1 {
       interrupted.removeLast()
@@ -79,12 +85,12 @@ struct SwiftText {
   }
 
   private mutating func stepInString(_ hashes: Int, _ isLong: Bool) {
-    let marks = String(repeating: "#", count: hashes)
-    if has((isLong ? "\"\"\"" : "\"") + marks) {
+    let quotes = isLong ? 3 : 1
+    if has(isLong ? "\"\"\"" : "\""), self.hashes(after: quotes) >= hashes {
       state = .code
-      return consume(hashes + (isLong ? 3 : 1))
+      return consume(hashes + quotes)
     }
-    if has("\\" + marks + "(") {
+    if has("\\"), self.hashes(after: 1) >= hashes, has("(", after: 1 + hashes) {
       interrupted.append((state, 1))
       state = .code
       return consume(hashes + 2)
@@ -105,9 +111,9 @@ struct FunctionLengths {
       var depth = 0
       var hasBody = false
       body: for (offset, inside) in lines[number...].enumerated() {
-        for character in inside {
-          if character == "{" { (depth, hasBody) = (depth + 1, true) }
-          if character == "}" { depth -= 1 }
+        for byte in inside.utf8 {
+          if byte == UInt8(ascii: "{") { (depth, hasBody) = (depth + 1, true) }
+          if byte == UInt8(ascii: "}") { depth -= 1 }
           if hasBody, depth == 0 {
             functions.append(Function(line: number + 1, count: offset + 1))
             break body
@@ -118,7 +124,7 @@ struct FunctionLengths {
   }
 
   private static func begins(_ line: Substring) -> Bool {
-    line.split(whereSeparator: { !$0.isLetter && !$0.isNumber }).contains { $0 == "func" }
+    Repository.words(line).contains("func")
       || line.contains("init(") && line.hasSuffix("{") && !line.contains("=")
   }
 }
