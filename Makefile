@@ -97,38 +97,38 @@ test: deps-postgres ## Runs all tests
 	$(TEST)
 
 laws: deps ## Checks the fold's properties on 2,000,000 random histories
-	SUBLEDGER_HISTORIES=2000000 $(TEST) --filter EntitlementsTests
+	SUBLEDGER_COUNTS=histories=2000000 $(TEST) --filter EntitlementsTests
 
 truth: deps ## Asks about LIVES (20,000) told in 14 ways; what could be known must be right
-	SUBLEDGER_TRUTH=$(LIVES) $(TEST) --filter TruthTests
+	SUBLEDGER_COUNTS=lives=$(LIVES) $(TEST) --filter TruthTests
 
 receipts: deps ## Compares our verdicts with OpenSSL's on 500 receipts and 2,000 damaged ones
-	SUBLEDGER_RECEIPTS=500 $(TEST) --filter ReceiptAgreementTests
+	SUBLEDGER_COUNTS=receipts=500 $(TEST) --filter ReceiptAgreementTests
 
 mixed: deps ## Tells ledgers of MIXED random lives by any mixture of evidence (3,000)
-	SUBLEDGER_MIXED=$(MIXED) $(TEST) --filter '^LedgerTests\.MixedEvidenceTests'
+	SUBLEDGER_COUNTS=mixed=$(MIXED) $(TEST) --filter '^LedgerTests\.MixedEvidenceTests'
 
 customers: deps ## Compares what CUSTOMERS (20,000) may use with plain rows, at 20 moments each
-	SUBLEDGER_CUSTOMERS=$(CUSTOMERS) $(TEST) --filter '^EndToEndTests\.CustomerFleetTests'
+	SUBLEDGER_COUNTS=customers=$(CUSTOMERS) $(TEST) --filter '^EndToEndTests\.CustomerFleetTests'
 
 simulation: deps ## Simulates 30,000 histories of the whole ledger with injected faults
-	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_SIMULATIONS=$(SIMULATIONS) \
+	SWIFT_DETERMINISTIC_HASHING=1 SUBLEDGER_COUNTS=simulations=$(SIMULATIONS),sharedSimulations=$(SIMULATIONS) \
 	  $(TEST) --filter SimulationTests
 
 statements: deps ## Plays 20,000 histories of claims and grants
-	SUBLEDGER_STATEMENTS=$(HISTORIES) $(TEST) --filter '^LedgerTests\.StatementTests'
+	SUBLEDGER_COUNTS=statements=$(HISTORIES) $(TEST) --filter '^LedgerTests\.StatementTests'
 
 sinks: deps ## Plays 20,000 histories of a sink with failures, crashes and a stepped clock
-	SUBLEDGER_SINK_HISTORIES=$(HISTORIES) $(TEST) --filter '^DeliveryTests\.SinkHistoryTests'
+	SUBLEDGER_COUNTS=sinks=$(HISTORIES) $(TEST) --filter '^DeliveryTests\.SinkHistoryTests'
 
 storm: deps ## Sends 200,000 posts over 64 connections; kills the daemon 60 times under load
-	SUBLEDGER_STORM=10000 SUBLEDGER_KILL_ROUNDS=60 $(TEST) --filter 'StormTests|CrashTests'
+	SUBLEDGER_COUNTS=storm=10000,killRounds=60 $(TEST) --filter 'StormTests|CrashTests'
 
 shared-journal: deps-postgres ## Two daemons on PostgreSQL: 20,000 posts, kills, failovers, broken networks
-	SUBLEDGER_SHARED_JOURNAL=1 $(TEST) --filter '^SharedJournalTests\.|^SharedJournalTests\.'
+	SUBLEDGER_LONG=1 $(TEST) --filter '^SharedJournalTests\.'
 
 kills: deps ## Kills `recover`, `import` and `reconcile` 100 times each, and compares the rows
-	SUBLEDGER_KILLS=$(KILLS) $(TEST) --filter '^EndToEndTests\.KillTests'
+	SUBLEDGER_COUNTS=kills=$(KILLS) $(TEST) --filter '^EndToEndTests\.KillTests'
 
 # The copy keeps modification times, so that unchanged files are not compiled again.
 changed-fold: deps
@@ -142,7 +142,7 @@ changed-fold: deps
 	$(SWIFT) build --package-path $(CHANGED) $(RELEASE) --product subledger
 
 trial: build changed-fold ## Compares, applies and rolls back another fold for 20,000 customers
-	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_CHANGED_FLEET=$(CUSTOMERS) \
+	SUBLEDGER_PROGRAM=$(CURDIR)/$(BINARY) SUBLEDGER_COUNTS=fleet=$(CUSTOMERS) \
 	  SUBLEDGER_CHANGED_FOLD=$(CURDIR)/$(CHANGED)/.build/release/subledger \
 	  $(TEST) --filter '^EndToEndTests\.(ReleaseTests|AnnouncementTests)'
 
@@ -184,7 +184,7 @@ screenshots: build ## Takes a screenshot of every page of the console; the READM
 	cp $(SCREENSHOTS)/overview-*.png $(SCREENSHOTS)/subscription-*.png $(PICTURES)
 
 tamper: deps ## Flips 2,000 single bits of a journal of 5,000 events and runs verify on each
-	SUBLEDGER_FLIPS=2000 SUBLEDGER_FLIP_EVENTS=5000 $(TEST) --filter FlippedBitTests
+	SUBLEDGER_COUNTS=flips=2000,flippedEvents=5000 $(TEST) --filter FlippedBitTests
 
 metrics: deps ## Checks /metrics, the alert rules and the dashboard with Debian's promtool
 	@$(call need,promtool,prometheus)
@@ -197,16 +197,16 @@ test-tls: deps ## Tests the nginx.conf that init writes, with Debian's nginx on 
 
 # Disk images after power loss, and every injected disk fault, one after the other.
 disk: deps ## Checks 42,000 power-loss images and fails every read, write, sync and rename
-	SUBLEDGER_IMAGES=$(IMAGES) SUBLEDGER_FAULTS=all TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
+	SUBLEDGER_COUNTS=images=$(IMAGES) SUBLEDGER_LONG=1 TMPDIR=$$(test -w /dev/shm && echo /dev/shm || echo /tmp) \
 	  $(TEST) --filter '^DurabilityTests\.(PowerLoss|Fault|FullDisk|ClockStep)Tests'
 
 damage: deps ## Damages a projection 500 times, at rest and beside a daemon
-	SUBLEDGER_DAMAGES=$(DAMAGES) $(TEST) --filter RandomDamageTests
+	SUBLEDGER_COUNTS=damages=$(DAMAGES) $(TEST) --filter RandomDamageTests
 
 torture: disk simulation storm damage ## Runs disk, simulation, storm and damage
 
 hostile: deps ## Sends 100,000 generated requests and bodies
-	SUBLEDGER_HOSTILE=$(HOSTILE) $(TEST) --filter '^HostileInputTests\.HostileNoise'
+	SUBLEDGER_COUNTS=hostile=$(HOSTILE) $(TEST) --filter '^HostileInputTests\.HostileNoise'
 
 fuzz: deps ## Fuzzes each parser that untrusted input reaches, five minutes each
 	SWIFT=$(SWIFT) .ci/fuzz $(FUZZ_SECONDS)

@@ -169,7 +169,7 @@ let package = Package(
       name: "Fuzz",
       dependencies: ledger + ["Support", "API", "HTTPServer", "AppStoreSimulator"],
       path: "Tests/Fuzz", exclude: ["Authority", "Corpus", "Dictionaries"], swiftSettings: strict),
-    tests("Fuzz", ["Fuzz", "AppStoreSimulator"]),
+    tests("Fuzz", ["Support", "Fuzz", "AppStoreSimulator"]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),

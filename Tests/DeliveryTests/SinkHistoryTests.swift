@@ -1,13 +1,13 @@
 import Foundation
+import Support
 import Testing
 
 @testable import Delivery
 
-/// Random histories of one sink (promise 12). `SUBLEDGER_SINK_HISTORIES` sets how many.
+/// Random histories of one sink (promise 12).
 @Suite struct SinkHistoryTests {
   @Test func `whatever fails, every message is delivered, held or dead, in order`() {
-    let count =
-      ProcessInfo.processInfo.environment["SUBLEDGER_SINK_HISTORIES"].flatMap(Int.init) ?? 200
+    let count = TestCount.sinks.number
     var moments = 0
     for seed in UInt64(1)...UInt64(count) {
       var world = SinkWorld(seed)

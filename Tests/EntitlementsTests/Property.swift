@@ -7,11 +7,7 @@ import Testing
 /// Checks a property over many random histories. Of a history that violates it, finds a small part
 /// that still does, and reports that part with the seed.
 struct Property {
-  /// The number of histories: 20,000, or `SUBLEDGER_HISTORIES`, which `make laws` sets to a hundred
-  /// times as many.
-  var histories =
-    ProcessInfo.processInfo.environment["SUBLEDGER_HISTORIES"].flatMap(Int.init)
-    ?? 20_000
+  var histories = TestCount.histories.number
   var make: (inout SplitMix64) -> [FoldEvent] = RandomHistory.mixed
 
   /// - Parameter violation: returns what is wrong with a history, nil if nothing is. For all parts

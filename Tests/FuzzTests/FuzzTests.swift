@@ -1,15 +1,13 @@
 import AppStoreSimulator
 import Foundation
 import Fuzz
+import Support
 import Testing
 
 /// A short run of the fuzz targets without libFuzzer: every input of the corpus, and seeded changes
 /// of each, must satisfy the target's assertions.
 @Suite struct FuzzTests {
-  private static let environment = ProcessInfo.processInfo.environment
-  private static let seed =
-    environment["SUBLEDGER_FUZZ_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...(.max))
-  private static let rounds = environment["SUBLEDGER_FUZZ_ROUNDS"].flatMap { Int($0) } ?? 300
+  private static let rounds = TestCount.fuzzRounds.number
 
   /// Inputs may be empty, and `Data(contentsOf:)` loses 4 KiB of memory there.
   private static func corpus(_ name: String) throws -> [(name: String, bytes: [UInt8])] {
@@ -33,10 +31,9 @@ import Testing
 
   @Test(arguments: FuzzTarget.all.map(\.name))
   func `seeded changes of the corpus satisfy their target`(_ name: String) throws {
-    print("SUBLEDGER_FUZZ_ROUNDS=\(Self.rounds) SUBLEDGER_FUZZ_SEED=\(Self.seed)")
     let target = try #require(FuzzTarget.named(name))
     let inputs = try Self.corpus(name).map(\.bytes)
-    var random = SeededGenerator(seed: Self.seed)
+    var random = SeededGenerator(seed: TestSeed.drawn)
     for round in 0..<Self.rounds {
       let changed = Self.changed(random.pick(inputs), &random)
       #expect(target.fault(changed) == nil, "\(name), round \(round): \(changed)")

@@ -9,18 +9,13 @@ import Testing
 
 /// Generated requests and bodies, from the grammars of the table, over real sockets. Each gets an
 /// answer or the connection ends; never a 5xx, never a 200 for a forgery, and no echo of the input.
-///
-/// SUBLEDGER_HOSTILE sets the number of inputs (2,000), SUBLEDGER_HOSTILE_SEED the seed.
 @Suite struct HostileNoiseTests {
-  private static let environment = ProcessInfo.processInfo.environment
-  private static let count = environment["SUBLEDGER_HOSTILE"].flatMap { Int($0) } ?? 2_000
-  private static let seed =
-    environment["SUBLEDGER_HOSTILE_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...(.max))
+  private static let count = TestCount.hostile.number
+  private static let seed = TestSeed.drawn
   private static let threads = 4
 
   @Test func `generated requests and bodies are answered, and only genuine ones are stored`() throws
   {
-    print("SUBLEDGER_HOSTILE=\(Self.count) SUBLEDGER_HOSTILE_SEED=\(Self.seed)")
     let hostile = try HostileClient(
       takesV1: true,
       with: [("limits", .object([("headerSeconds", .integer(2)), ("bodySeconds", .integer(2))]))])

@@ -14,9 +14,7 @@ import Testing
 
 /// What another fold held is judged once by this one, before its rows become live (promise 6).
 @Suite struct HeldJudgingTests {
-  /// SUBLEDGER_MIXED sets another number of customers.
-  private static let customers =
-    ProcessInfo.processInfo.environment["SUBLEDGER_MIXED"].flatMap { Int($0) } ?? 24
+  private static let customers = TestCount.mixed.number
   private static let day: Int64 = 86_400_000
 
   /// Lives of customers, of which a ledger was told some, and holds the rest as if another fold had

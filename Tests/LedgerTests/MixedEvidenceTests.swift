@@ -12,9 +12,7 @@ import Testing
 /// with any part missing: its rows are those of an independent fold of the same evidence
 /// (promise 6).
 @Suite struct MixedEvidenceTests {
-  /// SUBLEDGER_MIXED sets another number of customers.
-  private static let customers =
-    ProcessInfo.processInfo.environment["SUBLEDGER_MIXED"].flatMap { Int($0) } ?? 24
+  private static let customers = TestCount.mixed.number
   private static let perLedger = 12
   private static let day: Int64 = 86_400_000
   private static let durations = ["season.pass": 90 * day]

@@ -10,12 +10,9 @@ import Support
 import Testing
 
 /// What the owner of the ledger says of its customers: claims of accounts, and grants.
-///
-/// SUBLEDGER_STATEMENTS sets how many histories are drawn, SUBLEDGER_SEED draws others.
 @Suite struct StatementTests {
-  private static let variables = ProcessInfo.processInfo.environment
-  private static let histories = variables["SUBLEDGER_STATEMENTS"].flatMap(Int.init) ?? 400
-  private static let seed = variables["SUBLEDGER_SEED"].flatMap { UInt64($0) } ?? 20_261_124
+  private static let histories = TestCount.statements.number
+  private static let seed = TestSeed.number(usual: 20_261_124)
 
   /// A ledger with the customers 7000, 7001, …
   private static func ledger(customers: Int = 1) throws -> TestLedger {

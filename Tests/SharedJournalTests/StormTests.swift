@@ -6,7 +6,7 @@ import Testing
 /// event is in the shared journal; promises 1 and 4).
 @Suite struct SharedStormTests {
   /// How many notifications, and how often a daemon is killed and a session ended.
-  static let isLong = ProcessInfo.processInfo.environment["SUBLEDGER_SHARED_JOURNAL"] != nil
+  static let isLong = ProcessInfo.processInfo.environment["SUBLEDGER_LONG"] != nil
   private static let count = isLong ? 20_000 : 400
   /// How many notifications the tests of other failures send.
   static let postCount = isLong ? 2_000 : 200

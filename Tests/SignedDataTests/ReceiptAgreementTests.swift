@@ -9,8 +9,7 @@ import Testing
 /// says how many are generated; four times as many are damaged.
 @Suite struct ReceiptAgreementTests {
   private static let createdAt: Int64 = 1_767_225_600_000
-  private static let count =
-    ProcessInfo.processInfo.environment["SUBLEDGER_RECEIPTS"].flatMap(Int.init) ?? 20
+  private static let count = TestCount.receipts.number
 
   private let scratch: Scratch
   private let signers: [ReceiptSigner]

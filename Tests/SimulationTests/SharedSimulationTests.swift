@@ -7,15 +7,10 @@ import Testing
 /// balancer, commits of unknown outcome, failovers, crashes, restored copies, and a shared journal
 /// that forgets what it said was durable.
 @Suite struct SharedSimulationTests {
-  /// `SUBLEDGER_SIMULATIONS` changes the number, `SUBLEDGER_SIMULATION_SEED` the first seed.
-  private static let count = setting("SUBLEDGER_SIMULATIONS") ?? 60
-  private static let first = UInt64(setting("SUBLEDGER_SIMULATION_SEED") ?? Int(usual))
+  private static let count = TestCount.sharedSimulations.number
+  private static let first = TestSeed.number(usual: usual)
   private static let usual: UInt64 = 20_260_101
   private static let lanes = 2
-
-  private static func setting(_ name: String) -> Int? {
-    ProcessInfo.processInfo.environment[name].flatMap(Int.init)
-  }
 
   private static func violation(
     _ schedule: SharedSchedule, _ fixtures: Fixtures, _ receiver: Receiver

@@ -8,15 +8,10 @@ import Testing
 /// and answers, crashes during a write, failing syncs, full disks, clock changes and rebuilds.
 /// After every step the promises are checked.
 @Suite struct SimulationTests {
-  /// `SUBLEDGER_SIMULATIONS` changes the number, `SUBLEDGER_SIMULATION_SEED` the first seed.
-  private static let count = setting("SUBLEDGER_SIMULATIONS") ?? 150
-  private static let first = UInt64(setting("SUBLEDGER_SIMULATION_SEED") ?? 20_260_101)
+  private static let count = TestCount.simulations.number
+  private static let first = TestSeed.number(usual: 20_260_101)
   /// The number of histories that run at the same time.
   private static let lanes = 2
-
-  private static func setting(_ name: String) -> Int? {
-    ProcessInfo.processInfo.environment[name].flatMap(Int.init)
-  }
 
   /// What consecutive histories share.
   private struct Lane {

@@ -4,8 +4,8 @@ import SignedData
 import Store
 import Testing
 
-/// Measurements that are printed: `SUBLEDGER_MEASURE=1 swift test -c release --filter CostTests`.
-@Suite(.enabled(if: ProcessInfo.processInfo.environment["SUBLEDGER_MEASURE"] != nil))
+/// Measurements that are printed: `SUBLEDGER_LONG=1 swift test -c release --filter CostTests`.
+@Suite(.enabled(if: ProcessInfo.processInfo.environment["SUBLEDGER_LONG"] != nil))
 struct CostTests {
   private func microseconds(_ times: Int, _ step: (Int) throws -> Void) rethrows -> Double {
     let start = Clock.monotonicNanoseconds()

@@ -1,13 +1,11 @@
 import Foundation
+import Support
 import Testing
 
 /// The ledger's answers against the truth: lives that know everything about themselves are told in
 /// each kind of delivery, and where an answer could be known (`Knowable`), it must be right.
-///
-/// `SUBLEDGER_TRUTH` sets how many lives; `make truth` plays 20,000.
 @Suite struct TruthTests {
-  private static let lives =
-    ProcessInfo.processInfo.environment["SUBLEDGER_TRUTH"].flatMap(UInt64.init) ?? 1_500
+  private static let lives = UInt64(TestCount.lives.number)
   private static let firstSeed: UInt64 = 20_270_101
 
   @Test func `what could be known is answered as it is true`() throws {

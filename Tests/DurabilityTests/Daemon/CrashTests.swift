@@ -14,9 +14,7 @@ import Testing
     var all: [String: Int64] { seqs.withLock { $0.detachedCopy } }
   }
 
-  /// SUBLEDGER_KILL_ROUNDS sets another number.
-  private static let rounds =
-    ProcessInfo.processInfo.environment["SUBLEDGER_KILL_ROUNDS"].flatMap { Int($0) } ?? 3
+  private static let rounds = TestCount.killRounds.number
   private static let connections = 32
   private static let eventsEach = 12
 

@@ -7,14 +7,9 @@ import Testing
 /// Single bits of the journal's file are flipped. `verify` finds every flip that changes the
 /// content of the file (promise 5).
 @Suite struct FlippedBitTests {
-  private static func number(_ name: String, default number: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? number
-  }
-
-  /// SUBLEDGER_FLIPS and SUBLEDGER_FLIP_EVENTS set other numbers, SUBLEDGER_SEED other bits.
-  private static let flips = number("SUBLEDGER_FLIPS", default: 40)
-  private static let events = number("SUBLEDGER_FLIP_EVENTS", default: 12)
-  private static let seed = UInt64(number("SUBLEDGER_SEED", default: 20_260_101))
+  private static let flips = TestCount.flips.number
+  private static let events = TestCount.flippedEvents.number
+  private static let seed = TestSeed.number(usual: 20_260_101)
 
   /// The content of the tables, read without an index. Left out is what cannot be checked against
   /// anything else: counters, and the names and times of migrations.

@@ -8,10 +8,8 @@ import Testing
 /// A projection that is damaged at random, at rest and beside a daemon: every read of one customer
 /// is right, and the daemon mends the file without hands (promise 7).
 @Suite struct RandomDamageTests {
-  private static let variables = ProcessInfo.processInfo.environment
-  /// How often a projection is damaged, from SUBLEDGER_DAMAGES.
-  private static let rounds = variables["SUBLEDGER_DAMAGES"].flatMap { Int($0) } ?? 20
-  private static let seed = variables["SUBLEDGER_SEED"].flatMap { UInt64($0) } ?? 20_261_123
+  private static let rounds = TestCount.damages.number
+  private static let seed = TestSeed.number(usual: 20_261_123)
   private static let customers = 120
   /// Daemons at a time: most of the time they wait for the next check.
   private static let atOnce = 10

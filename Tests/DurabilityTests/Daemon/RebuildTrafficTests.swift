@@ -7,13 +7,8 @@ import Testing
 /// missing, incomplete or older than before, and nothing that was answered is lost (promises 1, 4,
 /// 7).
 @Suite(.serialized) struct RebuildTrafficTests {
-  private static func number(_ name: String, default number: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? number
-  }
-
-  /// SUBLEDGER_REBUILDS and SUBLEDGER_REBUILD_KILLS set other numbers.
-  private static let rebuilds = number("SUBLEDGER_REBUILDS", default: 4)
-  private static let kills = number("SUBLEDGER_REBUILD_KILLS", default: 1)
+  private static let rebuilds = TestCount.rebuilds.number
+  private static let kills = TestCount.rebuildKills.number
 
   /// Checks that everything that was answered is journaled once, at the seq that was answered, and
   /// that the projection follows from the journal.

@@ -6,9 +6,7 @@ import Testing
 
 /// The same notifications many times at once: each is journaled once (promise 4).
 @Suite struct StormTests {
-  /// How many notifications; SUBLEDGER_STORM sets another number.
-  private static let count =
-    ProcessInfo.processInfo.environment["SUBLEDGER_STORM"].flatMap { Int($0) } ?? 150
+  private static let count = TestCount.storm.number
   private static let times = 20
   private static let connections = 64
 

@@ -8,13 +8,11 @@ import Testing
 
 /// After a loss of power every event that was answered is in the journal, nothing that was not sent
 /// is, and the projection follows from the journal (promises 1, 2, 4, 5, 7).
-///
-/// SUBLEDGER_IMAGES sets how many images are checked, SUBLEDGER_SEED draws others.
 @Suite(.serialized) struct PowerLossTests {
   static let environment = ProcessInfo.processInfo.environment
-  static let images = environment["SUBLEDGER_IMAGES"].flatMap { Int($0) } ?? 120
+  static let images = TestCount.images.number
   static let scenarios = PowerLossScenario.all.filter { !$0.isLong || images >= 1_000 }
-  static let seed = environment["SUBLEDGER_SEED"].flatMap { UInt64($0) } ?? 1
+  static let seed = TestSeed.number(usual: 1)
 
   init() { Log.isSilent.store(true, ordering: .relaxed) }
 

@@ -7,11 +7,9 @@ import Testing
 /// A backup is a prefix of the journal with everything that was answered before it began, and can
 /// be restored into a data folder.
 @Suite struct BackupTests {
-  /// SUBLEDGER_BACKUPS sets a larger number of backups, and then the load is higher.
-  private static let asked =
-    ProcessInfo.processInfo.environment["SUBLEDGER_BACKUPS"].flatMap { Int($0) }
-  private static let backups = asked ?? 3
-  private static let pause: UInt32 = asked == nil ? 80_000 : 1_000
+  private static let backups = TestCount.backups.number
+  /// Microseconds between posts: in a longer run the load is higher.
+  private static let pause: UInt32 = TestCount.backups.isSet ? 1_000 : 80_000
 
   private struct ChainEntry: Equatable {
     let seq: Int64, hash: [UInt8], uuid: String

@@ -12,12 +12,7 @@ import Testing
 /// Simulated customers with every type of product, families and seats: what the daemon answers by
 /// name agrees with plain rows, at many moments.
 @Suite struct CustomerFleetTests {
-  private static func number(_ name: String, default number: Int) -> Int {
-    ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? number
-  }
-
-  /// SUBLEDGER_CUSTOMERS sets another number.
-  private static let customers = number("SUBLEDGER_CUSTOMERS", default: 60)
+  private static let customers = TestCount.customers.number
   /// Moments of each customer, 20 in all: asked in this process, over HTTP, and of many at once.
   private static let own = 6
   private static let asked = 4

@@ -13,8 +13,8 @@ enum ChangedProgram {
   /// The second build, named by SUBLEDGER_CHANGED_FOLD; nil: these tests are skipped.
   static let path = variables["SUBLEDGER_CHANGED_FOLD"].map { URL(filePath: $0) }
 
-  /// The number of customers, from SUBLEDGER_CHANGED_FLEET.
-  static let customers = variables["SUBLEDGER_CHANGED_FLEET"].flatMap { Int($0) } ?? 500
+  /// The number of customers, `TestCount.fleet`.
+  static let customers = TestCount.fleet.number
 
   /// Every row that was made live last, whichever fold made it, evaluated at one time, by original
   /// transaction id.

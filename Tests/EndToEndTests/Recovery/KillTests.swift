@@ -6,9 +6,8 @@ import Testing
 /// Commands that ask Apple, killed with SIGKILL at random points: the next run comes to the end,
 /// and nothing is there twice or missing.
 @Suite struct KillTests {
-  /// Kills of each command in a run; SUBLEDGER_KILLS sets another number.
-  private static let kills =
-    ProcessInfo.processInfo.environment["SUBLEDGER_KILLS"].flatMap { Int($0) } ?? 8
+  /// Kills of each command in a run.
+  private static let kills = TestCount.kills.number
 
   @Test(arguments: [false, true])
   func `a recover goes on after any kills, alone and beside the daemon`(

@@ -8,8 +8,7 @@ import Testing
 /// the shared secret of version 1.
 @Suite struct ScenarioTests {
   /// How many orders of arrival a scenario is tried in at most.
-  private static let orders =
-    ProcessInfo.processInfo.environment["SUBLEDGER_SCENARIO_ORDERS"].flatMap { Int($0) } ?? 24
+  private static let orders = TestCount.orders.number
   private static let parts = 4
 
   private static func runs(part: Int) throws -> [[ScenarioRun]] {

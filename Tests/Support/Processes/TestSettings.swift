@@ -1,0 +1,111 @@
+import Foundation
+
+/// How much a test does, and from which seed. `SUBLEDGER_COUNTS=lives=20000,kills=100` sets other
+/// numbers than the usual ones, `SUBLEDGER_SEED` another seed. `Tests/README.md` lists all variables
+/// that the tests read.
+public enum TestCount: String, Sendable {
+  /// Copies of a journal that are made under load.
+  case backups
+  /// Customers whose entitlements are compared with plain rows.
+  case customers
+  /// Damages of a projection.
+  case damages
+  /// Single bits that are flipped, in a journal of so many events.
+  case flips, flippedEvents
+  /// Customers whose answers are compared between two programs.
+  case fleet
+  /// Changes of each input of the fuzz corpus.
+  case fuzzRounds
+  /// Random histories of each property of the fold.
+  case histories
+  /// Generated requests and bodies over real sockets.
+  case hostile
+  /// Images of a disk after a loss of power.
+  case images
+  /// Kills of each command that asks Apple.
+  case kills
+  /// Kills of the daemon under load.
+  case killRounds
+  /// Lives that are compared with the truth.
+  case lives
+  /// Customers that a ledger is told of by any mixture of evidence.
+  case mixed
+  /// Orders of delivery in which each scenario is told to a daemon.
+  case orders
+  /// Projections that are built under load, and how many of the builds are killed.
+  case rebuilds, rebuildKills
+  /// Receipts that OpenSSL and this program judge.
+  case receipts
+  /// Histories of the whole ledger, and of several on one shared journal.
+  case simulations, sharedSimulations
+  /// Histories of one sink.
+  case sinks
+  /// Histories of claims and grants.
+  case statements
+  /// Notifications that are posted many times at once.
+  case storm
+
+  private var usual: Int {
+    switch self {
+    case .backups: 3
+    case .customers: 60
+    case .damages: 20
+    case .flips: 40
+    case .flippedEvents: 12
+    case .fleet: 500
+    case .fuzzRounds: 300
+    case .histories: 20_000
+    case .hostile: 2_000
+    case .images: 120
+    case .kills: 8
+    case .killRounds: 3
+    case .lives: 1_500
+    case .mixed: 24
+    case .orders: 24
+    case .rebuilds: 4
+    case .rebuildKills: 1
+    case .receipts: 20
+    case .simulations: 150
+    case .sharedSimulations: 60
+    case .sinks: 200
+    case .statements: 400
+    case .storm: 150
+    }
+  }
+
+  /// The number of this run.
+  public var number: Int { Self.set[self] ?? usual }
+
+  /// Whether this run has another number than the usual one.
+  public var isSet: Bool { Self.set[self] != nil }
+
+  private static let set: [TestCount: Int] = {
+    let text = ProcessInfo.processInfo.environment["SUBLEDGER_COUNTS"] ?? ""
+    var set: [TestCount: Int] = [:]
+    for item in text.split(separator: ",") {
+      let parts = item.split(separator: "=")
+      guard parts.count == 2, let count = TestCount(rawValue: String(parts[0])),
+        let number = Int(parts[1])
+      else { preconditionFailure("SUBLEDGER_COUNTS: \(item) is no count of TestCount") }
+      set[count] = number
+    }
+    return set
+  }()
+}
+
+/// The seed of this run.
+public enum TestSeed {
+  private static let set = ProcessInfo.processInfo.environment["SUBLEDGER_SEED"].flatMap {
+    UInt64($0)
+  }
+
+  /// - Parameter usual: the seed of a run without `SUBLEDGER_SEED`.
+  public static func number(usual: UInt64) -> UInt64 { set ?? usual }
+
+  /// A new seed in every run without `SUBLEDGER_SEED`, printed, so that the run can be repeated.
+  public static let drawn: UInt64 = {
+    let seed = set ?? UInt64.random(in: 0...(.max))
+    print("SUBLEDGER_SEED=\(seed)")
+    return seed
+  }()
+}
