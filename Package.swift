@@ -15,12 +15,17 @@ func module(_ name: String, _ imports: [Target.Dependency] = []) -> Target {
   .target(name: name, dependencies: imports, swiftSettings: strict)
 }
 
+/// - Parameter computes: whether the tests themselves compute much. Others wait for processes, files
+///   and sockets, and are built without optimization in a release build too: in a third of the time.
 func tests(
-  _ module: String, _ imports: [Target.Dependency] = [], fixtures: Bool = false
+  _ module: String, _ imports: [Target.Dependency] = [], fixtures: Bool = false,
+  computes: Bool = false
 ) -> Target {
   .testTarget(
     name: "\(module)Tests", dependencies: imports,
-    resources: fixtures ? [.copy("Fixtures")] : [], swiftSettings: strict)
+    resources: fixtures ? [.copy("Fixtures")] : [],
+    swiftSettings: strict
+      + (computes ? [] : [.unsafeFlags(["-Onone"], .when(configuration: .release))]))
 }
 
 // Everything a whole ledger consists of, for targets that hold one.
@@ -134,11 +139,11 @@ let package = Package(
     tests("StrictJSON", ["StrictJSON"]),
     tests("SignedData", ["Support", "SignedData", "AppStoreSimulator", "StrictJSON", "Platform"]),
     tests("AppStore", ["AppStore", "AppStoreSimulator", "StrictJSON"]),
-    tests("Entitlements", ["Support", "Entitlements", "AppStore"]),
+    tests("Entitlements", ["Support", "Entitlements", "AppStore"], computes: true),
     // The fold against lives that know what is true.
-    tests("Truth", ["Support", "Entitlements", "AppStore", "StrictJSON"]),
+    tests("Truth", ["Support", "Entitlements", "AppStore", "StrictJSON"], computes: true),
     tests("Store", ["Support"] + ledger),
-    tests("Ledger", ledger + ["Support", "AppStoreSimulator"], fixtures: true),
+    tests("Ledger", ledger + ["Support", "AppStoreSimulator"], fixtures: true, computes: true),
     tests("Queries", ledger + ["Support", "AppStoreSimulator"], fixtures: true),
     tests("Delivery", ledger + ["Support", "Delivery"]),
     tests("HTTPServer", ["HTTPServer", "Platform"]),
@@ -151,7 +156,7 @@ let package = Package(
     tests(
       "Bench",
       ["AppStore", "subledger-bench", "AppStoreSimulator", "Store", "Platform", "StrictJSON"]),
-    tests("Architecture"),
+    tests("Architecture", computes: true),
     // The built program over real sockets.
     tests(
       "EndToEnd", ledger + ["Support", "subledger", "AppStoreSimulator"], fixtures: true),
@@ -160,9 +165,9 @@ let package = Package(
       "SharedJournal",
       ledger + ["Support", "subledger", "SharedJournal", "Migrations", "AppStoreSimulator"]),
     tests("HostileInput", ledger + ["Support", "subledger", "AppStoreSimulator"]),
-    tests("Durability", ledger + ["Support", "subledger", "AppStoreSimulator"]),
+    tests("Durability", ledger + ["Support", "subledger", "AppStoreSimulator"], computes: true),
     // The whole ledger under a seeded scheduler; SQLite's files through a layer that can fail.
-    tests("Simulation", ledger + ["Support", "AppStoreSimulator", "CSQLite"]),
+    tests("Simulation", ledger + ["Support", "AppStoreSimulator", "CSQLite"], computes: true),
     // The parsers that untrusted input reaches, and what must hold of them; libFuzzer is linked by
     // `.ci/fuzz`.
     .target(

@@ -12,7 +12,7 @@ final class DeliveryWorker {
   private var client: HTTPClient?
   private(set) var files: Files?
   private var sinks: [Configuration.Sink] = []
-  var mirrors: [Configuration.Mirror] = []
+  private var mirrors: [Configuration.Mirror] = []
   var lanes: [SinkRecord.ID: DeliveryLane] = [:]
   private var sent: [HTTPClient.RequestID: Sent] = [:]
   var clock = ClockWatch()
@@ -32,9 +32,9 @@ final class DeliveryWorker {
   var placing = Placing.done
   /// What the holders of the duty left, with the places of this one; which holding of the duty it
   /// is; since when events that it names are waited for, monotonic nanoseconds.
-  var positions = SinkPositions()
-  var holding: Int64?
-  var takenAt: Int64?
+  private var positions = SinkPositions()
+  private var holding: Int64?
+  private var takenAt: Int64?
   var publishedAt: Int64 = 0
   var isUnpublished = false
   /// When the last turn began, monotonic nanoseconds.
@@ -378,6 +378,199 @@ final class DeliveryWorker {
       sent[try start(request, sink)] = .test(completion)
     } catch {
       completion(DeliveryRequest.answer(.failure(error)))
+    }
+  }
+}
+
+/// How the worker takes the duty over from another daemon of a shared journal, and what it leaves
+/// to the next one.
+extension DeliveryWorker {
+  /// Whether the places of new sinks, and those that were taken over, are where the next holder of
+  /// the duty finds them. Until then nothing is sent: after a crash a sink without a place would
+  /// begin at a later event, and all before it would be lost.
+  enum Placing { case wanted, offered, done }
+
+  /// Takes over where the last holder was, once for each time that the duty is taken. The places of
+  /// this folder count only if they are what was left, or newer: another daemon may have gone on,
+  /// or back, or have paused a sink.
+  ///
+  /// - Returns: false while this copy may lack events that are done with.
+  /// - Throws: what SQLite reports.
+  private func takeOver(_ files: Files) throws(StoreError) -> Bool {
+    let duties = service.ledger.duties
+    guard let epoch = duties.epoch(.sinks) else { return false }
+    guard epoch != holding else { return true }
+    let left = duties.position(.sinks).map(SinkPositions.init(parsing:)) ?? SinkPositions()
+    guard try left.last <= files.reader.journal.head().seq || isWholeSinceTaken() else {
+      return false
+    }
+    if left.file != files.store.id { try files.store.replace(left.records(since: Clock.now())) }
+    (positions, holding, placing, takenAt) = (left, epoch, .wanted, nil)
+    return true
+  }
+
+  /// Whether this copy had everything at some time since the duty was taken: an event that it lacks
+  /// was forgotten by the shared journal, and what names it is lost.
+  private func isWholeSinceTaken() -> Bool {
+    guard let copy = service.ledger.copy else { return true }
+    let now = Clock.monotonicNanoseconds()
+    let since = takenAt ?? now
+    takenAt = since
+    return copy.millisecondsBehind < (now - since) / 1_000_000
+  }
+
+  private func isPlaced(_ files: Files) throws(StoreError) -> Bool {
+    if placing == .wanted {
+      store(at: Clock.now(), isLast: true)
+      guard !isBlocked else { return false }
+      try leavePlaces(files)
+      placing = .offered
+    }
+    guard placing == .done || service.ledger.duties.isSaved(.sinks) else { return false }
+    placing = .done
+    return true
+  }
+
+  /// Says in the table of duties where each sink is.
+  func leavePlaces(_ files: Files) throws(StoreError) {
+    guard service.ledger.copy != nil else { return }
+    try positions.update(from: files.store, files.reader.journal)
+    service.ledger.duties.save(positions.bytes, of: .sinks)
+  }
+}
+
+/// Mirrors, as operators see them: like sinks, though each has a thread and a cursor of its own in
+/// its database. Here is only stored that the folder has one, and whether it is paused.
+extension DeliveryWorker {
+  private func adoptMirrors(_ files: Files) throws(StoreError) {
+    let current = service.configuration().mirrors
+    guard current != mirrors else { return }
+    let records = try files.store.sinks()
+    let paused = records.filter { $0.state == SinkMachine.Condition.paused.rawValue }
+    let unknown = files.store.lostNames.subtracting(records.map(\.id.name))
+    service.mirrors.adopt(current, paused: Set(paused.map(\.id.name)), unknown: unknown)
+    let known = unknown.union(records.map(\.id.name))
+    for mirror in current where !known.contains(mirror.name) {
+      unstored.append(SinkStore.Change(Self.record(of: mirror.name, .on)))
+    }
+    mirrors = current
+  }
+
+  /// What is stored of a mirror: its place is in its database.
+  private static func record(
+    of name: String, _ condition: SinkMachine.Condition
+  ) -> SinkRecord {
+    SinkRecord(
+      SinkRecord.ID(name), seq: 0, hash: Head.empty.hash, clock: 0, state: condition.rawValue,
+      since: Clock.now())
+  }
+
+  /// Does a command about a mirror.
+  func performMirror(_ command: SinkCommand) -> SinkCommand.Outcome {
+    let status = service.mirrors.statuses.first { $0.name == command.name }
+    guard let status, mirrors.contains(where: { $0.name == command.name }) else { return .noSink }
+    switch command.verb {
+    case .pause:
+      // What is stored then would be the folder's word that the mirror is its own.
+      guard !Self.isLost(status) else { return .refused("its place is lost: nothing is written") }
+      unstored.append(SinkStore.Change(Self.record(of: command.name, .paused)))
+      _ = service.mirrors.pause(command.name)
+    case .resume:
+      let (start, refusal) = Self.start(command.from, status)
+      if let refusal { return .refused(refusal) }
+      unstored.append(SinkStore.Change(Self.record(of: command.name, .on)))
+      _ = service.mirrors.resume(command.name, start)
+    case .show: break
+    case .skip, .retry, .replay, .test:
+      return .refused("a mirror has rows and no messages; pause, resume and show are for it")
+    }
+    store(at: Clock.now(), isLast: true)
+    let now = service.mirrors.statuses.first { $0.name == command.name } ?? status
+    return .done(
+      .object([
+        ("sink", DeliveryStatus(now).json), ("held", .array([])), ("dead", .array([])),
+        ("replays", .array([])),
+      ]))
+  }
+
+  private static func isLost(_ status: MirrorStatus) -> Bool {
+    status.state == "lost" || status.start == .unknown
+  }
+
+  /// Where a mirror goes on, as the operator says; or why it cannot.
+  private static func start(
+    _ from: String?, _ status: MirrorStatus
+  ) -> (MirrorStart?, refusal: String?) {
+    let cursor = DeliveryStatus.cursor(status.seq, status.hash)
+    switch from {
+    case nil where !isLost(status): return (nil, nil)
+    case _ where !isLost(status):
+      return (nil, "a mirror goes on where its database is, unless its place is lost")
+    case "start": return (.fill, nil)
+    case cursor: return (.proven, nil)
+    default:
+      return (
+        nil,
+        "its place is lost: --from start fills its tables anew with this journal, and "
+          + "--from \(cursor) goes on where they are, if this journal has that place"
+      )
+    }
+  }
+}
+
+extension DeliveryWorker {
+  /// What the worker reads and stores.
+  struct Files {
+    let store: SinkStore
+    let reader: LedgerReader
+    let maker: MessageMaker
+    /// What non-renewing products last, as the reader knows it.
+    let durations: [String: Int64]
+
+    /// The first moments after a time, through another, in order: what time alone changes, and what
+    /// was announced after another fold.
+    ///
+    /// - Throws: `StoreError.busy` while the rows do not know them, otherwise what SQLite reports.
+    func moments(
+      _ filter: MessageFilter, after time: Int64, through last: Int64, _ limit: Int
+    ) throws(StoreError) -> [MessageOrder.Moment] {
+      var found: [MessageOrder.Moment] = []
+      if filter.wantsQuarantine {
+        let arrivals = try reader.journal.quarantineArrivals(
+          after: time, through: last, limit: limit)
+        for (at, id) in arrivals {
+          // They are of nobody, so none waits for another.
+          found.append(.init(.quarantined(at: at, id: id), at: at, stream: nil))
+        }
+      }
+      guard filter.wantsMoments else { return found }
+      for item in try store.recalculations(after: time, through: last, limit: limit) {
+        let key = try reader.journal.streamKey(item.stream)
+        let place = SinkMachine.Place.recalculation(at: item.at, stream: item.stream)
+        let isWanted = key.map { filter.passes($0, type: MessageType.recalculated) } ?? false
+        found.append(.init(place, at: item.at, stream: item.stream, isWanted: isWanted))
+      }
+      for turn in try turns(after: time, through: last, limit) {
+        let place = SinkMachine.Place.turn(at: turn.at, stream: turn.stream)
+        let isWanted = filter.passes(turn.key, type: MessageType.statusChanged)
+        found.append(.init(place, at: turn.at, stream: turn.stream, isWanted: isWanted))
+      }
+      found.sort { ($0.at, $0.stream ?? 0) < ($1.at, $1.stream ?? 0) }
+      return Array(found.prefix(limit))
+    }
+
+    private func turns(
+      after time: Int64, through last: Int64, _ limit: Int
+    ) throws(StoreError) -> [Turn] {
+      let turns: [Turn]?
+      do throws(LedgerReader.Failure) {
+        turns = try reader.turns(after: time, through: last, limit: limit)
+      } catch {
+        if case .store(let error) = error { throw error }
+        throw .busy
+      }
+      guard let turns else { throw .busy }
+      return turns
     }
   }
 }

@@ -94,3 +94,17 @@ public struct HTTPResponse: Sendable {
     }
   }
 }
+
+extension HTTPResponse {
+  /// What Retry-After says in a 503 by the transport, in seconds.
+  private static let retryAfterSeconds = "5"
+
+  /// The response with a Retry-After header if it is a 503 without one (RFC 9110 section 10.2.3).
+  /// Apple retries by its own schedule; proxies and readers obey the header.
+  var withRetryAfter: HTTPResponse {
+    guard status == 503, !has("Retry-After") else { return self }
+    var response = self
+    response.headers.append((name: "Retry-After", value: Self.retryAfterSeconds))
+    return response
+  }
+}
