@@ -95,7 +95,8 @@ let package = Package(
         "Platform", "StrictJSON",
       ]),
     // A local App Store: signs, posts, answers its API.
-    module("AppStoreSimulator", ["HTTPServer", "SignedData", "Platform", "StrictJSON"]),
+    module(
+      "AppStoreSimulator", ["HTTPServer", "Clients", "SignedData", "Platform", "StrictJSON"]),
     module(
       "Audit",
       [
@@ -152,7 +153,10 @@ let package = Package(
     tests("API", ledger + ["Support", "API", "HTTPServer", "AppStoreSimulator"], fixtures: true),
     tests(
       "AppStoreSimulator",
-      ["Support", "AppStoreSimulator", "HTTPServer", "SignedData", "Platform", "StrictJSON"]),
+      [
+        "Support", "AppStoreSimulator", "HTTPServer", "Clients", "SignedData", "Platform",
+        "StrictJSON",
+      ]),
     tests(
       "Bench",
       ["AppStore", "subledger-bench", "AppStoreSimulator", "Store", "Platform", "StrictJSON"]),

@@ -1,11 +1,8 @@
-import Foundation
-import StrictJSON
-import Synchronization
 import Testing
 
 @testable import AppStoreSimulator
 
-/// The plan of deliveries with faults, and the file of notifications.
+/// The plan of deliveries with faults, and the lines of notifications.
 @Suite struct DeliveryTests {
   static let messages = Fleet(
     app: SimulatedApp(), customers: 200, days: 400, end: LifecycleTests.end, seed: 5
@@ -62,34 +59,29 @@ import Testing
     #expect(sorted[0] == sorted[1])
   }
 
-  @Test func `duplicate deliveries have equal bytes, and a file is not replaced`() throws {
-    let folder = try Scratch()
+  @Test func `duplicate deliveries have equal bytes`() throws {
     let deliveries = Self.plan {
       $0.duplicate = 0.5
       $0.shuffle = true
     }
-    let path = folder.file("f.ndjson")
-    let written = try NotificationFile.write(
-      deliveries, of: Self.messages, signer: MessageSigner(.make()), to: path)
+    var bytes: [UInt8] = []
+    let written = try NotificationLines.write(
+      deliveries, of: Self.messages, signer: MessageSigner(.make())
+    ) { bytes += $0 }
     #expect(written == deliveries.count)
-    let lines = try #require(FileManager.default.contents(atPath: path)).split(separator: 0x0A)
+    let lines = bytes.split(separator: 0x0A)
     #expect(lines.count == deliveries.count)
     #expect(Set(lines).count == Self.messages.count)
-    #expect(throws: SimulatorError.self) {
-      try NotificationFile.write(
-        deliveries, of: Self.messages, signer: MessageSigner(.make()), to: path)
-    }
   }
 
-  @Test func `a stopped run leaves no file`() throws {
-    let folder = try Scratch()
-    let deliveries = Self.plan { _ in }
-    let calls = Atomic(0)
-    let written = try NotificationFile.write(
-      deliveries, of: Self.messages, signer: MessageSigner(.make()),
-      to: folder.file("f.ndjson"), shouldStop: { calls.add(1, ordering: .relaxed).newValue > 50 })
+  @Test func `a stopped run tells how many lines it wrote`() throws {
+    var calls = 0
+    let written = try NotificationLines.write(
+      Self.plan { _ in }, of: Self.messages, signer: MessageSigner(.make()),
+      shouldStop: {
+        calls += 1
+        return calls > 50
+      }, to: { _ in })
     #expect(written == 50)
-    #expect(!FileManager.default.fileExists(atPath: folder.file("f.ndjson")))
-    #expect(!FileManager.default.fileExists(atPath: folder.file("f.ndjson.partial")))
   }
 }

@@ -1,3 +1,4 @@
+import Clients
 import Foundation
 import Glibc
 import Synchronization
@@ -36,7 +37,7 @@ final class FakeService: Sendable {
 
   func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
 
-  var address: ServiceAddress? { ServiceAddress("http://127.0.0.1:\(port)") }
+  var address: ServiceURL? { ServiceURL("http://127.0.0.1:\(port)/v1/notifications") }
 
   static func answer(_ status: String, _ body: String = "") -> String {
     "HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"

@@ -16,8 +16,7 @@ import Testing
   private static func messages(
     _ kinds: Set<SimulatedMessage.Kind>, earlier: Int = 0
   ) -> [SimulatedMessage] {
-    SimulatedMessage.all(
-      kinds, of: notifications, app: app, SimulatedMessage.Receipts(earlier: earlier))
+    SimulatedMessage.all(kinds, of: notifications, app: app, earlierPurchases: earlier)
   }
 
   private static func contents(_ messages: [SimulatedMessage]) -> [ReceiptContent] {

@@ -1,3 +1,4 @@
+import Clients
 import Platform
 import Synchronization
 import Testing
@@ -7,7 +8,7 @@ import Testing
 private let accepted = FakeService.answer("200 OK", #"{"outcome":"accepted","seq":1}"#)
 private let busy = FakeService.answer("503 Service Unavailable")
 
-/// Deliveries to a service: retries, final answers, rates, addresses.
+/// Deliveries to a service: retries, final answers, rates.
 @Suite struct PlayerTests {
   static let messages = Fleet(
     app: SimulatedApp(), customers: 8, days: 200, end: LifecycleTests.end, seed: 9
@@ -16,7 +17,7 @@ private let busy = FakeService.answer("503 Service Unavailable")
 
   private func play(
     _ service: FakeService, connections: Int = 1, rate: Double? = nil,
-    shouldStop: @escaping @Sendable () -> Bool = { false }
+    shouldStop: () -> Bool = { false }
   ) throws -> PlayReport {
     var player = Player(
       address: try #require(service.address), connections: connections, rate: rate)
@@ -50,7 +51,7 @@ private let busy = FakeService.answer("503 Service Unavailable")
   }
 
   @Test func `an unreachable service ends the run after all retries`() throws {
-    var player = Player(address: try #require(ServiceAddress("http://127.0.0.1:1/")))
+    var player = Player(address: try #require(ServiceURL("http://127.0.0.1:1/")))
     player.millisecondsPerHour = 0
     let report = try player.play(Self.deliveries, of: Self.messages, signer: MessageSigner(.make()))
     #expect(report.isUnreachable && report.answered == 0 && report.unanswered == 1)
@@ -64,14 +65,5 @@ private let busy = FakeService.answer("503 Service Unavailable")
     let seconds = Double(Platform.Clock.monotonicNanoseconds() - start) / 1e9
     #expect(report.isStopped && !report.isGood)
     #expect(report.answered >= 4 && Double(report.answered) <= 2 + 20 * seconds, "\(seconds) s")
-  }
-
-  @Test func `addresses are parsed strictly`() {
-    #expect(ServiceAddress("http://[::1]:8080/x")?.host == "::1")
-    #expect(ServiceAddress("http://localhost")?.port == "80")
-    #expect(ServiceAddress("http://localhost:8080/")?.path == "/v1/notifications")
-    for text in ["https://a", "http://", "http://a:0", "http://a:x", "http://a b", "http://u@a"] {
-      #expect(ServiceAddress(text) == nil)
-    }
   }
 }

@@ -23,13 +23,10 @@ struct MixedLives {
     var fleet = Fleet(
       app: Self.app, customers: customers - customers / 3, days: 400, end: Self.end, seed: seed)
     fleet.first = number
-    var all = fleet.notifications()
-    for index in customers - customers / 3..<customers {
-      let lifecycle = Lifecycle.all[Int(chance.below(Int64(Lifecycle.all.count)))]
-      all += lifecycle.notifications(
-        app: Self.app, seed: seed, endingAt: Self.end, customer: number + index)
+    for _ in 0..<customers / 3 {
+      fleet.lifecycles.append(Lifecycle.all[Int(chance.below(Int64(Lifecycle.all.count)))])
     }
-    notifications = all.sorted(by: SimulatedNotification.precedes)
+    notifications = fleet.notifications()
   }
 
   /// The lines of one way on which a ledger learns, with the dates on which Apple signed them.
@@ -50,15 +47,12 @@ struct MixedLives {
   /// What Apple answers about each customer at up to two moments.
   private mutating func answers() throws -> [(date: Int64, line: [UInt8])] {
     var lines: [(date: Int64, line: [UInt8])] = []
-    let groups = Dictionary(grouping: notifications) { notification in
-      notification.payload["data"]?["transaction"]?.text("appTransactionId") ?? ""
-    }
+    let groups = Dictionary(grouping: notifications) { $0.appTransactionId ?? "" }
     for (customer, own) in groups.sorted(by: { $0.key < $1.key }) where !customer.isEmpty {
       guard let first = own.first?.signedDate else { continue }
       for _ in 0..<chance.below(3) {
         let moment = first + chance.below(Self.end - first + 1)
-        var known = CustomerPurchases()
-        own.filter { $0.signedDate <= moment }.forEach { known.add($0) }
+        guard let known = CustomerAccount(own, with: customer, at: moment) else { continue }
         for (index, transaction) in known.transactions.enumerated() {
           let date = moment + Int64(index)
           lines.append((date, try line("signedTransactionInfo", transaction.signed(at: date))))

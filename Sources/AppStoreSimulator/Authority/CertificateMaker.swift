@@ -97,20 +97,18 @@ public struct CertificateMaker: Sendable {
 
   /// AlgorithmIdentifier: RFC 5758 section 3.2, RFC 4055 section 5, RFC 8410 section 3.
   private static func algorithm(_ kind: SigningKey.Kind, _ digest: SigningKey.Digest) -> [UInt8] {
-    let null: [UInt8] = [0x05, 0x00]
-    return switch (kind, digest) {
-    case (.ed25519, _): DERWriter.sequence(DERWriter.oid("1.3.101.112"))
-    case (.p256, .sha1), (.p384, .sha1): DERWriter.sequence(DERWriter.oid("1.2.840.10045.4.1"))
-    case (.p256, .sha256), (.p384, .sha256):
-      DERWriter.sequence(DERWriter.oid("1.2.840.10045.4.3.2"))
-    case (.p256, .sha384), (.p384, .sha384):
-      DERWriter.sequence(DERWriter.oid("1.2.840.10045.4.3.3"))
-    case (.p256, .sha512), (.p384, .sha512):
-      DERWriter.sequence(DERWriter.oid("1.2.840.10045.4.3.4"))
-    case (.rsa2048, .sha1): DERWriter.sequence(DERWriter.oid("1.2.840.113549.1.1.5"), null)
-    case (.rsa2048, .sha256): DERWriter.sequence(DERWriter.oid("1.2.840.113549.1.1.11"), null)
-    case (.rsa2048, .sha384): DERWriter.sequence(DERWriter.oid("1.2.840.113549.1.1.12"), null)
-    case (.rsa2048, .sha512): DERWriter.sequence(DERWriter.oid("1.2.840.113549.1.1.13"), null)
+    let (ecdsa, rsa) =
+      switch digest {
+      case .sha1: ("1", "5")
+      case .sha256: ("3.2", "11")
+      case .sha384: ("3.3", "12")
+      case .sha512: ("3.4", "13")
+      }
+    return switch kind {
+    case .ed25519: DERWriter.sequence(DERWriter.oid("1.3.101.112"))
+    case .p256, .p384: DERWriter.sequence(DERWriter.oid("1.2.840.10045.4.\(ecdsa)"))
+    case .rsa2048:
+      DERWriter.sequence(DERWriter.oid("1.2.840.113549.1.1.\(rsa)"), [0x05, 0x00])
     }
   }
 

@@ -1,3 +1,5 @@
+import StrictJSON
+
 /// The app that the notifications are about.
 public struct SimulatedApp: Sendable, Equatable {
   public var bundleId: String
@@ -5,6 +7,16 @@ public struct SimulatedApp: Sendable, Equatable {
   /// `Production` or `Sandbox`; the sandbox's payloads carry no appAppleId.
   public var environment: String
   public var bundleVersion: String
+
+  var isProduction: Bool { environment == "Production" }
+
+  /// The members that identify the app in payloads and answers. In the sandbox there is no
+  /// appAppleId (App Store Server Notifications, data).
+  var members: [(String, JSONValue)] {
+    (isProduction ? [("appAppleId", .integer(appAppleId))] : []) + [
+      ("bundleId", .string(bundleId)), ("environment", .string(environment)),
+    ]
+  }
 
   public init(
     bundleId: String = "com.example.app", appAppleId: Int64 = 123_456_789,

@@ -1,4 +1,5 @@
 import Glibc
+import Platform
 public import SignedData
 public import StrictJSON
 
@@ -59,37 +60,48 @@ public struct SimulatedAuthority: Sendable {
   // MARK: Folder
 
   /// Makes a new authority in a new folder of mode 0700: `root.der`, the chain in PEM, and the keys
-  /// in PEM with mode 0600.
+  /// in PEM, files of mode 0600.
   ///
   /// - Throws: `SimulatorError.exists` if the folder is not empty; `.file` if the folder or a file
   ///   cannot be written; `.signing` if OpenSSL cannot make the keys or certificates.
   public static func create(at folder: String) throws(SimulatorError) -> SimulatedAuthority {
-    let made: (authority: SimulatedAuthority, keys: Keys)
-    let files: [(name: String, mode: mode_t, bytes: [UInt8])]
-    do {
-      made = try makeWithKeys()
-      files = [
-        ("root.key.pem", 0o600, try made.keys.root.pem()),
-        ("intermediate.key.pem", 0o600, try made.keys.intermediate.pem()),
-        ("leaf.key.pem", 0o600, try made.keys.leaf.pem()),
-        ("leaf.pem", 0o644, CertificateMaker.pem(made.authority.chain[0])),
-        ("intermediate.pem", 0o644, CertificateMaker.pem(made.authority.chain[1])),
-        ("root.pem", 0o644, CertificateMaker.pem(made.authority.root)),
-        ("root.der", 0o644, made.authority.root),
-      ]
-    } catch {
-      throw .signing(error)
+    let (authority, files) = try mapError(SimulatorError.signing) { () throws(SigningError) in
+      let (authority, keys) = try makeWithKeys()
+      return (
+        authority,
+        [
+          ("root.key.pem", try keys.root.pem()),
+          ("intermediate.key.pem", try keys.intermediate.pem()),
+          ("leaf.key.pem", try keys.leaf.pem()),
+          ("leaf.pem", CertificateMaker.pem(authority.chain[0])),
+          ("intermediate.pem", CertificateMaker.pem(authority.chain[1])),
+          ("root.pem", CertificateMaker.pem(authority.root)), ("root.der", authority.root),
+        ]
+      )
     }
-    // An empty folder may exist already. Each file must be new, so none is ever overwritten.
+    // An empty folder may exist already.
     if mkdir(folder, 0o700) != 0 {
       guard errno == EEXIST else { throw .file("make", path: folder, code: errno) }
       guard rmdir(folder) == 0, mkdir(folder, 0o700) == 0 else { throw .exists(path: folder) }
     }
-    for file in files {
-      let output = try OutputFile.create(folder + "/" + file.name, mode: file.mode)
-      try output.write(file.bytes)
+    for (name, bytes) in files {
+      do throws(PlatformError) { try DurableFile.write(bytes, to: "\(folder)/\(name)") } catch {
+        throw .file("make", "\(folder)/\(name)", error)
+      }
     }
-    return made.authority
+    return authority
+  }
+
+  /// The authority of a folder; made if the folder holds none.
+  ///
+  /// - Throws: as `load` and `create`.
+  public static func inFolder(_ folder: String) throws(SimulatorError) -> SimulatedAuthority {
+    exists(at: folder) ? try load(from: folder) : try create(at: folder)
+  }
+
+  /// Whether a folder holds an authority.
+  public static func exists(at folder: String) -> Bool {
+    access(folder + "/leaf.key.pem", F_OK) == 0
   }
 
   /// Reads an authority that `create` made.
@@ -97,12 +109,11 @@ public struct SimulatedAuthority: Sendable {
   /// - Throws: `SimulatorError.file` if a file cannot be read; `.authority` if one is not a
   ///   certificate or key in PEM.
   public static func load(from folder: String) throws(SimulatorError) -> SimulatedAuthority {
-    let key = try OutputFile.read(folder + "/leaf.key.pem")
-    let intermediateKey = try? OutputFile.read(folder + "/intermediate.key.pem")
+    let key = try read("leaf.key.pem", in: folder)
+    let intermediateKey = try? read("intermediate.key.pem", in: folder)
     var chain: [[UInt8]] = []
     for name in ["leaf.pem", "intermediate.pem", "root.pem"] {
-      let text = try OutputFile.read(folder + "/" + name)
-      guard let der = CertificateMaker.der(pem: text) else {
+      guard let der = CertificateMaker.der(pem: try read(name, in: folder)) else {
         throw .authority(path: folder, .failed("read \(name)"))
       }
       chain.append(der)
@@ -113,6 +124,15 @@ public struct SimulatedAuthority: Sendable {
         intermediateKey: try intermediateKey.map(SigningKey.read(pem:)))
     } catch {
       throw .authority(path: folder, error)
+    }
+  }
+
+  private static func read(
+    _ name: String, in folder: String
+  ) throws(SimulatorError) -> [UInt8] {
+    let path = "\(folder)/\(name)"
+    do throws(PlatformError) { return try DurableFile.read(path, limit: 1 << 20) } catch {
+      throw .file("read", path, error)
     }
   }
 
@@ -140,6 +160,11 @@ public struct SimulatedAuthority: Sendable {
   ///
   /// - Throws: `SigningError` if OpenSSL cannot sign.
   public func sign(payload: [UInt8]) throws(SigningError) -> [UInt8] { try signer.sign(payload) }
+
+  /// The JWS of a payload, as a value.
+  func signed(_ payload: JSONValue) throws(SigningError) -> JSONValue {
+    .string(String(decoding: try sign(payload: payload.bytes), as: UTF8.self))
+  }
 
   /// Signs a decoded notification. Objects `data.transaction`, `data.renewalInfo` and
   /// `appData.appTransaction` become `signedTransactionInfo`, `signedRenewalInfo` and

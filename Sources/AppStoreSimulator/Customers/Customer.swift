@@ -364,10 +364,7 @@ struct Customer {
   private mutating func append(
     _ type: String, _ subtype: String?, _ signed: Int64, _ body: (String, JSONValue)
   ) {
-    let uuid = generator.uuid()
     notifications.append(
-      SimulatedNotification(
-        uuid: uuid, signedDate: signed, type: type, subtype: subtype,
-        payload: payload(type, subtype, uuid: uuid, signed: signed, body)))
+      SimulatedNotification(type, subtype, uuid: generator.uuid(), signed: signed, body))
   }
 }

@@ -1,13 +1,16 @@
 import Platform
 
 /// Many customers over many days, in a plausible mix: trials, monthly and yearly products, churn,
-/// upgrades, grace period and billing retry, refunds, families, one-time purchases.
+/// upgrades, grace period and billing retry, refunds, families, one-time purchases. All that the
+/// App Store sends, shows and hands to apps is about the customers of a fleet.
 public struct Fleet: Sendable {
   /// Above this, the ids of family members and of customers would collide.
   public static let maximumCustomers = 400_000
 
   public var app: SimulatedApp
   public var customers: Int
+  /// Each is played by one more customer.
+  public var lifecycles: [Lifecycle] = []
   /// The number of the first customer, so that a large fleet can be made in several parts.
   public var first = 0
   /// All customers begin within this many days before `end`.
@@ -25,15 +28,23 @@ public struct Fleet: Sendable {
     self.seed = seed
   }
 
+  /// How many customers there are, those of lifecycles included.
+  var count: Int { customers + lifecycles.count }
+
   /// All notifications in the order Apple signed them.
   public func notifications() -> [SimulatedNotification] {
-    (first..<first + customers).flatMap { notifications(of: $0) }
-      .sorted(by: SimulatedNotification.precedes)
+    (0..<count).flatMap { notifications(of: $0) }.sorted(by: SimulatedNotification.precedes)
   }
 
-  /// All notifications of one customer until `end`. The customer's choices come from a generator of
-  /// their own, so that a new field in a payload does not change them.
-  private func notifications(of number: Int) -> [SimulatedNotification] {
+  /// All notifications of one customer and its members until `end`, in the order Apple signed them.
+  /// The customer's choices come from a generator of their own, so that a new field in a payload
+  /// does not change them.
+  func notifications(of index: Int) -> [SimulatedNotification] {
+    let number = first + index
+    guard index < customers else {
+      return lifecycles[index - customers]
+        .notifications(app: app, seed: seed, endingAt: end, customer: number)
+    }
     var generator = SeededGenerator(seed: seed ^ 0x6C69_6665, stream: UInt64(number))
     let start = end - generator.number(in: 1...max(1, days * 1440)) * 60_000
     var customer = Customer(app: app, seed: seed, number: number, now: start)
@@ -43,6 +54,7 @@ public struct Fleet: Sendable {
       subscribe(&customer, &generator)
     }
     return customer.notifications.filter { $0.signedDate <= end }
+      .sorted(by: SimulatedNotification.precedes)
   }
 
   private func buyOnce(_ customer: inout Customer, _ generator: inout SeededGenerator) {

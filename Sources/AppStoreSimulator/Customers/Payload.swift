@@ -1,13 +1,13 @@
 import StrictJSON
 
-/// Apple's decoded payloads (responseBodyV2DecodedPayload, JWSTransactionDecodedPayload,
-/// JWSRenewalInfoDecodedPayload), with every field that a real one has. Absent values are left out.
-extension Customer {
-  /// The notification with its one object, such as `data` (responseBodyV2DecodedPayload). A missing
+extension SimulatedNotification {
+  /// A notification with its one object, such as `data` (responseBodyV2DecodedPayload). A missing
   /// subtype is left out, never empty.
-  func payload(
+  ///
+  /// - Parameter signed: milliseconds since 1970.
+  init(
     _ type: String, _ subtype: String?, uuid: String, signed: Int64, _ body: (String, JSONValue)
-  ) -> JSONValue {
+  ) {
     var members = Members()
     members.add("notificationType", type)
     members.add("subtype", subtype)
@@ -15,14 +15,37 @@ extension Customer {
     members.list.append(body)
     members.add("version", "2.0")
     members.add("signedDate", signed)
+    self.init(
+      uuid: uuid, signedDate: signed, type: type, subtype: subtype,
+      payload: .object(members.list))
+  }
+}
+
+extension SimulatedApp {
+  /// JWSAppTransactionDecodedPayload of a customer. Dates are milliseconds since 1970.
+  func transaction(of customer: String, bought: Int64, at moment: Int64) -> JSONValue {
+    var members = Members()
+    members.add("receiptType", environment)
+    if isProduction { members.add("appAppleId", appAppleId) }
+    members.add("bundleId", bundleId)
+    members.add("applicationVersion", bundleVersion)
+    members.add("receiptCreationDate", moment)
+    members.add("originalPurchaseDate", bought)
+    members.add("originalApplicationVersion", bundleVersion)
+    members.add("appTransactionId", customer)
+    members.add("originalPlatform", "iOS")
     return .object(members.list)
   }
+}
 
+/// Apple's decoded payloads (responseBodyV2DecodedPayload, JWSTransactionDecodedPayload,
+/// JWSRenewalInfoDecodedPayload), with every field that a real one has. Absent values are left out.
+extension Customer {
   /// The `data` object.
   ///
   /// - Parameter signed: the signedDate of the nested parts, milliseconds since 1970.
   func data(_ type: String, _ purchase: Purchase?, signed: Int64) -> JSONValue {
-    var members = appMembers()
+    var members = Members(list: app.members)
     members.add("bundleVersion", app.bundleVersion)
     guard let purchase else { return .object(members.list) }
     if type == "CONSUMPTION_REQUEST" {
@@ -41,7 +64,7 @@ extension Customer {
   mutating func summary() -> JSONValue {
     var members = Members()
     members.add("requestIdentifier", generator.uuid())
-    members.list += appMembers().list
+    members.list += app.members
     members.add("productId", current?.product.id)
     members.add("succeededCount", generator.number(in: 100...9_999))
     members.add("failedCount", generator.number(in: 0...9))
@@ -50,42 +73,21 @@ extension Customer {
 
   /// The `appData` object of a consent that a parent withdrew, with the app transaction.
   func appData() -> JSONValue {
-    var members = appMembers()
-    var transaction = Members()
-    transaction.add("receiptType", app.environment)
-    if app.environment == "Production" { transaction.add("appAppleId", app.appAppleId) }
-    transaction.add("bundleId", app.bundleId)
-    transaction.add("applicationVersion", app.bundleVersion)
-    transaction.add("receiptCreationDate", now)
-    transaction.add("originalPurchaseDate", newest?.originalPurchaseDate ?? now)
-    transaction.add("originalApplicationVersion", app.bundleVersion)
-    transaction.add("appTransactionId", appTransactionId)
-    transaction.add("originalPlatform", "iOS")
-    members.list.append(("appTransaction", .object(transaction.list)))
-    return .object(members.list)
+    let transaction = app.transaction(
+      of: appTransactionId, bought: newest?.originalPurchaseDate ?? now, at: now)
+    return .object(app.members + [("appTransaction", transaction)])
   }
 
   /// The `externalPurchaseToken` object. It has no environment; in the sandbox the id has a prefix.
   func externalPurchaseToken(_ token: ExternalToken) -> JSONValue {
-    let isProduction = app.environment == "Production"
     var members = Members()
-    members.add("externalPurchaseId", (isProduction ? "" : "SANDBOX") + token.id)
+    members.add("externalPurchaseId", (app.isProduction ? "" : "SANDBOX") + token.id)
     members.add("tokenCreationDate", token.created)
-    if isProduction { members.add("appAppleId", app.appAppleId) }
+    if app.isProduction { members.add("appAppleId", app.appAppleId) }
     members.add("bundleId", app.bundleId)
     members.add("tokenType", token.type)
     members.add("tokenExpirationDate", token.expires)
     return .object(members.list)
-  }
-
-  /// The members that identify the app. In the sandbox there is no appAppleId (App Store Server
-  /// Notifications, data).
-  private func appMembers() -> Members {
-    var members = Members()
-    if app.environment == "Production" { members.add("appAppleId", app.appAppleId) }
-    members.add("bundleId", app.bundleId)
-    members.add("environment", app.environment)
-    return members
   }
 
   /// JWSTransactionDecodedPayload. A revocation's percentage is in thousandths of a percent.
@@ -164,7 +166,7 @@ extension Customer {
 }
 
 /// Collects the members of an object; nil values add nothing.
-private struct Members {
+struct Members {
   var list: [(String, JSONValue)] = []
 
   mutating func add(_ name: String, _ text: String?) {

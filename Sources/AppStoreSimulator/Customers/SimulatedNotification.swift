@@ -19,13 +19,12 @@ public struct SimulatedNotification: Sendable {
     (self.type, self.subtype, self.payload) = (type, subtype, payload)
   }
 
+  /// JWSTransactionDecodedPayload; nil if it is about no transaction.
+  var transaction: JSONValue? { payload["data"]?["transaction"] }
+  /// Whom it is about; nil if it names no customer.
+  package var appTransactionId: String? { transaction?.text("appTransactionId") }
   /// The id of the stream it belongs to; nil if it is about no transaction.
-  public var originalTransactionId: String? {
-    guard case .string(let id) = payload["data"]?["transaction"]?["originalTransactionId"] else {
-      return nil
-    }
-    return id
-  }
+  public var originalTransactionId: String? { transaction?.text("originalTransactionId") }
 
   /// The order in which Apple signed them.
   public static func precedes(_ one: Self, _ other: Self) -> Bool {

@@ -10,17 +10,16 @@ enum VersionOne {
   /// The notification that tells what a version 2 notification does, without `password` and
   /// `latest_receipt`; nil for what version 1 has no type for.
   ///
-  /// - Parameter purchases: the customer's, the notification's own included.
+  /// - Parameter account: the customer's, the notification included.
   static func body(
-    _ notification: SimulatedNotification, _ purchases: CustomerPurchases, _ app: SimulatedApp
+    _ notification: SimulatedNotification, _ account: CustomerAccount, _ app: SimulatedApp
   ) -> JSONValue? {
-    guard let data = notification.payload["data"], let transaction = data["transaction"],
+    guard let data = notification.payload["data"], let transaction = notification.transaction,
       let type = type(notification, transaction)
     else { return nil }
-    let isProduction = app.environment == "Production"
     var members: [(String, JSONValue)] = [
       ("notification_type", .string(type)),
-      ("environment", .string(isProduction ? "PROD" : "Sandbox")),
+      ("environment", .string(app.isProduction ? "PROD" : "Sandbox")),
       ("bid", .string(app.bundleId)), ("bvrs", .string(app.bundleVersion)),
       (
         "original_transaction_id",
@@ -36,14 +35,14 @@ enum VersionOne {
     if type == "DID_CHANGE_RENEWAL_STATUS" {
       members += ReceiptFields.date("auto_renew_status_change_date", notification.signedDate)
     }
-    let newest = purchases.transactions.suffix(longestList).reversed()
+    let newest = account.transactions.suffix(longestList).reversed()
     members.append(
       (
         "unified_receipt",
         .object([
           ("environment", .string(app.environment)), ("status", .integer(0)),
           ("latest_receipt_info", .array(newest.map(ReceiptFields.transaction))),
-          ("pending_renewal_info", .array(purchases.renewals.map(ReceiptFields.renewal))),
+          ("pending_renewal_info", .array(account.renewals.map(ReceiptFields.renewal))),
         ])
       ))
     return .object(members)

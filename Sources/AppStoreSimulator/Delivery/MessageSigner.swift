@@ -37,12 +37,19 @@ public struct MessageSigner: Sendable {
       let text = try receipt(content)
       return VersionOne.complete(body, receipt: text, password: v1Secret).bytes
     case .transaction(let transaction, let renewal):
-      var members = [("signedTransaction", try signed(transaction))]
-      if let renewal { members.append(("signedRenewalInfo", try signed(renewal))) }
-      return JSONValue.object(members + expected).bytes
+      return try body(of: transaction, renewal).bytes
     case .receipt(let content):
       return JSONValue.object([("receipt", .string(try receipt(content)))] + expected).bytes
     }
+  }
+
+  /// What StoreKit 2 gives to an app about a purchase, as the body of `POST /v1/transactions`.
+  ///
+  /// - Throws: `SigningError` if OpenSSL cannot sign.
+  func body(of transaction: JSONValue, _ renewal: JSONValue?) throws(SigningError) -> JSONValue {
+    var members = [("signedTransaction", try authority.signed(transaction))]
+    if let renewal { members.append(("signedRenewalInfo", try authority.signed(renewal))) }
+    return .object(members + expected)
   }
 
   /// A receipt in base64.
@@ -62,10 +69,6 @@ public struct MessageSigner: Sendable {
     case .both:
       (Int64(content.records.count) + content.creationDate / 1000) % 2 == 0 ? .sha256 : .sha1
     }
-  }
-
-  private func signed(_ payload: JSONValue) throws(SigningError) -> JSONValue {
-    .string(String(decoding: try authority.sign(payload: payload.bytes), as: UTF8.self))
   }
 
   /// A body says which environment its sender expects, if it is not Production.

@@ -1,12 +1,11 @@
-import Glibc
+public import Clients
 import Platform
 import StrictJSON
-import Synchronization
 
-/// Delivers notifications to a service as Apple does: POSTs over kept-alive connections, with
-/// retries while the service is unavailable.
+/// Delivers messages to a service as Apple does: POSTs over kept-alive connections, with retries
+/// while the service is unavailable.
 public struct Player: Sendable {
-  public var address: ServiceAddress
+  public var address: ServiceURL
   /// The number of deliveries at once. With one they arrive in the planned order.
   public var connections: Int
   /// The largest number of deliveries a second; nil for no limit.
@@ -14,172 +13,188 @@ public struct Player: Sendable {
   /// How long an hour between Apple's attempts takes here, in milliseconds.
   public var millisecondsPerHour: Int64 = 50
 
-  public init(address: ServiceAddress, connections: Int = 1, rate: Double? = nil) {
+  public init(address: ServiceURL, connections: Int = 1, rate: Double? = nil) {
     self.address = address
     self.connections = max(1, connections)
     self.rate = rate
   }
 
-  /// The state that the threads of a run share under one lock. They spend their time waiting for
-  /// the network, so the lock is not contended.
-  private struct Progress {
-    var next = 0
-    var report = PlayReport()
-    var error: SimulatorError?
-  }
-
   /// Makes all deliveries, or those until `shouldStop` returns true.
   ///
   /// - Parameter progress: receives the number of answered deliveries, about once a second.
-  /// - Throws: `SimulatorError.signing` if OpenSSL cannot sign; `.network` if no thread could be
-  ///   started.
+  /// - Throws: `SimulatorError.signing` if OpenSSL cannot sign; `.client` if curl cannot be used.
   public func play(
     _ deliveries: [Delivery], of messages: [SimulatedMessage], signer: MessageSigner,
-    shouldStop: @escaping @Sendable () -> Bool = { false },
-    progress: @escaping @Sendable (Int) -> Void = { _ in }
+    shouldStop: () -> Bool = { false }, progress: (Int) -> Void = { _ in }
   ) throws(SimulatorError) -> PlayReport {
     let bodies = Bodies(messages, signer, deliveries)
-    let work = Work(player: self, deliveries: deliveries, bodies: bodies, shouldStop: shouldStop)
-    return try work.run(progress)
+    var run = try Run(player: self, deliveries: deliveries, bodies: bodies)
+    var (reportedAt, reported) = (run.start, 0)
+    while !run.isOver {
+      try run.step(shouldStop)
+      guard Clock.monotonicNanoseconds() - reportedAt > 1_000_000_000 else { continue }
+      reportedAt = Clock.monotonicNanoseconds()
+      if run.report.answered != reported { progress(run.report.answered) }
+      reported = run.report.answered
+    }
+    return run.report
   }
 
-  /// One run, which its threads share.
-  private final class Work: Sendable {
+  /// A delivery that has no final answer yet.
+  private struct OpenDelivery {
+    let request: ClientRequest
+    var attempt = 0
+    /// When the attempt is due, monotonic nanoseconds.
+    var due: Int64
+    /// The attempt, if it is under way.
+    var sent: HTTPClient.RequestID?
+    /// Whether the service answered an earlier attempt.
+    var wasReached = false
+  }
+
+  private struct Run {
     let player: Player
     let deliveries: [Delivery]
-    let bodies: Bodies
-    let shouldStop: @Sendable () -> Bool
+    var bodies: Bodies
+    let client: HTTPClient
     let start = Clock.monotonicNanoseconds()
-    let state: Mutex<Progress>
-    /// The number of threads that have not finished.
-    let running = Atomic(0)
+    private let wakeup = WakeupEvent()
+    private(set) var report: PlayReport
+    private var open: [OpenDelivery] = []
+    private var next = 0
 
-    init(
-      player: Player, deliveries: [Delivery], bodies: Bodies,
-      shouldStop: @escaping @Sendable () -> Bool
-    ) {
-      self.player = player
-      self.deliveries = deliveries
-      self.bodies = bodies
-      self.shouldStop = shouldStop
-      state = Mutex(Progress(report: PlayReport(of: deliveries.count)))
+    /// Nanoseconds after which the caller is asked again whether to stop.
+    private static let interval: Int64 = 20_000_000
+
+    init(player: Player, deliveries: [Delivery], bodies: Bodies) throws(SimulatorError) {
+      (self.player, self.deliveries, self.bodies) = (player, deliveries, bodies)
+      report = PlayReport(deliveries: deliveries.count)
+      client = try .simulated(connections: player.connections)
     }
 
-    /// Starts the threads and waits for them. Fewer threads than requested are accepted.
+    var isOver: Bool { open.isEmpty && (next == deliveries.count || report.isStopped) }
+
+    /// When the next delivery may begin, monotonic nanoseconds; nil if there is none.
+    private var nextDue: Int64? {
+      guard next < deliveries.count, open.count < player.connections, !report.isStopped
+      else { return nil }
+      return player.rate.map { start + Int64(Double(next) * 1e9 / $0) } ?? start
+    }
+
+    /// Begins what is due, and takes the answers of what was sent before.
+    mutating func step(_ shouldStop: () -> Bool) throws(SimulatorError) {
+      let isWaiting = next < deliveries.count || open.contains { $0.sent == nil }
+      if isWaiting && shouldStop() { report.isStopped = true }
+      // What was sent is waited for.
+      if report.isStopped { open.removeAll { $0.sent == nil } }
+      while let due = nextDue, due <= Clock.monotonicNanoseconds() {
+        let body = try bodies.body(of: deliveries[next].message)
+        open.append(OpenDelivery(request: .simulated(body, to: player.address), due: due))
+        next += 1
+      }
+      let now = Clock.monotonicNanoseconds()
+      for index in open.indices where open[index].sent == nil && open[index].due <= now {
+        if open[index].attempt > 0 { report.retries += 1 }
+        open[index].sent = try client.startSimulated(open[index].request)
+      }
+      let dues = open.filter { $0.sent == nil }.map(\.due) + [nextDue ?? .max, now + Self.interval]
+      let pause = max(0, (dues.min() ?? now) - now)
+      client.wait(milliseconds: Int32((pause + 999_999) / 1_000_000), wakeup)
+      let results = client.takeAll()
+      for index in open.indices.reversed() {
+        guard let id = open[index].sent, let result = results[id] else { continue }
+        if !retries(index, result) { open.remove(at: index) }
+      }
+    }
+
+    /// Makes Apple's next attempt due, with shorter hours; false if the delivery has ended.
     ///
-    /// - Throws: `SimulatorError.network` if none could be started; else the first error of a
-    ///   thread.
-    func run(_ progress: @Sendable (Int) -> Void) throws(SimulatorError) -> PlayReport {
-      var threads: [Thread] = []
-      while threads.count < player.connections, let thread = start(threads.count) {
-        threads.append(thread)
+    /// After a broken connection it is unknown whether the service stored the notification, so
+    /// Apple sends it again, and the journal must recognise it. A 4xx is final; an answer from 500
+    /// on may be a temporary failure.
+    private mutating func retries(
+      _ index: Int, _ result: Result<ClientResponse, ClientError>
+    ) -> Bool {
+      let answer = try? result.get()
+      if answer != nil { open[index].wasReached = true }
+      let next = open[index].attempt + 1
+      guard answer.map({ $0.status >= 500 }) ?? true, next < Delivery.attemptHours.count else {
+        report.count(answer, wasReached: open[index].wasReached)
+        return false
       }
-      if threads.isEmpty { throw .network("start a thread") }
-      var ticks = 0
-      var reported = 0
-      while running.load(ordering: .acquiring) > 0 {
-        usleep(5_000)
-        ticks += 1
-        let answered = state.withLock { $0.report.answered }
-        guard ticks % 200 == 0, answered != reported else { continue }
-        reported = answered
-        progress(answered)
-      }
-      for thread in threads { thread.join() }
-      let (report, error) = state.withLock { ($0.report, $0.error) }
-      if let error { throw error }
-      return report
-    }
-
-    private func start(_ number: Int) -> Thread? {
-      running.add(1, ordering: .relaxed)
-      let thread = try? Thread.start("deliver-\(number)") {
-        self.deliver()
-        self.running.subtract(1, ordering: .releasing)
-      }
-      if thread == nil { running.subtract(1, ordering: .relaxed) }
-      return thread
-    }
-
-    /// The body of a thread: deliveries one after the other, over one connection.
-    private func deliver() {
-      let connection = ServiceConnection(player.address)
-      while let index = nextDelivery() {
-        do throws(SimulatorError) {
-          try attempt(bodies.body(of: deliveries[index].message), connection)
-        } catch {
-          state.withLock { $0.error = error }
-        }
-      }
-    }
-
-    /// Waits until the next delivery is due, and returns its index. Returns nil if there is none,
-    /// or if the run has failed or was stopped.
-    private func nextDelivery() -> Int? {
-      let index = state.withLock { state -> Int? in
-        guard state.next < deliveries.count, state.error == nil, !state.report.isStopped
-        else { return nil }
-        state.next += 1
-        return state.next - 1
-      }
-      guard let index else { return nil }
-      let due = player.rate.map { start + Int64(Double(index) * 1e9 / $0) } ?? start
-      return sleep(until: due) ? index : nil
-    }
-
-    /// Makes Apple's attempts, with shorter hours.
-    private func attempt(_ body: [UInt8], _ connection: ServiceConnection) {
-      var wasReached = false
-      for attempt in Delivery.attemptHours.indices {
-        if attempt > 0 {
-          let hours = Delivery.attemptHours[attempt] - Delivery.attemptHours[attempt - 1]
-          let pause = hours * player.millisecondsPerHour * 1_000_000
-          guard sleep(until: Clock.monotonicNanoseconds() + pause) else { return }
-          state.withLock { $0.report.retries += 1 }
-        }
-        guard let answer = try? connection.post(body) else { continue }
-        wasReached = true
-        // After a broken connection it is unknown whether the service stored the notification, so
-        // Apple sends it again, and the journal must recognise it. A 4xx is final; an answer from
-        // 500 on may be a temporary failure.
-        if answer.status >= 500 && attempt < Delivery.attemptHours.count - 1 { continue }
-        return state.withLock { $0.report.count(answer) }
-      }
-      state.withLock { state in
-        state.report.unanswered += 1
-        guard !wasReached else { return }
-        state.report.isStopped = true
-        state.report.isUnreachable = true
-      }
-    }
-
-    /// Returns false if `shouldStop` returned true in the meantime.
-    private func sleep(until due: Int64) -> Bool {
-      while true {
-        if shouldStop() {
-          state.withLock { $0.report.isStopped = true }
-          return false
-        }
-        let left = due - Clock.monotonicNanoseconds()
-        if left <= 0 { return true }
-        usleep(UInt32(min(left / 1000 + 1, 20_000)))
-      }
+      let hours = Delivery.attemptHours[next] - Delivery.attemptHours[next - 1]
+      open[index].attempt = next
+      open[index].sent = nil
+      open[index].due =
+        Clock.monotonicNanoseconds() + hours * player.millisecondsPerHour * 1_000_000
+      return true
     }
   }
 }
 
-extension PlayReport {
-  fileprivate init(of deliveries: Int) {
-    self.init()
-    self.deliveries = deliveries
+/// The results of the deliveries to a service.
+public struct PlayReport: Sendable, Equatable {
+  /// The number of planned deliveries.
+  public var deliveries = 0
+  /// The number of deliveries with a final answer of any status.
+  public var answered = 0
+  /// Final answers by HTTP status.
+  public var byStatus: [Int: Int] = [:]
+  /// Successful answers (200 to 206) by their `outcome`.
+  public var byOutcome: [String: Int] = [:]
+  /// Attempts after the first one, because the service was unavailable.
+  public var retries = 0
+  /// Deliveries that were given up after the last attempt.
+  public var unanswered = 0
+  /// The run ended early, by `shouldStop` or by `isUnreachable`: the remaining deliveries were not
+  /// made.
+  public var isStopped = false
+  /// A delivery had no answer to any of its attempts, which ends a run.
+  public var isUnreachable = false
+
+  /// Whether every delivery had an answer that Apple counts as success (200 to 206).
+  public var isGood: Bool {
+    !isStopped && answered == deliveries && byStatus.keys.allSatisfy { (200...206).contains($0) }
   }
 
-  fileprivate mutating func count(_ answer: ServiceConnection.Answer) {
+  fileprivate mutating func count(_ answer: ClientResponse?, wasReached: Bool) {
+    guard let answer else {
+      unanswered += 1
+      if !wasReached { (isStopped, isUnreachable) = (true, true) }
+      return
+    }
     answered += 1
     byStatus[answer.status, default: 0] += 1
     guard (200...206).contains(answer.status),
       let outcome = try? JSONDocument(parsing: answer.body).root["outcome"]?.string
     else { return }
     byOutcome[outcome, default: 0] += 1
+  }
+}
+
+// MARK: The client
+
+extension HTTPClient {
+  /// - Throws: `SimulatorError.client` if curl cannot be used.
+  static func simulated(connections: Int) throws(SimulatorError) -> HTTPClient {
+    var settings = ClientSettings()
+    settings.connections = connections
+    return try mapError(SimulatorError.client, try HTTPClient(settings))
+  }
+
+  fileprivate func startSimulated(
+    _ request: ClientRequest
+  ) throws(SimulatorError) -> RequestID {
+    try mapError(SimulatorError.client, try start(request))
+  }
+}
+
+extension ClientRequest {
+  /// A POST as the simulated App Store sends it.
+  static func simulated(_ body: [UInt8], to address: ServiceURL) -> ClientRequest {
+    ClientRequest(
+      .post, address,
+      fields: [("User-Agent", "subledger-simulator"), ("Content-Type", "application/json")],
+      body: body)
   }
 }

@@ -12,9 +12,6 @@ public struct SimulatedMessage: Sendable {
     case transactions
     /// The receipt of the app.
     case receipts
-
-    /// The word for a summary.
-    var title: String { self == .v1 ? "version 1 notifications" : rawValue }
   }
 
   public enum Content: Sendable {
@@ -48,73 +45,60 @@ public struct SimulatedMessage: Sendable {
 
   // MARK: Making
 
-  /// What is added to the receipts.
-  public struct Receipts: Sendable, Equatable {
-    /// How many earlier purchases each receipt lists, which nothing else tells of.
-    public var earlier = 0
-
-    public init(earlier: Int = 0) { self.earlier = earlier }
-  }
-
   /// The messages of the given kinds about what notifications tell, in the order of their dates.
   ///
   /// StoreKit 2 tells of each purchase and renewal, before the notification does. An app hands over
   /// its receipt after the first and after the last change of its customer.
   ///
-  /// - Parameter notifications: in the order Apple signed them.
+  /// - Parameters:
+  ///   - notifications: in the order Apple signed them.
+  ///   - earlierPurchases: how many each receipt lists, which nothing else tells of.
   public static func all(
     _ kinds: Set<Kind>, of notifications: [SimulatedNotification], app: SimulatedApp,
-    _ receipts: Receipts = Receipts()
+    earlierPurchases: Int = 0
   ) -> [SimulatedMessage] {
     var messages: [SimulatedMessage] = []
-    var customers: [String: (purchases: CustomerPurchases, last: Int)] = [:]
+    var last: [String: Int] = [:]
     for (index, notification) in notifications.enumerated() {
-      guard let id = customer(of: notification) else { continue }
-      customers[id, default: (CustomerPurchases(), 0)].last = index
+      if let id = notification.appTransactionId { last[id] = index }
     }
-    var number = 0
+    var accounts: [String: CustomerAccount] = [:]
     for (index, notification) in notifications.enumerated() {
       if kinds.contains(.notifications) { messages.append(SimulatedMessage(notification)) }
-      guard let id = customer(of: notification), var known = customers[id] else { continue }
-      let isFirst = known.purchases.transactions.isEmpty
+      guard kinds != [.notifications], let id = notification.appTransactionId else { continue }
+      let isFirst = accounts[id] == nil
+      var account = accounts.removeValue(forKey: id) ?? CustomerAccount(appTransactionId: id)
       if isFirst {
-        known.purchases.addEarlier(receipts.earlier, of: number, before: notification)
-        number += 1
+        account.addEarlier(earlierPurchases, of: accounts.count, before: notification)
       }
-      known.purchases.add(notification)
-      customers[id] = known
-      let isRenewed = isFirst || index == known.last
+      account.add(notification)
       messages += others(
-        than: notification, known.purchases, kinds, app, hasReceipt: isRenewed)
+        than: notification, account, kinds, app, hasReceipt: isFirst || index == last[id])
+      accounts[id] = account
     }
     return messages.sorted { $0.date < $1.date }
   }
 
-  private static func customer(of notification: SimulatedNotification) -> String? {
-    notification.payload["data"]?["transaction"]?.text("appTransactionId")
-  }
-
   private static func others(
-    than notification: SimulatedNotification, _ purchases: CustomerPurchases, _ kinds: Set<Kind>,
+    than notification: SimulatedNotification, _ account: CustomerAccount, _ kinds: Set<Kind>,
     _ app: SimulatedApp, hasReceipt: Bool
   ) -> [SimulatedMessage] {
     var messages: [SimulatedMessage] = []
     let date = notification.signedDate
-    if kinds.contains(.transactions), let data = notification.payload["data"],
-      let transaction = data["transaction"], isPurchase(notification),
+    if kinds.contains(.transactions), isPurchase(notification),
+      let transaction = notification.transaction,
       let signed = transaction.number("signedDate").map({ $0 - 150 })
     {
-      let renewal = data["renewalInfo"]?.signed(at: signed)
+      let renewal = notification.payload["data"]?["renewalInfo"]?.signed(at: signed)
       messages.append(
-        SimulatedMessage(
-          .transaction(transaction.signed(at: signed), renewal: renewal), at: signed))
+        SimulatedMessage(.transaction(transaction.signed(at: signed), renewal: renewal), at: signed)
+      )
     }
-    if kinds.contains(.v1), let body = VersionOne.body(notification, purchases, app) {
-      messages.append(
-        SimulatedMessage(.v1(body, purchases.receipt(of: app, at: date)), at: date))
+    if kinds.contains(.v1), let body = VersionOne.body(notification, account, app) {
+      messages.append(SimulatedMessage(.v1(body, account.receipt(of: app, at: date)), at: date))
     }
     if kinds.contains(.receipts), hasReceipt {
-      messages.append(SimulatedMessage(.receipt(purchases.receipt(of: app, at: date)), at: date))
+      messages.append(SimulatedMessage(.receipt(account.receipt(of: app, at: date)), at: date))
     }
     return messages
   }

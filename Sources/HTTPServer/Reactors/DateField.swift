@@ -2,7 +2,7 @@ import Platform
 import Synchronization
 
 /// The field `Date` of responses (RFC 9110 section 6.6.1), written once a second.
-enum DateField {
+package enum DateField {
   private static let last = Mutex<(second: Int64, field: [UInt8])>((.min, []))
 
   /// The field with its line end.
@@ -17,7 +17,7 @@ enum DateField {
   /// IMF-fixdate (RFC 9110 section 5.6.7).
   ///
   /// - Parameter second: seconds since 1970.
-  static func text(_ second: Int64) -> String {
+  package static func text(_ second: Int64) -> String {
     let time = Clock.utc(second)
     let date = "\(pad(time.day)) \(months[time.month - 1]) \(time.year)"
     let clock = [time.hour, time.minute, time.second].map(pad).joined(separator: ":")

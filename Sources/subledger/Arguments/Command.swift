@@ -51,20 +51,31 @@ struct Command: Sendable {
 
   /// Runs the command, prints its error, and returns its exit code.
   func run(_ arguments: [String]) -> ExitCode {
-    if name == "simulate" { return SimulateArguments.run(arguments) }
+    if name == "simulate" { return SimulateCommand.run(arguments) }
     if arguments.contains("--help") || arguments.contains("-h") {
       Terminal.print(help)
       return .good
     }
-    do throws(CommandError) {
+    return Self.perform(name) { () throws(CommandError) in
       let flags = flags + common
       return try action(
         try Arguments(
           arguments, valued: flags.filter { $0.value != nil }.map(\.name),
           plain: flags.filter { $0.value == nil }.map(\.name)))
+    }
+  }
+
+  /// Runs an action of a command, prints its error, and returns the exit code.
+  ///
+  /// - Parameter page: whose help a usage error names; nil for the command's.
+  static func perform(
+    _ name: String, page: String? = nil, _ action: () throws(CommandError) -> ExitCode
+  ) -> ExitCode {
+    do throws(CommandError) {
+      return try action()
     } catch {
       Terminal.error("subledger \(name): \(error.text)", .red)
-      if case .usage = error { Terminal.error("see: subledger \(name) --help") }
+      if case .usage = error { Terminal.error("see: subledger \(page ?? name) --help") }
       Terminal.tellConfiguration()
       return ExitCode(error)
     }

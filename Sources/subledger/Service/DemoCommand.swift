@@ -1,5 +1,6 @@
 import AppStore
 import AppStoreSimulator
+import Clients
 import Glibc
 import HTTPServer
 import Ledger
@@ -48,8 +49,8 @@ enum DemoCommand {
       throw error
     }
     let outage = try DemoOutage.play(daemon, folder, interruption) {
-      (listen, store) throws(CommandError) in
-      try configure(folder, listen: listen, token: token, appStore: store.access)
+      (listen, appStore) throws(CommandError) in
+      try configure(folder, listen: listen, token: token, appStore: appStore)
     }
     do throws(CommandError) {
       try outage.customer.showHistory(DataFolder(path: configuration.data))
@@ -69,7 +70,8 @@ enum DemoCommand {
     _ folder: String, listen: String?
   ) throws(CommandError) -> (Configuration, token: String, SimulatedAuthority) {
     try mapError(CommandError.store, try DataFolder(path: folder).create())
-    let authority = try authority(folder + "/authority")
+    let authority = try mapError(
+      CommandError.simulator, try SimulatedAuthority.inFolder(folder + "/authority"))
     let token = try token(folder + tokenFile)
     return (try configure(folder, listen: listen, token: token), token, authority)
   }
@@ -117,17 +119,6 @@ enum DemoCommand {
       try Configuration.load(file: file, variables: [:], listen: listen, data: nil))
   }
 
-  private static func authority(_ folder: String) throws(CommandError) -> SimulatedAuthority {
-    do throws(SimulatorError) {
-      if access(folder + "/root.der", F_OK) == 0 {
-        return try SimulatedAuthority.load(from: folder)
-      }
-      return try SimulatedAuthority.create(at: folder)
-    } catch {
-      throw .unavailable("\(error)")
-    }
-  }
-
   /// Made at the first run and stored, so that copied commands work after a restart too.
   private static func token(_ path: String) throws(CommandError) -> String {
     if let stored = try? DurableFile.read(path, limit: 100), !stored.isEmpty {
@@ -168,7 +159,7 @@ enum DemoCommand {
     to address: String, _ authority: SimulatedAuthority, until end: Int64,
     _ interruption: Interruption
   ) throws(CommandError) {
-    guard let service = ServiceAddress("http://\(address)/v1/notifications") else { return }
+    guard let service = ServiceURL("http://\(address)/v1/notifications") else { return }
     let fleet = Fleet(
       app: SimulatedApp(), customers: customers, days: days, end: end, seed: 7)
     let notifications = fleet.notifications()
@@ -177,22 +168,22 @@ enum DemoCommand {
     faults.late = 0.05
     let messages = notifications.map { SimulatedMessage($0) }
     let deliveries = faults.plan(messages, seed: 7)
-    do throws(SimulatorError) {
-      var player = Player(address: service, connections: 8)
-      player.millisecondsPerHour = 0
-      let report = try player.play(
+    var player = Player(address: service, connections: 8)
+    player.millisecondsPerHour = 0
+    let report = try mapError(
+      CommandError.simulator,
+      try player.play(
         deliveries, of: messages, signer: MessageSigner(authority),
-        shouldStop: { interruption.isRequested }
-      ) { Terminal.progress("the App Store sends: \($0) of \(deliveries.count) deliveries") }
-      let outcomes = report.byOutcome.sorted { $0.key < $1.key }
-        .map { CountText.of($0.value, $0.key == "duplicate" ? "duplicates" : $0.key) }
-        .joined(separator: ", ")
-      Terminal.print(
-        "The App Store sent \(CountText.of(report.answered, "notifications")) about \(customers) "
-          + "customers: \(outcomes).\n")
-    } catch {
-      throw .unavailable("\(error)")
-    }
+        shouldStop: { interruption.isRequested },
+        progress: {
+          Terminal.progress("the App Store sends: \($0) of \(deliveries.count) deliveries")
+        }))
+    let outcomes = report.byOutcome.sorted { $0.key < $1.key }
+      .map { CountText.of($0.value, $0.key == "duplicate" ? "duplicates" : $0.key) }
+      .joined(separator: ", ")
+    Terminal.print(
+      "The App Store sent \(CountText.of(report.answered, "notifications")) about \(customers) "
+        + "customers: \(outcomes).\n")
   }
 
   private static func showRequests(_ address: String, _ token: String, _ customer: DemoCustomer) {

@@ -10,7 +10,7 @@ struct DemoCustomer {
   /// The original transaction id.
   let id: String
 
-  /// What the stand-in plays it by.
+  /// What the App Store plays it by.
   static let lifecycle = "grace-refunded"
   /// Days that its life takes at most. Its periods are weeks, so that it always takes the same
   /// time, and the refund is in the outage at its end.
@@ -22,7 +22,7 @@ struct DemoCustomer {
   ]
 
   /// - Parameters:
-  ///   - seed: of the stand-in that plays it.
+  ///   - seed: of the App Store that plays it.
   ///   - number: of the customer there, after those of its fleet. The id follows from both.
   init(seed: UInt64, number: Int) {
     let life = Lifecycle.named(Self.lifecycle)?.notifications(

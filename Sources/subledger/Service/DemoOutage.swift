@@ -1,14 +1,17 @@
+import AppStoreSimulator
+import Clients
 import Glibc
 import HTTPServer
 import Ledger
 import Platform
 import Recovery
 import Store
+import StrictJSON
 
 /// The demo's outage: the daemon is away while three days pass at the App Store, comes back, and
 /// recovers by itself what it missed.
 struct DemoOutage {
-  let store: DemoAppStore
+  let store: SimulatedAppStore
   /// Whom the outage is about.
   let customer: DemoCustomer
   /// The daemon that came back.
@@ -25,12 +28,12 @@ struct DemoOutage {
   /// - Parameters:
   ///   - daemon: is stopped.
   ///   - folder: of the demo, with the authority in it.
-  ///   - configure: returns the configuration of a daemon that listens at an address and asks an
-  ///     App Store.
+  ///   - configure: returns the configuration of a daemon that listens at an address, with a
+  ///     value of `appStore`.
   /// - Throws: what the start of a daemon throws. Nothing runs any more then.
   static func play(
     _ daemon: Daemon, _ folder: String, _ interruption: Interruption,
-    configure: (_ listen: String, DemoAppStore) throws(CommandError) -> Configuration
+    configure: (_ listen: String, _ appStore: JSONValue) throws(CommandError) -> Configuration
   ) throws(CommandError) -> DemoOutage {
     let address = "127.0.0.1:\(daemon.server.port)"
     // Another seed in each run: the customers of the last run are known.
@@ -38,23 +41,21 @@ struct DemoOutage {
     let customer = DemoCustomer(seed: UInt64(now), number: customers)
     let data = DataFolder(path: folder + "/data")
     var running: Daemon? = daemon
-    var opened: DemoAppStore?
+    var opened: SimulatedAppStore?
     do throws(CommandError) {
-      let store = try DemoAppStore.start([
-        "--authority", folder + "/authority", "--customers", "\(customers)", "--days", "\(days)",
-        "--lifecycle", DemoCustomer.lifecycle, "--behind", "\(DemoCustomer.days)",
-        "--seed", "\(now)", "--notify", "http://\(address)/v1/notifications",
-      ])
+      let store = try mapError(
+        CommandError.simulator,
+        try SimulatedAppStore(options(folder, seed: UInt64(now), notifying: address)) { _ in })
       opened = store
-      _ = try store.advance((DemoCustomer.days - days) * CivilTime.day)
+      _ = store.advance((DemoCustomer.days - days) * CivilTime.day)
       Terminal.print("One customer is in the grace period, because the card was refused:\n")
       try customer.showRow(data)
       running = nil
       _ = daemon.stop()
       Terminal.print("\nAn outage: the daemon is away, and three days pass at the App Store.")
-      let missed = try store.advance(days * CivilTime.day)
+      let missed = store.advance(days * CivilTime.day)
       Terminal.print("  \(missed) notifications cannot be delivered.")
-      let configuration = try configure(address, store)
+      let configuration = try configure(address, access(store))
       // The days passed in a moment: by this machine's clock the daemon was hardly away.
       try mapError(
         CommandError.store, try RecoveryService.recordAlive(at: now - days * CivilTime.day, data))
@@ -72,6 +73,24 @@ struct DemoOutage {
       opened?.stop()
       throw error
     }
+  }
+
+  private static func options(
+    _ folder: String, seed: UInt64, notifying address: String
+  ) -> SimulatedAppStore.Options {
+    var options = SimulatedAppStore.Options(authority: folder + "/authority")
+    (options.customers, options.days, options.seed) = (customers, days, seed)
+    options.lifecycles = [Lifecycle.named(DemoCustomer.lifecycle)].compactMap(\.self)
+    options.behind = DemoCustomer.days * CivilTime.day
+    options.notify = ServiceURL("http://\(address)/v1/notifications")
+    return options
+  }
+
+  /// The value of `appStore` in the configuration of a daemon that asks it.
+  private static func access(_ store: SimulatedAppStore) -> JSONValue {
+    let members = ["issuerId", "keyId", "keyFile", "production", "sandbox"]
+    return .object(
+      members.map { ($0, store.description[$0] ?? .null) } + [("limitShare", .integer(1))])
   }
 
   private static func outcome(

@@ -12,9 +12,9 @@ import Testing
 
   /// The first signed transaction that fits, of the newest state of all customers.
   private func transaction(
-    _ running: RunningStandIn, _ fits: (JSONElement, JSONElement) -> Bool
+    _ running: LocalAppStore, _ fits: (JSONElement, JSONElement) -> Bool
   ) throws -> JSONElement {
-    for item in try running.allItems(RunningStandIn.body(days: 179)).reversed() {
+    for item in try running.allItems(LocalAppStore.body(days: 179)).reversed() {
       guard let data = try payload(item["signedPayload"])["data"],
         data["signedTransactionInfo"] != nil
       else { continue }
@@ -25,13 +25,13 @@ import Testing
   }
 
   private func put(
-    _ running: RunningStandIn, _ path: String, _ body: String
+    _ running: LocalAppStore, _ path: String, _ body: String
   ) throws -> Client.Answer {
     try running.ask("PUT", "/inApps/" + path, "{\(body)}")
   }
 
   @Test func `consumption information is accepted, or refused by its member`() throws {
-    let running = try RunningStandIn(["--customers", "40", "--days", "100"])
+    let running = try LocalAppStore(customers: 40, days: 100)
     let bought = try transaction(running) { transaction, _ in
       transaction["type"]?.string == "Auto-Renewable Subscription"
         && transaction["inAppOwnershipType"]?.string == "PURCHASED"
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test func `finish and app account token are answered without a body`() throws {
-    let running = try RunningStandIn(["--customers", "0", "--lifecycle", "cancel"])
+    let running = try LocalAppStore(customers: 0, lifecycles: ["cancel"])
     let bought = try transaction(running) { transaction, _ in
       transaction["transactionId"]?.string == transaction["originalTransactionId"]?.string
     }
@@ -83,8 +83,8 @@ import Testing
   }
 
   @Test func `an extension is checked, repeated, and refused the third time`() throws {
-    let running = try RunningStandIn(["--customers", "40", "--days", "100"])
-    let now = RunningStandIn.now()
+    let running = try LocalAppStore(customers: 40, days: 100)
+    let now = LocalAppStore.now()
     let active = try transaction(running) { transaction, data in
       data["status"]?.integer == 1 && transaction["expiresDate"]?.integer ?? 0 > now
         && transaction["inAppOwnershipType"]?.string == "PURCHASED"

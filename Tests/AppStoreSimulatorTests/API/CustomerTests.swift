@@ -7,15 +7,15 @@ import Testing
 /// Statuses, transactions and orders of one customer.
 @Suite struct CustomerTests {
   /// The transactions of the customer of the first notification of a type.
-  private func transaction(_ running: RunningStandIn, _ type: String) throws -> JSONElement {
-    let body = RunningStandIn.body(days: 179, #","notificationType":"\#(type)""#)
+  private func transaction(_ running: LocalAppStore, _ type: String) throws -> JSONElement {
+    let body = LocalAppStore.body(days: 179, #","notificationType":"\#(type)""#)
     let notification = try payload(running.allItems(body).first?["signedPayload"])
     return try payload(notification["data"]?["signedTransactionInfo"])
   }
 
   @Test func `a status is signed now, and filtered`() throws {
-    let running = try RunningStandIn(["--customers", "0", "--lifecycle", "cancel"])
-    let before = RunningStandIn.now()
+    let running = try LocalAppStore(customers: 0, lifecycles: ["cancel"])
+    let before = LocalAppStore.now()
     let purchase = try transaction(running, "SUBSCRIBED")
     for name in ["transactionId", "appTransactionId"] {
       let id = try #require(purchase[name]?.string)
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func `an id of the other environment and a wrong one have their errors`() throws {
-    let running = try RunningStandIn(["--customers", "0", "--lifecycle", "cancel"])
+    let running = try LocalAppStore(customers: 0, lifecycles: ["cancel"])
     let purchase = try transaction(running, "SUBSCRIBED")
     let id = try #require(purchase["transactionId"]?.string)
     for path in ["v1/subscriptions", "v2/history", "v1/transactions", "v2/refund/lookup"] {
@@ -60,9 +60,9 @@ import Testing
 
   @Test func `a transaction history has pages, filters and a revision to continue from`() throws {
     // In four years some customers renew often enough for a second page.
-    let running = try RunningStandIn(["--customers", "60", "--days", "1500"])
+    let running = try LocalAppStore(customers: 60, days: 1500)
     var longest: (id: String, pages: [JSONElement]) = ("", [])
-    let body = RunningStandIn.body(days: 179, #","notificationType":"DID_RENEW""#)
+    let body = LocalAppStore.body(days: 179, #","notificationType":"DID_RENEW""#)
     var ids: Set<String> = []
     for item in try running.allItems(body) {
       let data = try payload(item["signedPayload"])["data"]
@@ -86,7 +86,7 @@ import Testing
     #expect(try payload(newest?.elements.first)["transactionId"]?.string == found.last)
   }
 
-  private func pages(_ running: RunningStandIn, _ id: String) throws -> [JSONElement] {
+  private func pages(_ running: LocalAppStore, _ id: String) throws -> [JSONElement] {
     var pages: [JSONElement] = []
     repeat {
       let query = pages.last?["revision"]?.string.map { "?revision=\($0)" } ?? ""
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test func `each wrong filter has its error`() throws {
-    let running = try RunningStandIn(["--customers", "0", "--lifecycle", "one-time"])
+    let running = try LocalAppStore(customers: 0, lifecycles: ["one-time"])
     let id = try #require(try transaction(running, "ONE_TIME_CHARGE")["transactionId"]?.string)
     let cases: [(String, Int64)] = [
       ("revision=x", 4_000_005), ("startDate=x", 4_000_015), ("endDate=-1", 4_000_016),
@@ -120,7 +120,7 @@ import Testing
   }
 
   @Test func `an order is looked up in production alone`() throws {
-    let running = try RunningStandIn(["--customers", "0", "--lifecycle", "cancel"])
+    let running = try LocalAppStore(customers: 0, lifecycles: ["cancel"])
     let id = try #require(try transaction(running, "SUBSCRIBED")["transactionId"]?.string)
     let found = try #require(try running.get("/inApps/v1/lookup/M\(id)").json)
     #expect(found["status"]?.integer == 0)

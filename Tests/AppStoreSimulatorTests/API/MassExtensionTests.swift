@@ -17,13 +17,13 @@ import Testing
       + #""productId":"\#(Self.product)"\#(more)}"#
   }
 
-  private func status(_ running: RunningStandIn, _ identifier: String) throws -> Client.Answer {
+  private func status(_ running: LocalAppStore, _ identifier: String) throws -> Client.Answer {
     try running.get(Self.path + "/\(Self.product)/" + identifier)
   }
 
   /// The payloads of the newest notifications of a type, by what they are about.
-  private func notifications(_ running: RunningStandIn, _ type: String) throws -> [JSONElement] {
-    let (start, end) = (RunningStandIn.now() - 2 * 86_400_000, RunningStandIn.now() + 3_600_000)
+  private func notifications(_ running: LocalAppStore, _ type: String) throws -> [JSONElement] {
+    let (start, end) = (LocalAppStore.now() - 2 * 86_400_000, LocalAppStore.now() + 3_600_000)
     return try running.allItems(
       #"{"startDate":\#(start),"endDate":\#(end),"notificationType":"\#(type)"}"#
     ).map { try payload($0["signedPayload"]) }
@@ -33,10 +33,8 @@ import Testing
     let receiver = Receiver()
     let target = try receiver.start()
     defer { target.drain(within: 0) }
-    let running = try RunningStandIn([
-      "--customers", "60", "--days", "120", "--behind", "1", "--notify",
-      "http://127.0.0.1:\(target.port)",
-    ])
+    let running = try LocalAppStore(
+      customers: 60, days: 120, behind: 1, notify: "http://127.0.0.1:\(target.port)")
     let identifier = Self.identifiers[0]
     let asked = try running.ask("POST", Self.path, body(identifier))
     #expect(asked.status == 200 && asked.json?["requestIdentifier"]?.string == identifier)
@@ -75,7 +73,7 @@ import Testing
   }
 
   @Test func `who was extended twice in a year, or all, fail and are told of`() throws {
-    let running = try RunningStandIn(["--customers", "40", "--days", "120"])
+    let running = try LocalAppStore(customers: 40, days: 120)
     for identifier in Self.identifiers.prefix(3) {
       #expect(try running.ask("POST", Self.path, body(identifier, days: 30)).status == 200)
     }
@@ -99,7 +97,7 @@ import Testing
   }
 
   @Test func `each member that Apple refuses has its error`() throws {
-    let running = try RunningStandIn(["--customers", "1"])
+    let running = try LocalAppStore(customers: 1)
     let id = Self.identifiers[0]
     for (body, code) in [
       ("[]", 4_000_000), (body(id, days: 0), 4_000_009), (body(id, days: 91), 4_000_009),

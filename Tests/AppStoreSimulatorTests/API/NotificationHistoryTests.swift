@@ -11,8 +11,8 @@ import Testing
   }
 
   @Test func `pages of 20 hold every notification of the window once`() throws {
-    let running = try RunningStandIn(["--customers", "30", "--days", "170"])
-    let body = RunningStandIn.body(days: 179)
+    let running = try LocalAppStore(customers: 30, days: 170)
+    let body = LocalAppStore.body(days: 179)
     let first = try #require(try running.history(body).json)
     #expect(first["notificationHistory"]?.elements.count == 20)
     #expect(first["hasMore"]?.boolean == true)
@@ -31,8 +31,8 @@ import Testing
   }
 
   @Test func `a token belongs to the exact body and expires`() throws {
-    let running = try RunningStandIn(["--customers", "20"])
-    let body = RunningStandIn.body(days: 100)
+    let running = try LocalAppStore(customers: 20)
+    let body = LocalAppStore.body(days: 100)
     let token = try running.history(body).json?["paginationToken"]?.string
     #expect(try running.history(body, token: token).status == 200)
     expect(try running.history(body + " ", token: token), isError: 4_000_017)
@@ -42,8 +42,8 @@ import Testing
   }
 
   @Test func `each wrong request has its error`() throws {
-    let running = try RunningStandIn(["--customers", "1"])
-    let now = RunningStandIn.now()
+    let running = try LocalAppStore(customers: 1)
+    let now = LocalAppStore.now()
     let start = #""startDate":\#(now - 86_400_000),"endDate":\#(now)"#
     let cases: [(String, Int64)] = [
       ("no JSON", 4_000_000), ("{}", 4_000_015), (#"{"startDate":"1"}"#, 4_000_015),
@@ -68,9 +68,9 @@ import Testing
   }
 
   @Test func `filters choose by type, subtype and customer`() throws {
-    let running = try RunningStandIn(["--customers", "0", "--lifecycle", "cancel,buy-and-renew"])
+    let running = try LocalAppStore(customers: 0, lifecycles: ["cancel", "buy-and-renew"])
     let typed = try running.allItems(
-      RunningStandIn.body(
+      LocalAppStore.body(
         days: 170,
         #","notificationType":"DID_CHANGE_RENEWAL_STATUS""#
           + #","notificationSubtype":"AUTO_RENEW_ENABLED""#
@@ -80,13 +80,13 @@ import Testing
     #expect(notification["subtype"]?.string == "AUTO_RENEW_ENABLED")
     let transaction = try payload(notification["data"]?["signedTransactionInfo"])
     let id = try #require(transaction["transactionId"]?.string)
-    let own = try running.allItems(RunningStandIn.body(days: 170, #","transactionId":"\#(id)""#))
+    let own = try running.allItems(LocalAppStore.body(days: 170, #","transactionId":"\#(id)""#))
     #expect(own.count == 6)
   }
 
   @Test func `quirks of paging can be played`() throws {
-    let running = try RunningStandIn(["--customers", "30", "--days", "170"])
-    let body = RunningStandIn.body(days: 179)
+    let running = try LocalAppStore(customers: 30, days: 170)
+    let body = LocalAppStore.body(days: 179)
     let plain = try uuids(running.allItems(body))
     _ = try running.control(#"{"scramble":true}"#)
     let scrambled = try uuids(running.allItems(body))

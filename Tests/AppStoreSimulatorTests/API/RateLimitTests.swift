@@ -59,15 +59,15 @@ import Testing
   }
 
   @Test func `too many requests are refused with 429 and the time of the next`() throws {
-    let running = try RunningStandIn(["--customers", "1", "--notify", "http://127.0.0.1:1"])
+    let running = try LocalAppStore(customers: 1, notify: "http://127.0.0.1:1")
     let test = { try running.ask("POST", "/inApps/v1/notifications/test", on: "sandbox") }
     _ = try running.control(#"{"limits":"second"}"#)
     #expect(try test().status == 200)
-    let before = RunningStandIn.now()
+    let before = LocalAppStore.now()
     let refused = try test()
     expect(refused, isError: 4_290_000)
     let next = try #require(refused.field("Retry-After").flatMap { Int64($0) })
-    #expect(next > before && next <= RunningStandIn.now() + 10_000)
+    #expect(next > before && next <= LocalAppStore.now() + 10_000)
     #expect(try running.get("/inApps/v1/transactions/1", on: "sandbox").status == 404)
     let report = try #require(try running.get("/control").json?["sandbox"]?["limits"])
     let counts = try #require(report["Request a Test Notification"])

@@ -16,11 +16,10 @@ import Testing
     let receiver = Receiver()
     let target = try receiver.start()
     defer { target.drain(within: 0) }
-    let running = try RunningStandIn([
-      "--customers", "20", "--days", "60", "--behind", "10", "--notify",
-      "http://127.0.0.1:\(target.port)", "--control", #"{"notify":"TLS_ISSUE"}"#,
-    ])
-    let failures = RunningStandIn.body(days: 30, #","onlyFailures":true"#)
+    let running = try LocalAppStore(
+      customers: 20, days: 60, behind: 10, notify: "http://127.0.0.1:\(target.port)",
+      control: #"{"notify":"TLS_ISSUE"}"#)
+    let failures = LocalAppStore.body(days: 30, #","onlyFailures":true"#)
     #expect(try running.allItems(failures).isEmpty)
     let during = try running.control(#"{"advance":172800000}"#)
     #expect(during["production"]?["failures"]?.integer ?? 0 > 0)
@@ -33,7 +32,7 @@ import Testing
     // Only the sandbox's stay, which are sent once.
     #expect(try running.allItems(failures).isEmpty)
     let sent = receiver.bodies.withLock { $0 }
-    let all = try running.allItems(RunningStandIn.body(days: 30))
+    let all = try running.allItems(LocalAppStore.body(days: 30))
     for item in failed {
       let text = try #require(item["signedPayload"]?.string)
       #expect(sent.contains(#"{"signedPayload":"\#(text)"}"#))
@@ -48,14 +47,12 @@ import Testing
     let receiver = Receiver()
     let target = try receiver.start()
     receiver.status.store(500, ordering: .relaxed)
-    let running = try RunningStandIn([
-      "--customers", "20", "--days", "30", "--behind", "2", "--notify",
-      "http://127.0.0.1:\(target.port)/",
-    ])
+    let running = try LocalAppStore(
+      customers: 20, days: 30, behind: 2, notify: "http://127.0.0.1:\(target.port)/")
     _ = try running.control(#"{"advance":86400000}"#)
     target.drain(within: 0)
     _ = try running.control(#"{"advance":80000000}"#)
-    let failed = try running.allItems(RunningStandIn.body(days: 30, #","onlyFailures":true"#))
+    let failed = try running.allItems(LocalAppStore.body(days: 30, #","onlyFailures":true"#))
     let found = Set(results(failed).joined())
     #expect(found == ["UNSUCCESSFUL_HTTP_RESPONSE_CODE", "NO_RESPONSE"])
   }
@@ -64,9 +61,7 @@ import Testing
     let receiver = Receiver()
     let target = try receiver.start()
     defer { target.drain(within: 0) }
-    let running = try RunningStandIn([
-      "--customers", "1", "--notify", "http://127.0.0.1:\(target.port)",
-    ])
+    let running = try LocalAppStore(customers: 1, notify: "http://127.0.0.1:\(target.port)")
     for environment in ["production", "sandbox"] {
       let asked = try running.ask("POST", "/inApps/v1/notifications/test", on: environment)
       let token = try #require(asked.json?["testNotificationToken"]?.string)
@@ -85,15 +80,13 @@ import Testing
   }
 
   @Test func `without an address there is no test notification`() throws {
-    let running = try RunningStandIn(["--customers", "1"])
+    let running = try LocalAppStore(customers: 1)
     expect(try running.ask("POST", "/inApps/v1/notifications/test"), isError: 4_040_007)
   }
 
   @Test func `failures before the begin are listed with all their attempts`() throws {
-    let running = try RunningStandIn([
-      "--customers", "10", "--days", "100", "--before", "TIMED_OUT",
-    ])
-    let items = try running.allItems(RunningStandIn.body(days: 120))
+    let running = try LocalAppStore(customers: 10, days: 100, before: "TIMED_OUT")
+    let items = try running.allItems(LocalAppStore.body(days: 120))
     #expect(results(items).contains(Array(repeating: "TIMED_OUT", count: 6)))
     #expect(results(items).allSatisfy { Set($0) == ["TIMED_OUT"] })
   }

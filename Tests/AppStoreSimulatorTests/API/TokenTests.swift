@@ -11,7 +11,7 @@ import Testing
   private static let path = "/inApps/v1/transactions/1"
 
   @Test func `a token with its claims is accepted, and one without iat`() throws {
-    let running = try RunningStandIn(["--customers", "1"])
+    let running = try LocalAppStore(customers: 1)
     expect(try running.get(Self.path), isError: 4_040_010)
     let token = try running.token([:], ["iat": .null])
     expect(
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test func `every wrong token is answered with 401 and no JSON`() throws {
-    let running = try RunningStandIn(["--customers", "1"])
+    let running = try LocalAppStore(customers: 1)
     let now = Int64(Date().timeIntervalSince1970)
     let good = try running.token()
     var wrong = [
@@ -47,14 +47,14 @@ import Testing
   }
 
   @Test func `an app that was never released is refused in production alone`() throws {
-    let running = try RunningStandIn(["--customers", "1"])
+    let running = try LocalAppStore(customers: 1)
     _ = try running.control(#"{"neverReleased":true}"#)
     #expect(try running.get(Self.path).status == 401)
     expect(try running.get(Self.path, on: "sandbox"), isError: 4_040_010)
   }
 
   @Test func `the key is made once, private, and found again`() throws {
-    let running = try RunningStandIn(["--customers", "1"])
+    let running = try LocalAppStore(customers: 1)
     let file = try #require(running.description.text("keyFile"))
     let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
     #expect(mode == 0o600 && file.hasPrefix("/"))

@@ -1,4 +1,5 @@
 import HTTPServer
+import SignedData
 import StrictJSON
 
 /// Answers the requests of the App Store Server API that have passed the token check.
@@ -61,23 +62,13 @@ struct APIRoutes {
 
   /// The JWS of a payload as it is now.
   func sign(_ payload: JSONValue) throws(APIError) -> JSONValue {
-    do {
-      let text = try authority.sign(payload: payload.bytes)
-      return .string(String(decoding: text, as: UTF8.self))
-    } catch { throw .internalError }
+    do throws(SigningError) { return try authority.signed(payload) } catch {
+      throw .internalError
+    }
   }
 
   /// The JWS of a transaction or a renewal, signed now.
   func signNow(_ payload: JSONValue) throws(APIError) -> JSONValue {
     try sign(payload.signed(at: moment))
-  }
-
-  /// The members that identify the app in most answers.
-  func appMembers(_ facts: AppFacts) -> [(String, JSONValue)] {
-    var members: [(String, JSONValue)] = [
-      ("bundleId", .string(facts.app.bundleId)), ("environment", .string(facts.app.environment)),
-    ]
-    if facts.isProduction { members.append(("appAppleId", .integer(facts.app.appAppleId))) }
-    return members
   }
 }

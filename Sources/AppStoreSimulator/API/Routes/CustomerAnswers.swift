@@ -17,9 +17,10 @@ extension APIRoutes {
     }
     var groups: [(id: String, entries: [JSONValue])] = []
     for subscription in account.subscriptions {
-      guard wanted.isEmpty || wanted.contains(subscription.status) else { continue }
+      let status = subscription.status(at: moment)
+      guard wanted.isEmpty || wanted.contains(status) else { continue }
       let id = subscription.transaction.text("subscriptionGroupIdentifier") ?? ""
-      let made = try entries(subscription)
+      let made = try entries(subscription, status)
       if let index = groups.firstIndex(where: { $0.id == id }) {
         groups[index].entries += made
       } else {
@@ -32,14 +33,14 @@ extension APIRoutes {
         ("lastTransactions", .array(group.entries)),
       ])
     }
-    return .json(.object(appMembers(facts) + [("data", .array(data))]))
+    return .json(.object(facts.app.members + [("data", .array(data))]))
   }
 
   /// One entry of `lastTransactions`, changed as `behaviour.status` says.
   private func entries(
-    _ subscription: CustomerAccount.Subscription
+    _ subscription: CustomerAccount.Subscription, _ status: Int64
   ) throws(APIError) -> [JSONValue] {
-    let status = behaviour.status == .unknown ? 6 : subscription.status
+    let status = behaviour.status == .unknown ? 6 : status
     var members: [(String, JSONValue)] = [
       ("originalTransactionId", .string(subscription.originalId)), ("status", .integer(status)),
       ("signedTransactionInfo", try signNow(subscription.transaction)),
@@ -67,18 +68,10 @@ extension APIRoutes {
   func appTransaction(
     _ account: CustomerAccount, _ facts: AppFacts
   ) throws(APIError) -> HTTPResponse {
-    let first = account.purchases.compactMap { $0.transaction.number("purchaseDate") }.min()
-    var members: [(String, JSONValue)] = [
-      ("receiptType", .string(facts.app.environment)), ("bundleId", .string(facts.app.bundleId)),
-      ("applicationVersion", .string(facts.app.bundleVersion)),
-      ("receiptCreationDate", .integer(moment)),
-      ("originalPurchaseDate", .integer(first ?? moment)),
-      ("originalApplicationVersion", .string(facts.app.bundleVersion)),
-      ("appTransactionId", .string(account.appTransactionId)),
-      ("originalPlatform", .string("iOS")),
-    ]
-    if facts.isProduction { members.append(("appAppleId", .integer(facts.app.appAppleId))) }
-    return .json(.object([("signedAppTransactionInfo", try sign(.object(members)))]))
+    let first = account.transactions.compactMap { $0.number("purchaseDate") }.min()
+    let transaction = facts.app.transaction(
+      of: account.appTransactionId, bought: first ?? moment, at: moment)
+    return .json(.object([("signedAppTransactionInfo", try sign(transaction))]))
   }
 
   /// The order of a transaction is `M` and the transaction's id. The sandbox has no orders: its
@@ -86,7 +79,7 @@ extension APIRoutes {
   ///
   /// - Throws: `APIError.badRequest` for a text that is no order id.
   func lookUpOrder(_ id: String, _ facts: AppFacts) throws(APIError) -> HTTPResponse {
-    guard facts.isProduction else { return HTTPResponse(status: 404) }
+    guard facts.app.isProduction else { return HTTPResponse(status: 404) }
     let isOrder = id.utf8.allSatisfy { 0x30...0x39 ~= $0 || 0x41...0x5A ~= $0 }
     guard isOrder, 1...64 ~= id.utf8.count else { throw .badRequest }
     let number = String(id.dropFirst())

@@ -118,7 +118,7 @@ extension APIRoutes {
       throw .originalIdNotFound
     }
     if Self.isShared(own.transaction) { throw .familyNotExtended }
-    guard own.status == 1, let end = own.transaction.number("expiresDate") else {
+    guard own.status(at: moment) == 1, let end = own.transaction.number("expiresDate") else {
       throw .notExtended
     }
     guard isExtensible(id, identifier, facts) else { throw .extendedTooOften }

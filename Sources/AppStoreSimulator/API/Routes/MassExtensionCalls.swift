@@ -10,6 +10,7 @@ import StrictJSON
 /// customer's life brings after that is as it was made. The RENEWAL_EXTENSION / SUMMARY follows a
 /// minute later by the simulated clock, with which the request is complete; Apple takes hours.
 extension APIRoutes {
+  /// Milliseconds until a request is complete.
   private static let duration: Int64 = 60_000
 
   /// - Throws: `APIError` for the first member that Apple refuses.
@@ -30,8 +31,8 @@ extension APIRoutes {
     var request = MassExtension(
       identifier: identifier, productId: product, countries: try Self.countries(root),
       completeDate: moment + Self.duration)
-    for household in facts.householdNumbers {
-      extend(household, by: days, &request, &facts)
+    for customer in 0..<facts.fleet.count {
+      extend(customer, by: days, &request, &facts)
     }
     facts.massExtensions[identifier] = request
     let done = request.completeDate
@@ -74,23 +75,13 @@ extension APIRoutes {
     return countries
   }
 
-  // MARK: One household
+  // MARK: One customer
 
-  /// Extends the active subscriptions of a household's purchaser, not those of its members.
+  /// Extends the active subscriptions of a customer, not those of its members.
   private func extend(
-    _ household: Int, by days: Int64, _ request: inout MassExtension, _ facts: inout AppFacts
+    _ customer: Int, by days: Int64, _ request: inout MassExtension, _ facts: inout AppFacts
   ) {
-    let known = facts.notifications(of: household)
-    var customers: [String] = []
-    for notification in known where notification.signedDate <= moment {
-      let transaction = notification.payload["data"]?["transaction"]
-      guard let id = transaction?.text("appTransactionId"), !customers.contains(id) else {
-        continue
-      }
-      customers.append(id)
-    }
-    for customer in customers {
-      guard let account = CustomerAccount(known, with: customer, at: moment) else { continue }
+    for account in facts.accounts(of: customer, at: moment) {
       for own in account.subscriptions where isMeant(own, request) {
         let isExtended =
           behaviour.extends && isExtensible(own.originalId, request.identifier, facts)
@@ -101,14 +92,14 @@ extension APIRoutes {
           request.failed += 1
         }
         facts.add(
-          notification(own, extendedBy: isExtended ? days : nil, facts), about: household,
+          notification(own, extendedBy: isExtended ? days : nil, facts), about: customer,
           due: moment)
       }
     }
   }
 
   private func isMeant(_ own: CustomerAccount.Subscription, _ request: MassExtension) -> Bool {
-    own.status == 1 && own.transaction.text("productId") == request.productId
+    own.status(at: moment) == 1 && own.transaction.text("productId") == request.productId
       && own.transaction.text("inAppOwnershipType") == "PURCHASED"
       && request.countries?.contains(own.transaction.text("storefront") ?? "") ?? true
   }
@@ -127,9 +118,9 @@ extension APIRoutes {
       renewal = renewal.replacing("renewalDate", later)
     }
     let data = JSONValue.object(
-      appMembers(facts) + [
+      facts.app.members + [
         ("bundleVersion", .string(facts.app.bundleVersion)), ("transaction", transaction),
-        ("renewalInfo", renewal), ("status", .integer(own.status)),
+        ("renewalInfo", renewal), ("status", .integer(own.status(at: moment))),
       ])
     return notification(days == nil ? "FAILURE" : nil, ("data", data), moment)
   }
@@ -139,16 +130,9 @@ extension APIRoutes {
     _ subtype: String?, _ content: (String, JSONValue), _ signed: Int64
   ) -> SimulatedNotification {
     var generator = SeededGenerator(seed: .random(in: 0...UInt64.max))
-    let uuid = generator.uuid()
-    let type = subtype == nil ? "RENEWAL_EXTENDED" : "RENEWAL_EXTENSION"
-    let members: [(String, JSONValue)] =
-      [("notificationType", .string(type))] + (subtype.map { [("subtype", .string($0))] } ?? [])
-      + [
-        ("notificationUUID", .string(uuid)), content, ("version", .string("2.0")),
-        ("signedDate", .integer(signed)),
-      ]
     return SimulatedNotification(
-      uuid: uuid, signedDate: signed, type: type, subtype: subtype, payload: .object(members))
+      subtype == nil ? "RENEWAL_EXTENDED" : "RENEWAL_EXTENSION", subtype,
+      uuid: generator.uuid(), signed: signed, content)
   }
 
   /// The `summary` object, which names no customer.
@@ -157,7 +141,7 @@ extension APIRoutes {
       [("storefrontCountryCodes", JSONValue.array($0.map(JSONValue.string)))]
     }
     return .object(
-      [("requestIdentifier", .string(request.identifier))] + appMembers(facts)
+      [("requestIdentifier", .string(request.identifier))] + facts.app.members
         + [("productId", .string(request.productId))] + (countries ?? [])
         + [
           ("succeededCount", .integer(request.succeeded)),
@@ -166,10 +150,14 @@ extension APIRoutes {
   }
 }
 
-extension JSONValue {
-  /// The object with another value of a member that it has.
-  fileprivate func replacing(_ name: String, _ value: JSONValue) -> JSONValue {
-    guard case .object(let members) = self else { return self }
-    return .object(members.map { ($0, $0 == name ? value : $1) })
-  }
+/// A request to extend the renewal dates of all active subscribers, and what came of it.
+struct MassExtension: Sendable {
+  let identifier: String
+  let productId: String
+  /// Alpha-3 codes; nil for all.
+  let countries: [String]?
+  /// When the App Store is done, milliseconds since 1970.
+  let completeDate: Int64
+  var succeeded: Int64 = 0
+  var failed: Int64 = 0
 }

@@ -7,7 +7,7 @@ extension APIRoutes {
   mutating func notificationHistory(
     _ body: [UInt8], _ query: QueryItems, _ facts: inout AppFacts
   ) throws(APIError) -> HTTPResponse {
-    let request = try HistoryRequest(body, isProduction: facts.isProduction, moment: moment)
+    let request = try HistoryRequest(body, isProduction: facts.app.isProduction, moment: moment)
     let offset = try offset(query.first("paginationToken"), body)
     var found = try matching(request, facts)
     if behaviour.scramble { found.sort { Self.scrambled($0) < Self.scrambled($1) } }

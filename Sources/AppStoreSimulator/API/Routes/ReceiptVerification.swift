@@ -3,16 +3,11 @@ import Platform
 import SignedData
 import StrictJSON
 
-/// Apple's verifyReceipt, for the receipts of the service's authority.
+/// Apple's verifyReceipt, for the receipts of the service's authority, and what apps hold.
 ///
 /// Source: developer.apple.com/documentation/appstorereceipts/verify-receipt and its status. Every
-/// answer has HTTP status 200.
-struct ReceiptVerification {
-  let authority: SimulatedAuthority
-  let behaviour: Behaviour
-  /// Milliseconds since 1970.
-  let moment: Int64
-
+/// answer of verifyReceipt has HTTP status 200.
+extension APIRoutes {
   /// The reasons of a refusal that this service has.
   private enum Status: Int64, Error {
     case notPosted = 21000
@@ -24,7 +19,9 @@ struct ReceiptVerification {
     case noAccount = 21010
   }
 
-  func answer(_ request: HTTPRequest, _ facts: AppFacts, _ signer: ReceiptSigner?) -> HTTPResponse {
+  func verifyReceipt(
+    _ request: HTTPRequest, _ facts: AppFacts, _ signer: ReceiptSigner?
+  ) -> HTTPResponse {
     if let status = behaviour.receiptStatus {
       var members: [(String, JSONValue)] = [("status", .integer(status))]
       if (21100...21199).contains(status) {
@@ -52,8 +49,8 @@ struct ReceiptVerification {
       let prover = try? ReceiptProver(roots: roots),
       (try? prover.prove(message, at: content.created)) != nil
     else { throw .notAuthentic }
-    guard content.isProduction == facts.isProduction else {
-      throw facts.isProduction ? .ofSandbox : .ofProduction
+    guard content.isProduction == facts.app.isProduction else {
+      throw facts.app.isProduction ? .ofSandbox : .ofProduction
     }
     let account = content.anyTransactionId.flatMap { facts.account(with: $0, at: moment) }
     if content.anyTransactionId != nil, account == nil { throw .noAccount }
@@ -74,64 +71,64 @@ struct ReceiptVerification {
     _ account: CustomerAccount?, _ facts: AppFacts, _ signer: ReceiptSigner?
   ) -> [(String, JSONValue)] {
     guard let account, !account.subscriptions.isEmpty else { return [] }
-    let newest = account.purchases.reversed().map { ReceiptFields.transaction($0.transaction) }
-    var members: [(String, JSONValue)] = [
+    let newest = account.transactions.reversed().map(ReceiptFields.transaction)
+    let members: [(String, JSONValue)] = [
       ("latest_receipt_info", .array(newest)),
-      (
-        "pending_renewal_info",
-        .array(account.subscriptions.map { ReceiptFields.renewal($0.renewal) })
-      ),
+      ("pending_renewal_info", .array(account.renewals.map(ReceiptFields.renewal))),
     ]
-    if let receipt = account.receipt(authority, signer, facts.app, at: moment) {
-      members.append(("latest_receipt", .string(receipt)))
+    let receipt = try? receipt(of: account, messages(of: account, facts.app, signer), facts.app)
+    return members + (receipt.map { [("latest_receipt", $0)] } ?? [])
+  }
+
+  // MARK: What apps hold
+
+  /// The app transaction ids of all customers whom a notification has told of.
+  func customers(_ facts: AppFacts) -> HTTPResponse {
+    let ids = (0..<facts.fleet.count).flatMap { customer in
+      facts.accounts(of: customer, at: moment).map(\.appTransactionId)
     }
-    return members
+    return .json(.object([("appTransactionIds", .array(ids.sorted().map(JSONValue.string)))]))
   }
 
   /// What the app of one customer holds on its device: the bodies of `POST /v1/transactions`, and
   /// the receipt in base64.
   ///
-  /// - Throws: as `APIRoutes.account`; `APIError.internalError` if it cannot be signed.
-  func app(
+  /// - Throws: as `account`; `APIError.internalError` if it cannot be signed.
+  func device(
     of id: String, _ facts: AppFacts, _ signer: ReceiptSigner?
   ) throws(APIError) -> HTTPResponse {
-    let routes = APIRoutes(
-      authority: authority, behaviour: behaviour, moment: moment, hasNotificationURL: false)
-    let account = try routes.account(id, facts)
-    var transactions: [JSONValue] = []
-    for purchase in account.purchases {
-      var members = [("signedTransaction", try routes.signNow(purchase.transaction))]
-      let subscription = account.subscriptions.first {
-        $0.originalId == purchase.transaction.text("originalTransactionId")
+    let account = try account(id, facts)
+    let messages = messages(of: account, facts.app, signer)
+    do throws(SigningError) {
+      var transactions: [JSONValue] = []
+      for transaction in account.transactions {
+        let stream = transaction.text("originalTransactionId")
+        let renewal = account.subscriptions.first { $0.originalId == stream }?.renewal
+        transactions.append(
+          try messages.body(
+            of: transaction.signed(at: moment), renewal?.signed(at: moment)))
       }
-      if let subscription {
-        members.append(("signedRenewalInfo", try routes.signNow(subscription.renewal)))
-      }
-      if !facts.isProduction { members.append(("environment", .string(facts.app.environment))) }
-      transactions.append(.object(members))
-    }
-    guard let receipt = account.receipt(authority, signer, facts.app, at: moment) else {
-      throw .internalError
-    }
-    return .json(
-      .object([
-        ("appTransactionId", .string(account.appTransactionId)),
-        ("transactions", .array(transactions)), ("receipt", .string(receipt)),
-      ]))
+      return .json(
+        .object([
+          ("appTransactionId", .string(account.appTransactionId)),
+          ("transactions", .array(transactions)),
+          ("receipt", try receipt(of: account, messages, facts.app)),
+        ]))
+    } catch { throw .internalError }
   }
-}
 
-extension CustomerAccount {
-  /// The customer's receipt in base64; nil if it cannot be signed. Of two customers one has a
-  /// receipt signed with SHA-1, as before 2023.
-  fileprivate func receipt(
-    _ authority: SimulatedAuthority, _ signer: ReceiptSigner?, _ app: SimulatedApp, at moment: Int64
-  ) -> String? {
-    let isOld = appTransactionId.utf8.last.map { $0 % 2 == 0 } ?? false
-    let messages = MessageSigner(
+  /// Of two customers one has a receipt signed with SHA-1, as before 2023.
+  private func messages(
+    of account: CustomerAccount, _ app: SimulatedApp, _ signer: ReceiptSigner?
+  ) -> MessageSigner {
+    let isOld = account.appTransactionId.utf8.last.map { $0 % 2 == 0 } ?? false
+    return MessageSigner(
       authority, environment: app.environment, receipts: signer, digests: isOld ? .sha1 : .sha256)
-    var content = CustomerPurchases().receipt(of: app, at: moment)
-    content.records = purchases.compactMap { ReceiptContent.Record($0.transaction) }
-    return try? messages.receipt(content)
+  }
+
+  private func receipt(
+    of account: CustomerAccount, _ messages: MessageSigner, _ app: SimulatedApp
+  ) throws(SigningError) -> JSONValue {
+    .string(try messages.receipt(account.receipt(of: app, at: moment)))
   }
 }

@@ -6,7 +6,11 @@ extension APIRoutes {
   /// - Throws: `APIError.noNotificationURL` if the app has no address for notifications.
   func requestTest(_ facts: inout AppFacts) throws(APIError) -> HTTPResponse {
     guard hasNotificationURL else { throw .noNotificationURL }
-    guard let index = facts.addTest(at: moment) else { throw .internalError }
+    let made = Lifecycle.named("test")?.notifications(
+      app: facts.app, seed: .random(in: 0...UInt64.max), endingAt: moment
+    ).last
+    guard let made else { throw .internalError }
+    let index = facts.add(made, due: moment)
     return .json(.object([("testNotificationToken", .string(token(index, facts)))]))
   }
 

@@ -47,7 +47,7 @@ extension APIRoutes {
       .filter { !omitsConsumables || $0.transaction.text("type") != "Consumable" }
       .map { Entry(date: $0.modified, id: Int64($0.id) ?? 0, transaction: $0.transaction) }
     let members = try page(entries, account, query, isAscending: filter.isAscending)
-    return .json(.object(members + appMembers(facts)))
+    return .json(.object(members + facts.app.members))
   }
 
   /// The refunds in ascending order of their date.

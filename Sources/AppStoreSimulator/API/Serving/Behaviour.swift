@@ -55,40 +55,35 @@ struct Behaviour: Sendable {
     return advance
   }
 
+  /// The members that are true or false.
+  private static let flags: [String: any WritableKeyPath<Behaviour, Bool> & Sendable] = [
+    "scramble": \.scramble, "duplicates": \.duplicates, "lateItem": \.lateItem,
+    "emptyLastPage": \.emptyLastPage, "lastToken": \.lastToken,
+    "variedAttempts": \.variedAttempts, "explains401": \.explains401,
+    "neverReleased": \.neverReleased, "receiptRetryable": \.receiptRetryable,
+    "extends": \.extends,
+  ]
+
   private mutating func set(_ name: String, _ value: JSONElement) throws(ControlError) {
+    if let flag = Self.flags[name] {
+      self[keyPath: flag] = try ControlError.flag(name, value)
+      return
+    }
     switch name {
     case "notify": outage = try Self.outage(value)
-    case "scramble": scramble = try ControlError.flag(name, value)
-    case "duplicates": duplicates = try ControlError.flag(name, value)
-    case "lateItem": lateItem = try ControlError.flag(name, value)
-    case "emptyLastPage": emptyLastPage = try ControlError.flag(name, value)
-    case "lastToken": lastToken = try ControlError.flag(name, value)
-    case "variedAttempts": variedAttempts = try ControlError.flag(name, value)
-    case "status":
-      guard let status = value.string.flatMap(Status.init(rawValue:)) else {
-        throw ControlError("status must be one of \(Status.allCases.map(\.rawValue))")
-      }
-      self.status = status
+    case "status": status = try ControlError.choice(name, value)
     case "clockSkew":
       guard let skew = value.integer else { throw ControlError("clockSkew must be a number") }
       clockSkew = skew
-    case "explains401": explains401 = try ControlError.flag(name, value)
-    case "neverReleased": neverReleased = try ControlError.flag(name, value)
     case "tokenLifetime": tokenLifetime = try ControlError.whole(name, value)
-    case "limits":
-      guard let window = value.string.flatMap(RateLimits.Window.init(rawValue:)) else {
-        throw ControlError("limits must be one of \(RateLimits.Window.allCases.map(\.rawValue))")
-      }
-      limits = window
+    case "limits": limits = try ControlError.choice(name, value)
     case "receiptStatus":
       receiptStatus = value.kind == .null ? nil : try ControlError.whole(name, value)
-    case "receiptRetryable": receiptRetryable = try ControlError.flag(name, value)
     case "receiptSecret":
       guard value.kind == .null || value.string != nil else {
         throw ControlError("receiptSecret must be a text or null")
       }
       receiptSecret = value.string
-    case "extends": extends = try ControlError.flag(name, value)
     case "faults":
       var faults: [Fault] = []
       for element in value.elements { faults.append(try Fault(element)) }

@@ -85,8 +85,8 @@ struct Fault: Sendable {
 }
 
 /// What is wrong with a control document.
-struct ControlError: Error, CustomStringConvertible {
-  let description: String
+public struct ControlError: Error, CustomStringConvertible {
+  public let description: String
 
   init(_ description: String) { self.description = description }
 
@@ -100,6 +100,15 @@ struct ControlError: Error, CustomStringConvertible {
   static func text(_ name: String, _ value: JSONElement) throws(ControlError) -> String {
     guard let text = value.string else { throw ControlError("\(name) must be a text") }
     return text
+  }
+
+  static func choice<Choice: CaseIterable & RawRepresentable<String>>(
+    _ name: String, _ value: JSONElement
+  ) throws(ControlError) -> Choice {
+    guard let choice = value.string.flatMap(Choice.init(rawValue:)) else {
+      throw ControlError("\(name) must be one of \(Choice.allCases.map(\.rawValue))")
+    }
+    return choice
   }
 
   static func flag(_ name: String, _ value: JSONElement) throws(ControlError) -> Bool {

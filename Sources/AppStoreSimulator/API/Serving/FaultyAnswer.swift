@@ -80,7 +80,7 @@ extension Fault {
     switch retryAfter {
     case .milliseconds: String(now + wait)
     case .seconds: String((wait + 999) / 1000)
-    case .date: HTTPDate.text(now + wait)
+    case .date: DateField.text((now + wait) / 1000)
     case .absent: nil
     case .past: String(now - 60_000)
     case .future: String(now + 365 * CivilTime.day)
@@ -95,27 +95,6 @@ extension Fault {
   private static func body(_ body: [UInt8], _ type: String, status: Int = 200) -> HTTPResponse {
     HTTPResponse(status: status, headers: [("Content-Type", type)], body: body)
   }
-}
-
-/// The date of RFC 9110 section 5.6.7.
-enum HTTPDate {
-  private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
-  private static let months = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-  ]
-
-  /// - Parameter time: milliseconds since 1970, not before.
-  static func text(_ time: Int64) -> String {
-    let date = CivilTime(milliseconds: time)
-    // 1970-01-01 was a Thursday.
-    let day = days[Int(time / CivilTime.day % 7)]
-    let second = date.millisecondOfDay / 1000
-    let clock = [second / 3600, second / 60 % 60, second % 60].map(pad).joined(separator: ":")
-    let month = months[Int(date.month) - 1]
-    return "\(day), \(pad(date.dayOfMonth)) \(month) \(date.year) \(clock) GMT"
-  }
-
-  private static func pad(_ number: Int64) -> String { (number < 10 ? "0" : "") + String(number) }
 }
 
 /// The gzip format (RFC 1952) with blocks that are stored and not compressed (RFC 1951 3.2.4).

@@ -1,20 +1,25 @@
+import AppStoreSimulator
 import StrictJSON
 
 /// The summary that a run prints at its end, as text or as JSON.
-enum Summary {
+enum SimulateSummary {
   static func written(_ deliveries: Int, of messages: [SimulatedMessage], json: Bool) -> String {
     let counts = SimulatedMessage.Kind.allCases.map { kind in
       (kind, messages.count { $0.kind == kind })
     }
     let present = counts.filter { $0.0 == .notifications || $0.1 > 0 }
     guard json else {
-      let parts = present.map { "\($0.1) \($0.0.title)" }
+      let parts = present.map { "\($0.1) \(title($0.0))" }
       return "\(deliveries) deliveries of " + parts.joined(separator: ", ")
     }
     return JSONValue.object(
       [("deliveries", .integer(Int64(deliveries)))]
         + present.map { ($0.0.rawValue, .integer(Int64($0.1))) }
     ).text
+  }
+
+  private static func title(_ kind: SimulatedMessage.Kind) -> String {
+    kind == .v1 ? "version 1 notifications" : kind.rawValue
   }
 
   static func sent(_ report: PlayReport, json: Bool) -> String {

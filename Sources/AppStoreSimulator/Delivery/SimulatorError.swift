@@ -1,10 +1,10 @@
-import Platform
+public import Clients
+public import HTTPServer
+public import Platform
 public import SignedData
 
-/// Why a simulation could not be run. Each description names the next step.
+/// Why the simulated App Store cannot do something. Each description names the next step.
 public enum SimulatorError: Error, Sendable, CustomStringConvertible {
-  /// The command line is wrong; the text names the argument.
-  case usage(String)
   /// An operation on a file or folder failed: what was attempted, where, and errno.
   case file(_ attempt: String, path: String, code: Int32)
   /// A file or folder that was to be made exists already.
@@ -12,13 +12,15 @@ public enum SimulatorError: Error, Sendable, CustomStringConvertible {
   /// The folder holds something else than an authority.
   case authority(path: String, SigningError)
   case signing(SigningError)
-  /// The service cannot be reached, or no thread could be started; the text says what was
-  /// attempted.
-  case network(_ attempt: String)
+  /// Nothing can be sent.
+  case client(ClientError)
+  /// The service does not listen.
+  case server(HTTPServerError)
+  /// The kernel refused a thread.
+  case platform(PlatformError)
 
   public var description: String {
     switch self {
-    case .usage(let text): text
     case .file(let attempt, let path, let code):
       "\(PlatformError.system("\(attempt) \(path)", code)); check the path, its permissions and "
         + "the free space"
@@ -26,7 +28,16 @@ public enum SimulatorError: Error, Sendable, CustomStringConvertible {
     case .authority(let path, let error):
       "\(path): \(error); make a new authority with: subledger simulate ca DIR"
     case .signing(let error): error.description
-    case .network(let attempt): "could not \(attempt); is the daemon running there?"
+    case .client(let error): error.description
+    case .server(let error): error.description
+    case .platform(let error): error.description
+    }
+  }
+
+  /// The error of an attempt at a file.
+  public static func file(_ attempt: String, _ path: String, _ error: PlatformError) -> Self {
+    switch error {
+    case .system(_, let code): .file(attempt, path: path, code: code)
     }
   }
 }

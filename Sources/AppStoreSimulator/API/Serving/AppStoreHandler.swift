@@ -3,19 +3,17 @@ import Platform
 import StrictJSON
 
 /// Answers the requests to one base URL.
-final class StandInHandler: RequestHandler {
+final class AppStoreHandler: RequestHandler {
   struct Context {}
 
   private let environment: Environment
-  private let store: StandInStore
-  private let sender: NotificationSender
+  private let state: SharedState
   private let log: @Sendable (String) -> Void
 
   init(
-    _ environment: Environment, _ store: StandInStore, _ sender: NotificationSender,
-    log: @escaping @Sendable (String) -> Void
+    _ environment: Environment, _ state: SharedState, log: @escaping @Sendable (String) -> Void
   ) {
-    (self.environment, self.store, self.sender, self.log) = (environment, store, sender, log)
+    (self.environment, self.state, self.log) = (environment, state, log)
   }
 
   func admit(_ head: RequestHead) -> Admission<Context> { .body(limit: 4 << 20, Context()) }
@@ -27,9 +25,9 @@ final class StandInHandler: RequestHandler {
   ) -> HTTPResponse? {
     if request.path == "/control" { return control(request, sender) }
     let environment = environment
-    let answer = store.withLock { $0.answer(request, environment) }
     let endpoint = RequestCounts.endpoint(request.method, request.path)
-    log("\(environment.rawValue) \(endpoint) \(answer.response.status)")
+    let answer = state.withLock { $0.answer(request, endpoint, environment) }
+    log("\(environment.name) \(endpoint) \(answer.response.status)")
     guard answer.isTimed else { return answer.response }
     let thread = try? Thread.start("answer") { answer.send(through: sender) }
     return thread == nil ? answer.response : nil
@@ -38,14 +36,12 @@ final class StandInHandler: RequestHandler {
   /// `GET /control` shows the state. `POST /control` changes the behaviour and may advance the
   /// clock; it is answered when all that is then due has been sent.
   private func control(_ request: HTTPRequest, _ sender: ResponseSender) -> HTTPResponse? {
-    let store = store
-    let report: @Sendable () -> HTTPResponse = {
-      .json(store.withLock { $0.report })
-    }
+    let state = state
+    let report: @Sendable () -> HTTPResponse = { .json(state.withLock { $0.report }) }
     if request.method == "GET" { return report() }
     guard request.method == "POST", let root = try? JSONDocument(parsing: request.body).root
     else { return .json(.object([("error", .string("POST a JSON object"))]), status: 400) }
-    let applied = store.withLock { state -> Result<Int64, ControlError> in
+    let applied = state.withLock { state -> Result<Int64, ControlError> in
       do throws(ControlError) { return .success(try state.behaviour.apply(root)) } catch {
         return .failure(error)
       }
@@ -54,14 +50,14 @@ final class StandInHandler: RequestHandler {
     case .failure(let error):
       return .json(.object([("error", .string(error.description))]), status: 400)
     case .success(let milliseconds):
-      let isQueued = self.sender.advance(milliseconds) { sender.send(report()) }
+      let isQueued = state.advance(milliseconds) { sender.send(report()) }
       return isQueued ? nil : HTTPResponse(status: 503)
     }
   }
 
   func refuse(status: Int) -> HTTPResponse { HTTPResponse(status: status) }
 
-  func recordRefusal(status: Int) { log("\(environment.rawValue) refused \(status)") }
+  func recordRefusal(status: Int) { log("\(environment.name) refused \(status)") }
 
   func recordConnection(_ change: ConnectionChange) {}
 }

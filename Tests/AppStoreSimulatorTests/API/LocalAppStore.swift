@@ -1,3 +1,4 @@
+import Clients
 import Foundation
 import HTTPServer
 import Platform
@@ -10,14 +11,26 @@ import Testing
 @testable import AppStoreSimulator
 
 /// A service in this process, with a client that has its key.
-final class RunningStandIn {
-  let folder = NSTemporaryDirectory() + "stand-in-\(UUID().uuidString)"
-  let service: StandIn
+final class LocalAppStore {
+  let folder = NSTemporaryDirectory() + "app-store-\(UUID().uuidString)"
+  let service: SimulatedAppStore
   let key: SigningKey
   let description: JSONValue
 
-  init(_ arguments: [String]) throws {
-    service = try StandIn(StandInOptions(["--authority", folder] + arguments)) { _ in }
+  /// - Parameters:
+  ///   - lifecycles: their names.
+  ///   - behind: days that the simulated clock begins behind the wall clock.
+  init(
+    customers: Int, days: Int64 = 400, lifecycles: [String] = [], behind: Int64 = 0,
+    before: String = SendAttempt.success, notify: String? = nil, control: String = "{}"
+  ) throws {
+    var options = SimulatedAppStore.Options(authority: folder)
+    (options.customers, options.days, options.before) = (customers, days, before)
+    options.lifecycles = try lifecycles.map { try #require(Lifecycle.named($0)) }
+    options.behind = behind * 86_400_000
+    options.notify = try notify.map { try #require(ServiceURL($0)) }
+    try options.control(JSONDocument(parsing: Array(control.utf8)).root)
+    service = try SimulatedAppStore(options) { _ in }
     description = service.description
     let file = try #require(description.text("keyFile"))
     key = try .read(pem: Array(Data(contentsOf: URL(fileURLWithPath: file))))
