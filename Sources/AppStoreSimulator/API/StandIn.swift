@@ -31,7 +31,7 @@ final class StandIn {
         authority: authority, key: key, production: Self.facts(options, "Production", end),
         sandbox: Self.facts(options, "Sandbox", end), behaviour: options.behaviour,
         behind: options.behind, hasNotificationURL: options.notify != nil))
-    do throws(PlatformError) {
+    do throws(LedgerError) {
       sender = try NotificationSender(store, options.notify)
     } catch { throw .platform(error) }
     do throws(HTTPServerError) {
@@ -104,13 +104,13 @@ final class StandIn {
 enum StandInError: Error, CustomStringConvertible {
   case simulator(SimulatorError)
   case server(HTTPServerError)
-  case platform(PlatformError)
+  case platform(LedgerError)
 
   var description: String {
     switch self {
     case .simulator(let error): error.description
     case .server(let error): error.description
-    case .platform(let error): "\(error)"
+    case .platform(let error): error.detail
     }
   }
 }

@@ -20,8 +20,8 @@ public enum SimulatorError: Error, Sendable, CustomStringConvertible {
     switch self {
     case .usage(let text): text
     case .file(let attempt, let path, let code):
-      "\(PlatformError.system("\(attempt) \(path)", code)); check the path, its permissions and "
-        + "the free space"
+      "\(LedgerError.system("\(attempt) \(path)", code).detail); check the path, its permissions "
+        + "and the free space"
     case .exists(let path): "\(path) exists and was not changed; name another one"
     case .authority(let path, let error):
       "\(path): \(error); make a new authority with: subledger simulate ca DIR"

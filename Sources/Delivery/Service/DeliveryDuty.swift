@@ -17,7 +17,7 @@ extension DeliveryWorker {
   ///
   /// - Returns: false while this copy may lack events that are done with.
   /// - Throws: what SQLite reports.
-  func takeOver(_ files: Files) throws(StoreError) -> Bool {
+  func takeOver(_ files: Files) throws(LedgerError) -> Bool {
     let duties = service.ledger.duties
     guard let epoch = duties.epoch(.sinks) else { return false }
     guard epoch != holding else { return true }
@@ -40,7 +40,7 @@ extension DeliveryWorker {
     return copy.millisecondsBehind < (now - since) / 1_000_000
   }
 
-  func isPlaced(_ files: Files) throws(StoreError) -> Bool {
+  func isPlaced(_ files: Files) throws(LedgerError) -> Bool {
     if placing == .wanted {
       store(at: Clock.now(), isLast: true)
       guard !isBlocked else { return false }
@@ -53,7 +53,7 @@ extension DeliveryWorker {
   }
 
   /// Says in the table of duties where each sink is.
-  func leavePlaces(_ files: Files) throws(StoreError) {
+  func leavePlaces(_ files: Files) throws(LedgerError) {
     guard service.ledger.copy != nil else { return }
     try positions.update(from: files.store, files.reader.journal)
     service.ledger.duties.save(positions.bytes, of: .sinks)

@@ -1,3 +1,4 @@
+import Platform
 import Queries
 import Store
 
@@ -13,10 +14,10 @@ extension DeliveryWorker {
     /// The first moments after a time, through another, in order: what time alone changes, and what
     /// was announced after another fold.
     ///
-    /// - Throws: `StoreError.busy` while the rows do not know them, otherwise what SQLite reports.
+    /// - Throws: `LedgerError.busy` while the rows do not know them, otherwise what SQLite reports.
     func moments(
       _ filter: MessageFilter, after time: Int64, through last: Int64, _ limit: Int
-    ) throws(StoreError) -> [MessageOrder.Moment] {
+    ) throws(LedgerError) -> [MessageOrder.Moment] {
       var found: [MessageOrder.Moment] = []
       if filter.wantsQuarantine {
         let arrivals = try reader.journal.quarantineArrivals(
@@ -44,7 +45,7 @@ extension DeliveryWorker {
 
     private func turns(
       after time: Int64, through last: Int64, _ limit: Int
-    ) throws(StoreError) -> [Turn] {
+    ) throws(LedgerError) -> [Turn] {
       let turns: [Turn]?
       do throws(LedgerReader.Failure) {
         turns = try reader.turns(after: time, through: last, limit: limit)

@@ -6,7 +6,7 @@ import StrictJSON
 /// Mirrors, as operators see them: like sinks, though each has a thread and a cursor of its own in
 /// its database. Here is only stored that the folder has one, and whether it is paused.
 extension DeliveryWorker {
-  func adoptMirrors(_ files: Files) throws(StoreError) {
+  func adoptMirrors(_ files: Files) throws(LedgerError) {
     let current = service.configuration().mirrors
     guard current != mirrors else { return }
     let records = try files.store.sinks()

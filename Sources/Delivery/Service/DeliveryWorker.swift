@@ -82,7 +82,7 @@ final class DeliveryWorker {
         service.wakeup.wait(milliseconds: Int32(Self.idle))
         continue
       }
-      do throws(StoreError) { try turn() } catch {
+      do throws(LedgerError) { try turn() } catch {
         StoreErrors.record(.sinks, "delivery_failed", [("error", .string(error.description))])
         close()
         cancellation.wait(milliseconds: Self.idle)
@@ -103,7 +103,7 @@ final class DeliveryWorker {
     for (_, completion) in service.takeCommands() { completion(outcome) }
   }
 
-  private func turn() throws(StoreError) {
+  private func turn() throws(LedgerError) {
     turnedAt = Clock.monotonicNanoseconds()
     service.wakeup.clear()
     let files = try open()
@@ -123,7 +123,7 @@ final class DeliveryWorker {
     publish(at: Clock.now())
   }
 
-  private func open() throws(StoreError) -> Files {
+  private func open() throws(LedgerError) -> Files {
     if let files { return try reopened(files) }
     let ledger = service.ledger
     let durations = ledger.durations
@@ -141,13 +141,13 @@ final class DeliveryWorker {
     return opened
   }
 
-  private func reader(_ durations: [String: Int64]) throws(StoreError) -> LedgerReader {
+  private func reader(_ durations: [String: Int64]) throws(LedgerError) -> LedgerReader {
     try LedgerReader(
       service.ledger, durations: durations, reusesSnapshot: true, isPassing: true)
   }
 
   /// Files whose reader knows the durations that are configured now.
-  private func reopened(_ files: Files) throws(StoreError) -> Files {
+  private func reopened(_ files: Files) throws(LedgerError) -> Files {
     let durations = service.ledger.durations
     guard durations != files.durations else { return files }
     let reader = try reader(durations)
@@ -160,7 +160,7 @@ final class DeliveryWorker {
 
   // MARK: Configuration
 
-  private func adoptConfiguration(_ files: Files) throws(StoreError) {
+  private func adoptConfiguration(_ files: Files) throws(LedgerError) {
     let current = service.configuration().sinks
     try adoptMirrors(files)
     guard current != sinks else { return }
@@ -181,7 +181,7 @@ final class DeliveryWorker {
   /// A sink as it was stored; one whose place is none of this journal is lost.
   private func lane(
     _ sink: Configuration.Sink, _ stored: SinkRecord, _ files: Files
-  ) throws(StoreError) -> DeliveryLane {
+  ) throws(LedgerError) -> DeliveryLane {
     var record = stored
     if record.state != SinkMachine.Condition.lost.rawValue,
       try files.reader.journal.hash(at: record.seq) != record.hash
@@ -210,7 +210,7 @@ final class DeliveryWorker {
   // MARK: Sending
 
   /// Reads ahead and sends. Returns whether more can be read at once.
-  private func advance(_ files: Files) throws(StoreError) -> Bool {
+  private func advance(_ files: Files) throws(LedgerError) -> Bool {
     let now = Clock.now()
     guard !isBlocked else { return false }
     let head = service.ledger.foldedHead.seq
@@ -228,7 +228,7 @@ final class DeliveryWorker {
       defer { lanes[id] = lane }
       if lane.isWaiting(at: now) { continue }
       let before = lane.machine.fed.seq
-      do throws(StoreError) {
+      do throws(LedgerError) {
         if try lane.fill(files, through: head, sweep) { hasMore = true }
       } catch .busy {
         // The rows were replaced just now.

@@ -7,8 +7,8 @@ extension Reactor {
   /// Part of what `DescriptorBudget` reserves.
   private static var maximumRejected: Int { 16 }
 
-  /// - Throws: `PlatformError` when the user may watch no more descriptors.
-  func listen() throws(PlatformError) {
+  /// - Throws: `LedgerError` when the user may watch no more descriptors.
+  func listen() throws(LedgerError) {
     for (index, listener) in group.listeners.enumerated() {
       try epoll.add(
         listener.descriptor, token: Self.firstListenerToken + UInt64(index), .exclusiveRead)

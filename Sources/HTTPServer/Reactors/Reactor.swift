@@ -62,8 +62,8 @@ final class Reactor<Handler: RequestHandler> {
   private static var wakeupToken: UInt64 { .max }
   static var firstListenerToken: UInt64 { .max - 16 }
 
-  /// - Throws: `PlatformError` when the kernel refuses the epoll instance or a descriptor in it.
-  init(_ group: ReactorGroup, queue: ReactorQueue, handler: Handler) throws(PlatformError) {
+  /// - Throws: `LedgerError` when the kernel refuses the epoll instance or a descriptor in it.
+  init(_ group: ReactorGroup, queue: ReactorQueue, handler: Handler) throws(LedgerError) {
     self.group = group
     self.queue = queue
     self.handler = handler

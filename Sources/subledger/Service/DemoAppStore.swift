@@ -18,7 +18,7 @@ final class DemoAppStore: Sendable {
   static func start(_ arguments: [String]) throws(CommandError) -> DemoAppStore {
     let store = DemoAppStore()
     let thread = try mapError(
-      { (error: PlatformError) in CommandError.unavailable("\(error)") },
+      { (error: LedgerError) in CommandError.unavailable(error.detail) },
       try Thread.start("demo-store") {
         _ = StandInCommand.run(
           arguments: arguments, output: { store.begin($0) }, progress: { _ in },

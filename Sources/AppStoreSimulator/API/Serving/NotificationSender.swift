@@ -18,8 +18,8 @@ final class NotificationSender: Sendable {
   private static let interval: Int32 = 50
 
   /// - Parameter address: where to send; nil if every attempt is to succeed without being made.
-  /// - Throws: `PlatformError.system` when the kernel refuses the thread.
-  init(_ state: StandInStore, _ address: ServiceAddress?) throws(PlatformError) {
+  /// - Throws: `LedgerError.system` when the kernel refuses the thread.
+  init(_ state: StandInStore, _ address: ServiceAddress?) throws(LedgerError) {
     let orders = orders
     let started = try Thread.start("app-store") {
       let connection = address.map { ServiceConnection($0) }
